@@ -277,12 +277,13 @@ class _Host:
         return np.array(self._numbers(self.function(*flat), (count,), f"{count} values"))
 
     def _numbers(self, value: object, shape: tuple[int, ...], asked: str) -> np.ndarray:
+        wrong = f"the function of {self.name} returned {value!r} for {asked} of each argument; expected numbers."
+        if isinstance(value, str | bytes) or getattr(value, "dtype", np.dtype(float)).kind in "USMm":
+            raise KindError(wrong)  # NumPy would read some of these as numbers
         try:
             found = np.asarray(value, np.float64)
         except (TypeError, ValueError) as error:
-            raise KindError(
-                f"the function of {self.name} returned {value!r} for {asked} of each argument; expected numbers."
-            ) from error
+            raise KindError(wrong) from error
         if found.shape != shape:
             raise ShapeError(
                 f"the function of {self.name} returned shape {found.shape} for {asked} of each argument; "

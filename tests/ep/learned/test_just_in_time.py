@@ -342,11 +342,11 @@ def test_what_gave_up_stands_aside_until_it_has_seen_twice_as_much():
     assert later[-1].predicted > 0
 
 
-def test_values_of_a_function_are_kept_from_run_to_run_and_none_that_followed_an_error():
-    fails = True
+def test_values_of_a_function_are_kept_from_run_to_run_and_none_that_followed_an_error(monkeypatch):
+    monkeypatch.setenv("FAILS", "yes")
 
     def density(z):
-        if fails and float(z) > 0.9:
+        if "FAILS" in os.environ and float(z) > 3:
             raise ArithmeticError("out of order")
         return -np.hypot(1.0, float(z) - 0.5)
 
@@ -358,10 +358,10 @@ def test_values_of_a_function_are_kept_from_run_to_run_and_none_that_followed_an
     learned = ep.Learned(initial=100)
     with pytest.raises(ArithmeticError, match="out of order"):
         run(learned)
-    fails = False
+    monkeypatch.delenv("FAILS")
     exact, evaluations = run(None)
     found = [run(learned) for _ in range(2)]
     for mean, _ in found:
         np.testing.assert_allclose(mean, exact, atol=1e-6)
-    assert found[0][1] >= evaluations
-    assert found[1][1] <= 4  # looks at whether it is the same function
+    # Each run looks at four points whether it is the same function.
+    assert found[0][1] > evaluations / 2 > 4 >= found[1][1]

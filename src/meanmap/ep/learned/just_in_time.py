@@ -238,7 +238,7 @@ class Learned(HostOracle):
         if not factor.host or diary is None or diary.asked or diary.audited:
             return ask()
         answer = self._functions.around(factor, ask)
-        was, now = self._signatures[factor.name], self._functions.signature(factor, questions.power)
+        was, now = self._signatures[factor.name], self._functions.signature(factor, questions.power, looked=True)
         if was in self._learners:
             self._learners.setdefault(now, self._learners.pop(was))
         self._signatures[factor.name] = now

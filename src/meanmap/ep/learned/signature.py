@@ -61,8 +61,13 @@ class Functions:
     def __init__(self) -> None:
         self._hosts: dict[tuple[str, ...], _OnHost] = {}
 
-    def signature(self, factor: FactorLike, power: float, incoming: tuple[Any, ...] | None = None) -> Signature:
-        """What a factor's function is now; the first messages that come in say where it is looked at from then on."""
+    def signature(
+        self, factor: FactorLike, power: float, incoming: tuple[Any, ...] | None = None, *, looked: bool = False
+    ) -> Signature:
+        """What a factor's function is now; the first messages that come in say where it is looked at from then on.
+
+        Where it was `looked` at in this run, it is not called again.
+        """
         factor = as_now(factor)
         if not factor.host:
             return Signature.of(factor, power)
@@ -70,7 +75,9 @@ class Functions:
         known = self._known(factor, found)
         if incoming is not None:
             known.choose(factor, incoming, found)
-        return Signature.of(factor, power, known.content(factor, found))
+        if not looked:
+            known.look(factor)
+        return Signature.of(factor, power, known.content(found))
 
     def around(self, factor: FactorLike, ask: Callable[[], Any]) -> Any:
         """Ask a factor's function something; what changes meanwhile is its own."""
@@ -95,6 +102,7 @@ class _OnHost:
     def __init__(self, first: Reads):
         self.first, self.own = first.pieces, set[str]()
         self.points: list[np.ndarray] | None = None
+        self.values = ""
 
     def choose(self, factor: FactorLike, incoming: tuple[Any, ...], found: Reads) -> None:
         """Points where the function is looked at in every run; none for one with noise of its own."""
@@ -111,7 +119,11 @@ class _OnHost:
         paths = before.pieces.keys() | after.pieces.keys()
         self.own |= {path for path in paths if before.pieces.get(path) != after.pieces.get(path)}
 
-    def content(self, factor: FactorLike, found: Reads) -> str:
+    def look(self, factor: FactorLike) -> None:
+        """What it says now at its points."""
+        self.values = _values(factor, self.points) if self.points else ""
+
+    def content(self, found: Reads) -> str:
         """A text for the rest and the values; entries that came to a list or dictionary which it fills are its own."""
         filled = tuple(path.removesuffix(" entries") + "[" for path in self.own if path.endswith(" entries"))
         kept = {
@@ -119,7 +131,7 @@ class _OnHost:
             for path, piece in found.pieces.items()
             if path not in self.own and (path in self.first or not filled or not path.startswith(filled))
         }
-        return digest_of(kept | ({"values": _values(factor, self.points)} if self.points else {}))
+        return digest_of(kept | {"values": self.values})
 
 
 def _points(incoming: tuple[Any, ...]) -> list[np.ndarray] | None:
