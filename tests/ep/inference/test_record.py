@@ -32,7 +32,7 @@ def test_the_report_counts_evaluations_and_seconds_of_functions_on_the_host(way)
     assert inside + besides <= whole
 
 
-def test_functions_of_many_points_are_counted_by_points_and_compiled_ones_are_not_told_from_the_rest():
+def test_functions_of_many_points_are_counted_by_points_and_compiled_ones_are_part_of_the_rest():
     points, z = 0, ep.Variable("z", ep.Normal(0.0, 1.0))
 
     def density(z):

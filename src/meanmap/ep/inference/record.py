@@ -146,7 +146,7 @@ class Record:
         )
 
     def _seconds(self) -> dict[str, float]:
-        """How long functions on the host took, and all besides; a compiled function is not told from the rest."""
+        """How long functions on the host took, and all besides; compiled functions are part of the rest."""
         if not self.spent:
             return {}
         inside = {f"{name}: seconds in its function": spent.seconds for name, spent in self.spent.items()}
