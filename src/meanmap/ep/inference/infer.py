@@ -120,6 +120,8 @@ def infer(
     """
     if not isinstance(model, FactorGraph):
         raise KindError(f"model is a {type(model).__name__}; expected a FactorGraph: FactorGraph(factor, ...).")
+    if start_from is not None and not isinstance(start_from, Posterior):
+        raise KindError(f"start_from is {start_from!r}; expected a Posterior, which infer returned before.")
     limit = int(parameter(sweeps, "sweeps", axes=0, integer=True))
     step, alpha = _fraction(damping, "damping"), _fraction(power, "power")
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
