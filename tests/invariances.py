@@ -102,6 +102,15 @@ def chances(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     return tuple(fit.predict_proba(wrap(columns(whole, 1, 2)[:3])).ravel())
 
 
+def mixed(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Evidence, standard deviation of groups, and predictions for five rows, of a regression by formula."""
+    names = [f"`{name}`" for name in x.columns]
+    formula = f"{names[1]} ~ {names[0]} + {names[4]} + (1 | {names[3]})"
+    fit = mm.fit(formula, wrap(pd.concat([x, y])), missing="drop")
+    groups = fit.to_frame()["estimate"].iloc[3]
+    return fit.log_evidence, groups, *fit.predict(wrap(x.dropna()[:5])).to_numpy().ravel()
+
+
 def ring(x: pd.DataFrame) -> tuple[float, ...]:
     """A field of two variables: where the mean is, in standard deviations."""
     first, second = (x.iloc[:, j].to_numpy(float) for j in (1, 0))
@@ -319,6 +328,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),
+    "fit": mixed,
     "posterior_embedding": lambda x, y, wrap: posterior(x, wrap),
     "learn_kernel": lambda x, y, wrap: (
         float(np.sum(learned(wrap(columns(x, 0, 1, 2)))(wrap(columns(x[:9], 0, 1, 2))))),
@@ -388,7 +398,6 @@ ELSEWHERE = {
     "compound_gamma": "takes one sample of numbers in their own unit",
     "ForestGrid": "takes images, as KernelGrid does",
     "pooled": "hands tables to a function of yours as they are; tests/bp/test_pooling.py",
-    "fit": "takes a formula of the columns' names; tests/ep/linear/test_fit.py",
     "Schema": "is what all others read by",
     "Table": "is what all others read by",
 }

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -62,14 +63,21 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
 
 
 def _column(values: Any, pandas: Any) -> Any:
-    """Numbers in float64, truth values as 0 and 1, ordered labels with their order, other labels as text."""
+    """Numbers in float64, truth values as 0 and 1, ordered labels with their order, other labels as text.
+
+    Letters with accents are the same however they are composed.
+    """
     levels = _levels(values)
     if levels is not None:
-        return pandas.Categorical(list(values), categories=levels)
+        return pandas.Categorical(list(map(_composed, values)), categories=list(dict.fromkeys(map(_composed, levels))))
     read = pandas.Series(values.to_list() if hasattr(values, "to_list") else list(np.asarray(values)))
     if read.dtype.kind in "biuf" or all(isinstance(value, bool) for value in read.dropna()):
         return read.astype("float64")
-    return read if read.dtype.kind in "mM" else read.astype("object")
+    return read if read.dtype.kind in "mM" else read.astype("object").map(_composed)
+
+
+def _composed(value: Any) -> Any:
+    return normalize("NFC", value) if isinstance(value, str) else value
 
 
 def _levels(values: Any) -> list[Any] | None:
