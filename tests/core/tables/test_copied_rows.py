@@ -164,3 +164,18 @@ def test_copies_make_pvalues_small():
     """Why they are told of: nothing depends on anything, and all is rejected."""
     tables = (np.random.default_rng(seed).normal(size=(60, 2)).repeat(3, axis=0) for seed in range(20))
     assert all(mm.independence_test(t[:, :1], t[:, 1:], n_permutations=99, rng=0).pvalue < 0.05 for t in tables)
+
+
+def test_a_sample_that_is_another_again_is_told_of():
+    x = np.random.default_rng(12).normal(size=(60, 2))
+    said = "y holds the rows of x again"
+    for found in (
+        mm.two_sample_test(x, x.copy(), n_permutations=19, rng=0),
+        mm.two_sample_effect({"a": x[:, 0], "b": x[:, 1]}, {"a": x[:, 0], "b": x[:, 1]}, rng=0),
+        mm.closeness_test(x, x, 0.3, rng=0),
+    ):
+        assert sum(said in text for text in found.warnings) == 1
+    labels = np.random.default_rng(13).integers(0, 2, 60)
+    for y in (x[::-1], x + np.array([0, 1e-9]), x[:, :1].repeat(2, axis=1)):
+        assert not any(said in text for text in mm.two_sample_test(x, y, n_permutations=19, rng=0).warnings)
+    assert not any("again" in text for text in mm.two_sample_test(labels, labels, n_permutations=19, rng=0).warnings)

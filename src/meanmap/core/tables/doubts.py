@@ -20,7 +20,7 @@ from meanmap.core.tables.written import Written, words_of, written_notes
 from meanmap.core.texts import text_codes
 from meanmap.core.types import Data
 
-__all__ = ["columns_in", "copied_columns", "copied_rows", "doubts"]
+__all__ = ["columns_in", "copied_columns", "copied_rows", "doubts", "same_samples"]
 
 # Copies are told of if they are this share of the rows, and different rows are copied: this share of the copies.
 SHARE, MANY = 0.05, 0.1
@@ -194,6 +194,33 @@ def copied_columns(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, .
                     f"{coarse} is {fine} rounded to {digits}: they go together because one was made from the other."
                 )
     return tuple(notes)
+
+
+def same_samples(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
+    """What is to be said of a sample that is another one again, row by row, in columns with more than a few values.
+
+    Examples
+    --------
+    >>> length = np.sqrt(np.arange(30))
+    >>> same_samples([length, length + 1], ["x", "y"])
+    ()
+    >>> print(*same_samples([length, length], ["x", "y"]))
+    y holds the rows of x again, one by one: what is compared with itself does not differ.
+    """
+    listed = [columns_in(sample, name) for sample, name in zip(samples, names, strict=True)]
+    found = [[_measures(column) for _, column in columns] for columns in listed]
+    notes = []
+    for i, (one, read) in enumerate(zip(names, found, strict=True)):
+        known = [k for k, column in enumerate(read) if column is not None]
+        for other, also in zip(names[i + 1 :], found[i + 1 :], strict=True):
+            if known and len(also) == len(read) and all(_are_equal(read[k], also[k]) for k in known):
+                again = f"{other} holds the rows of {one} again, one by one"
+                notes.append(f"{again}: what is compared with itself does not differ.")
+    return tuple(notes)
+
+
+def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return one is not None and other is not None and np.array_equal(one, other)
 
 
 def _measures(column: Any) -> np.ndarray | None:

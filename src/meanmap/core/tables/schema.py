@@ -15,7 +15,7 @@ from meanmap.core.meant import did_you_mean, respelled
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.settings import by_name
 from meanmap.core.tables.column import Column, check_alike, counted
-from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts
+from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts, same_samples
 from meanmap.core.tables.indices import check_order, places_differ
 from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_kind
 from meanmap.core.tables.matching import matched, renamed, selected
@@ -265,7 +265,7 @@ def admitted(
         check_order(samples, names)
     samples, notes = settle(samples, names, missing, paired, least)
     notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
-    notes += (*(copied_columns(samples, names) if paired else ()), *apart)
+    notes += (*(copied_columns if paired else same_samples)(samples, names), *apart)
     if not kinds:
         return samples, notes
     split = list(map(raw_columns, samples, names))
