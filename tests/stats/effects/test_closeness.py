@@ -90,3 +90,33 @@ X, Y = pair(9, 20, 0.0)
 def test_errors(options, error, message):
     with pytest.raises(error, match=message):
         mm.closeness_test(X, Y, rng=0, **options)
+
+
+def contaminated(rng, n):
+    """One row of twenty is ten times as far out: the standard deviation is 2.44."""
+    return np.where(rng.uniform(size=n) < 0.05, 10.0, 1.0) * rng.normal(size=n)
+
+
+@pytest.mark.slow
+def test_far_from_rows_without_the_tails_of_the_others_keeps_the_level_or_is_told():
+    silent, repeats, shift = 0, 60, 0.5 * np.sqrt(0.95 + 5.0)
+    for seed in range(repeats):
+        rng = np.random.default_rng([14, seed])
+        x, y = contaminated(rng, 60), contaminated(rng, 150) + shift
+        found = mm.closeness_test(x, y, margin=0.5, claim="far", rng=0)
+        silent += found.pvalue <= 0.05 and not found.warnings
+    assert silent <= scipy.stats.binom.isf(1e-5, repeats, 0.05)  # 11; was 14
+
+
+def test_tails_that_only_the_second_sample_shows_are_told():
+    rng = np.random.default_rng(0)
+    x, usual, far = (rng.normal(size=n) for n in (60, 142, 8))
+    y = np.r_[usual, 10 * far]
+    said = "y has heavy tails that the rows of x do not show"
+    assert any(said in text for text in mm.closeness_test(x, y, 0.5, claim="far", rng=0).warnings)
+    for other in (
+        mm.closeness_test(x, y, 0.5, rng=0),
+        mm.closeness_test(x, y, 0.2, claim="far", unit="share", rng=0),
+        mm.closeness_test(x, usual, 0.5, claim="far", rng=0),
+    ):
+        assert not any(said in text for text in other.warnings)
