@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.effects.cells import row_weights
 from meanmap.stats.limits import DistanceLaw
-from meanmap.stats.result import larger_and_tied
+from meanmap.stats.result import Null
 
 __all__ = ["chance_of_dependence", "chance_of_difference", "draws_for", "excludes_zero"]
 
@@ -55,5 +55,4 @@ def chance_of_difference(
 
 
 def _ranked(values: np.ndarray, rounding: float) -> float:
-    larger, tied = larger_and_tied(float(values[0]), values[1:], rounding)
-    return (1 + larger + tied) / len(values)
+    return Null("exchanged rows", values[1:], exact=True, rounding=rounding).pvalue(float(values[0]))
