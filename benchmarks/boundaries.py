@@ -128,9 +128,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, required=True, help="a file of cells")
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--keep", action="store_true", help="measure nothing, store the cells of the file")
+    parser.add_argument(
+        "--keep", action="store_true", help="measure nothing, store the cells of the file in place of those stored"
+    )
     chosen = parser.parse_args()
     if chosen.keep:
-        pages.store({**pages.stored(), "boundaries": gathered(chosen.into)})
+        known = pages.stored()
+        pages.store({**known, "boundaries": {**known["boundaries"], **gathered(chosen.into)}})
     else:
         measure(chosen.into, chosen.rounds)
