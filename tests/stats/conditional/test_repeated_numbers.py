@@ -185,3 +185,39 @@ def test_a_last_site_with_fewer_rows_leaves_strata():
         found, rejected = found + ("within strata" in result.method), rejected + (result.pvalue <= 0.05)
     assert found == 30
     assert rejected <= 6  # fails once in 300 times
+
+
+def test_codes_that_are_left_to_regressions_are_told_of():
+    """Wherever rows are not permuted within them: beside numbers, with clusters, in effects and among many rows."""
+    table = sites(3, number=40, rows=6)
+    x, y, z = table["x"], table["y"], table["site"]
+    wide = {"time": np.random.default_rng(0).normal(size=len(z)), "site": z}
+    result = mm.conditional_independence_test(x, y, wide, n_permutations=99, rng=0)
+    (note,) = (each for each in result.warnings if "different whole numbers" in each)
+    assert note.startswith("column 'site' of z has 40 different whole numbers, each in 6.0 rows on average, and is")
+    assert note.endswith("If they are codes (of sites, people), pass them as within=, too.")
+    within = mm.conditional_independence_test(x, y, wide, within=z, n_permutations=99, rng=0)
+    assert not any("different whole numbers" in each for each in within.warnings)
+    people = np.repeat(np.arange(120), 2)
+    for found in (
+        mm.conditional_independence_test(x, y, z, clusters=people, n_permutations=99, rng=0),
+        mm.conditional_independence_effect(x, y, z, rng=0),
+    ):
+        assert any(each.startswith("z has 40 different whole numbers") for each in found.warnings)
+    inside = mm.conditional_independence_effect(x, y, z, within=z, rng=0)
+    assert not any("different whole numbers" in each for each in inside.warnings)
+    assert inside.correlation.low == 0.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [(6000, "within=z)."), (21_000, "within=z) of whole sites, 20000 rows at most.")]
+)
+def test_codes_of_many_rows_are_told_of(rows, said):
+    table = sites(4, number=rows // 6, rows=6)
+    result = mm.conditional_independence_test("x", "y", "site", data=table, n_permutations=99, rng=0)
+    (note,) = (each for each in result.warnings if "different whole numbers" in each)
+    assert note.startswith(f"z has {rows // 6} different whole numbers, each in 6 rows on average, and with so many")
+    assert note.endswith(said)
+    numbers = dict(table, site=table["site"] + table["x"].round(1))
+    found = mm.conditional_independence_test("x", "y", "site", data=numbers, n_permutations=99, rng=0)
+    assert not any("different whole numbers" in each for each in found.warnings)

@@ -11,7 +11,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.missing import length
+from meanmap.core.tables.missing import length, settle
 from meanmap.core.tables.order import clocks
 from meanmap.core.tables.picked import check_no_names
 from meanmap.core.threads import one_blas_thread
@@ -24,8 +24,15 @@ from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePl
 from meanmap.stats.conditional.judging import judge_streamed
 from meanmap.stats.conditional.residuals import WIDE, Given, Unread, read_side, residuals
 from meanmap.stats.conditional.settled import settled
-from meanmap.stats.conditional.strata import found_in_strata, other_reading, rows_together, strata_told
-from meanmap.stats.conditional.variables import Variable, check_given, holds_texts, read_given
+from meanmap.stats.conditional.strata import (
+    codes_told,
+    found_in_strata,
+    many_told,
+    other_reading,
+    rows_together,
+    strata_told,
+)
+from meanmap.stats.conditional.variables import TOO_MANY, Variable, check_given, holds_texts, read_given
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.designs.reading import from_strata
 from meanmap.stats.independence.joint_variables import common_length
@@ -169,7 +176,7 @@ def conditional_independence_test(
     average, x and y are permuted within these, which is exact: the answer is that of `independence_test(x, y,
     within=z)`. A warning says so where z holds numbers. Given counts that act as numbers it found 56 of 60 partial
     correlations of .3 among 200 rows, and regressions 60. `method="kci"` regresses on z as before; so do `clusters=`, a
-    learned kernel and more than 5000 rows.
+    learned kernel and more than 5000 rows, and warnings name whole numbers in z that regressions may not follow.
 
     A warning says where z has each value once, in equal steps, as clocks and ids have. Of 40 pairs of series of 200
     rows that shared a random walk, with steps half as large as their noise, 26 were rejected given the number of the
@@ -247,7 +254,10 @@ class _Triple(Asked):
         plan = ConditionalIndependencePlan.of(x, y, z, missing=self.missing, kinds=self.kinds, rng=self.random.seed)
         while plan.passes > 1:
             plan = plan.after(plan.state(x, y, z))
-        return plan._found(plan.state(x, y, z), self.n_draws, "gamma" if self.null == "gamma" else "spectral")
+        found = plan._found(plan.state(x, y, z), self.n_draws, "gamma" if self.null == "gamma" else "spectral")
+        if not any(map(comes_in_pieces, self.parts)) and not any(TOO_MANY in note for note in found.told):
+            self.tell(many_told(settle((z,), ("z",), self.missing)[0][0], self.kinds))
+        return found
 
     def _strata(self, z: Data) -> np.ndarray | None:
         """Which rows share the values of z, and the stratum, where these have enough rows to be permuted."""
@@ -300,7 +310,9 @@ class _Triple(Asked):
             self.tell(told_in_order(left, right, sides, law.pvalue(value)))
             if self.method == "auto" and design is None and law.pvalue(value) <= DOUBTED:
                 own = (x, y), self.kernels, law.pvalue(value), self.n_draws, Rng.of(0)
-                self.tell(other_reading(z, *own, door))
+                self.tell(other_reading(z, *own, door) or codes_told(z, beside=True))
+            elif clustered and self.said[0] is None:
+                self.tell(codes_told(z))
         self.tell([text for read in (*sides, conditions) for text in read.notes])
         if clustered and design is not None and len(design.first_rows) < FEW_CLUSTERS:
             few = f"there are {len(design.first_rows)} clusters: these are few, and the level may not be kept."

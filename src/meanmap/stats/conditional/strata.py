@@ -1,6 +1,6 @@
 """z whose values repeat: rows that share them are strata, in which x and y are permuted, and the test is exact."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,16 +12,25 @@ from meanmap.core.rng import Rng
 from meanmap.core.tables.column import counted
 from meanmap.core.types import Data
 from meanmap.stats.asked import Found
-from meanmap.stats.conditional.variables import table_of
+from meanmap.stats.conditional.variables import MOST_VALUES, ROWS_A_VALUE, table_of
 from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.independence.exchanged import MOST_ROWS
 from meanmap.stats.independence.independence import in_strata
 
-__all__ = ["ROWS_IN_A_STRATUM", "found_in_strata", "other_reading", "rows_together", "strata_told"]
+__all__ = [
+    "ROWS_IN_A_STRATUM",
+    "codes_told",
+    "found_in_strata",
+    "many_told",
+    "other_reading",
+    "rows_together",
+    "strata_told",
+]
 
 # Values make strata where they have so many rows on average: fewer would leave little to permute.
 ROWS_IN_A_STRATUM = 6
-# Whole numbers that repeat so often may be codes.
-ROWS_OF_A_CODE = 2
+# Whole numbers that repeat so often, and of which so many are different, may be codes that regressions do not follow.
+ROWS_OF_A_CODE, FEWEST_CODES = 2, 10
 
 
 def rows_together(z: Data, least: float = ROWS_IN_A_STRATUM, beside: np.ndarray | None = None) -> np.ndarray | None:
@@ -70,6 +79,23 @@ def strata_told(z: Data, strata: np.ndarray) -> tuple[str, ...]:
     return (f"{said} is exact whatever z does. To regress on z as a number pass method='kci'.",)
 
 
+def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What is said of whole numbers that would make strata, if there were not too many rows."""
+    table = table_of(z, "z")
+    if any(name in (kinds or {}) or not table.is_real(name) or not _is_code(table[name]) for name in table.names):
+        return ()
+    strata = rows_together(z)
+    k, n = 0 if strata is None else 1 + int(strata.max()), len(table)
+    if k <= MOST_VALUES:  # each of which is taken for a label, too
+        return ()
+    remedy = "ask independence_test(x, y, within=z)"
+    remedy += f" of whole sites, {MOST_ROWS} rows at most" if n > MOST_ROWS else ""
+    said = (
+        f"z has {k} different whole numbers, each in {n / k:.0f} rows on average, and with so many rows is regressed on"
+    )
+    return (f"{said}, which follows smooth effects. If they are codes (of sites, people), {remedy}.",)
+
+
 def other_reading(
     z: Data, sides: Sequence[Any], kernels: Sequence[Any], pvalue: float, n_draws: int, random: Rng, door: Door
 ) -> tuple[str, ...]:
@@ -90,6 +116,29 @@ def other_reading(
         "independence_test(x, y, within=z)."
     )
     return (said,)
+
+
+def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
+    """What is said of whole numbers in z that are regressed on; `beside` others those that are no labels, too.
+
+    Examples
+    --------
+    >>> codes_told(np.repeat(np.arange(5), 12)), len(codes_told(np.repeat(np.arange(20), 3)))
+    ((), 1)
+    """
+    if is_sparse(z):
+        return ()
+    table = table_of(z, "z")
+    n, notes = len(table), []
+    for name, column in table.columns.items():
+        k = len(np.unique(np.asarray(column))) if table.is_real(name) and _is_code(column) else 0
+        if k >= FEWEST_CODES and ROWS_OF_A_CODE <= n / k < (ROWS_A_VALUE if beside else np.inf):
+            which = "z" if len(table.names) == 1 else f"column {name!r} of z"
+            notes.append(
+                f"{which} has {k} different whole numbers, each in {n / k:.1f} rows on average, and is regressed on, "
+                "which follows smooth effects. If they are codes (of sites, people), pass them as within=, too."
+            )
+    return tuple(notes)
 
 
 def _is_code(column: Any) -> bool:

@@ -25,6 +25,8 @@ from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = [
     "MOST_VALUES",
+    "ROWS_A_VALUE",
+    "TOO_MANY",
     "Variable",
     "VariableReading",
     "check_given",
@@ -45,6 +47,7 @@ ROWS_A_VALUE = 8
 # All columns that are given leave at least so many rows for each of them, so that regressions are never refused for
 # indicators that nobody asked for; and there are at most so many of these, which some thousand rows still estimate.
 ROWS_A_COLUMN, MOST_VALUES = 5, 200
+TOO_MANY = "these are too many to take each for a label"
 # Values are counted in so many rows first.
 SOME_ROWS = 2000
 
@@ -246,7 +249,7 @@ def _repeated(
         else:
             notes.append(
                 f"{f'column {name!r} of z' if len(table.names) > 1 else 'z'} has {distinct} different numbers, each in "
-                f"{n / distinct:.0f} rows on average, and these are too many to take each for a label: it counts as "
+                f"{n / distinct:.0f} rows on average, and {TOO_MANY}: it counts as "
                 "a number, whose effects are smooth. If they are codes (of sites, people), test x and y by "
                 "independence_test, with the codes as within=."
             )

@@ -19,6 +19,7 @@ from meanmap.stats.conditional.conditional import read_triples
 from meanmap.stats.conditional.landmarks import median_distance, rbf
 from meanmap.stats.conditional.residuals import Given, residuals
 from meanmap.stats.conditional.settled import settled
+from meanmap.stats.conditional.strata import codes_told
 from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.designs.reading import observed
 from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws, effect_of
@@ -99,6 +100,7 @@ def conditional_independence_effect(
     (x, y, z), design, told = observed((x, y, z), NAMES, within, None, missing, kinds)
     (x, y, z), heard = texts_of_variables((x, y, z), NAMES, (None, None, None), kinds)
     told = (*counted, *told, *heard)
+    told += codes_told(z) if within is None else ()
     with Door() as door:
         conditions, sides = read_triples(x, y, z, ("median", "median"), door, design)
         n = len(conditions.columns)
