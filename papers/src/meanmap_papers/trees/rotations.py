@@ -103,13 +103,11 @@ def kernel_ridge(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) -> 
 
 
 def ridge_and_kalman(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """The Kalman filter of quaternions that sees predictions of kernel ridge regression instead of pixels."""
-    from scipy.spatial.transform import Rotation
-
+    """The Kalman filter of rotation matrices that sees predictions of kernel ridge regression instead of pixels."""
     from meanmap_papers.trees.baselines.regressions import KernelRidge, smoothed
 
-    regression = KernelRidge(images, rotations.reshape(-1, 9))
-    return Rotation.from_quat(smoothed(quaternions_along(rotations), regression, new)).as_matrix()
+    states = rotations.reshape(-1, 9)
+    return nearest(smoothed(states, KernelRidge(images, states), new).reshape(-1, 3, 3))
 
 
 def quaternions_along(rotations: np.ndarray) -> np.ndarray:
