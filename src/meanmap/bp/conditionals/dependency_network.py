@@ -106,10 +106,8 @@ class DependencyNetwork:
         if len(rows) < LEAST_ROWS:
             raise EmptyError(f"data has {len(rows)} rows; expected at least {LEAST_ROWS}.")
         laws = laws_of(rows)
-        told = self.regressions
-        learners = [grown, nearest] if told is None else [partial(learned, each) for each in told]
         names = track(list(table.columns), "learning columns")
-        conditionals = [_learned(table, numbers, j, laws, learners) for j, _ in enumerate(names)]
+        conditionals = [_learned(table, numbers, j, laws, self.regressions) for j, _ in enumerate(names)]
         return FittedDependencyNetwork(table, laws, tuple(conditionals), rows, notes)
 
     def __repr__(self) -> str:
@@ -117,7 +115,7 @@ class DependencyNetwork:
 
 
 def _learned(
-    table: CodedTable, numbers: np.ndarray, j: int, laws: Sequence[JointNormal], learners: Sequence[Learner]
+    table: CodedTable, numbers: np.ndarray, j: int, laws: Sequence[JointNormal], regressions: Sequence[Any] | None
 ) -> ColumnConditional:
     """One column given the others, from rows in which cells are hidden at random."""
     random, part = np.random.default_rng(j), parts_of(len(numbers))
@@ -141,5 +139,12 @@ def _learned(
     masked, values = np.where(wide, np.nan, rows[chosen]), rows[chosen][:, blocks[j]]
     thresholds = Thresholds.of(numbers[have, blocks[j].start]) if column.labels is None else None
     at = np.zeros(column.width) if thresholds is None else (thresholds.at - column.centre) / column.scale
-    settings = judged, laws, learners, len(have), chosen
+    settings = judged, laws, _learners(regressions, column.labels is None), len(have), chosen
     return ColumnConditional.fit(blocks[j], thresholds, at, masked, values, part[chosen], *settings)
+
+
+def _learners(regressions: Sequence[Any] | None, number: bool) -> list[Learner]:
+    """Those that were given; by default a forest of values and one of residuals, of labels one, and neighbours."""
+    if regressions is not None:
+        return [partial(learned, each) for each in regressions]
+    return [*([partial(grown, of=0), partial(grown, of=1)] if number else [grown]), nearest]

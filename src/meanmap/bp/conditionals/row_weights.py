@@ -13,8 +13,9 @@ from meanmap.core.errors import KindError
 
 __all__ = ["LeafWeights", "Learner", "NearestWeights", "RowWeights", "grown", "learned", "nearest", "row_weights"]
 
-# Trees of a forest, rows in a leaf at least, and which share of the columns each cut chooses among, up to how many.
-TREES, LEAST_IN_LEAF, SHARE, MOST_COLUMNS = 32, 5, 0.7, 10
+# Trees of a forest, of wide tables fewer, so that trees times columns are not more than this; rows in a leaf at least,
+# and which share of the columns each cut chooses among, up to how many.
+TREES, FEW_TREES, TREES_TIMES_COLUMNS, LEAST_IN_LEAF, SHARE, MOST_COLUMNS = 32, 16, 800, 5, 0.7, 10
 NEIGHBOURS = 10
 # Squared distances are the same that differ by this share of them.
 SAME = 1e-9
@@ -101,10 +102,11 @@ RowWeights = LeafWeights | NearestWeights
 Learner = Callable[[np.ndarray, np.ndarray], RowWeights]
 
 
-def grown(rows: np.ndarray, targets: np.ndarray) -> LeafWeights:
-    """Of extremely randomised trees."""
+def grown(rows: np.ndarray, targets: np.ndarray, of: int | None = None) -> LeafWeights:
+    """Of extremely randomised trees, for all targets or one of them."""
     share = min(SHARE, MOST_COLUMNS / rows.shape[1])
-    trees = Trees.fit(rows, targets, TREES, LEAST_IN_LEAF, 0, share)
+    number = int(np.clip(TREES_TIMES_COLUMNS // rows.shape[1], FEW_TREES, TREES))
+    trees = Trees.fit(rows, targets if of is None else targets[:, [of]], number, LEAST_IN_LEAF, 0, share)
     return LeafWeights(trees, trees.leaves(rows))
 
 
