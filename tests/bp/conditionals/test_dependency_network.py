@@ -384,3 +384,12 @@ def test_intervals_that_are_too_wide_and_many_gaps_are_told():
     assert not any("intervals of 'c' are too wide" in note for note in told)
     assert [note.split(".")[0] for note in told if "is missing" in note][-1].endswith("% of 'c' is missing in the data")
     assert not any("% of 'c'" in note for note in model.predict({"c": [0.0]}, ["a"]).report.notes)
+
+
+def test_no_number_within_reach_is_impossible():
+    """Narrow beliefs leave nothing far away but rounding, on both sides."""
+    a = np.random.default_rng(41).normal(size=(200, 1)) + 0.01 * np.random.default_rng(42).normal(size=(200, 3))
+    model = mm.bp.DependencyNetwork().fit(dict(zip("xyz", a.T, strict=True)))
+    for side in (-1, 1):
+        score = model.score({"x": [-2.0 * side], "y": [-2.0 * side], "z": [2.0 * side]})
+        assert -100 < score[0] < -5

@@ -29,6 +29,8 @@ __all__ = ["ColumnConditional", "Member"]
 
 # Whatever held-out rows say, so much weight is the normal law's, or the plain shares': no value is impossible.
 LEAST_SMOOTH = 0.01
+# Far from narrow beliefs nothing would be left but rounding: all bins together have this probability at least.
+LEAST_CHANCE = 1e-4
 # However far apart the parts' beliefs are, their average keeps this share of its variance.
 LEAST_RATIO = 0.3
 # Where no row of a leaf was drawn again, all count alike.
@@ -218,6 +220,7 @@ class ColumnConditional:
         found = each.mean(axis=0)
         if self.thresholds is not None:
             found = np.diff(self.levels(self._narrowed(_whole(each))), axis=1)
+            found = np.maximum(found, LEAST_CHANCE / found.shape[1])
         found = np.maximum(found, 0.0)
         return found / found.sum(axis=1, keepdims=True)
 
