@@ -82,6 +82,12 @@ class Learned(HostOracle):
     rest, or lose messages. The report says what is left. The log normalisers of predictions are corrected by the mean
     error of the last sample, and the report states the standard error that is left.
 
+    What was learned is for a function with the data that it reads. One on the host is called at four points in every
+    run, besides a look at its code and at what this names, and where either differs it is learned anew: data that lie
+    in files and change no value at these points are not seen to change. Values of a function of one number are kept
+    from run to run. Where predictions were given up, the oracle alone is asked in later runs, until these have brought
+    twice as many messages.
+
     Examples
     --------
     >>> import numpy as np
