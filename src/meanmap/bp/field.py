@@ -24,7 +24,7 @@ from meanmap.core.held import holds_floats
 from meanmap.core.points import in_columns
 from meanmap.core.report import Report
 from meanmap.core.threads import one_blas_thread
-from meanmap.core.types import Array, Data, GraphLike, Points
+from meanmap.core.types import Data, GraphLike, Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, TwoPass
 from meanmap.graphs.rooted import steps_to_farthest
@@ -194,7 +194,11 @@ class FittedField(FittedModel):
         """
 
     def _answers(
-        self, evidence: Any, targets: Array, observed: Data, propagate: Callable[[Evidence, np.ndarray], Answered]
+        self,
+        evidence: Any,
+        targets: Iterable[Hashable] | None,
+        observed: Data,
+        propagate: Callable[[Evidence, np.ndarray], Answered],
     ) -> Beliefs:
         """Beliefs about targets; `propagate` gives the belief about a node that was not seen, and the report.
 

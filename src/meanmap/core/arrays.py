@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from meanmap.core.foreign import is_missing, readable
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, library_of, refuse_sparse, refuse_unread
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Array, Data, Numbers
 
 __all__ = [
     "DROPPED",
@@ -131,7 +131,7 @@ def _is_vector(cell: object) -> bool:
     return isinstance(cell, list | tuple) and all(isinstance(value, int | float | np.number) for value in cell)
 
 
-def is_factor(value: object) -> bool:
+def is_factor(value: object) -> TypeGuard[Numbers]:
     """Whether functions and kernels can be multiplied by a value: a number or an array."""
     return isinstance(value, int | float | np.number | np.ndarray | jax.Array)
 

@@ -1,8 +1,8 @@
-"""Names for what is loosely typed.
+"""Names of types that many signatures share.
 
-JAX computes with NumPy's arrays, its own and traced ones alike, and users' data come in many kinds: a strict type
-would refuse what works. These names say what is meant; the readers in `core` and `kernels` check it, and loading a file
-refuses fields that hold nothing of the kind: to type checkers an annotated `Any` is `Any`.
+Arrays are NumPy's or JAX's. What users pass, and the points of a kernel, come in too many kinds for a strict type:
+their names say what is meant, the readers in `core` and `kernels` check it, and loading a file refuses fields that hold
+nothing of the kind.
 """
 
 from typing import Annotated, Any, TypeAlias
@@ -10,17 +10,17 @@ from typing import Annotated, Any, TypeAlias
 import jax
 import numpy as np
 
-__all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike", "Points", "Seed", "Values"]
+__all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike", "Numbers", "Points", "Seed"]
 
 # What users pass, before it is read: numbers, labels, lists, tables, files, pieces of any of these. Nobody looks
 # into it but the readers in `core`, which take it as `Any`.
 Data: TypeAlias = object
 # Points as a kernel has read them: an (n, d) array, a sparse matrix, or a pytree whose leaves share their first axis.
 Points: TypeAlias = Annotated[Any, "points"]
-# A number or an array of them: of NumPy or JAX, perhaps traced.
-Array: TypeAlias = Annotated[Any, "array"]
-# What comes out: NumPy for NumPy, JAX for JAX. A single number is one without axes.
-Values: TypeAlias = np.ndarray | jax.Array
+# Of NumPy or of JAX, perhaps traced: NumPy comes out for NumPy, JAX for JAX. A single number is one without axes.
+Array: TypeAlias = np.ndarray | jax.Array
+# A number, or an array of them.
+Numbers: TypeAlias = float | Array
 # A Kernel, Features, the name of a rule, several of these, or None for the default.
 KernelLike: TypeAlias = Any
 # A Graph, a NetworkX graph or a list of edges.

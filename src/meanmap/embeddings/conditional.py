@@ -16,7 +16,7 @@ from meanmap.core.points import any_sparse, rows, spread_rows
 from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.schema import opened
 from meanmap.core.threads import one_blas_thread
-from meanmap.core.types import Array, Data, KernelLike
+from meanmap.core.types import Data, KernelLike, Numbers
 from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
@@ -151,7 +151,7 @@ def _is_long(data: Data) -> bool:
 
 
 def _in_one_pass(
-    x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, ridge: Array, missing: str, kinds: Any
+    x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, ridge: Numbers | None, missing: str, kinds: Any
 ) -> Operator | None:
     """The operator in features of many rows, added up where they lie; None of what is in memory and has to be."""
     in_pieces = any(map(lies_elsewhere, (x, y)))
@@ -171,7 +171,7 @@ def _in_one_pass(
     return plan.result(plan.state(x, y), ridge)
 
 
-def _dual(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
+def _dual(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Operator:
     """β(x) = (K + n λ I)⁻¹ k(X, x), by one factorisation."""
     gram = first.basis.gram(door)
     chosen = _lengthscale(first)
@@ -187,7 +187,7 @@ def _dual(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     return Operator(second.basis, first.basis, solve=Ridge.factor(gram, ridge=ridge), chosen=chosen)
 
 
-def _pivoted(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
+def _pivoted(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Operator:
     """The dual operator in pivoted coordinates of k: exact for the kernel that they define."""
     low = PivotedCholesky.of_points(first.kernel, first.points, door, tolerance=1e-9, max_rank=MOST_FEATURES)
     operator = _primal(first.in_coordinates(low), second, ridge, door)
@@ -195,12 +195,12 @@ def _pivoted(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     return Operator(operator.output, operator.input, operator.matrix, chosen=chosen)
 
 
-def _primal(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
+def _primal(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Operator:
     """C_YX (C_XX + λ I)⁻¹ in the features of x, with y on points or in features."""
     if second.basis.orthonormal:
         return _streamed(first, second, ridge, door)
     phi = first.basis.at(first.points, door).T
-    n = phi.shape[0]
+    n: int = phi.shape[0]
     chosen: tuple = ()
     if ridge is None:
         index = spread_rows(n, RIDGE_ROWS_IN_FEATURES)
@@ -216,7 +216,7 @@ def _primal(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     return Operator(second.basis, first.basis, phi, chosen=chosen)
 
 
-def _streamed(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
+def _streamed(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Operator:
     """Both sides in features: one pass over the data, an (s, r) matrix, nothing of length n kept."""
     n = first.count
     if door.follows:
@@ -246,7 +246,7 @@ def _chosen(kernel: KernelLike, data: Data, argument: str) -> Any:
     return unit_free_kernel(data, argument) if kernel is None else kernel
 
 
-def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Array, door: Door) -> RBF:
+def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Numbers | None, door: Door) -> RBF:
     """The multiple of the median distance with the least leave-one-out error, each at its own best ridge."""
     n = first.count
     index = spread_rows(n, LENGTHSCALE_ROWS)

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.points import of_batch
-from meanmap.core.types import Array, Index, Points
+from meanmap.core.types import Array, Index, Numbers, Points
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
@@ -58,9 +58,9 @@ class FeatureEmbedding(Embedding):
             return NotImplemented
         return (jnp if door.follows else np).sum(self.coefficients * other.coefficients, axis=-1)
 
-    def times(self, factor: Array) -> "FeatureEmbedding":
+    def times(self, factor: Numbers) -> "FeatureEmbedding":
         """The coefficients scaled."""
-        factor = factor[..., None] if np.ndim(factor) else factor
+        factor = factor if isinstance(factor, float | int) or not factor.ndim else factor[..., None]
         return FeatureEmbedding(self.features, self.coefficients * factor, schema=self.schema)
 
     def plus(self, other: Embedding) -> Embedding:

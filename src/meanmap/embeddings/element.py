@@ -16,7 +16,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import number_by_partition
 from meanmap.core.tables.schema import Schema, check_same_columns, later
-from meanmap.core.types import Array, Data, Points, Values
+from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt
 from meanmap.kernels.reading import read_points
@@ -52,7 +52,7 @@ class Embedding(eqx.Module):
         """⟨f, g⟩ for g in the same space, or `NotImplemented` where g has to do it."""
 
     @abstractmethod
-    def times(self, factor: Array) -> "Embedding":
+    def times(self, factor: Numbers) -> "Embedding":
         """The element times a number, or a number for each of a batch: c f."""
 
     def plus(self, other: "Embedding") -> "Embedding":
@@ -69,7 +69,7 @@ class Embedding(eqx.Module):
         return read_points(self.space, later(self.schema, data, argument), argument, door)
 
     @number_by_partition
-    def __call__(self, x: Data) -> Values:
+    def __call__(self, x: Data) -> Array:
         """f at each point, (m,) or (..., m) for a batch.
 
         Streamed: no Gram matrix is held. NumPy in, NumPy out; JAX in, JAX out; of a collection of Dask an array of
@@ -79,7 +79,7 @@ class Embedding(eqx.Module):
             points = self.read(x, "x", door)
             return door.leave(door.cast(self).evaluate(points, door))
 
-    def inner(self, other: "Embedding") -> Values:
+    def inner(self, other: "Embedding") -> Array:
         """⟨f, g⟩ in the RKHS; batches broadcast."""
         if not isinstance(other, Embedding):
             raise KindError(f"other is a {type(other).__name__}; expected an embedding: use f(points) to evaluate one.")
@@ -98,7 +98,7 @@ class Embedding(eqx.Module):
         value = self.inner(self)
         return jnp.maximum(value, 0) if isinstance(value, jax.Array) else np.maximum(value, 0.0)
 
-    def norm(self) -> Values:
+    def norm(self) -> Array:
         """The norm √⟨f, f⟩ in the RKHS."""
         value = self.squared_norm()
         # The root has no slope at zero: there, where two embeddings are equal, the norm is least, and its slope is 0.
@@ -168,7 +168,7 @@ class Combination(Embedding):
             total = total + value
         return total
 
-    def times(self, factor: Array) -> "Combination":
+    def times(self, factor: Numbers) -> "Combination":
         """Each member scaled."""
         return Combination(tuple(member.times(factor) for member in self.members), schema=self.schema)
 

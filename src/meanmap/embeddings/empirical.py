@@ -14,7 +14,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.tables.schema import opened
-from meanmap.core.types import Array, Data, KernelLike, Points
+from meanmap.core.types import Array, Data, KernelLike, Numbers, Points
 from meanmap.embeddings import shrinkage
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding
@@ -37,7 +37,7 @@ def embed(
     kernel: Kernel | Features | str | None = None,
     estimator: str = "empirical",
     *,
-    weights: Array = None,
+    weights: Array | None = None,
     ridge: float | None = None,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
@@ -119,7 +119,9 @@ def embed(
         return door.leave(PointEmbedding(kernel, points, chosen, is_flat(x, kernel), schema=schema))
 
 
-def _embed_family(x: Distribution, kernel: KernelLike, estimator: str, weights: Array, ridge: Array) -> Embedding:
+def _embed_family(
+    x: Distribution, kernel: KernelLike, estimator: str, weights: Array | None, ridge: Numbers | None
+) -> Embedding:
     if is_default(kernel):
         raise KindError(f"kernel is {kernel!r}; a distribution's embedding needs one, such as mm.kernels.RBF(1.0).")
     if estimator != "empirical" or weights is not None or ridge is not None:
@@ -153,7 +155,9 @@ def _weights(kernel: Kernel, points: Points, estimator: str, ridge: float | None
     return (jnp if door.follows else np).asarray(chosen, dtype=door.dtype)
 
 
-def _in_features(x: Data, features: Features, estimator: str, weights: Array, ridge: float | None, door: Door) -> Any:
+def _in_features(
+    x: Data, features: Features, estimator: str, weights: Array | None, ridge: float | None, door: Door
+) -> Any:
     points = features.read(x, "x", door)
     n = count(points)
     cast = door.cast(features)

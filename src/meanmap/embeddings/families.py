@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.types import Array, KernelLike, Points
+from meanmap.core.types import KernelLike, Numbers, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding
 from meanmap.families.base import Distribution
@@ -86,7 +86,7 @@ class FamilyEmbedding(Embedding):
         scale, lengthscale = _rbf(self.kernel)
         return _out(scale * expected_pair(self.family, other.family, jnp.asarray(lengthscale), self.coordinate), door)
 
-    def times(self, factor: Array) -> Embedding:
+    def times(self, factor: Numbers) -> Embedding:
         """A scaled element: no longer the embedding of a distribution, but as exact."""
         return _ScaledFamily(self, factor)
 
@@ -119,7 +119,7 @@ class _ScaledFamily(Embedding):
         value = self.element.pair(other, door)
         return value if value is NotImplemented else self.factor * value
 
-    def times(self, factor: Array) -> Embedding:
+    def times(self, factor: Numbers) -> Embedding:
         return _ScaledFamily(self.element, self.factor * factor)
 
     @property

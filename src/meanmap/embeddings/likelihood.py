@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, rows, spread_rows
 from meanmap.core.tables.schema import opened
-from meanmap.core.types import Array, Data, KernelLike, Points
+from meanmap.core.types import Data, KernelLike, Points
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
 from meanmap.features.base import Features, transformed
@@ -166,7 +166,7 @@ def _on_host(points: Points) -> Any:
     return points if any_sparse(points) else jax.tree.map(np.asarray, points)
 
 
-def _read_ridges(ridge: Array) -> tuple[Any, Any]:
+def _read_ridges(ridge: float | tuple[float, float]) -> tuple[Any, Any]:
     pair = tuple(ridge) if isinstance(ridge, tuple | list) else (ridge, ridge)
     if len(pair) != 2:
         raise ParameterError(f"ridge has {len(pair)} entries; expected one number, or (ridge of x, ridge of y).")

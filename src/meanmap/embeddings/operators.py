@@ -14,7 +14,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, library_of, of_batch, rows
 from meanmap.core.tables.schema import Schema, check_same_columns
-from meanmap.core.types import Array, Data, Index, Points
+from meanmap.core.types import Array, Data, Index, Numbers, Points
 from meanmap.embeddings.bases import Basis, overlap
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, Weights
@@ -155,7 +155,7 @@ class Operator(eqx.Module):
             raise KindError("only operators on the same bases can be added: make both from the same sample.")
         return Operator(self.output, self.input, self.dense() + other.dense())
 
-    def __mul__(self, factor: Array) -> "Operator":
+    def __mul__(self, factor: Numbers) -> "Operator":
         if is_factor(factor):
             return Operator(self.output, self.input, factor * self.dense())
         return NotImplemented

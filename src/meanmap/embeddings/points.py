@@ -11,7 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, joined, library_of, of_batch
 from meanmap.core.tables.schema import Schema
-from meanmap.core.types import Array, Data, Index, Points, Values
+from meanmap.core.types import Array, Data, Index, Numbers, Points
 from meanmap.embeddings import certified
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.readouts import Readouts
@@ -94,7 +94,7 @@ class PointEmbedding(Embedding, Readouts):
         self,
         kernel: Kernel,
         points: Points,
-        weights: Array,
+        weights: Any,
         flat: bool = False,
         conditional: bool = False,
         schema: Schema | None = None,
@@ -112,7 +112,7 @@ class PointEmbedding(Embedding, Readouts):
         return self.source if isinstance(self.source, Weights) else None
 
     @property
-    def weights(self) -> Values:
+    def weights(self) -> Array:
         """The weights as an array."""
         return self.source if self.later is None else self.later.dense()
 
@@ -174,9 +174,9 @@ class PointEmbedding(Embedding, Readouts):
                     return known
         return super().squared_norm()
 
-    def times(self, factor: Array) -> "PointEmbedding":
+    def times(self, factor: Numbers) -> "PointEmbedding":
         """The weights scaled; an array of factors makes or meets a batch."""
-        factor = factor[..., None] if np.ndim(factor) else factor
+        factor = factor if isinstance(factor, float | int) or not factor.ndim else factor[..., None]
         return self._weighing(self.weights * factor)
 
     def plus(self, other: Embedding) -> Embedding:

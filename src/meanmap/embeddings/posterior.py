@@ -15,7 +15,7 @@ from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, probability, whole_number
 from meanmap.core.tables.schema import Schema, check_same_columns, later, opened
-from meanmap.core.types import Array, Data, Points, Seed
+from meanmap.core.types import Array, Data, Numbers, Points, Seed
 from meanmap.core.values import Value
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel, Scaled
@@ -164,8 +164,8 @@ def posterior_embedding(
     kernel: Kernel | str,
     *,
     prior: Kernel | None = None,
-    landmarks: Array = None,
-    noise: Array = "empirical",
+    landmarks: Array | None = None,
+    noise: Numbers | str = "empirical",
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
 ) -> PosteriorEmbedding:

@@ -19,7 +19,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import ends, whole_number
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.schema import Schema, later
-from meanmap.core.types import Array, Points, Seed, Values
+from meanmap.core.types import Array, Numbers, Points, Seed
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.herding import herd
 from meanmap.embeddings.mode import find_modes
@@ -99,13 +99,13 @@ class Readouts(eqx.Module):
             averages = self._averages(values if values.ndim == 2 else values[:, None], door)
             return averages if values.ndim == 2 else averages[..., 0][()]
 
-    def mean(self) -> Values:
+    def mean(self) -> Array:
         """E x: (..., d), or (...,) where points were given as plain numbers."""
         points = _real(self.points)
         means = self.expect(points.reshape(points.shape[0], -1))
         return means.reshape((*self.batch, *(() if self.flat else points.shape[1:])))[()]
 
-    def cov(self) -> Values:
+    def cov(self) -> Array:
         """The covariance matrix, (..., d, d), made positive semidefinite where negative weights spoil it."""
         points = _matrix(self.points)
         with Door(self) as door:
@@ -151,7 +151,7 @@ class Readouts(eqx.Module):
         variance = self.var()
         return library_of(variance).sqrt(variance)
 
-    def quantile(self, q: Array) -> Values:
+    def quantile(self, q: Numbers) -> Array:
         """Quantiles of each column: (...,) + shape of q + (d,), without the last axis for plain numbers.
 
         The weighted distribution function of signed weights need not rise; the mean of its running maximum from the
@@ -166,12 +166,12 @@ class Readouts(eqx.Module):
         columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
         return columns[0] if self.flat else library.stack(columns, axis=-1)
 
-    def interval(self, confidence: float = 0.95) -> tuple[Values, Values]:
+    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
         """Between which two values each column lies with this probability, with as much below as above."""
         low, high = ends(confidence)
         return self.quantile(low), self.quantile(high)
 
-    def density(self, grid: Array, bandwidth: Array = None) -> Values:
+    def density(self, grid: Array, bandwidth: Numbers | None = None) -> Array:
         """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing.
 
         Of the positive weights; or, for beliefs of graphical models, of the sample that they reweight, times the ratio
@@ -220,7 +220,7 @@ class Readouts(eqx.Module):
         mass = np.maximum(np.asarray(self.weights_at(around)), 0).mean(axis=-1, keepdims=True)
         return np.asarray(plain) * np.maximum(np.asarray(there), 0) / mass
 
-    def mode(self, candidates: Array = None, n_starts: int = 10) -> Values:
+    def mode(self, candidates: Array | None = None, n_starts: int = 10) -> Array:
         """Where the embedding is largest: (..., d), (...,) or (..., 3, 3).
 
         Parameters
@@ -241,7 +241,7 @@ class Readouts(eqx.Module):
             modes = find_modes(door.cast(self.kernel), self.points, self._shares(), n_starts)
             return door.leave(modes[..., 0] if self.flat else modes)
 
-    def sample(self, n: int, rng: Seed = None, bandwidth: Array = None) -> Values:
+    def sample(self, n: int, rng: Seed = None, bandwidth: Array | None = None) -> Array:
         """`n` independent draws from the points by their positive weights, (..., n, d), (..., n) or (..., n, 3, 3).
 
         With a `bandwidth`, each draw is blurred by a Gaussian of that standard deviation.
@@ -347,7 +347,7 @@ def _quantiles(column: Array, weights: Array, levels: Any, library: Any) -> Any:
     return result[..., 0] if levels.ndim == 0 else result
 
 
-def _bandwidth(bandwidth: Array, points: Points, door: Door) -> Any:
+def _bandwidth(bandwidth: Numbers, points: Points, door: Door) -> Any:
     width = door.cast(parameter(bandwidth, "bandwidth"))
     d = points.shape[1]
     if width.ndim == 1 and width.shape[0] not in (1, d):

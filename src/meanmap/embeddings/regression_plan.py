@@ -12,7 +12,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.rng import Rng
 from meanmap.core.tables.chunks import sampled
-from meanmap.core.types import Array, Data, Points, Seed
+from meanmap.core.types import Data, Numbers, Points, Seed
 from meanmap.core.values import Value
 from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator
@@ -116,7 +116,7 @@ class RegressionPlan(Value):
         """
         return beside_state(self, (x, y))
 
-    def result(self, state: SampleState, ridge: float | None = None) -> Operator:
+    def result(self, state: SampleState, ridge: Numbers | None = None) -> Operator:
         """The operator, from the state of all rows, with a ridge as for [`condition`][]."""
         if ridge is not None:
             parameter(ridge, "ridge", positive=False, axes=0, at_least=0.0)
@@ -161,7 +161,7 @@ class InTwoParts(Features):
 
 
 def solved(
-    covariance: np.ndarray, cross: np.ndarray, energy: float, n: int, ridge: Array
+    covariance: np.ndarray, cross: np.ndarray, energy: float, n: int, ridge: Numbers | None
 ) -> tuple[np.ndarray, tuple[tuple[str, float], ...]]:
     """C_YX (C_XX + λ I)⁻¹, (s, r), and the ridge if it was chosen, from moments over n pairs; energy is E‖ψ(y)‖²."""
     values, vectors = np.linalg.eigh(covariance)

@@ -7,7 +7,6 @@ Estimators"; the same as Bayesian posterior means in Flaxman et al. (2016), sect
 import numpy as np
 
 from meanmap.core.errors import ParameterError
-from meanmap.core.types import Array
 
 __all__ = ["ESTIMATORS", "factor_weights", "leave_one_out_factor", "spectral_leave_one_out", "spectral_weights"]
 
@@ -104,7 +103,7 @@ def spectrum_of_gram(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return vectors[:, kept], values[kept]
 
 
-def spectrum_of_features(phi: Array) -> tuple[np.ndarray, np.ndarray]:
+def spectrum_of_features(phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvectors and eigenvalues of ΦΦᵀ, from the (r, r) matrix ΦᵀΦ."""
     axes, values = spectrum_of_gram(phi.T @ phi)
     return phi @ (axes / np.sqrt(values)), values

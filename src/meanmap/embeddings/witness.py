@@ -13,7 +13,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema
-from meanmap.core.types import Array, Axes, Data, KernelLike, Points, Seed
+from meanmap.core.types import Array, Axes, Data, KernelLike, Numbers, Points, Seed
 from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, posterior_embedding
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_alike
@@ -99,7 +99,7 @@ class Witness(GaussianElement):
         low, high = self.interval(points, confidence)
         return (low > 0) | (high < 0)
 
-    def regions(self, confidence: float = 0.95, grid: Array = None) -> tuple[Region, ...]:
+    def regions(self, confidence: float = 0.95, grid: Array | None = None) -> tuple[Region, ...]:
         """The intervals where zero is excluded, in one column: on a grid, 400 points over the data by default."""
         grid = self._grid(400) if grid is None else np.sort(np.asarray(grid, float).ravel())
         if self.x.shape[1] != 1:
@@ -165,7 +165,7 @@ class Witness(GaussianElement):
 
 @own_words
 def posterior_witness(
-    x: Data, y: Data, kernel: KernelLike = "learned", *, noise: Array = "empirical", rng: Seed = None
+    x: Data, y: Data, kernel: KernelLike = "learned", *, noise: Numbers | str = "empirical", rng: Seed = None
 ) -> Witness:
     """The posterior of the witness function μ_P − μ_Q: where x is surely denser than y, and where y is.
 

@@ -99,7 +99,7 @@ def _call_with_numbers(function: Callable[..., Any], examples: list[Any], name: 
         return
 
 
-def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key: Array = None) -> jax.Array:
+def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key: Array | None = None) -> jax.Array:
     """A factor's function at every point: arguments at the positions `mapped` have a leading axis of points."""
     function, count = factor.function, arguments[mapped[0]].shape[0]
     keys = () if key is None else (jax.random.split(key, count),)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.types import Array
 from meanmap.families import Family
 from meanmap.families.line import COORDINATES
 
@@ -64,7 +65,7 @@ def inside(kind: type[Family], images: jax.Array) -> Nodes:
     return as_nodes(kind, COORDINATES[kind.coordinates[-1]].inside(images))
 
 
-def log_message(message: Family, nodes: Nodes) -> jax.Array:
+def log_message(message: Family, nodes: Nodes) -> Array:
     """η·t(x) at the nodes, without rounding of 1 − x."""
     return message._log_message(nodes.coordinate, nodes.x)
 

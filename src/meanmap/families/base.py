@@ -15,7 +15,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.rng import Rng
 from meanmap.core.settings import ends, whole_number
-from meanmap.core.types import Array, Data, Index, Seed, Values
+from meanmap.core.types import Array, Data, Index, Numbers, Seed
 from meanmap.families.gaussian_parts import Parts
 from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
 
@@ -77,44 +77,44 @@ class Distribution(eqx.Module):
 
     # Moments
 
-    def mean(self) -> Values:
+    def mean(self) -> Array:
         """E[x], shape `shape + event_shape`."""
         require_proper(self, "mean")
         return run(type(self)._mean, self)
 
-    def var(self) -> Values:
+    def var(self) -> Array:
         """Var[x] entry by entry, shape `shape + event_shape`."""
         require_proper(self, "variance")
         return run(type(self)._variance, self)
 
-    def sd(self) -> Values:
+    def sd(self) -> Array:
         """Standard deviation, entry by entry."""
         require_proper(self, "standard deviation")
         return run(_root_variance, self)
 
     @abstractmethod
-    def _mean(self) -> jax.Array: ...
+    def _mean(self) -> Array: ...
 
     @abstractmethod
-    def _variance(self) -> jax.Array: ...
+    def _variance(self) -> Array: ...
 
-    def mean_in(self, coordinate: str | None = None) -> Values:
+    def mean_in(self, coordinate: str | None = None) -> Array:
         """The mean in one of `coordinates`, such as E[log x] of a Gamma."""
         require_proper(self, "mean")
         return run(type(self)._moments_in, self, coordinate=self._coordinate(coordinate))[0]
 
-    def variance_in(self, coordinate: str | None = None) -> Values:
+    def variance_in(self, coordinate: str | None = None) -> Array:
         """The variance in one of `coordinates`, such as Var[logit x] of a Beta."""
         require_proper(self, "variance")
         return run(type(self)._moments_in, self, coordinate=self._coordinate(coordinate))[1]
 
-    def _moments_in(self, coordinate: str) -> tuple[jax.Array, jax.Array]:
+    def _moments_in(self, coordinate: str) -> tuple[Array, Array]:
         del coordinate
         return self._mean(), self._variance()
 
     # Functions of a point or a frequency
 
-    def log_density(self, x: Data) -> Values:
+    def log_density(self, x: Data) -> Array:
         """log p(x), normalised; −∞ outside the support.
 
         Parameters
@@ -126,7 +126,7 @@ class Distribution(eqx.Module):
         return run(type(self)._log_density, self, self._read_points(x))
 
     @abstractmethod
-    def _log_density(self, x: jax.Array) -> jax.Array: ...
+    def _log_density(self, x: Array) -> Array: ...
 
     def characteristic_function(self, w: Array, coordinate: str | None = None) -> Any:
         """E[exp(i w·c(x))] for every member and every frequency, c the coordinate: the mean embedding in Fourier form.
@@ -151,7 +151,7 @@ class Distribution(eqx.Module):
         return run(type(self)._characteristic_function, self, vector, coordinate=coordinate, **settings)
 
     @abstractmethod
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array: ...
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array: ...
 
     def _frequency_axes(self, w: Array) -> Any:
         event = self.event_shape
@@ -164,15 +164,15 @@ class Distribution(eqx.Module):
         del w, coordinate
         return {}
 
-    def cdf(self, x: Data) -> Values:
+    def cdf(self, x: Data) -> Array:
         """P(X ≤ x), where the law has a cheap one."""
         require_proper(self, "distribution function")
         return run(type(self)._cdf, self, self._read_points(x))
 
-    def _cdf(self, x: jax.Array) -> jax.Array:
+    def _cdf(self, x: Array) -> Array:
         raise KindError(f"{type(self).__name__} has no distribution function here; draw with .sample(n, rng) instead.")
 
-    def quantile(self, q: Array) -> Values:
+    def quantile(self, q: Numbers) -> Array:
         """The point below which a fraction q of the mass lies, where the law has a cheap one."""
         require_proper(self, "quantiles")
         with Door(self, q) as door:
@@ -181,7 +181,7 @@ class Distribution(eqx.Module):
             raise ParameterError("q holds values outside [0, 1]; expected probabilities.")
         return self._quantile_of(q)
 
-    def interval(self, confidence: float = 0.95) -> tuple[Values, Values]:
+    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
         """Between which two values a draw lies with this probability, with as much below as above."""
         low, high = ends(confidence)
         return self.quantile(low), self.quantile(high)
@@ -189,10 +189,10 @@ class Distribution(eqx.Module):
     def _quantile_of(self, p: Array) -> Any:
         return run(type(self)._quantile, self, p)
 
-    def _quantile(self, p: jax.Array) -> jax.Array:
+    def _quantile(self, p: Array) -> Array:
         raise KindError(f"{type(self).__name__} has no quantiles here; draw with .sample(n, rng) instead.")
 
-    def sample(self, n: int, rng: Seed = None) -> Values:
+    def sample(self, n: int, rng: Seed = None) -> Array:
         """n independent draws of every member, shape `(n,) + shape + event_shape`.
 
         Parameters
@@ -210,14 +210,14 @@ class Distribution(eqx.Module):
             return door.leave(draws)
 
     @abstractmethod
-    def _sample(self, n: int, key: jax.Array) -> jax.Array: ...
+    def _sample(self, n: int, key: Array) -> Array: ...
 
-    def entropy(self) -> Values:
+    def entropy(self) -> Array:
         """−E[log p(x)] in nats, where it is known."""
         require_proper(self, "entropy")
         return run(type(self)._entropy, self)
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         raise KindError(f"{type(self).__name__} has no closed-form entropy.")
 
     # Batches
@@ -274,7 +274,7 @@ class Distribution(eqx.Module):
             raise ParameterError(f"coordinate is {name!r}; {type(self).__name__} has {known}.")
         return name
 
-    def _read_points(self, x: Data) -> Values:
+    def _read_points(self, x: Data) -> Array:
         with Door(self, x) as door:
             x = read_numbers(x, "x", door)
         event = self.event_shape
@@ -323,13 +323,13 @@ def proper_members(distribution: Distribution) -> np.ndarray:
     return np.asarray(type(host)._proper(host))  # through the class: equinox wraps methods of an instance, slowly
 
 
-def _root_variance(distribution: Distribution) -> jax.Array:
+def _root_variance(distribution: Distribution) -> Array:
     return jnp.sqrt(distribution._variance())
 
 
 @compiled_anew
 @eqx.filter_jit
-def _draw(distribution: Distribution, key: jax.Array, n: int) -> jax.Array:
+def _draw(distribution: Distribution, key: Array, n: int) -> Array:
     return distribution._sample(n, key)
 
 

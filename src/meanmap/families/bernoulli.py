@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.types import Array, Values
+from meanmap.core.types import Array, Numbers
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, points_with_weights
 from meanmap.families.reading import as_fields, check_members, read_parameters
@@ -35,7 +35,7 @@ class Bernoulli(Family):
     _shown: ClassVar[dict[str, str]] = {"probability": "mean"}
     states: ClassVar[tuple[float, ...] | None] = (0.0, 1.0)
 
-    def __init__(self, probability: Array = 0.5):
+    def __init__(self, probability: Numbers = 0.5):
         with Door(probability) as door:
             (p,) = read_parameters(door, probability=probability)
             check_members(
@@ -63,7 +63,7 @@ class Bernoulli(Family):
         check_members(mean, (mean > 0) & (mean < 1), "the mean", "values between 0 and 1")
 
     @classmethod
-    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_moments(cls, *moments: Array) -> tuple[Array, ...]:
         return (jnp.log(moments[0]) - jnp.log1p(-moments[0]),)
 
     @classmethod
@@ -71,7 +71,7 @@ class Bernoulli(Family):
         check_members(x, (x == 0) | (x == 1), "x", "zeros and ones")
 
     @property
-    def probability(self) -> Values:
+    def probability(self) -> Array:
         """P(x = 1), the mean."""
         return self.mean()
 
@@ -79,10 +79,10 @@ class Bernoulli(Family):
         return abs(self.logit) < np.inf
 
     @classmethod
-    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+    def _statistics(cls, x: Array) -> tuple[Array, ...]:
         return (x,)
 
-    def _log_unnormalised(self, x: jax.Array) -> jax.Array:
+    def _log_unnormalised(self, x: Array) -> Array:
         return jnp.where((x == 0) | (x == 1), self.logit * x, -jnp.inf)
 
     def gaussian_parts(self, coordinate: str) -> Parts:
@@ -91,39 +91,39 @@ class Bernoulli(Family):
         p = jnp.asarray(self.mean())
         return points_with_weights(jnp.stack([1 - p, p], axis=-1), jnp.array([[0.0], [1.0]], p.dtype))
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         return jax.nn.sigmoid(self.logit)
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         return jax.nn.sigmoid(self.logit) * jax.nn.sigmoid(-self.logit)
 
-    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+    def _expected_statistics(self) -> tuple[Array, ...]:
         return (self._mean(),)
 
-    def _log_normaliser(self) -> jax.Array:
+    def _log_normaliser(self) -> Array:
         return jax.nn.softplus(self.logit)
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         # Even in the logit; written with −|logit| so that a nearly certain law keeps its digits.
         size = jnp.abs(self.logit)
         return jnp.log1p(jnp.exp(-size)) + size * jax.nn.sigmoid(-size)
 
-    def _kl(self, other: Any) -> jax.Array:
+    def _kl(self, other: Any) -> Array:
         difference = other._log_normaliser() - self._log_normaliser()
         return jnp.maximum(difference + (self.logit - other.logit) * self._mean(), 0)
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array:
         del coordinate
         batch = (..., *(None,) * w.ndim)
         one, zero = jax.nn.sigmoid(self.logit)[batch], jax.nn.sigmoid(-self.logit)[batch]
         return jax.lax.complex(zero + one * jnp.cos(w), one * jnp.sin(w))
 
-    def _cdf(self, x: jax.Array) -> jax.Array:
+    def _cdf(self, x: Array) -> Array:
         return jnp.where(x < 0, 0.0, jnp.where(x < 1, jax.nn.sigmoid(-self.logit), 1.0))
 
-    def _quantile(self, p: jax.Array) -> jax.Array:
+    def _quantile(self, p: Array) -> Array:
         return jnp.where(p <= jax.nn.sigmoid(-self.logit), 0.0, 1.0)
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         uniform = jax.random.uniform(key, (n, *self.shape), self.logit.dtype)
         return (uniform < self._mean()).astype(self.logit.dtype)

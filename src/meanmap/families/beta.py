@@ -113,7 +113,7 @@ class Beta(Family):
         check_members(x, (x > 0) & (x < 1), "x", "draws between 0 and 1, neither included")
 
     @classmethod
-    def _natural_by_variance(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_by_variance(cls, x: Array, log_weights: Array) -> tuple[Array, ...]:
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
         total = mean * (1 - mean) / (weights * (x - mean) ** 2).sum(0) - 1
@@ -128,7 +128,7 @@ class Beta(Family):
             )
 
     @classmethod
-    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_moments(cls, *moments: Array) -> tuple[Array, ...]:
         parameters = parameters_from_expected_logs(jnp.stack(jnp.broadcast_arrays(*moments), -1))
         return parameters[..., 0] - 1, parameters[..., 1] - 1
 
@@ -142,24 +142,24 @@ class Beta(Family):
         """The exponent of 1 − x plus one; above 0 if proper."""
         return self.coefficient_log_complement + 1
 
-    def _both(self) -> jax.Array:
+    def _both(self) -> Array:
         return jnp.stack([self.a, self.b], -1)
 
     def _proper(self) -> Any:
         return (self.a > 0) & (self.b > 0)
 
     @classmethod
-    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+    def _statistics(cls, x: Array) -> tuple[Array, ...]:
         return jnp.log(x), jnp.log1p(-x)
 
-    def _log_unnormalised(self, x: jax.Array) -> jax.Array:
+    def _log_unnormalised(self, x: Array) -> Array:
         inside = (x >= 0) & (x <= 1)
         safe = jnp.where(inside, x, 0.5)
         value = jax.scipy.special.xlogy(self.coefficient_log_x, safe)
         value = value + jax.scipy.special.xlog1py(self.coefficient_log_complement, -safe)
         return jnp.where(inside, value, -jnp.inf)
 
-    def _log_message(self, c: jax.Array, x: jax.Array) -> jax.Array:
+    def _log_message(self, c: Array, x: Array) -> Array:
         del x  # without rounding of 1 − x
         return -self.coefficient_log_x * jax.nn.softplus(-c) - self.coefficient_log_complement * jax.nn.softplus(c)
 
@@ -167,13 +167,13 @@ class Beta(Family):
         return self.a, self.b
 
     @classmethod
-    def _project_points(cls, c: jax.Array, x: jax.Array, log_weights: jax.Array) -> Self:
+    def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
         del x
         weights = jax.nn.softmax(log_weights, 0)
         return cls.from_moments((-weights * jax.nn.softplus(-c)).sum(0), (-weights * jax.nn.softplus(c)).sum(0))
 
     @classmethod
-    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:
+    def _at_mode(cls, c: Array, curvature: Array) -> Self:
         # a log σ(c) + b log σ(−c): mode σ(c) = a/(a + b), curvature a b/(a + b)
         return cls.from_natural(curvature / jax.nn.sigmoid(-c) - 1, curvature / jax.nn.sigmoid(c) - 1)
 
@@ -194,27 +194,27 @@ class Beta(Family):
     def _turned(self, step: Array) -> Self:
         return self.from_natural(self.coefficient_log_x + step, self.coefficient_log_complement - step)
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         return self.a / (self.a + self.b)
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         total = self.a + self.b
         return (self.a / total) * (self.b / total) / (total + 1)
 
-    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+    def _expected_statistics(self) -> tuple[Array, ...]:
         logs = expected_logs(self._both())
         return logs[..., 0], logs[..., 1]
 
-    def _moments_in(self, coordinate: str) -> tuple[jax.Array, jax.Array]:
+    def _moments_in(self, coordinate: str) -> tuple[Array, Array]:
         if coordinate == "logit":
             mean = jnp.log(self.a / self.b) + digamma_minus_log(self.a) - digamma_minus_log(self.b)
             return mean, trigamma(self.a) + trigamma(self.b)
         return self._mean(), self._variance()
 
-    def _log_normaliser(self) -> jax.Array:
+    def _log_normaliser(self) -> Array:
         return log_beta(self._both())
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         inside = (x > 0) & (x < 1)
         safe = jnp.where(inside, x, 0.5)
         excess = safe - self._mean()
@@ -222,10 +222,10 @@ class Beta(Family):
         value = dirichlet_log_density(logs, jnp.stack([excess, -excess], -1), self._both())
         return jnp.where(inside, value, self._log_unnormalised(x) - self._log_normaliser())
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         return dirichlet_entropy(self._both())
 
-    def _kl(self, other: Any) -> jax.Array:
+    def _kl(self, other: Any) -> Array:
         return dirichlet_divergence(self._both(), other._both())
 
     def _frequency_settings(self, w: Array, coordinate: str) -> dict[str, Any]:
@@ -238,9 +238,7 @@ class Beta(Family):
             raise InputError("w holds infinity; expected finite frequencies.")
         return {"nodes": nodes_for_frequency(largest)}
 
-    def _characteristic_function(
-        self, w: jax.Array, coordinate: str, nodes: int = 0, limit: float | None = None
-    ) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str, nodes: int = 0, limit: float | None = None) -> Array:
         if coordinate == "logit":
             batch = (..., *(None,) * w.ndim)
             return gamma_ratio(self.a[batch], w) * gamma_ratio(self.b[batch], -w)
@@ -251,7 +249,7 @@ class Beta(Family):
         values = jax.lax.complex(real, imaginary).reshape(*self.shape, *w.shape)
         return values if limit is None else jnp.where(jnp.abs(w) <= limit, values, jnp.nan)
 
-    def _cdf(self, x: jax.Array) -> jax.Array:
+    def _cdf(self, x: Array) -> Array:
         return jax.scipy.special.betainc(self.a, self.b, jnp.clip(x, 0, 1))
 
     def _quantile_of(self, p: Array) -> Any:
@@ -264,7 +262,7 @@ class Beta(Family):
             values = betaincinv(a, b, np.asarray(p, float))
             return jnp.asarray(values, door.dtype) if door.follows else values
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         # A ratio of Gammas, kept in logarithms: for small parameters both underflow.
         dtype = self.coefficient_log_x.dtype
         logs = jax.random.loggamma(key, self._both(), (n, *self.shape, 2), dtype)

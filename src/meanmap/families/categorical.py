@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
-from meanmap.core.types import Array, Values
+from meanmap.core.types import Array
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, points_with_weights
 from meanmap.families.reading import as_fields, check_members, read_parameters
@@ -100,16 +100,16 @@ class Categorical(Family):
         return cls._project(cls._natural_from_labels, x, log_weights, k=k)
 
     @classmethod
-    def _natural_from_labels(cls, x: jax.Array, log_weights: jax.Array, k: int) -> tuple[jax.Array, ...]:
+    def _natural_from_labels(cls, x: Array, log_weights: Array, k: int) -> tuple[Array, ...]:
         weights = normalised_weights(log_weights)[..., None]
         return (jnp.log((weights * jax.nn.one_hot(x.astype(int), k, dtype=x.dtype)).sum(0)),)
 
     @classmethod
-    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_moments(cls, *moments: Array) -> tuple[Array, ...]:
         return (jnp.log(moments[0]),)
 
     @property
-    def probabilities(self) -> Values:
+    def probabilities(self) -> Array:
         """The mean of the indicator vector, shape `shape + (k,)`."""
         return self.mean()
 
@@ -117,10 +117,10 @@ class Categorical(Family):
         return (abs(self.logits) < np.inf).all(-1)
 
     @classmethod
-    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+    def _statistics(cls, x: Array) -> tuple[Array, ...]:
         raise ParameterError("the statistics of a label need the number of labels: use jax.nn.one_hot(x, k).")
 
-    def _log_unnormalised(self, x: jax.Array) -> jax.Array:
+    def _log_unnormalised(self, x: Array) -> Array:
         k = self.logits.shape[-1]
         label = jnp.clip(x, 0, k - 1).astype(int)
         batch = jnp.broadcast_shapes(label.shape, self.shape)
@@ -139,23 +139,23 @@ class Categorical(Family):
         p = jnp.asarray(self.mean())
         return points_with_weights(p, jnp.eye(p.shape[-1], dtype=p.dtype))
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         return jax.nn.softmax(self.logits, axis=-1)
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         p = self._mean()
         return p * (1 - p)
 
-    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+    def _expected_statistics(self) -> tuple[Array, ...]:
         return (self._mean(),)
 
-    def _log_normaliser(self) -> jax.Array:
+    def _log_normaliser(self) -> Array:
         return jax.nn.logsumexp(self.logits, axis=-1)
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         return -(self._mean() * jax.nn.log_softmax(self.logits, axis=-1)).sum(-1)
 
-    def _kl(self, other: Any) -> jax.Array:
+    def _kl(self, other: Any) -> Array:
         gap = jax.nn.log_softmax(self.logits, axis=-1) - jax.nn.log_softmax(other.logits, axis=-1)
         return jnp.maximum((self._mean() * gap).sum(-1), 0)
 
@@ -165,10 +165,10 @@ class Categorical(Family):
             raise ShapeError(f"w has shape {w.shape}; expected (..., {k}): one frequency per label.")
         return w
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array:
         del coordinate
         p = self._mean()[(..., *(None,) * (w.ndim - 1), slice(None))]
         return jax.lax.complex((p * jnp.cos(w)).sum(-1), (p * jnp.sin(w)).sum(-1))
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         return jax.random.categorical(key, self.logits, axis=-1, shape=(n, *self.shape))

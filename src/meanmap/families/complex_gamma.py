@@ -3,12 +3,13 @@
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.types import Array
 from meanmap.families.real_gamma import SHIFT, stirling_series
 
 __all__ = ["gamma_ratio", "log_gamma_ratio"]
 
 
-def gamma_ratio(a: jax.Array, w: jax.Array) -> jax.Array:
+def gamma_ratio(a: Array, w: Array) -> Array:
     """Γ(a + iw)/Γ(a) for real a > 0 and real w: the characteristic function of the log of a Gamma(a, 1).
 
     The two log-gammas grow like a log a; their difference is formed term by term, so that the error is a few
@@ -32,7 +33,7 @@ def gamma_ratio(a: jax.Array, w: jax.Array) -> jax.Array:
     return jax.lax.complex(real, imaginary)
 
 
-def log_gamma_ratio(a: jax.Array, w: jax.Array) -> jax.Array:
+def log_gamma_ratio(a: Array, w: Array) -> Array:
     """log Γ(a + iw) − log Γ(a), as [`gamma_ratio`][] but safe from underflow, at twice its cost."""
     log_modulus, phase = _shifted_ratio(a, w)
     for k in range(SHIFT):
@@ -42,12 +43,12 @@ def log_gamma_ratio(a: jax.Array, w: jax.Array) -> jax.Array:
     return jax.lax.complex(log_modulus, phase)
 
 
-def _shifted_ratio(a: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _shifted_ratio(a: Array, w: Array) -> tuple[Array, Array]:
     """Real and imaginary part of log Γ(y + iw) − log Γ(y) at y = a + 10, by Stirling's series."""
     y = a + SHIFT
     t = w / y
     # log(1 + i t)
     real, imaginary = 0.5 * jnp.log1p(t * t), jnp.arctan(t)
     tail = stirling_series(jax.lax.complex(jnp.broadcast_to(y, t.shape), jnp.broadcast_to(w, t.shape)))
-    log_modulus = (y - 0.5) * real - w * imaginary + tail.real - stirling_series(y)
-    return log_modulus, (y - 0.5) * imaginary + w * (real + jnp.log(y) - 1) + tail.imag
+    log_modulus = (y - 0.5) * real - w * imaginary + jnp.real(tail) - stirling_series(y)
+    return log_modulus, (y - 0.5) * imaginary + w * (real + jnp.log(y) - 1) + jnp.imag(tail)

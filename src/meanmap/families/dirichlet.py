@@ -88,7 +88,7 @@ class Dirichlet(Family):
             check_members(shares, shares < 1, "the sum of exp E[log x]", "values below 1 (Jensen's inequality)")
 
     @classmethod
-    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_moments(cls, *moments: Array) -> tuple[Array, ...]:
         return (parameters_from_expected_logs(moments[0]) - 1,)
 
     @property
@@ -105,15 +105,15 @@ class Dirichlet(Family):
         return (self.concentration > 0).all(-1)
 
     @classmethod
-    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+    def _statistics(cls, x: Array) -> tuple[Array, ...]:
         return (jnp.log(x),)
 
-    def _log_unnormalised(self, x: jax.Array) -> jax.Array:
+    def _log_unnormalised(self, x: Array) -> Array:
         inside = ((x >= 0).all(-1)) & (jnp.abs(x.sum(-1) - 1) <= jnp.sqrt(jnp.finfo(x.dtype).eps))
         safe = jnp.where(inside[..., None], x, 1)
         return jnp.where(inside, jax.scipy.special.xlogy(self.coefficient_log_x, safe).sum(-1), -jnp.inf)
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         mean = self._mean()
         unnormalised = self._log_unnormalised(x)
         inside = (x > 0).all(-1) & jnp.isfinite(unnormalised)
@@ -121,37 +121,37 @@ class Dirichlet(Family):
         value = dirichlet_log_density(jnp.log(safe), safe - mean, self.concentration)
         return jnp.where(inside, value, unnormalised - self._log_normaliser())
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         return self.concentration / self.concentration.sum(-1, keepdims=True)
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         mean = self._mean()
         return mean * (1 - mean) / (self.concentration.sum(-1, keepdims=True) + 1)
 
-    def _moments_in(self, coordinate: str) -> tuple[jax.Array, jax.Array]:
+    def _moments_in(self, coordinate: str) -> tuple[Array, Array]:
         del coordinate
         alpha = self.concentration
         return expected_logs(alpha), trigamma(alpha) - trigamma(alpha.sum(-1, keepdims=True))
 
-    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+    def _expected_statistics(self) -> tuple[Array, ...]:
         return (expected_logs(self.concentration),)
 
-    def _log_normaliser(self) -> jax.Array:
+    def _log_normaliser(self) -> Array:
         return log_beta(self.concentration)
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         return dirichlet_entropy(self.concentration)
 
-    def _kl(self, other: Any) -> jax.Array:
+    def _kl(self, other: Any) -> Array:
         return dirichlet_divergence(self.concentration, other.concentration)
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array:
         del coordinate
         alpha = self.concentration[(..., *(None,) * (w.ndim - 1), slice(None))]
         total = alpha.sum(-1)
         return jnp.exp(log_gamma_ratio(alpha, w).sum(-1) - log_gamma_ratio(total, w.sum(-1)))
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         alpha = self.concentration
         logs = jax.random.loggamma(key, alpha, (n, *alpha.shape), alpha.dtype)
         return jnp.maximum(jax.nn.softmax(logs, axis=-1), jnp.finfo(alpha.dtype).tiny)

@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.types import Array, Data, Values
+from meanmap.core.types import Array, Data, Numbers
 from meanmap.families.base import Distribution, build, require_proper
 from meanmap.families.reading import read_numbers, read_parameters, run
 from meanmap.families.weights import check_weighted, normalised_weights
@@ -87,7 +87,7 @@ class Family(Distribution):
 
     @classmethod
     @abstractmethod
-    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]: ...
+    def _natural_from_moments(cls, *moments: Array) -> tuple[Array, ...]: ...
 
     @classmethod
     def _of(cls, natural: tuple[Any, ...]) -> Self:
@@ -127,7 +127,7 @@ class Family(Distribution):
         """Raise if draws lie outside the support."""
 
     @classmethod
-    def _natural_from_sample(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_sample(cls, x: Array, log_weights: Array) -> tuple[Array, ...]:
         weights = normalised_weights(log_weights)
         averages = []
         for statistic, own in zip(cls._statistics(x), cls._fields_axes.values(), strict=True):
@@ -145,7 +145,7 @@ class Family(Distribution):
 
     @classmethod
     @abstractmethod
-    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]: ...
+    def _statistics(cls, x: Array) -> tuple[Array, ...]: ...
 
     @property
     def expected_statistics(self) -> tuple[Any, ...]:
@@ -154,7 +154,7 @@ class Family(Distribution):
         return run(type(self)._expected_statistics, self)
 
     @abstractmethod
-    def _expected_statistics(self) -> tuple[jax.Array, ...]: ...
+    def _expected_statistics(self) -> tuple[Array, ...]: ...
 
     @property
     def log_normaliser(self) -> Any:
@@ -163,13 +163,13 @@ class Family(Distribution):
         return run(type(self)._log_normaliser, self)
 
     @abstractmethod
-    def _log_normaliser(self) -> jax.Array: ...
+    def _log_normaliser(self) -> Array: ...
 
     def log_unnormalised(self, x: Data) -> Any:
         """η·t(x), the log density up to its constant: defined for improper messages too."""
         return run(type(self)._log_unnormalised, self, self._read_points(x))
 
-    def _log_unnormalised(self, x: jax.Array) -> jax.Array:
+    def _log_unnormalised(self, x: Array) -> Array:
         total = jnp.zeros((), x.dtype)
         for parameter, statistic, own in zip(
             self.natural, self._statistics(x), self._fields_axes.values(), strict=True
@@ -177,7 +177,7 @@ class Family(Distribution):
             total = total + (parameter * statistic).sum(tuple(range(-own, 0)))
         return total
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         return self._log_unnormalised(x) - self._log_normaliser()
 
     # As messages of expectation propagation: in the last of `coordinates`, c. What is here serves most families.
@@ -187,7 +187,7 @@ class Family(Distribution):
         """Whether x is one number."""
         return not any(cls._fields_axes.values())
 
-    def _log_message(self, c: jax.Array, x: jax.Array) -> jax.Array:
+    def _log_message(self, c: Array, x: Array) -> Array:
         """η·t(x), where that is more exact from the coordinate."""
         del c
         return self.log_unnormalised(x)
@@ -197,13 +197,13 @@ class Family(Distribution):
         return None, None
 
     @classmethod
-    def _project_points(cls, c: jax.Array, x: jax.Array, log_weights: jax.Array) -> Self:
+    def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
         """The member that matches the expected statistics of weighted points."""
         del c
         return cls.from_weighted_samples(x, log_weights)
 
     @classmethod
-    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:
+    def _at_mode(cls, c: Array, curvature: Array) -> Self:
         """The member whose density of c has its mode here, with this curvature of minus its logarithm."""
         raise KindError(f"{cls.__name__} has no Laplace approximation.")
 
@@ -225,7 +225,7 @@ class Family(Distribution):
         first, *rest = self.natural
         return self._of((first + step, *rest))
 
-    def kl(self, other: object) -> Values:
+    def kl(self, other: object) -> Array:
         """KL(self ‖ other) = E_self[log self − log other], for each member; at least 0."""
         if type(other) is not type(self):
             raise KindError(
@@ -237,7 +237,7 @@ class Family(Distribution):
         return run(type(self)._kl, self, other)
 
     @abstractmethod
-    def _kl(self, other: Self) -> jax.Array: ...
+    def _kl(self, other: Self) -> Array: ...
 
     # Algebra of messages
 
@@ -253,7 +253,7 @@ class Family(Distribution):
             return other.divide(self)
         return self._combine(other, lambda a, b: a - b, "divide")
 
-    def power(self, exponent: Array) -> Self:
+    def power(self, exponent: Numbers) -> Self:
         """The function proportional to self to a power, one for all or one per member. Also written `**`."""
         with Door(self, exponent) as door:
             exponent = read_numbers(exponent, "exponent", door)

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Numbers
 from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import shape_from_log_gap
@@ -60,7 +60,7 @@ class Gamma(Family):
     smooth: ClassVar[bool] = True
     _shown: ClassVar[dict[str, str]] = {"shape": "shape_parameter", "rate": "rate", "mean": "mean", "sd": "sd"}
 
-    def __init__(self, shape: Array, rate: Array):
+    def __init__(self, shape: Numbers, rate: Numbers):
         with Door(shape, rate) as door:
             shape, rate = read_parameters(door, shape=shape, rate=rate)
             check_members(shape, shape > 0, "shape", "values above 0")
@@ -108,7 +108,7 @@ class Gamma(Family):
         check_members(x, x > 0, "x", "draws above 0")
 
     @classmethod
-    def _natural_from_sample(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_sample(cls, x: Array, log_weights: Array) -> tuple[Array, ...]:
         # log E[x] − E[log x] as a mean of r − 1 − log r ≥ 0 with r = x/E[x]: no two large logarithms are subtracted.
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
@@ -117,7 +117,7 @@ class Gamma(Family):
         return _natural_from_gap(jnp.where(gap > 8 * jnp.finfo(x.dtype).eps, gap, jnp.nan), mean)
 
     @classmethod
-    def _natural_by_variance(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_by_variance(cls, x: Array, log_weights: Array) -> tuple[Array, ...]:
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
         variance = (weights * (x - mean) ** 2).sum(0)
@@ -132,7 +132,7 @@ class Gamma(Family):
             check_members(gap, gap > 0, "log E[x] - E[log x]", "values above 0 (Jensen's inequality)")
 
     @classmethod
-    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_moments(cls, *moments: Array) -> tuple[Array, ...]:
         mean_log, mean = moments
         return _natural_from_gap(jnp.log(mean) - mean_log, mean)
 
@@ -150,24 +150,24 @@ class Gamma(Family):
         return (self.shape_parameter > 0) & (self.rate > 0)
 
     @classmethod
-    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+    def _statistics(cls, x: Array) -> tuple[Array, ...]:
         return jnp.log(x), x
 
-    def _log_unnormalised(self, x: jax.Array) -> jax.Array:
+    def _log_unnormalised(self, x: Array) -> Array:
         inside = x >= 0
         safe = jnp.where(inside, x, 1)
         return jnp.where(
             inside, jax.scipy.special.xlogy(self.coefficient_log_x, safe) + self.coefficient_x * safe, -jnp.inf
         )
 
-    def _log_message(self, c: jax.Array, x: jax.Array) -> jax.Array:
+    def _log_message(self, c: Array, x: Array) -> Array:
         return self.coefficient_log_x * c + self.coefficient_x * x
 
     def _tails(self) -> tuple[Any, Any]:
         return self.shape_parameter, None
 
     @classmethod
-    def _project_points(cls, c: jax.Array, x: jax.Array, log_weights: jax.Array) -> Self:
+    def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
         # log E[x] − E[log x] as a mean of r − 1 − log r with r = x/E[x], from log x itself: x may be below all numbers.
         weights = jax.nn.softmax(log_weights, 0)
         mean = (weights * x).sum(0)
@@ -177,7 +177,7 @@ class Gamma(Family):
         return cls.from_natural(shape - 1, -shape / mean)
 
     @classmethod
-    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:  # a c − b eᶜ: mode log(a/b), curvature a
+    def _at_mode(cls, c: Array, curvature: Array) -> Self:  # a c − b eᶜ: mode log(a/b), curvature a
         return cls.from_natural(curvature - 1, -curvature * jnp.exp(-c))
 
     def _exponents(self) -> tuple[Any, ...]:
@@ -192,33 +192,33 @@ class Gamma(Family):
         more = jnp.maximum(mean * rate - shape, 0)  # of the shape, where the mean grows
         return self.from_natural(more, -jnp.maximum(shape / mean - rate, 0))
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         return self.shape_parameter / self.rate
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         return self._mean() / self.rate
 
-    def _mean_log(self) -> jax.Array:
+    def _mean_log(self) -> Array:
         return digamma_minus_log(self.shape_parameter) + jnp.log(self._mean())
 
-    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+    def _expected_statistics(self) -> tuple[Array, ...]:
         return self._mean_log(), self._mean()
 
-    def _moments_in(self, coordinate: str) -> tuple[jax.Array, jax.Array]:
+    def _moments_in(self, coordinate: str) -> tuple[Array, Array]:
         if coordinate == "log":
             return self._mean_log(), trigamma(self.shape_parameter)
         return self._mean(), self._variance()
 
-    def _log_normaliser(self) -> jax.Array:
+    def _log_normaliser(self) -> Array:
         return log_gamma(self.shape_parameter) - self.shape_parameter * jnp.log(self.rate)
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         # a log(x/E x) − (x/E x − 1) a is of order one near the mean, where log Γ(a) and a log x are of order a log a.
         a, safe = self.shape_parameter, jnp.where(x > 0, x, 1)
         inside = -a * excess_minus_log(safe * self.rate, a) - jnp.log(safe) + jnp.log(a) / 2 - HALF_LOG_TWO_PI
         return jnp.where(x > 0, inside - stirling_remainder(a), self._log_unnormalised(x) - self._log_normaliser())
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         a = self.shape_parameter
         return (
             jnp.log(self._mean())
@@ -228,12 +228,12 @@ class Gamma(Family):
             + (1 - a) * digamma_minus_log(a)
         )
 
-    def _kl(self, other: Any) -> jax.Array:
+    def _kl(self, other: Any) -> Array:
         p, q = self.shape_parameter, other.shape_parameter
         leading = q * excess_minus_log(self._mean(), other._mean())
         return jnp.maximum(leading + log_gamma_divergence(q, p), 0)
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array:
         batch = (..., *(None,) * w.ndim)
         a, rate = self.shape_parameter[batch], self.rate[batch]
         if coordinate == "log":
@@ -242,7 +242,7 @@ class Gamma(Family):
         t = w / rate
         return jnp.exp(jax.lax.complex(-a * jnp.log1p(t * t) / 2, a * jnp.arctan(t)))
 
-    def _cdf(self, x: jax.Array) -> jax.Array:
+    def _cdf(self, x: Array) -> Array:
         return jax.scipy.special.gammainc(self.shape_parameter, jnp.maximum(x, 0) * self.rate)
 
     def _quantile_of(self, p: Array) -> Any:
@@ -255,13 +255,13 @@ class Gamma(Family):
             values = gammaincinv(shape, np.asarray(p, float)) / rate
             return jnp.asarray(values, door.dtype) if door.follows else values
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         a = self.shape_parameter
         logs = jax.random.loggamma(key, a, (n, *self.shape), a.dtype) - jnp.log(self.rate)
         # Small shapes put mass below the smallest number: a draw is never 0, which lies outside the support.
         return jnp.maximum(jnp.exp(logs), jnp.finfo(a.dtype).tiny)
 
 
-def _natural_from_gap(gap: jax.Array, mean: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _natural_from_gap(gap: Array, mean: Array) -> tuple[Array, Array]:
     shape = shape_from_log_gap(gap)
     return shape - 1, -shape / mean

@@ -7,6 +7,7 @@ compile; derivatives come from the implicit function theorem and do not pass thr
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.types import Array
 from meanmap.families.real_gamma import digamma_minus_log, trigamma, trigamma_minus_inverse
 from meanmap.families.simplex import expected_logs_and_slopes, with_total
 
@@ -20,7 +21,7 @@ _LARGEST_STEP = 2.0  # of a logarithm: no parameter moves by more than a factor 
 
 
 @jax.custom_jvp
-def shape_from_log_gap(gap: jax.Array) -> jax.Array:
+def shape_from_log_gap(gap: Array) -> Array:
     """The shape a of a Gamma distribution with log E[x] − E[log x] = `gap` > 0, that is log a − ψ(a) = gap.
 
     Newton on log(log a − ψ(a)) as a function of log a, which is nearly a line of slope −1 at both ends, from the start
@@ -51,7 +52,7 @@ def _with_slope(shape):
 
 
 @jax.custom_jvp
-def parameters_from_expected_logs(logs: jax.Array) -> jax.Array:
+def parameters_from_expected_logs(logs: Array) -> Array:
     """The parameters α > 0 of the Dirichlet distribution with E[log xᵢ] = `logs`, over the last axis.
 
     Newton's method of Minka (2000), "Estimating a Dirichlet distribution", in log α: the Jacobian is diagonal

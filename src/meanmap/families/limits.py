@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Array, Data, Numbers
 from meanmap.families.base import Distribution
 from meanmap.families.family import Family, Limit
 from meanmap.families.gaussian_parts import Parts, one_normal
@@ -66,16 +66,16 @@ class PointMass(Limit):
         mean = jnp.reshape(jnp.asarray(self.mean_in(coordinate)), (self.shape[0], -1))
         return one_normal(mean, jnp.zeros((*mean.shape, mean.shape[1]), mean.dtype))
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         return self.x
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         return jnp.zeros_like(self.x)
 
-    def _moments_in(self, coordinate: str) -> tuple[jax.Array, jax.Array]:
+    def _moments_in(self, coordinate: str) -> tuple[Array, Array]:
         return self._in(coordinate), jnp.zeros_like(self.x)
 
-    def _in(self, coordinate: str) -> jax.Array:
+    def _in(self, coordinate: str) -> Array:
         if coordinate == "log":
             return jnp.log(self.x)
         return jnp.log(self.x) - jnp.log1p(-self.x) if coordinate == "logit" else self.x
@@ -88,11 +88,11 @@ class PointMass(Limit):
             check_members(self.x, (self.x > 0) & (self.x < 1), "x", "points between 0 and 1 for the coordinate 'logit'")
         return name
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         equal = x == self.x
         return jnp.where(equal.all(-1) if self.event_axes else equal, 0.0, -jnp.inf)
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array:
         if self.event_axes:
             points = self._in(coordinate)[(..., *(None,) * (w.ndim - 1), slice(None))]
             phase = (points * w).sum(-1)
@@ -100,13 +100,13 @@ class PointMass(Limit):
             phase = self._in(coordinate)[(..., *(None,) * w.ndim)] * w
         return jax.lax.complex(jnp.cos(phase), jnp.sin(phase))
 
-    def _cdf(self, x: jax.Array) -> jax.Array:
+    def _cdf(self, x: Array) -> Array:
         return jnp.where(x >= self.x, 1.0, 0.0)
 
-    def _quantile(self, p: jax.Array) -> jax.Array:
+    def _quantile(self, p: Array) -> Array:
         return jnp.broadcast_to(self.x, jnp.broadcast_shapes(self.x.shape, p.shape))
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         del key
         return jnp.broadcast_to(self.x, (n, *self.x.shape))
 
@@ -142,7 +142,7 @@ class PointMass(Limit):
         """A family over a point mass is no message."""
         raise KindError(f"cannot divide {type(other).__name__} by PointMass: nothing can take certainty away.")
 
-    def power(self, exponent: Array) -> Any:
+    def power(self, exponent: Numbers) -> Any:
         """The point mass itself, for any power above zero."""
         if is_concrete(exponent) and np.min(np.asarray(exponent)) <= 0:
             raise ParameterError(f"exponent is {exponent}; expected a power above 0 of a point mass.")
@@ -218,7 +218,7 @@ class Flat(Limit):
         """The other message."""
         return other
 
-    def power(self, exponent: Array) -> "Flat":
+    def power(self, exponent: Numbers) -> "Flat":
         """No information to any power is none."""
         del exponent
         return self

@@ -77,7 +77,7 @@ class Mixture(Distribution):
     def _proper(self) -> Any:
         return self.components._proper().all(-1)
 
-    def _mix(self, values: jax.Array, trailing: int) -> jax.Array:
+    def _mix(self, values: Array, trailing: int) -> Array:
         """Average over the components' axis, which is followed by `trailing` axes."""
         weights = self.weights.reshape(self.weights.shape + (1,) * trailing)
         return (weights * values).sum(-1 - trailing)
@@ -95,27 +95,27 @@ class Mixture(Distribution):
             for part in (joint, means, covariances)
         )
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         mean = self.components._mean()
         return self._mix(mean, mean.ndim - self.weights.ndim)
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         return self._total_variance(self.components._mean(), self.components._variance())
 
-    def _total_variance(self, mean: jax.Array, variance: jax.Array) -> jax.Array:
+    def _total_variance(self, mean: Array, variance: Array) -> Array:
         trailing = mean.ndim - self.weights.ndim
         centre = jnp.expand_dims(self._mix(mean, trailing), -1 - trailing)
         return self._mix(variance + (mean - centre) ** 2, trailing)
 
-    def _moments_in(self, coordinate: str) -> tuple[jax.Array, jax.Array]:
+    def _moments_in(self, coordinate: str) -> tuple[Array, Array]:
         mean, variance = self.components._moments_in(coordinate)
         return self._mix(mean, mean.ndim - self.weights.ndim), self._total_variance(mean, variance)
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         densities = self.components._log_density(jnp.expand_dims(x, -1 - len(self.event_shape)))
         return jax.nn.logsumexp(densities, axis=-1, b=self.weights)
 
-    def _cdf(self, x: jax.Array) -> jax.Array:
+    def _cdf(self, x: Array) -> Array:
         return self._mix(self.components._cdf(x[..., None]), 0)
 
     def _frequency_axes(self, w: Array) -> Any:
@@ -124,11 +124,11 @@ class Mixture(Distribution):
     def _frequency_settings(self, w: Array, coordinate: str) -> dict[str, Any]:
         return self.components._frequency_settings(w, coordinate)
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str, **settings: Any) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str, **settings: Any) -> Array:
         values = self.components._characteristic_function(w, coordinate, **settings)
         return self._mix(values, values.ndim - self.weights.ndim)
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         key_label, key_draw = jax.random.split(key)
         labels = jax.random.categorical(key_label, jnp.log(self.weights), axis=-1, shape=(n, *self.shape))
         draws = self.components._sample(n, key_draw)
@@ -143,7 +143,7 @@ class Mixture(Distribution):
         kind = type(self.components)
         return kind._of(run(Mixture._projection, self))
 
-    def _projection(self) -> tuple[jax.Array, ...]:
+    def _projection(self) -> tuple[Array, ...]:
         family = self.components
         assert isinstance(family, Family)
         averages = [

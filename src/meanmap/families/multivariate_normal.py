@@ -9,7 +9,7 @@ from jax.scipy.linalg import solve_triangular
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError, ShapeError
-from meanmap.core.types import Array, Values
+from meanmap.core.types import Array
 from meanmap.families.base import require_proper
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, one_normal
@@ -99,12 +99,12 @@ class MultivariateNormal(Family):
             check_members(lowest, lowest > 0, "the least eigenvalue of the covariance", "values above 0")
 
     @classmethod
-    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_moments(cls, *moments: Array) -> tuple[Array, ...]:
         mean, matrix = moments
         return _natural(mean, -2 * matrix - mean[..., :, None] * mean[..., None, :])
 
     @classmethod
-    def _natural_from_sample(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_sample(cls, x: Array, log_weights: Array) -> tuple[Array, ...]:
         weights = normalised_weights(log_weights)[..., None]
         mean = (weights * x).sum(0)
         centred = x - mean
@@ -115,7 +115,7 @@ class MultivariateNormal(Family):
         """The shape of one draw, `(d,)`."""
         return (self.precision_mean.shape[-1],)
 
-    def cov(self) -> Values:
+    def cov(self) -> Array:
         """The covariance matrix V, shape `shape + (d, d)`."""
         require_proper(self, "covariance")
         return run(type(self)._covariance, self)
@@ -125,18 +125,18 @@ class MultivariateNormal(Family):
             return jnp.isfinite(jnp.linalg.cholesky(self.precision)).all((-2, -1))
         return np.linalg.eigvalsh(self.precision)[..., 0] > 0
 
-    def _factor(self) -> jax.Array:
+    def _factor(self) -> Array:
         return jnp.linalg.cholesky(self.precision)
 
     @classmethod
-    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+    def _statistics(cls, x: Array) -> tuple[Array, ...]:
         return x, -x[..., :, None] * x[..., None, :] / 2
 
-    def _log_unnormalised(self, x: jax.Array) -> jax.Array:
+    def _log_unnormalised(self, x: Array) -> Array:
         return ((self.precision_mean - _times(self.precision, x) / 2) * x).sum(-1)
 
     @classmethod
-    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:
+    def _at_mode(cls, c: Array, curvature: Array) -> Self:
         return cls.from_natural(curvature @ c, curvature)
 
     def _improper(self) -> Any:
@@ -148,36 +148,36 @@ class MultivariateNormal(Family):
         del coordinate
         return one_normal(jnp.asarray(self.mean()), jnp.asarray(self.cov()))
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         factor = self._factor()
         return _solve(factor, _solve(factor, self.precision_mean), transpose=True)
 
-    def _covariance(self) -> jax.Array:
+    def _covariance(self) -> Array:
         d = self.precision.shape[-1]
         identity = jnp.broadcast_to(jnp.eye(d, dtype=self.precision.dtype), self.precision.shape)
         root = solve_triangular(self._factor(), identity, lower=True)
         return jnp.matmul(jnp.swapaxes(root, -1, -2), root, precision="highest")
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         return jnp.diagonal(self._covariance(), axis1=-2, axis2=-1)
 
-    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+    def _expected_statistics(self) -> tuple[Array, ...]:
         mean = self._mean()
         return mean, -(self._covariance() + mean[..., :, None] * mean[..., None, :]) / 2
 
-    def _log_normaliser(self) -> jax.Array:
+    def _log_normaliser(self) -> Array:
         factor, d = self._factor(), self.precision.shape[-1]
         return (_solve(factor, self.precision_mean) ** 2).sum(-1) / 2 - _log_root(factor) + d * HALF_LOG_TWO_PI
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         centred = x - self._mean()
         square = (_times(self.precision, centred) * centred).sum(-1)
         return _log_root(self._factor()) - square / 2 - self.precision.shape[-1] * HALF_LOG_TWO_PI
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         return self.precision.shape[-1] * (0.5 + HALF_LOG_TWO_PI) - _log_root(self._factor())
 
-    def _kl(self, other: Any) -> jax.Array:
+    def _kl(self, other: Any) -> Array:
         own, others = self._factor(), other._factor()
         whitened = solve_triangular(
             own, jnp.broadcast_to(others, jnp.broadcast_shapes(own.shape, others.shape)), lower=True
@@ -188,7 +188,7 @@ class MultivariateNormal(Family):
         square = (shift * shift).sum(-1)
         return jnp.maximum(trace / 2 + square / 2 + _log_root(own) - _log_root(others), 0)
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array:
         del coordinate
         rows = w.reshape(-1, w.shape[-1]).T
         factor = self._factor()
@@ -197,7 +197,7 @@ class MultivariateNormal(Family):
         values = jnp.exp(jax.lax.complex(-(whitened**2).sum(-2) / 2, phase))
         return values.reshape(*self.shape, *w.shape[:-1])
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         noise = jax.random.normal(key, (n, *self.precision_mean.shape), self.precision.dtype)
         return self._mean() + _solve(self._factor(), noise, transpose=True)
 
@@ -229,7 +229,7 @@ def _check_definite(precision: Array, covariance: Array) -> None:
         )
 
 
-def _natural(mean: jax.Array, covariance: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _natural(mean: Array, covariance: Array) -> tuple[Array, Array]:
     factor = jnp.linalg.cholesky(covariance)
     identity = jnp.broadcast_to(jnp.eye(mean.shape[-1], dtype=mean.dtype), covariance.shape)
     root = solve_triangular(factor, identity, lower=True)
@@ -238,7 +238,7 @@ def _natural(mean: jax.Array, covariance: jax.Array) -> tuple[jax.Array, jax.Arr
     )
 
 
-def _solve(factor: jax.Array, vector: jax.Array, transpose: bool = False) -> jax.Array:
+def _solve(factor: Array, vector: Array, transpose: bool = False) -> Array:
     """L⁻¹v or L⁻ᵀv, over leading axes."""
     batch = jnp.broadcast_shapes(factor.shape[:-2], vector.shape[:-1])
     factor = jnp.broadcast_to(factor, batch + factor.shape[-2:])
@@ -246,10 +246,10 @@ def _solve(factor: jax.Array, vector: jax.Array, transpose: bool = False) -> jax
     return solve_triangular(factor, vector[..., None], lower=True, trans=1 if transpose else 0)[..., 0]
 
 
-def _times(matrix: jax.Array, vector: jax.Array) -> jax.Array:
+def _times(matrix: Array, vector: Array) -> Array:
     return jnp.matmul(matrix, vector[..., None], precision="highest")[..., 0]
 
 
-def _log_root(factor: jax.Array) -> jax.Array:
+def _log_root(factor: Array) -> Array:
     """Half the log determinant."""
     return jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Numbers
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, one_normal
 from meanmap.families.reading import as_fields, check_members, read_parameters
@@ -44,7 +44,7 @@ class Normal(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_square")
     smooth: ClassVar[bool] = True
 
-    def __init__(self, mean: Array = 0.0, variance: Array = 1.0):
+    def __init__(self, mean: Numbers = 0.0, variance: Numbers = 1.0):
         with Door(mean, variance) as door:
             mean, variance = read_parameters(door, mean=mean, variance=variance)
             check_members(variance, variance > 0, "variance", "values above 0")
@@ -73,12 +73,12 @@ class Normal(Family):
         check_members(variance, variance > 0, "the variance -2 E[-x²/2] - E[x]²", "values above 0")
 
     @classmethod
-    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_moments(cls, *moments: Array) -> tuple[Array, ...]:
         mean, minus_half_square = moments
         return _natural(mean, -2 * minus_half_square - mean * mean)
 
     @classmethod
-    def _natural_from_sample(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
+    def _natural_from_sample(cls, x: Array, log_weights: Array) -> tuple[Array, ...]:
         # Centred second moments: the raw ones lose the variance of a narrow law far from zero.
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
@@ -88,15 +88,15 @@ class Normal(Family):
         return (self.precision > 0) & (self.precision < np.inf)
 
     @classmethod
-    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+    def _statistics(cls, x: Array) -> tuple[Array, ...]:
         return x, -x * x / 2
 
-    def _log_message(self, c: jax.Array, x: jax.Array) -> jax.Array:
+    def _log_message(self, c: Array, x: Array) -> Array:
         del c
         return (self.precision_mean - self.precision * x / 2) * x
 
     @classmethod
-    def _project_points(cls, c: jax.Array, x: jax.Array, log_weights: jax.Array) -> Self:
+    def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
         del c
         projected = cls.from_weighted_samples(x, log_weights)
         # Equal points differ by rounding alone: no Normal has that spread, and no numbers say so (as for a Gamma).
@@ -105,7 +105,7 @@ class Normal(Family):
         return jax.tree.map(lambda leaf: jnp.where(spread, leaf, jnp.nan), projected)
 
     @classmethod
-    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:
+    def _at_mode(cls, c: Array, curvature: Array) -> Self:
         return cls.from_natural(curvature * c, curvature)
 
     def _improper(self) -> Any:
@@ -121,48 +121,48 @@ class Normal(Family):
         del coordinate
         return one_normal(jnp.asarray(self.mean())[:, None], jnp.asarray(self.var())[:, None, None])
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         return self.precision_mean / self.precision
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         return 1 / self.precision
 
-    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+    def _expected_statistics(self) -> tuple[Array, ...]:
         mean = self._mean()
         return mean, -(mean * mean + self._variance()) / 2
 
-    def _log_normaliser(self) -> jax.Array:
+    def _log_normaliser(self) -> Array:
         return self.precision_mean * self._mean() / 2 - jnp.log(self.precision) / 2 + HALF_LOG_TWO_PI
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         centred = x - self._mean()
         return (jnp.log(self.precision) - centred * centred * self.precision) / 2 - HALF_LOG_TWO_PI
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         return 0.5 - jnp.log(self.precision) / 2 + HALF_LOG_TWO_PI
 
-    def _kl(self, other: Any) -> jax.Array:
+    def _kl(self, other: Any) -> Array:
         shift = self._mean() - other._mean()
         widening = excess_minus_log(other.precision, self.precision)
         return jnp.maximum(widening + shift * shift * other.precision, 0) / 2
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array:
         del coordinate
         batch = (..., *(None,) * w.ndim)
         mean, variance = self._mean()[batch], self._variance()[batch]
         return jnp.exp(jax.lax.complex(*jnp.broadcast_arrays(-w * w * variance / 2, w * mean)))
 
-    def _cdf(self, x: jax.Array) -> jax.Array:
+    def _cdf(self, x: Array) -> Array:
         return jax.scipy.special.ndtr((x - self._mean()) * jnp.sqrt(self.precision))
 
-    def _quantile(self, p: jax.Array) -> jax.Array:
+    def _quantile(self, p: Array) -> Array:
         return self._mean() + jax.scipy.special.ndtri(p) / jnp.sqrt(self.precision)
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         noise = jax.random.normal(key, (n, *self.shape), self.precision.dtype)
         return self._mean() + noise / jnp.sqrt(self.precision)
 
 
-def _natural(mean: jax.Array, variance: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _natural(mean: Array, variance: Array) -> tuple[Array, Array]:
     precision = 1 / variance
     return mean * precision, precision

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.types import Array
+
 __all__ = ["beta_rule", "chebyshev_moments", "nodes_for_frequency"]
 
 
@@ -24,7 +26,7 @@ def nodes_for_frequency(frequency: float) -> int:
     return 16 * int(np.ceil((half + 11.2 * np.cbrt(half) + 7) / 16))
 
 
-def chebyshev_moments(a: jax.Array, b: jax.Array, n: int) -> jax.Array:
+def chebyshev_moments(a: Array, b: Array, n: int) -> Array:
     """E[T_m(2x − 1)], m = 0, ..., n − 1, of x ~ Beta(a, b), in a new last axis.
 
     The recurrence (s + m) M_{m+1} = 2 (a − b) M_m − (s − m) M_{m−1}, s = a + b of Piessens & Branders (1973, BIT 13),
@@ -43,7 +45,7 @@ def chebyshev_moments(a: jax.Array, b: jax.Array, n: int) -> jax.Array:
     return jnp.moveaxis(moments, 0, -1)
 
 
-def beta_rule(a: jax.Array, b: jax.Array, n: int) -> tuple[jax.Array, jax.Array]:
+def beta_rule(a: Array, b: Array, n: int) -> tuple[Array, Array]:
     """Nodes of shape (n,) in (0, 1) and, for each member of the batch, weights of shape (..., n) that sum to one.
 
     The weights may be negative for narrow distributions; their absolute values sum to at most the Lebesgue constant of

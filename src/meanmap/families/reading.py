@@ -12,7 +12,7 @@ from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import array_of, check_numeric
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
-from meanmap.core.types import Array, Data, Values
+from meanmap.core.types import Array, Data, Numbers
 
 __all__ = ["all_concrete", "as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
 
@@ -22,7 +22,7 @@ def all_concrete(tree: Any) -> bool:
     return all(is_concrete(leaf) for leaf in jax.tree.leaves(tree))
 
 
-def as_fields(*values: Array) -> list[Any]:
+def as_fields(*values: Numbers) -> list[Any]:
     """`values` as arrays to store: NumPy's arithmetic on single numbers gives scalars, and fields stay arrays."""
     return [value if isinstance(value, jax.Array) else np.asarray(value) for value in values]
 
@@ -36,7 +36,7 @@ def members(mask: Any) -> str:
     return " at " + ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
 
 
-def check_members(values: Array, valid: Any, name: str, expected: str) -> None:
+def check_members(values: Numbers, valid: Any, name: str, expected: str) -> None:
     """Refuse concrete `values` where `valid` does not hold, naming the batch indices."""
     if not is_concrete(values) or not is_concrete(valid):
         return
@@ -48,7 +48,7 @@ def check_members(values: Array, valid: Any, name: str, expected: str) -> None:
         raise ParameterError(f"{name} is {shown}{members(bad)}; expected {expected}.")
 
 
-def read_numbers(data: Data, name: str, door: Door) -> Values:
+def read_numbers(data: Data, name: str, door: Door) -> Array:
     """`data` as an array of the door's dtype, of any shape: NumPy, or JAX where the door follows it. NaN is refused."""
     array = array_of(data, name)
     check_numeric(array, name)

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.types import Array
+
 __all__ = [
     "HALF_LOG_TWO_PI",
     "SHIFT",
@@ -35,14 +37,14 @@ SHIFT = 10
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 
 
-def stirling_series(z: jax.Array) -> jax.Array:
+def stirling_series(z: Array) -> Array:
     """log Γ(z) − [(z − ½) log z − z + ½ log 2π] for |z| ≥ 10 in the right half-plane, real or complex."""
     inverse = 1 / z
     return _series(inverse * inverse, _STIRLING) * inverse
 
 
 @jax.custom_jvp
-def stirling_remainder(x: jax.Array) -> jax.Array:
+def stirling_remainder(x: Array) -> Array:
     """δ(x) = log Γ(x) − [(x − ½) log x − x + ½ log 2π] for x > 0; about 1/(12 x) for large x."""
     moved = _moved(x)
     inverse = 1 / moved.y
@@ -60,7 +62,7 @@ def _remainder_derivative(primals, tangents):
 
 
 @jax.custom_jvp
-def digamma_minus_log(x: jax.Array) -> jax.Array:
+def digamma_minus_log(x: Array) -> Array:
     """φ(x) = ψ(x) − log x for x > 0, to a few roundings of itself; about −1/(2 x) for large x."""
     return _digamma_remainder(x) - 0.5 / x
 
@@ -71,12 +73,12 @@ def _digamma_derivative(primals, tangents):
     return digamma_minus_log(x), step * trigamma_minus_inverse(x)
 
 
-def trigamma(x: jax.Array) -> jax.Array:
+def trigamma(x: Array) -> Array:
     """ψ′(x) for x > 0."""
     return 1 / x + trigamma_minus_inverse(x)
 
 
-def trigamma_minus_inverse(x: jax.Array) -> jax.Array:
+def trigamma_minus_inverse(x: Array) -> Array:
     """φ′(x) = ψ′(x) − 1/x for x > 0; about 1/(2 x²) for large x."""
     moved = _moved(x)
     first, second = moved.sums()
@@ -87,7 +89,7 @@ def trigamma_minus_inverse(x: jax.Array) -> jax.Array:
     return jnp.where(moved.any, steps, 0) + square * (0.5 + inverse * tail)
 
 
-def _digamma_remainder(x: jax.Array) -> jax.Array:
+def _digamma_remainder(x: Array) -> Array:
     """φ(x) + 1/(2 x), the derivative of δ; about −1/(12 x²) for large x."""
     moved = _moved(x)
     first, _ = moved.sums()
@@ -107,25 +109,25 @@ class _Moved(NamedTuple):
     `pair` is x (x + 9), and `width` the sum of the two of a pair.
     """
 
-    any: jax.Array
-    x: jax.Array
-    y: jax.Array
-    pair: jax.Array
-    width: jax.Array
+    any: Array
+    x: Array
+    y: Array
+    pair: Array
+    width: Array
 
-    def sums(self) -> tuple[jax.Array, jax.Array]:
+    def sums(self) -> tuple[Array, Array]:
         """Σ 1/(x (x + 9) + c) over the pairs, and of its square."""
         each = [1 / (self.pair + constant) for constant in _PAIRS]
         return sum(each[1:], each[0]), sum((one * one for one in each[1:]), each[0] * each[0])
 
 
-def _moved(x: jax.Array) -> _Moved:
+def _moved(x: Array) -> _Moved:
     few = ~(x >= SHIFT)
     small = jnp.where(few, x, SHIFT)
     return _Moved(few, small, jnp.where(few, x + SHIFT, x), small * (small + (SHIFT - 1)), 2 * small + (SHIFT - 1))
 
 
-def _series(square: jax.Array, coefficients: Sequence[float]) -> jax.Array:
+def _series(square: Array, coefficients: Sequence[float]) -> Array:
     """Σ cₖ square^(k − 1), by Horner's scheme."""
     total = jnp.full_like(square, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
@@ -133,19 +135,19 @@ def _series(square: jax.Array, coefficients: Sequence[float]) -> jax.Array:
     return total
 
 
-def log_gamma(x: jax.Array) -> jax.Array:
+def log_gamma(x: Array) -> Array:
     """log Γ(x) for x > 0, with derivatives that stay accurate."""
     return (x - 0.5) * jnp.log(x) - x + HALF_LOG_TWO_PI + stirling_remainder(x)
 
 
-def excess_minus_log(p: jax.Array, q: jax.Array) -> jax.Array:
+def excess_minus_log(p: Array, q: Array) -> Array:
     """r − 1 − log r with r = p/q > 0, from the difference where they are close and from the ratio where r is small."""
     excess = (p - q) / q
     close = excess > -0.5
     return excess - jnp.where(close, jnp.log1p(jnp.where(close, excess, 0)), jnp.log(p) - jnp.log(q))
 
 
-def log_gamma_divergence(q: jax.Array, p: jax.Array) -> jax.Array:
+def log_gamma_divergence(q: Array, p: Array) -> Array:
     """log Γ(q) − log Γ(p) − (q − p) ψ(p) − [q log(q/p) − (q − p)], what is left beside the leading Bregman term.
 
     The divergences of Beta, Gamma and Dirichlet are sums of these and of leading terms that join to something simple.

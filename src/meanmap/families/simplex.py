@@ -3,10 +3,10 @@
 Each is arranged so that terms as large as Σα log Σα never meet: they are joined on paper first.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.types import Array
 from meanmap.families.real_gamma import (
     HALF_LOG_TWO_PI,
     digamma_minus_log,
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def log_shares(parameters: jax.Array) -> jax.Array:
+def log_shares(parameters: Array) -> Array:
     """log(αᵢ / Σα), to a few roundings of itself even where one parameter is nearly the whole sum."""
     k = parameters.shape[-1]
     if k == 2:
@@ -37,19 +37,19 @@ def log_shares(parameters: jax.Array) -> jax.Array:
     return -jnp.log1p(others / parameters)
 
 
-def log_beta(parameters: jax.Array) -> jax.Array:
+def log_beta(parameters: Array) -> Array:
     """Σᵢ log Γ(αᵢ) − log Γ(Σα)."""
     k, total = parameters.shape[-1], parameters.sum(-1)
     leading = ((parameters - 0.5) * log_shares(parameters)).sum(-1)
     return leading + _balance(stirling_remainder(with_total(parameters))) + _rest(k, total)
 
 
-def expected_logs(parameters: jax.Array) -> jax.Array:
+def expected_logs(parameters: Array) -> Array:
     """E[log xᵢ] = ψ(αᵢ) − ψ(Σα), to a few roundings of itself."""
     return log_shares(parameters) + _drift(parameters)
 
 
-def expected_logs_and_slopes(parameters: jax.Array) -> tuple[jax.Array, jax.Array]:
+def expected_logs_and_slopes(parameters: Array) -> tuple[Array, Array]:
     """E[log xᵢ], and ψ′ of α₁, ..., αₖ, Σα."""
     k, arguments = parameters.shape[-1], with_total(parameters)
     values = jnp.concatenate([digamma_minus_log(arguments), trigamma(arguments)], -1)
@@ -59,14 +59,14 @@ def expected_logs_and_slopes(parameters: jax.Array) -> tuple[jax.Array, jax.Arra
     return log_shares(parameters) + found[..., :k], found[..., k:]
 
 
-def dirichlet_entropy(parameters: jax.Array) -> jax.Array:
+def dirichlet_entropy(parameters: Array) -> Array:
     """log B(α) − Σᵢ (αᵢ − 1) E[log xᵢ]."""
     k, total = parameters.shape[-1], parameters.sum(-1)
     terms = 0.5 * log_shares(parameters) - (parameters - 1) * _drift(parameters)
     return terms.sum(-1) + _balance(stirling_remainder(with_total(parameters))) + _rest(k, total)
 
 
-def dirichlet_divergence(p: jax.Array, q: jax.Array) -> jax.Array:
+def dirichlet_divergence(p: Array, q: Array) -> Array:
     """KL(p ‖ q) between Dirichlet distributions: a sum of Bregman divergences of log Γ.
 
     The leading parts join to Σq times the divergence between the two vectors of shares.
@@ -77,7 +77,7 @@ def dirichlet_divergence(p: jax.Array, q: jax.Array) -> jax.Array:
     return jnp.maximum(leading + _balance(log_gamma_divergence(with_total(q), with_total(p))), 0)
 
 
-def dirichlet_log_density(logs: jax.Array, excess: jax.Array, parameters: jax.Array) -> jax.Array:
+def dirichlet_log_density(logs: Array, excess: Array, parameters: Array) -> Array:
     """log p(x) inside the simplex, from log xᵢ and xᵢ − E[xᵢ], both of the shape of the parameters.
 
     Around the mean, Σ αᵢ log(xᵢ / E[xᵢ]) is of order one while each log-gamma is of order α log α.
@@ -91,17 +91,17 @@ def dirichlet_log_density(logs: jax.Array, excess: jax.Array, parameters: jax.Ar
     return terms.sum(-1) - _balance(stirling_remainder(with_total(parameters))) - _rest(k, total)
 
 
-def with_total(parameters: jax.Array) -> jax.Array:
+def with_total(parameters: Array) -> Array:
     """α₁, ..., αₖ, Σα in the last axis, so that a function of them all is evaluated once."""
     return jnp.concatenate([parameters, parameters.sum(-1, keepdims=True)], -1)
 
 
-def _balance(values: jax.Array) -> jax.Array:
+def _balance(values: Array) -> Array:
     """The sum over the αᵢ less the value at Σα."""
     return values[..., :-1].sum(-1) - values[..., -1]
 
 
-def _drift(parameters: jax.Array) -> jax.Array:
+def _drift(parameters: Array) -> Array:
     """φ(αᵢ) − φ(Σα), φ(x) = ψ(x) − log x."""
     values = digamma_minus_log(with_total(parameters))
     return jnp.matmul(values, _less_last(parameters.shape[-1]).astype(values.dtype), precision="highest")
@@ -116,6 +116,6 @@ def _less_last(k: int) -> np.ndarray:
     return np.concatenate([np.eye(k), -np.ones((1, k))])
 
 
-def _rest(k: int, total: jax.Array) -> jax.Array:
+def _rest(k: int, total: Array) -> Array:
     """What Stirling's formula leaves of log B beside logarithms of shares and remainders."""
     return (k - 1) * (HALF_LOG_TWO_PI - 0.5 * jnp.log(total))

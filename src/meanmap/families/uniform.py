@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Numbers
 from meanmap.families.base import Distribution
 from meanmap.families.reading import as_fields, check_members, read_parameters
 
@@ -36,7 +36,7 @@ class Uniform(Distribution):
     high: Array
     _shown: ClassVar[dict[str, str]] = {"low": "low", "high": "high"}
 
-    def __init__(self, low: Array = 0.0, high: Array = 1.0):
+    def __init__(self, low: Numbers = 0.0, high: Numbers = 1.0):
         with Door(low, high) as door:
             low, high = read_parameters(door, low=low, high=high)
             check_members(high, high > low, "high", "values above low")
@@ -50,30 +50,30 @@ class Uniform(Distribution):
     def _proper(self) -> Any:
         return self.high > self.low
 
-    def _mean(self) -> jax.Array:
+    def _mean(self) -> Array:
         return self.low + (self.high - self.low) / 2
 
-    def _variance(self) -> jax.Array:
+    def _variance(self) -> Array:
         return (self.high - self.low) ** 2 / 12
 
-    def _log_density(self, x: jax.Array) -> jax.Array:
+    def _log_density(self, x: Array) -> Array:
         return jnp.where((x >= self.low) & (x <= self.high), -jnp.log(self.high - self.low), -jnp.inf)
 
-    def _entropy(self) -> jax.Array:
+    def _entropy(self) -> Array:
         return jnp.log(self.high - self.low)
 
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+    def _characteristic_function(self, w: Array, coordinate: str) -> Array:
         del coordinate
         batch = (..., *(None,) * w.ndim)
         size = jnp.sinc(w * ((self.high - self.low) / (2 * np.pi))[batch])
         phase = self._mean()[batch] * w
         return jax.lax.complex(size * jnp.cos(phase), size * jnp.sin(phase))
 
-    def _cdf(self, x: jax.Array) -> jax.Array:
+    def _cdf(self, x: Array) -> Array:
         return jnp.clip((x - self.low) / (self.high - self.low), 0, 1)
 
-    def _quantile(self, p: jax.Array) -> jax.Array:
+    def _quantile(self, p: Array) -> Array:
         return self.low + p * (self.high - self.low)
 
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+    def _sample(self, n: int, key: Array) -> Array:
         return self.low + (self.high - self.low) * jax.random.uniform(key, (n, *self.shape), self.low.dtype)

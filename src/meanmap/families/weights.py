@@ -41,7 +41,7 @@ def check_weighted(x: Array, log_weights: Array, event_axes: int) -> Any:
     return log_weights
 
 
-def normalised_weights(log_weights: jax.Array) -> jax.Array:
+def normalised_weights(log_weights: Array) -> Array:
     """Weights that sum to one along the first axis."""
     shifted = jnp.exp(log_weights - jax.lax.stop_gradient(log_weights.max(0)))
     return shifted / shifted.sum(0)

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError
 from meanmap.core.points import library_of
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Numbers
 from meanmap.families.base import Distribution
 from meanmap.features.base import Features
 from meanmap.features.fourier import Fourier
@@ -57,7 +57,7 @@ def frequencies_in_x(kernel: Kernel, frequencies: Array, dimension: int) -> Any:
     return jnp.matmul(jnp.asarray(frequencies), jnp.asarray(linear).T, precision="highest")
 
 
-def mean_waves(c: Array, phases: Any, library: Any) -> Any:
+def mean_waves(c: Numbers, phases: Any, library: Any) -> Any:
     """(Re c, Im c), or Re(c exp(ib)) where there are phases b: the mean of (cos, sin) or of cos(· + b)."""
     if phases is None:
         return library.concatenate([library.real(c), library.imag(c)], axis=-1)

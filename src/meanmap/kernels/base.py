@@ -16,7 +16,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count, rows
 from meanmap.core.settings import whole_number
-from meanmap.core.types import Array, Data, Points, Values
+from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.kernels.geometry import side_by_side
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
@@ -77,7 +77,7 @@ class Kernel(eqx.Module):
         """Whether the spectral density depends on the length of the frequency only."""
         return False
 
-    def __call__(self, x: Data, y: Data = None) -> Values:
+    def __call__(self, x: Data, y: Data = None) -> Array:
         """The Gram matrix: entry (i, j) is k(xᵢ, yⱼ); `k(x)` is `k(x, x)`.
 
         Parameters
@@ -130,7 +130,7 @@ class Kernel(eqx.Module):
             result = times(kernel, x, y, columns, door)
             return result[:, 0] if v.ndim == 1 else result
 
-    def mean(self, x: Data, y: Data = None) -> Values:
+    def mean(self, x: Data, y: Data = None) -> Array:
         """Row means of the Gram matrix, (1/m) Σⱼ k(xᵢ, yⱼ), streamed: the empirical mean embedding of y at x."""
         with Door(self, x, y) as door:
             kernel, x, y = read_pair(self, x, y, door)
@@ -156,7 +156,7 @@ class Kernel(eqx.Module):
 
     __rmul__ = __mul__
 
-    def __pow__(self, power: Array) -> "Kernel":
+    def __pow__(self, power: int) -> "Kernel":
         return Power(self, power)
 
     def __repr__(self) -> str:
@@ -319,21 +319,21 @@ class Scaled(Wrapper):
     kernel: Kernel
     scale: Array
 
-    def __init__(self, kernel: Kernel, scale: Array):
+    def __init__(self, kernel: Kernel, scale: Numbers):
         self.kernel = kernel
         self.scale = parameter(scale, "scale", axes=0)
 
     def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
-        return self.scale * self.kernel.evaluate(x, y)
+        return self.kernel.evaluate(x, y) * self.scale
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The scaled Gram matrix."""
-        return self.scale * self.kernel.gram(x, y)
+        return self.kernel.gram(x, y) * self.scale
 
     def diagonal(self, x: Points) -> jax.Array:
         """The scaled diagonal."""
-        return self.scale * self.kernel.diagonal(x)
+        return self.kernel.diagonal(x) * self.scale
 
 
 class Power(Wrapper):

@@ -11,7 +11,7 @@ from meanmap.core.door import is_concrete
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.settings import truth, whole_number
-from meanmap.core.types import Array, Points
+from meanmap.core.types import Array, Numbers, Points
 from meanmap.kernels.algebraic import Cosine, Linear
 from meanmap.kernels.base import Kernel
 
@@ -60,7 +60,7 @@ class Hamming(Kernel):
 
     lengthscale: Array
 
-    def __init__(self, lengthscale: Array = 1.0):
+    def __init__(self, lengthscale: Numbers = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale", axes=0)
 
     @property

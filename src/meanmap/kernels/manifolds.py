@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real, Rotations
-from meanmap.core.types import Array, Points
+from meanmap.core.types import Array, Numbers, Points
 from meanmap.kernels.stationary import Stationary, check_lengthscale
 
 __all__ = ["Rotation", "Torus"]
@@ -48,7 +48,7 @@ class Torus(_OfChord):
 
     lengthscale: Array
 
-    def __init__(self, lengthscale: Array = 1.0):
+    def __init__(self, lengthscale: Numbers = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
 
     @property
@@ -87,7 +87,7 @@ class Rotation(_OfChord):
 
     lengthscale: Array
 
-    def __init__(self, lengthscale: Array = 1.0):
+    def __init__(self, lengthscale: Numbers = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale", axes=0)
 
     @property

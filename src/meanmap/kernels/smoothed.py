@@ -57,7 +57,7 @@ class Smoothed(Kernel):
     kernel: Kernel
     width: Any
 
-    def __init__(self, kernel: Kernel, width: Array = None):
+    def __init__(self, kernel: Kernel, width: Array | None = None):
         if not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
             raise KindError(f"kernel is {kernel!r}; expected RBF, a sum of RBF, or Matern: these have a closed form.")
         if width is not None and isinstance(kernel, Matern):

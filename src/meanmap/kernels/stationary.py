@@ -13,7 +13,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.points import library_of
-from meanmap.core.types import Array, Points
+from meanmap.core.types import Array, Numbers, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
 
@@ -106,7 +106,7 @@ class RBF(_WithLengthscale, Stationary):
 
     lengthscale: Array
 
-    def __init__(self, lengthscale: Array = 1.0):
+    def __init__(self, lengthscale: Numbers = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
 
     def profile(self, squared_distance: jax.Array) -> jax.Array:
@@ -144,7 +144,7 @@ class Matern(_WithLengthscale, Stationary):
     lengthscale: Array
     smoothness: float = eqx.field(static=True)
 
-    def __init__(self, lengthscale: Array = 1.0, smoothness: float = 2.5):
+    def __init__(self, lengthscale: Numbers = 1.0, smoothness: float = 2.5):
         if smoothness not in (0.5, 1.5, 2.5):
             raise ParameterError(f"smoothness is {smoothness!r}; expected 0.5, 1.5 or 2.5.")
         self.lengthscale = parameter(lengthscale, "lengthscale")
@@ -189,7 +189,7 @@ class RationalQuadratic(_WithLengthscale, Stationary):
     lengthscale: Array
     alpha: Array
 
-    def __init__(self, lengthscale: Array = 1.0, alpha: Array = 1.0):
+    def __init__(self, lengthscale: Numbers = 1.0, alpha: Numbers = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
         self.alpha = parameter(alpha, "alpha", axes=0)
 
@@ -228,7 +228,7 @@ class Laplace(_WithLengthscale):
 
     lengthscale: Array
 
-    def __init__(self, lengthscale: Array = 1.0):
+    def __init__(self, lengthscale: Numbers = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
 
     @property

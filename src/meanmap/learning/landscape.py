@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.compiling import compiled_quickly
 from meanmap.core.points import bucket, pad
-from meanmap.core.types import Array, Points
+from meanmap.core.types import Array, Numbers, Points
 from meanmap.kernels.geometry import pair_distances
 from meanmap.learning.held_out import held_out
 from meanmap.learning.hyperparameters import Hyperparameters
@@ -47,7 +47,7 @@ class Landscape:
 
 
 def landscape_of(
-    score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Array
+    score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Numbers | None
 ) -> Landscape:
     """The objective of a sample, compiled once for a size of it; `score` is "pseudolikelihood" or "held-out"."""
     distances = pair_distances(points[:: -(-len(points) // 500)])

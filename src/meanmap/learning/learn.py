@@ -17,7 +17,7 @@ from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema, opened
 from meanmap.core.threads import one_blas_thread
-from meanmap.core.types import Array, Axes, Data, Seed
+from meanmap.core.types import Array, Axes, Data, Numbers, Seed
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
@@ -99,11 +99,11 @@ class LearnedKernel(Value):
 def learn_kernel(
     x: Data,
     kernel: Kernel | None = None,
-    landmarks: Array = 0.05,
+    landmarks: Numbers = 0.05,
     noise: float = 1.0,
     rng: Seed = None,
     *,
-    width: Array = None,
+    width: Array | None = None,
     draws: int = 5,
     score: str = "pseudolikelihood",
     missing: str = "raise",

@@ -28,7 +28,9 @@ SAME = 16
 LEAST_PIVOT = 1e-15
 
 
-def log_pseudolikelihood(kernel: Kernel, x: Data, landmarks: Array, *, noise: float = 1.0, width: Array = None) -> Any:
+def log_pseudolikelihood(
+    kernel: Kernel, x: Data, landmarks: Array, *, noise: float = 1.0, width: Array | None = None
+) -> Any:
     """log p(x | k) of Flaxman et al. (2016), eq. 15 with the corrections of the errata.
 
     The values φ(xᵢ) = k(xᵢ, z) at m landmarks z are taken for noisy looks at the embedding, φ(xᵢ) ~ N(μ(z), τ² I) with
@@ -89,7 +91,7 @@ def log_pseudolikelihood(kernel: Kernel, x: Data, landmarks: Array, *, noise: fl
 @compiled_anew
 @jax.jit
 def objective(
-    kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array = None, used: jax.Array | None = None
+    kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array | None = None, used: jax.Array | None = None
 ) -> jax.Array:
     """The log pseudolikelihood as a pure function; `used` marks the rows that count, others fill up a shape."""
     volumes = log_volumes(kernel, x, z)
@@ -98,7 +100,7 @@ def objective(
 
 
 def log_normal(
-    kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array = None, used: jax.Array | None = None
+    kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array | None = None, used: jax.Array | None = None
 ) -> jax.Array:
     """log N(k(X, z); 0, 1 1ᵀ ⊗ R + τ² I), the density of all n m values."""
     m = z.shape[0]

@@ -12,7 +12,7 @@ from meanmap.core.progress import waiting
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, whole_number
 from meanmap.core.synonyms import own_words
-from meanmap.core.types import Array, Data, Points, Seed
+from meanmap.core.types import Array, Data, Numbers, Points, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import median_heuristic
@@ -40,7 +40,7 @@ MOST_DOUBLINGS = 6
 def sample_kernel(
     x: Points,
     kernel: Kernel | None = None,
-    landmarks: Array = 0.05,
+    landmarks: Numbers = 0.05,
     noise: float | None = None,
     rng: Seed = None,
     *,
@@ -117,7 +117,7 @@ def drawn(
     potential_of: Callable[[np.ndarray, np.ndarray, np.ndarray], Potential],
     x: Data,
     kernel: Kernel,
-    landmarks: Array,
+    landmarks: Numbers,
     noise: float | None,
     rng: Seed,
     chains: int,

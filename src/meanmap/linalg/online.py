@@ -11,7 +11,7 @@ from meanmap.core.arrays import array_of, check_finite, check_numeric, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import library_of
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Array, Data, Numbers
 from meanmap.linalg import online_steps
 from meanmap.linalg.ridge import check_precision
 
@@ -72,7 +72,7 @@ class OnlineRegression(eqx.Module):
 
     @classmethod
     def start(
-        cls, dim: int, outputs: int = 1, *, noise: Array, prior_variance: Array = 1.0, refit_every: int | None = 256
+        cls, dim: int, outputs: int = 1, *, noise: Numbers, prior_variance: Numbers = 1.0, refit_every: int | None = 256
     ) -> "OnlineRegression":
         """The prior: no rows seen.
 
@@ -193,7 +193,7 @@ class OnlineRegression(eqx.Module):
             return one._inputs, one._cross, one._outputs
 
 
-def _update_host(one: OnlineRegression, phi: np.ndarray, y: np.ndarray) -> OnlineRegression:
+def _update_host(one: OnlineRegression, phi: Array, y: np.ndarray) -> OnlineRegression:
     rows = np.int32(phi.shape[0])
     changes: dict[str, Any] = {"count": one.count + rows, "_waiting": (*one._waiting, (phi, y))}
     if rows >= SMALL_BLOCK or len(one._waiting) + 1 >= WAITING_BLOCKS:
@@ -204,7 +204,7 @@ def _update_host(one: OnlineRegression, phi: np.ndarray, y: np.ndarray) -> Onlin
     return _with(one, mean=mean, covariance=covariance, _since=one._since + rows, **changes)
 
 
-def _update_xla(one: OnlineRegression, phi: jax.Array, y: jax.Array) -> OnlineRegression:
+def _update_xla(one: OnlineRegression, phi: Array, y: jax.Array) -> OnlineRegression:
     rows = phi.shape[0]
     one = _settle(one)
     inputs = one._inputs + _product(phi.T, phi)

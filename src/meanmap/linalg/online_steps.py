@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Numbers
 
 __all__ = ["kalman", "predict", "refit"]
 
 
-def kalman(mean: Array, covariance: Array, phi: Array, y: Array, noise: Array) -> tuple[Any, Any]:
+def kalman(mean: Array, covariance: Array, phi: Array, y: Array, noise: Numbers) -> tuple[Any, Any]:
     """Mean and covariance after k more rows, at cost D² k + D k².
 
     With V = S Φᵀ and C = s² I + Φ V = R Rᵀ, the mean moves by V C⁻¹ (Y − Φ mean) and S loses (V R⁻ᵀ)(V R⁻ᵀ)ᵀ. Going

@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, ParameterError, PrecisionError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.threads import blas_threads_for
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Numbers
 
 __all__ = ["Ridge", "check_precision", "read_square"]
 
@@ -49,7 +49,7 @@ class Ridge(eqx.Module):
     shift: Any
 
     @classmethod
-    def factor(cls, gram: Array, *, ridge: Array) -> "Ridge":
+    def factor(cls, gram: Array, *, ridge: Numbers) -> "Ridge":
         """Factor K + n λ I. Cost n³ / 3.
 
         Parameters
@@ -71,7 +71,7 @@ class Ridge(eqx.Module):
             return _factor(matrix, matrix.shape[0] * lam, lam, "the Gram matrix", overwrite=False)
 
     @classmethod
-    def factor_features(cls, features: Any, *, ridge: Array) -> "Ridge":
+    def factor_features(cls, features: Any, *, ridge: Numbers) -> "Ridge":
         """Factor ΦᵀΦ / n + λ I from features Φ (n, r). Cost n r² + r³ / 3."""
         with Door(features, ridge) as door:
             matrix = read_matrix(features, "features", door, sparse=False)
@@ -128,7 +128,7 @@ def read_square(matrix: Array, argument: str, door: Door) -> Any:
     return array
 
 
-def _read_ridge(ridge: Array, door: Door) -> Any:
+def _read_ridge(ridge: Numbers, door: Door) -> Any:
     value = parameter(ridge, "ridge", positive=False, axes=0)
     if is_concrete(value) and float(np.asarray(value)) < 0:
         raise ParameterError(f"ridge is {float(np.asarray(value)):g}; expected a number above 0, such as ridge=1e-3.")

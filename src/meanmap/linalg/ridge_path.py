@@ -82,10 +82,10 @@ class RidgePath(eqx.Module):
 
 def choose_ridge(
     gram: Array,
-    targets: Array = None,
+    targets: Array | None = None,
     *,
-    target_gram: Array = None,
-    ridges: Array = None,
+    target_gram: Array | None = None,
+    ridges: Array | None = None,
     criterion: str = "leave-one-out",
     folds: Any = 10,
     method: str = "auto",
@@ -150,13 +150,13 @@ def choose_ridge(
 
 def choose_ridge_features(
     features: Any,
-    targets: Array = None,
+    targets: Array | None = None,
     *,
-    target_gram: Array = None,
-    ridges: Array = None,
+    target_gram: Array | None = None,
+    ridges: Array | None = None,
     criterion: str = "leave-one-out",
     folds: Any = 10,
-    taken: Array = None,
+    taken: Array | None = None,
 ) -> RidgePath:
     """Choose the ridge for features Φ (n, r), K = ΦΦᵀ, at cost n r² and never n × n.
 
@@ -196,7 +196,7 @@ def _score(
     missing: Any,
     criterion: str,
     folds: Any,
-    taken: Array = None,
+    taken: Array | None = None,
 ) -> RidgePath:
     if isinstance(spectrum.vectors, jax.Array):
         ridges = jnp.asarray(ridges)
@@ -232,7 +232,7 @@ def _check_names(criterion: str, method: str) -> None:
             raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(map(repr, known))}.")
 
 
-def _read_ridges(ridges: Array, trace: Array, size: int, dtype: np.dtype) -> Any:
+def _read_ridges(ridges: Array | None, trace: Array, size: int, dtype: np.dtype) -> Any:
     """The grid in the matrix's dtype; by default relative to the mean eigenvalue trace(K) / n of the operator K / n."""
     if is_concrete(trace) and not float(np.asarray(trace)) > 0:
         raise ParameterError(
@@ -247,7 +247,9 @@ def _read_ridges(ridges: Array, trace: Array, size: int, dtype: np.dtype) -> Any
     return grid
 
 
-def _read_targets(targets: Array, target_gram: Array, size: int, door: Door, exact: bool) -> tuple[Any, int]:
+def _read_targets(
+    targets: Array | None, target_gram: Array | None, size: int, door: Door, exact: bool
+) -> tuple[Any, int]:
     """Targets as columns (n, q), and the number of outputs that the evidence counts."""
     if (targets is None) == (target_gram is None):
         came = "neither" if targets is None else "both"

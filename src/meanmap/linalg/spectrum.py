@@ -69,7 +69,7 @@ class Spectrum(eqx.Module):
         values = self.values[:, None]
         return (values / (values + shifts)).sum(0)
 
-    def leave_one_out(self, targets: Array, shifts: Array, taken: Array = None) -> Any:
+    def leave_one_out(self, targets: Array, shifts: Array, taken: Array | None = None) -> Any:
         """(1/n) Σᵢ ‖(Y − HY)ᵢ / (1 − Hᵢᵢ)‖² for each shift (g,). Cost n k (q + g min(q, k)).
 
         `taken` (n,) is the part of Hᵢᵢ that is of a first regression, whose columns Y and K are free of.

@@ -1,6 +1,6 @@
 """Chow-Liu: the tree of the strongest dependences."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from concurrent.futures import Executor
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.missing import by_pairs
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, varying
-from meanmap.core.types import Array, Axes, Data, Seed
+from meanmap.core.types import Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
 from meanmap.stats.result import Null
@@ -86,7 +86,7 @@ class DependenceTree(Graph):
                 graph.edges[pair]["support"] = self.support.get(pair, 0.0)
         return graph
 
-    def plot(self, ax: Axes = None, *, positions: Array = None) -> Any:
+    def plot(self, ax: Axes = None, *, positions: Mapping[Hashable, Any] | None = None) -> Any:
         """Draw the tree, with the support or the weight of each edge; returns the matplotlib Axes."""
         labels = {
             pair: f"{self.support.get(pair, 0):.0%}" if self.support else f"{weight:.2g}"

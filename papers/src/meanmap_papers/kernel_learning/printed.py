@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import ShapeError
-from meanmap.core.types import Array, Points, Seed
+from meanmap.core.types import Array, Numbers, Points, Seed
 from meanmap.kernels import RBF
 from meanmap.learning.draws import KernelDraws
 from meanmap.learning.sampling import Potential, drawn
@@ -14,7 +14,7 @@ __all__ = ["printed_log_density", "sample_printed"]
 
 
 def sample_printed(
-    x: Points, landmarks: Array, rng: Seed = None, *, warmup: int = 500, draws: int = 500
+    x: Points, landmarks: Numbers, rng: Seed = None, *, warmup: int = 500, draws: int = 500
 ) -> KernelDraws:
     """Four chains of lengthscale and noise under the printed program and its Gamma(1, 1) priors, in the unit of x."""
 

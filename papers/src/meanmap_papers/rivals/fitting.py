@@ -16,7 +16,6 @@ from meanmap.bp.engine.operators import EdgeMatrices
 from meanmap.bp.engine.propagate import Engine
 from meanmap.core.progress import track
 from meanmap.core.report import Report
-from meanmap.core.types import Array
 from meanmap.graphs import Flooding, Graph
 
 __all__ = ["fit_potentials"]
@@ -104,6 +103,6 @@ def propagated(engine: Engine, own: np.ndarray, matrices: np.ndarray) -> np.ndar
 
 
 @jax.jit
-def _products(layout: Layout, messages: Any, own: Array) -> jax.Array:
+def _products(layout: Layout, messages: Any, own: jax.Array) -> jax.Array:
     placed = layout.silence(own).at[layout.row].set(messages)
     return layout.pre_messages(placed, own)[layout.row]

@@ -1,6 +1,7 @@
 """Beliefs about a number that are known as densities, with the read-outs of embeddings."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.points import slices
 from meanmap.core.rng import Rng
 from meanmap.core.settings import ends
-from meanmap.core.types import Array, Index, Seed, Values
+from meanmap.core.types import Array, Index, Numbers, Seed
 from meanmap.core.values import Value
 
 __all__ = ["Density", "NormalMixture", "check_levels", "pick"]
@@ -37,7 +38,7 @@ class Density(Value, ABC):
         """One, or some, of the batch."""
 
     @abstractmethod
-    def mean(self) -> Values:
+    def mean(self) -> Array:
         """E x, (...,)."""
 
     @abstractmethod
@@ -45,7 +46,7 @@ class Density(Value, ABC):
         """The variance, (...,)."""
 
     @abstractmethod
-    def mode(self) -> Values:
+    def mode(self) -> Array:
         """Where the density is largest, (...,)."""
 
     @abstractmethod
@@ -68,27 +69,27 @@ class Density(Value, ABC):
         """The standard deviation, (...,)."""
         return np.sqrt(self.var())
 
-    def density(self, grid: Array) -> Values:
+    def density(self, grid: Array) -> Array:
         """The density at each point of `grid`, (..., m)."""
         return self._density(_line(grid, "grid"))
 
-    def cdf(self, grid: Array) -> Values:
+    def cdf(self, grid: Array) -> Array:
         """The probability of values up to each point of `grid`, (..., m)."""
         return self._cdf(_line(grid, "grid"))
 
-    def quantile(self, q: Array) -> Values:
+    def quantile(self, q: Numbers | Sequence[float]) -> Array:
         """Quantiles, (...,) + the shape of q: bisections of the distribution function."""
         levels = check_levels(q)
         low, high = (np.repeat(end[..., None], levels.size, axis=-1) for end in self._range())
         _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
         return high.reshape((*self.batch, *levels.shape))[()]
 
-    def interval(self, confidence: float = 0.95) -> tuple[Values, Values]:
+    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
         """Between which two values a number lies with this probability, with as much below as above."""
         low, high = ends(confidence)
         return self.quantile(low), self.quantile(high)
 
-    def sample(self, n: int, rng: Seed = None) -> Values:
+    def sample(self, n: int, rng: Seed = None) -> Array:
         """`n` independent draws, (..., n)."""
         n = int(parameter(n, "n", axes=0, integer=True))
         return self._sample(n, Rng.of(rng).generator)
@@ -128,7 +129,7 @@ class NormalMixture(Density):
     def __getitem__(self, index: Index) -> "NormalMixture":
         return NormalMixture(self.weights[index], self.means[index], self.variances[index])
 
-    def mean(self) -> Values:
+    def mean(self) -> Array:
         """Σ πₖ mₖ."""
         return (self.weights * self.means).sum(axis=-1)[()]
 
@@ -137,7 +138,7 @@ class NormalMixture(Density):
         mean = np.asarray(self.mean())[..., None]
         return (self.weights * (self.variances + (self.means - mean) ** 2)).sum(axis=-1)[()]
 
-    def mode(self) -> Values:
+    def mode(self) -> Array:
         """The best of the points to which mean shift climbs from components (Carreira-Perpiñán 2000)."""
         at_once = max(MOST_PAIRS // self.means.shape[-1] ** 2, 1)
         if self.batch and len(self.means) > at_once:
@@ -184,7 +185,7 @@ def pick(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     return np.minimum((uniform[..., None] >= rising[..., None, :]).sum(axis=-1), weights.shape[-1] - 1)
 
 
-def check_levels(q: Array) -> np.ndarray:
+def check_levels(q: Numbers | Sequence[float]) -> np.ndarray:
     """Probabilities, as an array."""
     levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
     if (levels > 1).any():

@@ -1,12 +1,13 @@
 """Beliefs about a number that are known bin by bin."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from meanmap.bp.beliefs.densities import Density, check_levels, pick
-from meanmap.core.types import Array, Index, Values
+from meanmap.core.types import Array, Index, Numbers
 
 __all__ = ["Histogram"]
 
@@ -53,7 +54,7 @@ class Histogram(Density):
     def __getitem__(self, index: Index) -> "Histogram":
         return Histogram(self.edges, self.weights[index], self.centres, self.spreads, self.points)
 
-    def mean(self) -> Values:
+    def mean(self) -> Array:
         """Σ wᵢ cᵢ."""
         return (self.weights @ self.centres)[()]
 
@@ -62,11 +63,11 @@ class Histogram(Density):
         mean = np.asarray(self.mean())[..., None]
         return (self.weights * (self.spreads + (self.centres - mean) ** 2)).sum(axis=-1)[()]
 
-    def mode(self) -> Values:
+    def mode(self) -> Array:
         """The centre of the bin of highest density."""
         return self.centres[(self.weights / np.diff(self.edges)).argmax(axis=-1)]
 
-    def quantile(self, q: Array) -> Values:
+    def quantile(self, q: Numbers | Sequence[float]) -> Array:
         """Quantiles, (...,) + the shape of q: the least x with a probability of at least q up to it."""
         levels = check_levels(q)
         rising = self._rising()

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.bp.beliefs.densities import pick
 from meanmap.core.arrays import parameter
 from meanmap.core.rng import Rng
-from meanmap.core.types import Array, Index, Points, Seed, Values
+from meanmap.core.types import Array, Index, Points, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.base import Kernel
 
@@ -53,7 +53,7 @@ class LabelBelief(PointEmbedding):
             found[label] = found.get(label, 0.0) + weights[..., i]
         return found
 
-    def mode(self, candidates: Array = None, n_starts: int = 10) -> Values:
+    def mode(self, candidates: Array | None = None, n_starts: int = 10) -> Array:
         """The most probable label, one or (B,); of `candidates` the number of the best, as of any embedding."""
         if candidates is not None:
             return super().mode(candidates, n_starts)
@@ -61,7 +61,7 @@ class LabelBelief(PointEmbedding):
         best = np.argmax(np.stack(list(each.values()), axis=-1), axis=-1)
         return _objects(list(each))[best]
 
-    def sample(self, n: int, rng: Seed = None, bandwidth: Array = None) -> Values:
+    def sample(self, n: int, rng: Seed = None, bandwidth: Array | None = None) -> Array:
         """`n` independent labels, (..., n)."""
         n = int(parameter(n, "n", axes=0, integer=True))
         weights = np.maximum(np.asarray(self.weights), 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from meanmap.bp.engine.messages import Given, Settings, finish, held
 from meanmap.bp.engine.products import UNROLLED, Wide, all_but_one, scaled, whole
-from meanmap.core.types import Array, DType
+from meanmap.core.types import Array, DType, Index
 
 __all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum"]
 
@@ -54,16 +54,16 @@ class Algebra(eqx.Module):
         """What nobody has said anything to, open."""
         return jnp.full(shape, self.neutral, dtype)
 
-    def close(self, joined: Array) -> jax.Array:
+    def close(self, joined: Any) -> jax.Array:
         """What came together, as values again."""
         return joined
 
     @abstractmethod
-    def join(self, first: Array, second: Array) -> Any:
+    def join(self, first: Any, second: Any) -> Any:
         """Two of them, open."""
 
     @abstractmethod
-    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Array = None) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
         """Messages as they are kept, for some rows."""
 
     def reweighted(self, products: jax.Array, received: jax.Array, rows: Array) -> jax.Array:
@@ -119,15 +119,15 @@ class Product(Algebra):
         """The message that says nothing: ones."""
         return jnp.ones(shape, dtype) if self.narrow else Wide.ones(shape, dtype)
 
-    def close(self, joined: Array) -> jax.Array:
+    def close(self, joined: Any) -> jax.Array:
         """A product as plain numbers, scaled so that its largest value is 1."""
         return joined if self.narrow else joined.scaled()[0]
 
-    def join(self, first: Array, second: Array) -> Any:
+    def join(self, first: Any, second: Any) -> Any:
         """The product of two parts that are still open."""
         return first * second
 
-    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Array = None) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
         """Floored and scaled."""
         del rows
         return finish(message, given, settings)
@@ -164,11 +164,11 @@ class Sum(Algebra):
             behind.append(behind[-1] + slots[-1 - j])
         return jnp.stack([first + second for first, second in zip(before, behind[::-1], strict=True)], axis=1)
 
-    def join(self, first: jax.Array, second: jax.Array) -> jax.Array:
+    def join(self, first: Any, second: Any) -> Any:
         """The sum of two parts."""
         return first + second
 
-    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Array = None) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
         """As they are."""
         del rows, settings
         return held(message, given)
@@ -200,7 +200,7 @@ class Reweighted(Product):
         power = (1 - 1 / self.appearance[rows])[:, None, None].astype(products.dtype)
         return scaled(products * jnp.maximum(received, np.finfo(products.dtype).tiny) ** power)[0]
 
-    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Array = None) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
         """Scaled to largest value 1, to the power ρ."""
         top = jnp.max(message, axis=-1, keepdims=True)
         power = self.appearance[rows][:, None, None].astype(message.dtype)

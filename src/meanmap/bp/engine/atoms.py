@@ -12,7 +12,6 @@ from meanmap.bp.engine.products import split
 from meanmap.bp.engine.settled import QUERIES_COUNTED, ROWS_COUNTED, counted_shares
 from meanmap.core.compiling import compiled_quickly
 from meanmap.core.progress import track
-from meanmap.core.types import Array
 
 __all__ = ["beliefs_at_atoms", "outgoing", "shares_sent"]
 
@@ -69,7 +68,7 @@ def shares_sent(
 
 
 @compiled_quickly()
-def _all_but_one(algebra: Algebra, own: Array, received: Any) -> jax.Array:
+def _all_but_one(algebra: Algebra, own: jax.Array, received: Any) -> jax.Array:
     return algebra.all_but_one(own, received)
 
 

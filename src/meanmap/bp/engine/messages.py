@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
-from meanmap.core.types import Array, DType
+from meanmap.core.types import Array, DType, Numbers
 
 __all__ = ["Given", "Settings", "finish", "held", "residual"]
 
@@ -34,7 +34,7 @@ class Settings(eqx.Module):
     tolerance: Any
 
     @classmethod
-    def of(cls, damping: Array, floor: Array, tolerance: Array, dtype: DType) -> "Settings":
+    def of(cls, damping: Numbers, floor: Numbers | None, tolerance: Numbers | None, dtype: DType) -> "Settings":
         """Checked, in a dtype; by default the tolerance is 1e-6, 1e-4 in single precision."""
         damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
         if damping >= 1:

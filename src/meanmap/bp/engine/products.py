@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.types import Array, DType
+from meanmap.core.types import DType, Numbers
 
 __all__ = ["Wide", "all_but_one", "scaled", "split", "whole"]
 
@@ -22,7 +22,7 @@ UNROLLED = 8
 # An exponent below any.
 LOWEST = -(2**30)
 
-Values = TypeVar("Values")
+Product = TypeVar("Product")
 
 
 class Wide(eqx.Module):
@@ -39,10 +39,10 @@ class Wide(eqx.Module):
     exponent: jax.Array
 
     @classmethod
-    def of(cls, values: jax.Array, exponent: Array = 0) -> "Wide":
+    def of(cls, values: jax.Array, exponent: Numbers = 0) -> "Wide":
         """values · 2^exponent."""
         found = _exponent(values)
-        return cls(values * _power(-found, values.dtype), exponent + found)
+        return cls(values * _power(-found, values.dtype), found + exponent)
 
     @classmethod
     def ones(cls, shape: tuple[int, ...], dtype: DType) -> "Wide":
@@ -84,13 +84,13 @@ def scaled(values: jax.Array) -> tuple[jax.Array, jax.Array]:
     return values / jnp.where(top > 0, top, 1), jnp.log(top[..., 0])
 
 
-def split(values: np.ndarray, exponent: Array = 0) -> tuple[np.ndarray, np.ndarray]:
+def split(values: np.ndarray, exponent: Numbers = 0) -> tuple[np.ndarray, np.ndarray]:
     """NumPy values · 2^exponent as mantissas and exponents; that of a zero is lower than any other."""
     mantissa, more = np.frexp(values)
     return mantissa, np.where(mantissa == 0, LOWEST, np.maximum(exponent, LOWEST // 2) + more)
 
 
-def whole(own: Values, incoming: Values) -> Values:
+def whole(own: Product, incoming: Product) -> Product:
     """own × Π_j incoming_j, of arrays or of wide numbers.
 
     Parameters
@@ -109,7 +109,7 @@ def whole(own: Values, incoming: Values) -> Values:
     return product
 
 
-def all_but_one(own: Values, incoming: Values) -> Values:
+def all_but_one(own: Product, incoming: Product) -> Product:
     """own × Π_{i ≠ j} incoming_i for each slot j, (n, D, ..., L).
 
     Cost three products for each slot, whatever D.

@@ -20,7 +20,7 @@ from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import on_device
 from meanmap.core.report import Report
-from meanmap.core.types import Array, GraphLike
+from meanmap.core.types import Array, GraphLike, Numbers
 from meanmap.core.values import Value
 from meanmap.graphs import Flooding, Graph, Rooted, Schedule, TwoPass
 from meanmap.graphs.rooted import check_forest
@@ -127,9 +127,9 @@ class Engine:
         own: jax.Array,
         given: Given | None = None,
         *,
-        damping: Array = 0.0,
-        floor: Array = None,
-        tolerance: Array = None,
+        damping: Numbers = 0.0,
+        floor: Numbers | None = None,
+        tolerance: Numbers | None = None,
         potentials: bool = False,
         counting: Any = None,
         read: bool = True,
@@ -184,7 +184,7 @@ class Engine:
         report = self._report(sent, low, floor)
         return Propagation(sent.messages, beliefs, log_partition, low, negative, report, layout)
 
-    def _report(self, sent: Sent, share: Any, floor: Array) -> Report:
+    def _report(self, sent: Sent, share: Any, floor: Numbers | None) -> Report:
         notes = [floor_note(share, floor)] if share is not None and is_concrete(share) and share > 0 else []
         if self.schedule.forests_only:
             status = "exact on this forest: two passes"
@@ -218,7 +218,7 @@ def how_it_ended(unit: str, count: Any, trace: Array, converged: Any, notes: lis
     return Report(status, converged, count, trace, notes=(TRY_MORE, *notes))
 
 
-def floor_note(share: float, floor: Array) -> str:
+def floor_note(share: float, floor: Numbers | None) -> str:
     """How much of the messages a floor changed, in words."""
     where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
     return f"{where}: {100 * share:.2g} %."

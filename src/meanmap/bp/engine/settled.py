@@ -13,7 +13,7 @@ from meanmap.bp.engine.two_pass import Passes, two_pass
 from meanmap.core.anew import compiled_anew
 from meanmap.core.compiling import compiled_quickly
 from meanmap.core.points import library_of
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Numbers
 
 __all__ = [
     "QUERIES_COUNTED",
@@ -100,14 +100,14 @@ def _shares(terms: Terms, placed: jax.Array) -> tuple[jax.Array, jax.Array]:
     return counted_shares(raw, counted, settings.floor)
 
 
-def counted_shares(raw: Array, counted: Array, floor: Array) -> tuple[Any, Any]:
+def counted_shares(raw: Array, counted: Array, floor: Numbers | None) -> tuple[Any, Any]:
     """The shares of low and of negative values among those of messages before floor and scale that count."""
     low, negative, number = signs_counted(raw, counted, floor)
     number = library_of(raw, counted).maximum(number, 1)
     return low / number, negative / number
 
 
-def signs_counted(raw: Array, counted: Array, floor: Array) -> list[Any]:
+def signs_counted(raw: Array, counted: Array, floor: Numbers | None) -> list[Any]:
     """How many values of messages before floor and scale are low, and negative, of how many that count."""
     library = library_of(raw, counted)
     # Not what messages are at the end: damping leaves them above the floor that they are drawn to.

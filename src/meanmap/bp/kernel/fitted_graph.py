@@ -27,7 +27,7 @@ from meanmap.core.report import Report
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.missing import present, take
 from meanmap.core.threads import one_blas_thread
-from meanmap.core.types import Array, Axes, Data, Seed
+from meanmap.core.types import Axes, Data, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
@@ -197,7 +197,11 @@ class FittedKernelGraph(ManyRows):
             yield part, self._engine.run(on_device(self._operators), on_device(own), given, **settings)
 
     def report(
-        self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Array
+        self,
+        beliefs: Mapping[Hashable, PointEmbedding],
+        observed: Observed,
+        found: list[Propagation],
+        floor: float | None,
     ) -> Report:
         """What stands behind beliefs: for each observation, the edge of its node that draws on the fewest data."""
         support: dict[Hashable, Support] = {}

@@ -16,7 +16,7 @@ from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.bp.kernel.images import band_of, neighbour_pairs, read_images
 from meanmap.bp.kernel.kernel_field import KernelField
 from meanmap.bp.kernel.restored import Restored
-from meanmap.bp.kernel.widened import LEAST_PIXELS, Values, Widening, left_out_parts
+from meanmap.bp.kernel.widened import LEAST_PIXELS, Array, Widening, left_out_parts
 from meanmap.core.arrays import as_array, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
@@ -332,7 +332,7 @@ class FittedKernelGrid:
             return Restored(variable, weights, (height, width), batched, report)
         atoms = variable.atoms[:, 0]
         weights = self.widening(weights, atoms, ~there.T)
-        variable = Values(self.widening.points(atoms)[:, None], variable.kernel)
+        variable = Array(self.widening.points(atoms)[:, None], variable.kernel)
         report = replace(report, notes=(*report.notes, *self.widening.notes))
         return Restored(variable, weights, (height, width), batched, report)
 

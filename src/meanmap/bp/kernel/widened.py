@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.points import slices, spread_rows
 from meanmap.kernels.base import Kernel
 
-__all__ = ["FOLDS", "LEAST_PIXELS", "Judged", "Values", "Widening", "left_out_parts"]
+__all__ = ["FOLDS", "LEAST_PIXELS", "Array", "Judged", "Widening", "left_out_parts"]
 
 # Images are left out in so many folds; of a single one, strips of columns.
 FOLDS = 4
@@ -31,7 +31,7 @@ INTERVAL = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class Array:
     """What `Restored` asks of a variable."""
 
     atoms: np.ndarray

@@ -200,7 +200,7 @@ def convergence(radius: float) -> str:
     )
 
 
-def spectral_radius(precision: Array) -> float:
+def spectral_radius(precision: object) -> float:
     """The largest eigenvalue of |I − D^(−1/2) J D^(−1/2)|, D the diagonal of J: below 1, J is walk-summable.
 
     Infinite where the diagonal is not positive. Cost that of a few tens of products with a sparse J, and of fifty

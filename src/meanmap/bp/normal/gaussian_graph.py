@@ -56,7 +56,7 @@ class GaussianGraph:
     0.667
     """
 
-    def __init__(self, precision: Array, vector: Array = None, nodes: Iterable[Hashable] | None = None):
+    def __init__(self, precision: Data, vector: Array | None = None, nodes: Iterable[Hashable] | None = None):
         matrix = read_precision(precision)
         n = len(matrix.diagonal())
         h = np.zeros(n) if vector is None else as_array(vector, "vector").astype(float)

@@ -18,7 +18,7 @@ from meanmap.bp.tables.potentials import probabilities, read_labelled, with_like
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError
 from meanmap.core.settings import by_name
-from meanmap.core.types import Array
+from meanmap.core.types import Numbers
 from meanmap.graphs import Factors, Flooding, Graph
 
 __all__ = ["FactorGraph"]
@@ -123,7 +123,7 @@ class FactorGraph:
             states = states[:, 0] if not is_concrete(states) else states[:, 0].tolist()
         return Beliefs(self.factors.names, dict(zip(self.factors.names, states, strict=True)), report, log_evidence)
 
-    def _run(self, evidence: Any, schedule: Any, damping: float, tolerance: Array, maximum: bool) -> Any:
+    def _run(self, evidence: Any, schedule: Any, damping: float, tolerance: Numbers | None, maximum: bool) -> Any:
         """Beliefs (n, B, L), log Z, the report and whether there was a batch."""
         schedule = self._usual if schedule is None else schedule
         if not isinstance(schedule, Flooding):

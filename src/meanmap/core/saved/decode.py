@@ -16,7 +16,6 @@ import scipy.sparse
 from meanmap.core.errors import FileFormatError
 from meanmap.core.saved.encode import DEEPEST
 from meanmap.core.saved.fitting import fits, hints_of
-from meanmap.core.types import Array
 from meanmap.core.values import as_tuple
 
 __all__ = ["Decoder"]
@@ -204,7 +203,7 @@ def _float(content: object) -> float:
     return float(content)
 
 
-def _check_key(key: Array) -> None:
+def _check_key(key: object) -> None:
     """Refuse keys other than plain values: to hash and compare them would call methods of what the file describes."""
     for each in as_tuple(key):
         if isinstance(each, tuple):

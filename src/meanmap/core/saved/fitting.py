@@ -6,14 +6,15 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+import jax
 import numpy as np
 
 __all__ = ["fits", "hints_of"]
 
 # What stands for itself in a file, and is never another thing that a class declares.
 PLAIN = (str, dict, list, bool, int, float, NoneType)
-# And what is neither an array nor points, of those that are loosely typed.
-NOT = {"array": (str, dict, NoneType), "points": (str, bool, int, float, NoneType)}
+# And what are no points, which are loosely typed.
+NO_POINTS = (str, bool, int, float, NoneType)
 
 
 @cache
@@ -39,8 +40,7 @@ def fits(value: Any, hint: Any) -> bool:
     (False, True, True)
     """
     if get_origin(hint) is Annotated:
-        known = [NOT[each] for each in hint.__metadata__ if each in NOT]
-        return not isinstance(value, known[0]) if known else fits(value, get_args(hint)[0])
+        return not isinstance(value, NO_POINTS) if "points" in hint.__metadata__ else fits(value, get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
         return any(fits(value, each) for each in get_args(hint))
     if hint is NoneType or hint is None:
@@ -51,7 +51,7 @@ def fits(value: Any, hint: Any) -> bool:
         return not isinstance(value, str | dict | list | tuple | NoneType) and not is_dataclass(value)
     if (get_origin(hint) or hint) is tuple:
         return not isinstance(value, str | dict | int | float | NoneType)
-    if hint is np.ndarray or get_origin(hint) is np.ndarray:
+    if (get_origin(hint) or hint) in (np.ndarray, jax.Array):
         return not isinstance(value, str | dict | NoneType) and not is_dataclass(value)
     if isinstance(hint, type) and is_dataclass(hint):
         return not isinstance(value, PLAIN)

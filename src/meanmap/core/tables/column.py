@@ -116,7 +116,7 @@ class Column:
         found = replace(found, zoned=zones[0]) if found.kind in OF_TIMES else found
         return replace(found, written=written) if written is not None and written.many else found
 
-    def read(self, values: Array, argument: str, told: Kind | None = None, called: Any = None) -> Any:
+    def read(self, values: Data, argument: str, told: Kind | None = None, called: Any = None) -> Any:
         """Later values of this column, turned into the kind that was declared; those of another kind are refused.
 
         In errors they are `called` so, by default by the name of the column.
@@ -229,7 +229,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _read(name: Hashable, values: Array, argument: str) -> Any:
+def _read(name: Hashable, values: Data, argument: str) -> Any:
     """Values as a column of a table; one column is no block."""
     (read,) = Table.of({name: values}, argument).columns.values()
     return read[:, 0] if read.ndim == 2 and read.shape[1] == 1 else read
@@ -265,8 +265,8 @@ def is_text(distinct: int, rows: int) -> bool:
     return rows >= LEAST_TEXTS and distinct > ALL_DIFFERENT * rows
 
 
-def _moment(second: Array) -> str:
-    return str(np.datetime64(round(second), "s"))
+def _moment(second: float | None) -> str:
+    return "" if second is None else str(np.datetime64(round(second), "s"))
 
 
 def robust_scales(matrix: Array) -> np.ndarray:

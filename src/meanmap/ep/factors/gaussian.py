@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.arrays import check_not_tiny, read_matrix
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Array, Data, Numbers
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.variables import Argument, Given, Variable, read_argument, read_given, refuse_dates
 from meanmap.families import MultivariateNormal, Normal
@@ -134,7 +134,7 @@ class Sum(Factor):
         self,
         *terms: Argument,
         out: Argument,
-        weights: Array = None,
+        weights: Array | None = None,
         precision: Argument = None,
         name: str | None = None,
     ):
@@ -200,7 +200,7 @@ def _moments(message: Any) -> tuple[jax.Array, jax.Array]:
     return jnp.where(known, message.precision_mean / precision, 0.0), jnp.where(known, 1 / precision, jnp.inf)
 
 
-def _log_overlap(message: Any, mean: Array, variance: Array) -> jax.Array:
+def _log_overlap(message: Any, mean: Array, variance: Array) -> Array:
     """log ∫ exp(ν x − τ x²/2) N(x; mean, variance) dx; for given numbers x, log N(x; mean, variance)."""
     if not isinstance(message, Normal):
         return -((message - mean) ** 2 / variance + jnp.log(variance)) / 2 - HALF_LOG_TWO_PI
@@ -236,12 +236,12 @@ def read_precision(value: object, label: str) -> Given:
     return given
 
 
-def _normal(mean: Array, variance: Array) -> Normal:
+def _normal(mean: Numbers, variance: Array) -> Normal:
     """A message with this mean and variance; infinite variance says nothing."""
     precision = 1 / variance
     mean, precision = jnp.broadcast_arrays(mean, precision)
     return Normal.from_natural(jnp.where(precision == 0, 0.0, mean * precision), precision)
 
 
-def _product(a: jax.Array, b: jax.Array) -> jax.Array:
+def _product(a: Array, b: Array) -> jax.Array:
     return jnp.matmul(a, b, precision="highest")

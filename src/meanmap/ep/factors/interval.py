@@ -10,7 +10,7 @@ from jax.scipy.special import log_ndtr
 
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import KindError, NonFiniteError, ParameterError
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Array, Data, Numbers
 from meanmap.core.values import as_tuple
 from meanmap.ep.factor import Answer, Factor, check_family, check_observed, common_plate
 from meanmap.ep.factors.gaussian import HALF_LOG_TWO_PI
@@ -65,7 +65,7 @@ class Interval(Factor):
         low: Argument = -np.inf,
         high: Argument = np.inf,
         *,
-        noise: Array = 1.0,
+        noise: Numbers = 1.0,
         name: str | None = None,
     ):
         z = read_argument(z, "z")
@@ -125,7 +125,9 @@ def Probit(z: Argument, *, observed: Data, name: str | None = None) -> Interval:
     return Interval(z, np.where(y.values == 1, 0.0, -np.inf), np.where(y.values == 1, np.inf, 0.0), name=label)
 
 
-def Ordinal(z: Argument, cutpoints: Array, *, observed: Data, noise: Array = 1.0, name: str | None = None) -> Interval:
+def Ordinal(
+    z: Argument, cutpoints: Array, *, observed: Data, noise: Numbers = 1.0, name: str | None = None
+) -> Interval:
     """Ordered labels 0, ..., k: z + noise lies between two of k increasing cutpoints.
 
     Parameters

@@ -171,7 +171,7 @@ def _centre(message: Normal) -> tuple[Any, Any]:
     return none, jnp.where(none, 0.0, message.precision_mean / jnp.where(none, 1.0, message.precision))
 
 
-def _log_meeting(mean: Array, x: Array, precision: jax.Array) -> jax.Array:
+def _log_meeting(mean: Any, x: Any, precision: Array) -> jax.Array:
     """log ∫∫ exp(ν m − p m²/2 + ν' x − p' x²/2) N(x; m, 1/precision), but for what is the same at every precision.
 
     In differences of means, so that large ones do not cancel; what is flat meets everything alike.
@@ -207,7 +207,7 @@ def _whole(answer: Answer, incoming: tuple[Any, ...]) -> Answer:
     return Answer(answer.messages, total, answer.errors, doubt=answer.doubt)
 
 
-def _told(own: Normal, other: Any, precision: jax.Array) -> list[jax.Array]:
+def _told(own: Normal, other: Any, precision: Array) -> list[jax.Array]:
     """Mean and standard deviation of one side given each precision, and whether nothing is known of it."""
     if isinstance(other, Normal):
         share = precision / (other.precision + precision)

@@ -36,14 +36,14 @@ _NEAR, _TINY = 8, 1e-30
 _BLOCK = 1024
 
 
-def _inner(points: Array, widths: str) -> ExpectedProduct:
+def _inner(points: tuple[Any, ...], widths: str) -> ExpectedProduct:
     """The joint embedding of a tuple of laws; numbers that are given have no spread of their own, only a common one."""
     own = ["total" if isinstance(law, PointMass) else widths for law in points]
     each = [ExpectedProduct.at_scale_of((law,), widths=kind) for law, kind in zip(points, own, strict=True)]
     return ExpectedProduct(tuple(one.kernel[0] for one in each), tuple(one.coordinate[0] for one in each))
 
 
-def _separate(points: Array, widths: str) -> tuple[EmbeddingGaussian, ...]:
+def _separate(points: tuple[Any, ...], widths: str) -> tuple[EmbeddingGaussian, ...]:
     inner = [_inner((law,), widths) for law in points]
     alone = [ExpectedProduct(one.kernel[0], one.coordinate[0]) for one in inner]
     return tuple(EmbeddingGaussian.around(one, law) for one, law in zip(alone, points, strict=True))
@@ -172,7 +172,7 @@ class KernelRegression(Regression):
                 best, least = replace(self, positions=positions, **found), score
         return best
 
-    def _draw(self, kernel: Kernel, points: Array) -> Any:
+    def _draw(self, kernel: Kernel, points: tuple[Any, ...]) -> Any:
         alone = len(points) == 1 and not points[0].event_shape
         d_in, d_out = _ALONE if alone else _TOGETHER
         return TwoStage.draw(kernel, like=points, d_in=self.d_in or d_in, d_out=self.d_out or d_out, rng=self.seed)

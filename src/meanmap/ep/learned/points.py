@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from meanmap.core.points import bucket, count, pad, rows
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Data, Points
 from meanmap.families import Family, Normal, PointMass
 
 __all__ = ["Range", "coordinates", "in_bucket", "laws", "thinned", "varying"]
@@ -95,7 +95,7 @@ class Range:
         return np.any((seen < self.low) | (seen > self.high), axis=1)
 
 
-def thinned(points: Array, most: int) -> Any:
+def thinned(points: Points, most: int) -> Any:
     """Evenly spaced points, a power of two of them, so that their number seldom compiles anything."""
     n = count(points)
     keep = min(1 << (n.bit_length() - 1), most)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array
 from meanmap.ep.learned.points import in_bucket
 from meanmap.ep.learned.recorded import Recorded, laws_among
 from meanmap.families import Family, Gamma, Normal
@@ -169,6 +170,6 @@ def log_normalisers(incoming: tuple[Any, ...]) -> np.ndarray:
     return np.sum([in_bucket(lambda law: law.log_normaliser, law) for law in laws_among(incoming)], 0)
 
 
-def mean_variance(law: Normal) -> tuple[np.ndarray, np.ndarray]:
+def mean_variance(law: Normal) -> tuple[Array, Array]:
     """Of Normal laws, by NumPy: a compiled program for every number of messages would cost more than the numbers."""
     return law.precision_mean / law.precision, 1 / law.precision

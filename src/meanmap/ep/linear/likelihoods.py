@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma, expit, gammaln, log_expit, log_ndtr, ndtr, ndtri
 
-from meanmap.core.types import Array
+from meanmap.core.types import Numbers
 
 __all__ = ["FAMILIES", "Family", "Observed"]
 
@@ -23,7 +23,9 @@ class Observed:
     weights: np.ndarray
 
     @classmethod
-    def of(cls, response: np.ndarray, trials: Array = 1.0, offset: Array = 0.0, weights: Array = 1.0) -> "Observed":
+    def of(
+        cls, response: np.ndarray, trials: Numbers = 1.0, offset: Numbers = 0.0, weights: Numbers = 1.0
+    ) -> "Observed":
         """With numbers for all rows, or one for each."""
         spread = (np.broadcast_to(np.asarray(each, float), response.shape) for each in (trials, offset, weights))
         return cls(np.asarray(response, float), *spread)

@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr, ndtri
 from meanmap.core.settings import ends
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.indices import check_order
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Data, Numbers
 from meanmap.ep.factors.interval import Probit
 from meanmap.ep.factors.links import Logistic
 from meanmap.ep.models.design import Design, label_text, read_labels
@@ -57,7 +57,7 @@ def logistic_regression(
     X: Data,
     y: Data,
     *,
-    prior_sd: Array = 2.5,
+    prior_sd: Numbers = 2.5,
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,
@@ -117,7 +117,7 @@ def probit_regression(
     X: Data,
     y: Data,
     *,
-    prior_sd: Array = 2.5,
+    prior_sd: Numbers = 2.5,
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,
@@ -142,7 +142,7 @@ def _binary(
     link: str,
     X: Data,
     y: Data,
-    prior_sd: Array,
+    prior_sd: Numbers,
     intercept_sd: float,
     standardise: bool,
     intercept: bool,

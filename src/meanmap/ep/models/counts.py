@@ -11,7 +11,7 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.settings import ends
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.indices import check_order
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Data, Numbers
 from meanmap.ep.factors.links import Poisson
 from meanmap.ep.models.design import Design, read_outcomes
 from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of, quantiles
@@ -23,13 +23,13 @@ __all__ = ["CountRegression", "poisson_regression"]
 class CountRegression(Regression):
     """A regression of counts."""
 
-    def predict(self, X: Data, exposure: Array = 1.0) -> np.ndarray:
+    def predict(self, X: Data, exposure: Numbers = 1.0) -> np.ndarray:
         """The expected count at new rows, exposure × E exp(xᵀw)."""
         mean, variance = self._predictor(X)
         return _exposure(exposure, len(mean)) * np.exp(mean + variance / 2)
 
     def predict_interval(
-        self, X: Data, exposure: Array = 1.0, confidence: float = 0.95
+        self, X: Data, exposure: Numbers = 1.0, confidence: float = 0.95
     ) -> tuple[np.ndarray, np.ndarray]:
         """Between which counts a new one lies, with at least this probability: lower and upper ends, ends included."""
         mean, variance = self._predictor(X)
@@ -52,8 +52,8 @@ def poisson_regression(
     X: Data,
     y: Data,
     *,
-    exposure: Array = 1.0,
-    prior_sd: Array = 2.5,
+    exposure: Numbers = 1.0,
+    prior_sd: Numbers = 2.5,
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.indices import check_order
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Data, Numbers
 from meanmap.ep.factors.interval import Ordinal
 from meanmap.ep.models.design import Design, read_codes
 from meanmap.ep.models.regression import Regression, fit_linear, moments, prior_of
@@ -53,7 +53,7 @@ def ordinal_regression(
     y: Data,
     *,
     levels: Any = None,
-    prior_sd: Array = 2.5,
+    prior_sd: Numbers = 2.5,
     standardise: bool = True,
     kinds: Mapping[str, Any] | None = None,
     **settings: Any,

@@ -11,7 +11,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import ShapeError
 from meanmap.core.report import Report
-from meanmap.core.types import Array, Axes, Data
+from meanmap.core.types import Axes, Data, Numbers
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
@@ -119,7 +119,7 @@ class Regression(Inferred):
         return f"<p><b>{html.escape(self.title)}</b>{facts}</p>{self.summary()._repr_html_()}"
 
 
-def prior_of(design: Design, prior_sd: Array, intercept_sd: Any) -> MultivariateNormal:
+def prior_of(design: Design, prior_sd: Numbers, intercept_sd: Any) -> MultivariateNormal:
     """Independent Normals of mean 0 for the (standardised) coefficients."""
     d = len(design.names)
     sds = np.asarray(parameter(prior_sd, "prior_sd"))

@@ -13,7 +13,7 @@ from meanmap.core.settings import ends
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.indices import check_order
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Data, Numbers
 from meanmap.ep.factors.links import Student
 from meanmap.ep.models.design import Design, read_outcomes
 from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of, quantiles
@@ -91,7 +91,7 @@ def robust_regression(
     y: Data,
     *,
     degrees: float = 4.0,
-    prior_sd: Array = 2.5,
+    prior_sd: Numbers = 2.5,
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,

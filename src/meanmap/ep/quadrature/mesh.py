@@ -94,7 +94,7 @@ class Spread(NamedTuple):
         return Grid(self.centre + (ahead - behind), t.log_weights + jnp.log(ahead + behind))
 
 
-def trapezium(low: Array, high: Array, count: int) -> Grid:
+def trapezium(low: jax.Array, high: jax.Array, count: int) -> Grid:
     """Equal steps, with every node, every second and every fourth; count − 1 is a multiple of 4."""
     unit = np.linspace(0.0, 1.0, count)
     index = np.arange(count)
@@ -133,7 +133,7 @@ def _ends(points: jax.Array, steps: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.where(steps, points[:-1], jnp.inf).min(), jnp.where(steps, points[1:], -jnp.inf).max()
 
 
-def between_nodes(points: jax.Array, height: jax.Array, own: Array = None) -> tuple[jax.Array, jax.Array]:
+def between_nodes(points: jax.Array, height: Array, own: Array | None = None) -> tuple[jax.Array, jax.Array]:
     """How high a function may be between each node and the next, and by how much that is above both.
 
     A part of it that is its `own` may have a peak on a slope of the rest: this counts too.
@@ -169,7 +169,7 @@ def important(height: jax.Array, log_weights: jax.Array, values: list[jax.Array]
     return height + jnp.log1p(more)
 
 
-def unseen(points: jax.Array, height: jax.Array, own: Array = None) -> jax.Array:
+def unseen(points: jax.Array, height: jax.Array, own: Array | None = None) -> jax.Array:
     """For each step between nodes, whether a peak may stand out there that matters."""
     bound, above = between_nodes(points, height, own)
     sharp = _sharp(points, height) | (False if own is None else _sharp(points, own))
@@ -177,7 +177,7 @@ def unseen(points: jax.Array, height: jax.Array, own: Array = None) -> jax.Array
     return ((above > _GAP) | sharp) & ~resolved & (bound >= height.max() - DEPTH)
 
 
-def _sharp(points: jax.Array, height: jax.Array) -> jax.Array:
+def _sharp(points: jax.Array, height: Array) -> jax.Array:
     """For each step, whether it leads to or from a node that stands out above both neighbours.
 
     The hull does not see what becomes steeper towards its top, such as the peak of a Cauchy.

@@ -46,7 +46,7 @@ class FeatureMap(Value):
     features: Features
     grid: Grid
     precision: str
-    correlations: Array | None = None
+    correlations: np.ndarray | None = None
 
     @classmethod
     def of(

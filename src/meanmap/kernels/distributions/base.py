@@ -7,7 +7,7 @@ import jax
 
 from meanmap.core.domains import Domain
 from meanmap.core.door import Door
-from meanmap.core.types import Array, Data, Points, Values
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.domain import Messages, check_same_kind
 from meanmap.kernels.distributions.parts import lift
@@ -74,7 +74,7 @@ class DistributionKernel(Kernel):
         self.check_variables(points, argument)
         return points
 
-    def __call__(self, x: Data, y: Data = None) -> Values:
+    def __call__(self, x: Data, y: Data = None) -> Array:
         """The Gram matrix: entry (i, j) is κ(Pᵢ, Qⱼ); `k(x)` is `k(x, x)`.
 
         Parameters
@@ -104,7 +104,7 @@ class DistributionKernel(Kernel):
             kernel, x, y = self._ready(x, y, door)
             return kernel.matvec(x, y, v)
 
-    def mean(self, x: Data, y: Data = None) -> Values:
+    def mean(self, x: Data, y: Data = None) -> Array:
         """Row means of the Gram matrix, streamed."""
         with Door(self, x, y) as door:
             kernel, x, y = self._ready(x, y, door)

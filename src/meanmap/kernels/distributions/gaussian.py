@@ -6,7 +6,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import library_of
-from meanmap.core.types import Array, Points
+from meanmap.core.types import Numbers, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import Messages
@@ -47,7 +47,7 @@ class EmbeddingGaussian(DistributionKernel):
     inner: DistributionKernel
     width: Any
 
-    def __init__(self, inner: Any = None, width: Array = 1.0):
+    def __init__(self, inner: Any = None, width: Numbers = 1.0):
         inner = ExpectedProduct() if inner is None else inner
         if not isinstance(inner, DistributionKernel):
             raise KindError(

@@ -72,7 +72,7 @@ def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, genera
 
 @compiled_anew
 @jax.jit
-def _blocks(kernel: Kernel, x: Data, y: Data) -> jax.Array:
+def _blocks(kernel: Kernel, x: Array, y: Array) -> jax.Array:
     def one(a: Array, b: Array) -> jax.Array:
         cross = kernel.gram(a, b)
         h = kernel.gram(a, a) + kernel.gram(b, b) - cross - cross.T
