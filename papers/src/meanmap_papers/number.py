@@ -25,7 +25,7 @@ class Number:
     error: float | None = None
 
     @classmethod
-    def mean(cls, values: Array) -> "Number":
+    def mean(cls, values: Array | Sequence[float]) -> "Number":
         """The mean of repetitions; one alone has no standard error.
 
         Examples

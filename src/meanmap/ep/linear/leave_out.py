@@ -15,7 +15,7 @@ def log_densities(nodes: tuple[Node, ...]) -> np.ndarray:
     probabilities that they have without the row, in proportion to those with it over p_k, so that the mean over nodes
     is harmonic.
     """
-    found = np.stack([_at(node) for node in nodes])
+    found: np.ndarray = np.stack([_at(node) for node in nodes])
     shares = np.log([node.probability for node in nodes])
     return logsumexp(shares) - logsumexp(shares[:, None] - found, axis=0)
 
