@@ -266,6 +266,31 @@ def test_one_number_far_out_does_not_move_a_student_family():
     assert far.report.status == "converged"
 
 
+def test_priors_are_in_the_units_of_the_data():
+    """Given sigma, a coefficient of a line about the means is a Normal times a Normal."""
+    moved = DATA.assign(y=100 * DATA.y, x=DATA.x / 10)
+    found = fit("y ~ x", moved, priors={"x": (300.0, 50.0), "Intercept": (1200.0, 20.0)})
+    x, y = moved.x - moved.x.mean(), moved.y
+    noise = np.array([np.exp(node.phi[0]) * found.scaled.unit for node in found.nodes])
+    shares = np.array([node.probability for node in found.nodes])
+    slopes = (x @ y / noise**2 + 300 / 50**2) / (x @ x / noise**2 + 1 / 50**2)
+    middles = (y.sum() / noise**2 + 1200 / 20**2) / (len(y) / noise**2 + 1 / 20**2)
+    np.testing.assert_allclose(found.mean[1], shares @ slopes, rtol=1e-8)
+    np.testing.assert_allclose(found.mean[0], shares @ (middles - slopes * moved.x.mean()), rtol=1e-8)
+    wide = fit("y ~ x + (1 | g)", DATA).to_frame()
+    tight = fit("y ~ x + (1 | g)", DATA, priors={"sd(Intercept | g)": 0.05, "sigma": 1.0}).to_frame()
+    assert tight.loc["sd(Intercept | g)", "estimate"] < 0.85 * wide.loc["sd(Intercept | g)", "estimate"]
+    for priors, words in [
+        ({"z": 1.0}, r"priors names 'z'; expected one of 'Intercept', 'x', 'sd\(Intercept \| g\)', 'sigma'"),
+        ({"x": 1.0}, r"priors\['x'\] is 1.0; expected a mean and a standard deviation"),
+        ({"sigma": 0}, r"priors\['sigma'\] holds 0; expected a scale above 0"),
+    ]:
+        with pytest.raises(ParameterError, match=words):
+            fit("y ~ x + (1 | g)", DATA, priors=priors)
+    with pytest.raises(ParameterError, match="priors is a float; expected a mapping"):
+        fit("y ~ x", DATA, priors=1.0)
+
+
 def test_gaps_are_refused_or_left_out():
     holes = DATA.assign(x=DATA.x.where(DATA.h > 0), unused=np.nan)
     with pytest.raises(InputError, match=r"missing values \('x' 15\); type missing='drop'"):

@@ -1,5 +1,6 @@
 """Mixed models by formula."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def fit(
     link: str | None = None,
     weights: str | None = None,
     missing: str = "raise",
+    priors: Mapping[str, Any] | None = None,
 ) -> Fitted:
     """A regression with effects of groups, by formula: `mm.fit("y ~ x + (1 + x | group)", frame)`.
 
@@ -61,6 +63,10 @@ def fit(
         A column that says how often each row counts.
     missing : {"raise", "drop"}
         What to do about rows with gaps in the columns that are used.
+    priors : mapping, optional
+        By name in the table, in the units of the data: mean and standard deviation of a Normal law for a coefficient,
+        `{"x": (0.0, 0.5)}`, the intercept being that where all columns have their means; the scale of a half Student
+        law with 3 degrees of freedom for a standard deviation, `{"sd(x | group)": 0.3, "sigma": 2.0}`.
 
     Returns
     -------
@@ -95,6 +101,8 @@ def fit(
     law = _family(family, link)
     if weights is not None and not isinstance(weights, str):
         raise ParameterError(f"weights is a {type(weights).__name__}; expected the name of a column of data.")
+    if priors is not None and not isinstance(priors, Mapping):
+        raise ParameterError(f"priors is a {type(priors).__name__}; expected a mapping such as {{'x': (0.0, 0.5)}}.")
     read = Formula(formula, data, missing, () if weights is None else (weights,))
     counts = np.ones(len(read.rows.kept))
     if weights is not None:
@@ -108,7 +116,7 @@ def fit(
     predictor = scaled.predictor(read.rows)
     if not predictor.blocks:
         raise ParameterError(f"formula {formula!r} has no effects; expected at least an intercept: 'y ~ 1'.")
-    components = scaled.components(read, law.parameters)
+    components = scaled.components(read, law.parameters, priors or {})
     problem = Problem(predictor, components, law, observed)
     begin = np.zeros(components.size)
     for _, width, start in components.parts():

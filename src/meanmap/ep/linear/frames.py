@@ -73,7 +73,7 @@ def _column(values: Any, pandas: Any) -> Any:
     read = pandas.Series(values.to_list() if hasattr(values, "to_list") else list(np.asarray(values)))
     if read.dtype.kind in "biuf" or all(isinstance(value, bool) for value in read.dropna()):
         return read.astype("float64")
-    return read if read.dtype.kind in "mM" else read.astype("object").map(_composed)
+    return read if read.dtype.kind in "mM" else read.astype("object").map(_composed).astype("object")
 
 
 def _composed(value: Any) -> Any:

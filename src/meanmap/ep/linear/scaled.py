@@ -1,11 +1,13 @@
 """Units: columns of a formula in their own spread, the response of a Normal in its own, and priors in these."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.settings import is_number
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.predictor import Block, Predictor
@@ -85,24 +87,37 @@ class Scaled:
             blocks.append(Block(np.where(known, group.index, 0), design, len(group.levels)))
         return Predictor(tuple(blocks))
 
-    def components(self, formula: Formula, parameters: tuple[str, ...]) -> Components:
-        """The priors: what `Fitted` says of them in words."""
+    def components(self, formula: Formula, parameters: tuple[str, ...], priors: Mapping[str, Any]) -> Components:
+        """The priors: what `Fitted` says of them in words, or those that are given in the units of the data."""
         count = len(self.spread)
-        mean = np.zeros(count)
+        mean, wide = np.zeros(count), np.full(count, _WIDE)
         if self.intercept is not None:
             mean[self.intercept] = self.centre
-        fixed = ((mean, _WIDE**2 * np.eye(count)),) if count else ()
         groups = formula.rows.groups
-        laws: dict[str, Any] = {
-            "sigma": HalfStudent(3.0, _WIDE),
-            "nu": GammaLog(2.0, 0.1),
-            "alpha": HalfStudent(1.0, 10.0),
-        }
+        effects = [(f"sd({label} | {group.name})", width) for group, widths in zip(
+            groups, self.group_spreads, strict=True
+        ) for label, width in zip(group.labels, widths, strict=True)]  # fmt: skip
+        scales = {name: width / self.unit for name, width in effects}
+        if "sigma" in parameters:
+            scales["sigma"] = 1 / self.unit
+        for name, asked in priors.items():
+            if name in formula.names:
+                at = formula.names.index(name)
+                middle, sd = _middle_and_sd(name, asked)
+                middle -= self.base if at == self.intercept else 0.0
+                mean[at], wide[at] = np.array([middle, sd]) * self.spread[at] / self.unit
+            elif name in scales:
+                scales[name] *= _above_0(name, asked)
+            else:
+                known = ", ".join(map(repr, (*formula.names, *scales)))
+                raise ParameterError(f"priors names {name!r}; expected one of {known}.")
+        laws = {name: HalfStudent(3.0, scale if name in priors else _WIDE) for name, scale in scales.items()}
+        others: dict[str, Any] = {"nu": GammaLog(2.0, 0.1), "alpha": HalfStudent(1.0, 10.0)}
         return Components(
-            fixed,
+            ((mean, np.diag(wide**2)),) if count else (),
             tuple(group.sets for group in groups),
-            (HalfStudent(3.0, _WIDE),) * sum(len(group.labels) for group in groups),
-            tuple(laws[name] for name in parameters),
+            tuple(laws[name] for name, _ in effects),
+            tuple({**others, **laws}[name] for name in parameters),
         )
 
     @property
@@ -112,6 +127,18 @@ class Scaled:
         if self.intercept is not None:
             turn[self.intercept] -= self.unit * self.middle / self.spread
         return turn
+
+
+def _middle_and_sd(name: str, asked: Any) -> tuple[float, float]:
+    if not isinstance(asked, tuple | list) or len(asked) != 2 or not is_number(asked[0]):
+        raise ParameterError(f"priors[{name!r}] is {asked!r}; expected a mean and a standard deviation: (0.0, 1.0).")
+    return float(asked[0]), _above_0(name, asked[1])
+
+
+def _above_0(name: str, asked: Any) -> float:
+    if not is_number(asked) or not 0 < asked < np.inf:
+        raise ParameterError(f"priors[{name!r}] holds {asked!r}; expected a scale above 0, such as 1.0.")
+    return float(asked)
 
 
 def _median(values: np.ndarray, share: np.ndarray) -> float:
