@@ -42,6 +42,10 @@ def run(*arguments):
             "convert it, for example with pandas.to_numeric and errors='coerce', which makes the others missing. If",
             "convert it. If",
         ),
+        (
+            "say so, for example with a.dt.tz_localize('Europe/Berlin'), or take the zone of b away with .f(None).",
+            "say so there, as in 2026-01-31T12:30Z, or take the zone out of b.",
+        ),
         ("site=3 and x=missing", "site=3 and x=missing"),
     ],
 )

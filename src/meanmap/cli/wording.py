@@ -24,6 +24,11 @@ ALREADY = (
     (r"take the blanks out, as \.str\.strip\(\) does,", "take the blanks out"),
     (r", for example with (?:pandas|\.str|\.astype)[^,:;]*?(?:, which [^:;]*?)?(?=[,:;]|\. |\.?$)", ""),
     (r"make categories of (?:it|them), or say so with ", "say so with "),
+    (r", for example with time\.replace\(tzinfo=datetime\.UTC\), or as in", ", as in"),
+    (
+        r", for example (?:with|as) .+?\.tz_localize\(.+?\), or take the zone of (.+?) away with \S+(?=\.)",
+        r" there, as in 2026-01-31T12:30Z, or take the zone out of \1",
+    ),
     (r"make categories of them", "name them with --labels"),
     (
         r"ask independence_test\(x, y, within=z\)",

@@ -291,3 +291,11 @@ def test_text_that_numpy_reads_as_another_time_is_refused(word):
 def test_text_that_is_no_finite_number_is_refused(word):
     with pytest.raises(KindError, match=f"'{re.escape(word)}', which cannot be read as a number"):
         mm.Schema.of({"size": ["1.5", word]}, kinds={"size": "number"})
+
+
+def test_long_ids_as_objects_are_not_sent_through_floats():
+    ids = np.array([10**18, 10**18 + 1], dtype=object)
+    with pytest.raises(KindError, match=r"Convert it first, for example with .astype\(int\)"):
+        mm.Table.of({"id": ids})
+    with pytest.raises(KindError, match=r"Convert it first, for example with .astype\(float\)"):
+        mm.Table.of({"id": np.array([1, 2.5], dtype=object)})

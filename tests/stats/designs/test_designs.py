@@ -349,7 +349,7 @@ def test_a_table_that_is_not_in_memory_cannot_be_taken_apart(ask, tmp_path):
         expected = f"by= is for a table in memory, and .* is the name of a file: read it .* pandas.read_{read}."
         with pytest.raises(KindError, match=expected):
             ask(path, by="g")
-    with pytest.raises(KindError, match=r"the table is a frame of Dask, .*: pass what its compute\\(\\) returns"):
+    with pytest.raises(KindError, match=r"the table is a frame of Dask, .*: pass what its compute\(\) returns"):
         ask(dask.dataframe.from_pandas(frame, npartitions=2), by="g")
 
 
@@ -360,6 +360,8 @@ def test_switches_are_no_designs_and_blocks_fit_into_a_sample():
             ParameterError, match=r"clusters is True; expected the name of a column, or an array .* or a"
         ):
             ask(clusters=True)
+        with pytest.raises(ParameterError, match=r"clusters is 2.0; expected the name of a column, or an array"):
+            ask(clusters=2.0)
         with pytest.raises(ParameterError, match="within is False; expected the name of a column, or an array with a"):
             ask(within=False)
     with pytest.raises(ParameterError, match="no more than the largest sample has, 63"):

@@ -423,3 +423,12 @@ def test_states_of_several_machines_are_one_batch(tmp_path):
         mm.DriftMonitor.of(rng.normal(size=(300, 2)), margin=0.1, rng=1).step(state)
     with pytest.raises(ParameterError, match="has no margin= and ranks rows among those of its pool"):
         mm.DriftMonitor.of(rng.normal(size=(300, 2)), rng=1).state(batch)
+
+
+def test_zones_of_batches_are_told_in_words():
+    times = pandas.Series(pandas.date_range("2024-01-01", periods=60, freq="7h"))
+    monitor = mm.DriftMonitor.of({"t": times}, n_permutations=19, rng=0)
+    with pytest.raises(
+        KindError, match=r"for example as the table before has after .dt.tz_localize\('Europe/Berlin'\)"
+    ):
+        monitor.step({"t": times.dt.tz_localize("UTC")})

@@ -348,8 +348,11 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
     if array.dtype.kind == "O":
         check_cells(array, argument)
     if array.dtype.kind == "O" and declared in ("", "object") and not any(isinstance(v, str | bytes) for v in array):
+        # Floats would make long ids alike.
+        whole = all(isinstance(v, int | np.integer) for v in array)
+        kind = "int" if whole and any(abs(int(v)) >= MOST_EXACT for v in array) else "float"
         raise KindError(
             f"{argument} holds numbers as Python objects (dtype object). "
-            "Convert it first, for example with .astype(float)."
+            f"Convert it first, for example with .astype({kind})."
         )
     return as_labels(array, argument)

@@ -43,8 +43,9 @@ def _columns(sample: Data, name: str) -> Sequence[tuple[Any, Any]]:
 
 def one_zone(zoned: str, naive: str) -> KindError:
     """The error for two columns of times of which one alone has a zone."""
+    localized = f"with {naive}.dt.tz_localize" if " " not in naive else f"as {naive} has after .dt.tz_localize"
     return KindError(
         f"{zoned} holds times with a zone, and {naive} holds times without one: they cannot be compared. Say which "
-        f"zone is meant, for example with {naive}.dt.tz_localize('Europe/Berlin'), or take the zone of {zoned} "
+        f"zone is meant, for example {localized}('Europe/Berlin'), or take the zone of {zoned} "
         "away with .dt.tz_localize(None)."
     )

@@ -315,9 +315,9 @@ def _check_compared(sizes: Sequence[int], names: Sequence[str], strata: np.ndarr
 
 
 def _check_no_switch(**given: Any) -> None:
-    """Refuse True and False, which say nothing of rows."""
+    """Refuse True, False and fractions, which say nothing of rows."""
     for argument, value in given.items():
-        if isinstance(value, bool | np.bool_):
+        if isinstance(value, bool | np.bool_ | float):
             count = ", or a whole number of consecutive rows" if argument == "clusters" else ""
             raise ParameterError(
                 f"{argument} is {value}; expected the name of a column, or an array with a value for each row{count}."
