@@ -171,7 +171,7 @@ def outcome(errors: np.ndarray, shown: Any, scenes: str, *notes: str, methods: t
             ),
             (
                 f"Discrete belief propagation has {LEVELS} levels, {SMOOTHING} added to counts, and the same "
-                "likelihood and choices."
+                "likelihood and choices. The paper's claim about depth is judged where rivals are tuned, bins too."
             ),
         ),
     )
@@ -181,14 +181,7 @@ EXPERIMENT = Experiment(
     "loopy-depth",
     "Depth of rendered rooms from one picture",
     "Song et al. (2011), abstract (depth prediction from still images), and appendix, section 2.1",
-    (
-        Claim(
-            "depth is predicted significantly more accurately than by discrete belief propagation (abstract)",
-            f"below {METHODS[2]}",
-            0.0,
-        ),
-        *(Claim(f"below {name}", f"below {name}", 0.0, ours=True) for name in METHODS[1:] if name != METHODS[2]),
-    ),
+    tuple(Claim(f"below {name}", f"below {name}", 0.0, ours=True) for name in METHODS[1:]),
     {"smoke": 1, "quick": 3, "paper": 9},
     run,
 )

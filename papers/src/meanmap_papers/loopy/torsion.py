@@ -211,7 +211,7 @@ EXPERIMENT = Experiment(
     "Song et al. (2011), abstract: protein configuration",
     (
         Claim(
-            "significantly more accurate than discrete and Gaussian belief propagation (abstract)",
+            "significantly more accurate than discrete and Gaussian belief propagation (abstract; on drawn chains)",
             (f"below {METHODS[2]}", f"below {METHODS[3]}"),
             0.0,
             scales=("quick", "paper"),
