@@ -45,4 +45,5 @@ def test_joint_outputs_are_those_of_the_dense_formula():
 @pytest.mark.parametrize("module", [doubt_in_time, features, methods, simulator])
 def test_smoke_runs_show_what_they_can(module):
     outcome = module.EXPERIMENT.run(Setting("smoke"))
-    assert verdict(module.EXPERIMENT.claims, outcome.numbers, "smoke") in ("reproduced", "not shown at this scale")
+    found = verdict(module.EXPERIMENT.claims, outcome.numbers, "smoke")
+    assert found in ("reproduced", "not shown at this scale", "no claim of the paper")
