@@ -55,6 +55,10 @@ def test_what_cannot_be_pooled_is_refused():
     tables = [{"a": np.zeros(5)}] * 2
     with pytest.raises(ParameterError, match="at least two"):
         mm.bp.pooled(slope, tables[:1])
+    with pytest.raises(ParameterError, match="one table; expected a list"):
+        mm.bp.pooled(slope, pd.DataFrame(tables[0]))
+    with pytest.raises(KindError, match="function's estimates"):
+        mm.bp.pooled(lambda _: ("a", 1.0), tables)
     with pytest.raises(ShapeError, match="expected a pair"):
         mm.bp.pooled(lambda _: 1.0, tables)
     with pytest.raises(ShapeError, match="of one shape"):

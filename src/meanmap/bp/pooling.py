@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import as_array
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.settings import ends, is_number
 from meanmap.core.tables.filling import columns_of
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 
 __all__ = ["Pooled", "pooled"]
+
+# What a function gives of a table.
+NAMES = ("estimates", "variances")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +82,13 @@ def pooled(
     Pooled
         `.estimate`, `.sd()`, `.interval(confidence)`, and the share of the variance that is due to the gaps, `.lost`.
 
+    Notes
+    -----
+    Means, shares and linear regressions of drawn tables were measured to be right. Regressions on products and powers
+    are not where their response was missing, as draws know such effects less well than a formula does: with
+    y = 1 + .5 x z + noise, 200 rows and 30 % of y missing, intervals of 90 % about .5 held it in half of 30 tables, and
+    estimates had a mean of .36. Rows without gaps are better where only the response is missing at random.
+
     References
     ----------
     Rubin (1987), Multiple Imputation for Nonresponse in Surveys. Barnard & Rubin (1999), Small-sample degrees of
@@ -91,11 +103,10 @@ def pooled(
     >>> mean.estimate.round(2).tolist(), mean.sd().round(2).tolist()
     (2.25, 0.6)
     """
-    tables = list(tables)
+    tables = [tables] if Table.looks_like_one(tables) else list(tables)
     if len(tables) < 2:
-        raise ParameterError(
-            f"tables are {len(tables)}; expected at least two, such as those of impute(frame, draws=20)."
-        )
+        came = "one table" if tables else "empty"
+        raise ParameterError(f"tables is {came}; expected a list of at least two, as impute(frame, draws=20) gives.")
     pairs = [_pair(function(table)) for table in tables]
     shapes = {each.shape for pair in pairs for each in pair}
     if len(shapes) > 1:
@@ -120,7 +131,8 @@ def pooled(
 def _pair(found: Any) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise ShapeError(f"function gave a {type(found).__name__}; expected a pair: estimates and their variances.")
-    return np.asarray(found[0], float), np.asarray(found[1], float)
+    estimates, variances = (as_array(part, f"the function's {name}") for part, name in zip(found, NAMES, strict=True))
+    return estimates.astype(float), variances.astype(float)
 
 
 def _freedom(freedom: float | None, table: Data, estimates: int) -> float:
