@@ -52,7 +52,7 @@ def test_structures_say_how_many_data_sets_a_row_has(monkeypatch):
     rejected, silent, repeats = found["step"]["kci"]
     assert 0 <= silent <= rejected <= repeats == 2
     text = structures.page({"step": {"kci": [3, 0, 24], "other": [24, 24, 24]}})
-    assert "     - 24\n     - 0.125\n     - **1.000**\n     - 0.000\n" in text
+    assert "     - 24\n     - 0.125\n     - 0.000\n     - 24\n     - **1.000**" in text
 
 
 def test_the_battery_measures_and_writes_its_cells(tmp_path):
