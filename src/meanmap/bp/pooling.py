@@ -84,10 +84,11 @@ def pooled(
 
     Notes
     -----
-    Means, shares and linear regressions of drawn tables were measured to be right. Regressions on products and powers
-    are not where their response was missing, as draws know such effects less well than a formula does: with
-    y = 1 + .5 x z + noise, 200 rows and 30 % of y missing, intervals of 90 % about .5 held it in half of 30 tables, and
-    estimates had a mean of .36. Rows without gaps are better where only the response is missing at random.
+    Means, shares and linear regressions of drawn tables were measured to be right. Coefficients of products and powers
+    are pulled towards zero, as draws know such effects less well than a formula does: with y = 1 + .5 x z + noise and
+    30 % of y missing, estimates of .5 had a mean of .36 (200 rows) and .40 (1000), and intervals of 90 % held it in 15
+    of 30 and 6 of 20 tables; with gaps in x, .39 for .5 of x². Where only the response is missing at random, rows
+    without gaps are better.
 
     References
     ----------
