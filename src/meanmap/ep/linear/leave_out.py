@@ -1,7 +1,6 @@
 """Each row's response as the others see it, from cavities."""
 
 import numpy as np
-from scipy.special import logsumexp
 
 from meanmap.ep.linear.integrate import Node
 
@@ -15,9 +14,9 @@ def log_densities(nodes: tuple[Node, ...]) -> np.ndarray:
     probabilities that they have without the row, in proportion to those with it over p_k, so that the mean over nodes
     is harmonic.
     """
-    found: np.ndarray = np.stack([_at(node) for node in nodes])
+    found = np.stack([_at(node) for node in nodes])
     shares = np.log([node.probability for node in nodes])
-    return logsumexp(shares) - logsumexp(shares[:, None] - found, axis=0)
+    return np.logaddexp.reduce(shares) - np.logaddexp.reduce(shares[:, None] - found)
 
 
 def _at(node: Node) -> np.ndarray:
