@@ -37,7 +37,7 @@ def test_what_numpy_makes_of_none_is_told_of():
 
 def test_labels_that_differ_in_blanks_are_told_of():
     frame = pd.DataFrame({"a": with_label("u "), "b": with_label(" v")})
-    end = "which differ in blanks alone and count as two: take the blanks out, as .str.strip() does, if they are one."
+    end = "which differ only in blanks and count as two: take the blanks out, as .str.strip() does, if they are one."
     assert doubts([frame, frame], ["x", "y"]) == (
         f"column 'a' of x and y has the labels 'u ' and 'u', {end}",
         f"column 'b' of x and y has the labels ' v' and 'v', {end}",

@@ -227,8 +227,8 @@ def test_rare_counts_settle():
 def test_what_a_table_cannot_tell_is_said():
     twice = fit("y ~ x + z + (1 | one)", DATA.assign(z=2 * DATA.x - 1, one="a"))
     assert twice.report.notes == (
-        "'z' is a sum of columns before it: only the prior tells them apart",
-        "'one' has one group, which says nothing of how groups differ",
+        "'z' is a linear combination of columns before it: only the prior tells them apart",
+        "'one' has one group, which says nothing about how groups differ",
     )
     text = fit("y ~ s", DATA.assign(s=[f"{value:.1f}" for value in DATA.x]))
     assert "'s' holds numbers as text, read as" in text.report.notes[0]
@@ -247,7 +247,7 @@ def test_what_a_table_cannot_tell_is_said():
 def test_columns_that_depend_on_other_rows_are_not_predicted():
     remembered = fit("y ~ center(x)", DATA)
     np.testing.assert_allclose(remembered.predict(DATA)[:1], remembered.predict(DATA[:1]), rtol=1e-9)
-    with pytest.raises(ColumnError, match=r"I\(x - np.mean\(x\)\)' says something else .* type center\(x\)"):
+    with pytest.raises(ColumnError, match=r"I\(x - np.mean\(x\)\)' changes its value .* type center\(x\)"):
         fit("y ~ I(x - np.mean(x))", DATA).predict(DATA[:3])
 
 

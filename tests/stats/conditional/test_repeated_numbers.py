@@ -216,7 +216,7 @@ def test_codes_of_many_rows_are_told_of(rows, said):
     table = sites(4, number=rows // 6, rows=6)
     result = mm.conditional_independence_test("x", "y", "site", data=table, n_permutations=99, rng=0)
     (note,) = (each for each in result.warnings if "different whole numbers" in each)
-    assert note.startswith(f"z has {rows // 6} different whole numbers, each in 6 rows on average, and with so many")
+    assert note.startswith(f"z has {rows // 6} different whole numbers, each in 6 rows on average, and is regressed on")
     assert note.endswith(said)
     numbers = dict(table, site=table["site"] + table["x"].round(1))
     found = mm.conditional_independence_test("x", "y", "site", data=numbers, n_permutations=99, rng=0)

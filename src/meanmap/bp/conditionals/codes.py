@@ -34,8 +34,8 @@ def notes_of_codes(
         enough = len(found) >= LEAST_VALUES and len(values) >= LEAST_EACH * len(found)
         if whole and enough and _differ(left, group) < DIFFERENT:
             notes.append(
-                f"{name!r} counts as a number, whose effects are smooth, but {on!r} differs among its {len(found)} "
-                "values by more than that. If they are codes (of sites, people), the effect is wrong: pass "
+                f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies more among its {len(found)} "
+                "values than smooth effects explain. If they are codes (of sites, people), the effect is wrong: pass "
                 f"kinds={{{str(name)!r}: 'label'}}."
             )
     return tuple(notes)

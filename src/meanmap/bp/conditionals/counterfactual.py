@@ -41,8 +41,8 @@ def what_would_have_been(
         for needed in (name, *parents[name]):
             if needed not in row:
                 raise InputError(
-                    f"row has no value of {needed!r}; what {name!r} would have been follows from it and from all of "
-                    f"its parents: {', '.join(map(repr, parents[name]))}. Without them ask do()."
+                    f"row has no value of {needed!r}; the counterfactual of {name!r} needs its own value and those "
+                    f"of all its parents: {', '.join(map(repr, parents[name]))}. Without them ask do()."
                 )
         before = joined([row[parent] for parent in parents[name]], 1)
         after = joined([became.get(parent, row[parent]) for parent in parents[name]], 1)

@@ -170,18 +170,18 @@ def _value(column: CodedColumn, name: Hashable, value: Any, seen: np.ndarray, ar
 
 
 def _few(column: CodedColumn, y: np.ndarray, exact: bool, rows: float) -> tuple[str, ...]:
-    """That intervals may be too narrow, as so few rows say little about how surely they say it."""
+    """A note that intervals may be too narrow: so few rows say little about their own uncertainty."""
     notes = []
     if column.labels is not None and y.sum(axis=0).min() < FEW_HITS:
         rarest = column.states[int(y.sum(axis=0).argmin())]
         notes.append(
-            f"{rarest!r} came in {y.sum(axis=0).min():.0f} rows: intervals of 90 % of its share were measured to hold "
-            ".70 to .90 with so few."
+            f"{rarest!r} occurs in {y.sum(axis=0).min():.0f} rows: with so few, intervals of 90 % of its share were "
+            "measured to hold .70 to .90."
         )
     if not exact and rows < FEW_NEAR:
         notes.append(
-            f"no arm has rows of its own, and weighting leaves what is worth {rows:.0f}: intervals of 90 % were "
-            "measured to hold .75 to .88 with 200 rows, more where effects are straight lines."
+            f"no arm has rows of its own, and the effective sample size after weighting is {rows:.0f}: intervals of "
+            "90 % were measured to hold .75 to .88 with 200 rows, more where effects are straight lines."
         )
     return tuple(notes)
 

@@ -77,14 +77,14 @@ class FittedDependencyNetwork(CodedModel):
             law, gaps = self.conditionals[place], self._gaps[place]
             if law.inside > TOO_WIDE:
                 yield (
-                    f"intervals of {name!r} are too wide where the other columns say it nearly exactly: those of 50 % "
-                    f"held {law.inside:.2f} of left-out values there."
+                    f"intervals of {name!r} are too wide where the other columns predict it nearly exactly: those of "
+                    f"50 % held {law.inside:.2f} of left-out values there."
                 )
             if gaps > MANY_GAPS:
                 yield (
-                    f"{gaps:.0%} of {name!r} is missing in the data. Beliefs are right if what is missing is as the "
-                    "other columns say; where large values were left out for being large, intervals of 90 % held .70 "
-                    "to .80 of them."
+                    f"{gaps:.0%} of {name!r} is missing in the data. Beliefs are right if missing values are as "
+                    "the other columns predict; where large values were left out for being large, intervals of 90 % "
+                    "held .70 to .80 of them."
                 )
 
     @cached_property

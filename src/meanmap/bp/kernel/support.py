@@ -100,7 +100,7 @@ def tail_note(name: Hashable, sample: NodeSample, seen: Any, queries: int, times
         return []
     note = (
         f"evidence[{name!r}] is further out than all but {beyond.min()} of {n} values in {int(few.sum())} of {queries} "
-        "queries: beliefs about its neighbours may be half a standard deviation or more too near to the middle."
+        "queries: beliefs about its neighbours may be too near to the middle by half a standard deviation or more."
     )
     return [note]
 

@@ -205,7 +205,7 @@ def same_samples(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...
     >>> same_samples([length, length + 1], ["x", "y"])
     ()
     >>> print(*same_samples([length, length], ["x", "y"]))
-    y holds the rows of x again, one by one: what is compared with itself does not differ.
+    y holds the rows of x again, one by one: a sample does not differ from itself.
     """
     listed = [columns_in(sample, name) for sample, name in zip(samples, names, strict=True)]
     found = [[_measures(column) for _, column in columns] for columns in listed]
@@ -215,7 +215,7 @@ def same_samples(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...
         for other, also in zip(names[i + 1 :], found[i + 1 :], strict=True):
             if known and len(also) == len(read) and all(_are_equal(read[k], also[k]) for k in known):
                 again = f"{other} holds the rows of {one} again, one by one"
-                notes.append(f"{again}: what is compared with itself does not differ.")
+                notes.append(f"{again}: a sample does not differ from itself.")
     return tuple(notes)
 
 

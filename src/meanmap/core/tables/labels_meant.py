@@ -18,7 +18,7 @@ def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
     ()
     >>> print(*odd_labels(["north", "nan", "north "], "x"), sep="\\n")
     x has the label 'nan', like any other: if it stands for a missing value, pass missing=['nan'].
-    x has the labels 'north ' and 'north', which differ in blanks alone and count as two: take the blanks out, as \
+    x has the labels 'north ' and 'north', which differ only in blanks and count as two: take the blanks out, as \
 .str.strip() does, if they are one.
     """
     notes = []
@@ -34,7 +34,7 @@ def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
     if blank:
         more = f" (and {len(blank) - 1} more)" if len(blank) > 1 else ""
         notes.append(
-            f"{where} has the labels {blank[0]!r} and {blank[0].strip()!r}{more}, which differ in blanks alone and "
+            f"{where} has the labels {blank[0]!r} and {blank[0].strip()!r}{more}, which differ only in blanks and "
             "count as two: take the blanks out, as .str.strip() does, if they are one."
         )
     return tuple(notes)

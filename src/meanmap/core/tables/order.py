@@ -77,8 +77,8 @@ def clocks(given: Any, name: str) -> tuple[str, ...]:
     ()
     >>> print(*clocks(np.arange(40), "z"))
     z holds whole numbers one by one, as a clock or an id does. What series share along the rows (a trend, a walk) is \
-only partly found by a regression on it: if x and y are series, the p-value may be far too small. Least of that is \
-left within pairs of neighbouring rows: independence_test(x, y, within=numpy.arange(len(x)) // 2).
+only partly found by a regression on it: if x and y are series, the p-value may be far too small. Exchanges \
+within pairs of neighbouring rows suffer least from this: independence_test(x, y, within=numpy.arange(len(x)) // 2).
     """
     notes = []
     columns = columns_in(given, name)
@@ -95,7 +95,7 @@ left within pairs of neighbouring rows: independence_test(x, y, within=numpy.ara
         notes.append(
             f"{_placed(name, label, len(columns) > 1)} holds {steps}, as a clock or an id does. What series share "
             "along the rows (a trend, a walk) is only partly found by a regression on it: if x and y are series, the "
-            "p-value may be far too small. Least of that is left within pairs of neighbouring rows: "
+            "p-value may be far too small. Exchanges within pairs of neighbouring rows suffer least from this: "
             "independence_test(x, y, within=numpy.arange(len(x)) // 2)."
         )
     return tuple(notes)
@@ -224,7 +224,7 @@ def _placed(name: str, label: Any, several: bool) -> str:
 def _counts(name: str, label: Any, column: np.ndarray, several: bool) -> str:
     return (
         f"{_placed(name, label, several)} holds {_steps_of(column)}, as a clock or an id does: whatever changes "
-        "along the rows goes with it. Leave it out if it says nothing but where a row stands."
+        "along the rows is associated with it. Leave it out if it only says where a row stands."
     )
 
 

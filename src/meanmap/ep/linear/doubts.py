@@ -25,10 +25,13 @@ def doubts(formula: Formula, predictor: Predictor) -> list[str]:
             before = gram[:at, :at] / np.outer(scale[:at], scale[:at])
             beside = gram[:at, at] / (scale[:at] * scale[at])
             if 1 - beside @ np.linalg.pinv(before, rcond=1e-12, hermitian=True) @ beside < _COLLINEAR:
-                found.append(f"{formula.names[at]!r} is a sum of columns before it: only the prior tells them apart")
+                found.append(
+                    f"{formula.names[at]!r} is a linear combination of columns before it: "
+                    "only the prior tells them apart"
+                )
     for group in formula.rows.groups:
         if len(group.levels) == 1:
-            found.append(f"{group.name!r} has one group, which says nothing of how groups differ")
+            found.append(f"{group.name!r} has one group, which says nothing about how groups differ")
     used = {name for term in (formula.matrices.common.terms.values() if formula.matrices.common is not None else ())
             for name in getattr(term, "var_names", ())}  # fmt: skip
     for name in sorted(used & set(formula.rows.frame)):

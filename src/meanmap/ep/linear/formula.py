@@ -115,15 +115,15 @@ class Formula:
         return self._rows(frame, kept, common, new=True)
 
     def _check_row_by_row(self) -> None:
-        """Columns such as I(x - np.mean(x)) are others when they are made of other rows."""
+        """Refuse columns such as I(x - np.mean(x)), whose values in one row depend on the other rows."""
         two = [0, len(self.rows.kept) - 1]
         again = self.matrices.common.evaluate_new_data(self.rows.frame.iloc[two].reset_index(drop=True))
         again = self._rows(self.rows.frame.iloc[two].reset_index(drop=True), np.arange(2), again, new=True).shared
         apart = ~np.isclose(again, self.rows.shared[two], rtol=1e-9, atol=1e-12).all(0)
         if apart.any():
             raise ColumnError(
-                f"{self.names[int(np.argmax(apart))]!r} says something else of a row when other rows are beside it (by "
-                "a mean of the column, say), so new rows cannot be read; type center(x) or scale(x), which remember."
+                f"{self.names[int(np.argmax(apart))]!r} changes its value in a row when the other rows change (by a "
+                "mean of the column, say), so new rows cannot be read; type center(x) or scale(x), which remember."
             )
 
     def _rows(self, frame: Any, kept: np.ndarray, common: Any, new: bool) -> Rows:

@@ -81,13 +81,12 @@ def order_in_doubt(left: Residuals, right: Residuals) -> np.ndarray | None:
 
 
 def told_nearby(pvalue: float, before: float) -> str:
-    """What is said where exchanges among neighbours made the p-value another; empty where it is nearly the same."""
+    """The note where exchanges among neighbours changed the p-value; empty where it is nearly the same."""
     if pvalue <= max(2 * before, 0.05):
         return ""
     return (
-        "rows that are neighbours in z agree a little in what regressions left of x and y, which noise does now and "
-        "then, and functions of z that were missed do. The p-value is therefore that of exchanges among neighbours "
-        f"in z; the regressions alone gave {before:.2g}."
+        "neighbours in z agree a little in the residuals of x and y, by chance or because regressions missed functions "
+        f"of z. The p-value therefore comes from exchanges among neighbours in z; the regressions alone gave {before:.2g}."
     )
 
 

@@ -90,10 +90,10 @@ def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
         return ()
     remedy = "ask independence_test(x, y, within=z)"
     remedy += f" of whole sites, {MOST_ROWS} rows at most" if n > MOST_ROWS else ""
-    said = (
-        f"z has {k} different whole numbers, each in {n / k:.0f} rows on average, and with so many rows is regressed on"
+    said = f"z has {k} different whole numbers, each in {n / k:.0f} rows on average, and is regressed on"
+    return (
+        f"{said}, as there are so many rows; regression follows smooth effects. If they are codes (of sites, people), {remedy}.",
     )
-    return (f"{said}, which follows smooth effects. If they are codes (of sites, people), {remedy}.",)
 
 
 def other_reading(
@@ -135,8 +135,8 @@ def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
         if k >= FEWEST_CODES and ROWS_OF_A_CODE <= n / k < (ROWS_A_VALUE if beside else np.inf):
             which = "z" if len(table.names) == 1 else f"column {name!r} of z"
             notes.append(
-                f"{which} has {k} different whole numbers, each in {n / k:.1f} rows on average, and is regressed on, "
-                "which follows smooth effects. If they are codes (of sites, people), pass them as within=, too."
+                f"{which} has {k} different whole numbers, each in {n / k:.1f} rows on average, and is regressed on; "
+                "regression follows smooth effects. If they are codes (of sites, people), pass them as within=, too."
             )
     return tuple(notes)
 

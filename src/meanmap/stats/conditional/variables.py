@@ -47,7 +47,7 @@ ROWS_A_VALUE = 8
 # All columns that are given leave at least so many rows for each of them, so that regressions are never refused for
 # indicators that nobody asked for; and there are at most so many of these, which some thousand rows still estimate.
 ROWS_A_COLUMN, MOST_VALUES = 5, 200
-TOO_MANY = "these are too many to take each for a label"
+TOO_MANY = "these are too many to make each a label"
 # Values are counted in so many rows first.
 SOME_ROWS = 2000
 

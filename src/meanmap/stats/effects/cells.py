@@ -71,7 +71,7 @@ class Cells:
         masses[:, lonely] = 0.0
         if np.sum(masses > 0, axis=0).max() < 2:
             raise InputError(
-                "a sample has one row, or one cluster, in a stratum: that does not say how much it varies. Pass finer "
+                "a sample has one row, or one cluster, in a stratum: its variance cannot be estimated. Pass finer "
                 "clusters=, or coarser within=."
             )
         return cls(cell.ravel(), mass, _contrasts(masses)[pairs[1], pairs[0]], design, int(lonely[0]))

@@ -214,13 +214,13 @@ def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
 
 
 def _tails_of_other(found: Difference, pair: Samples, names: Sequence[str]) -> tuple[str, ...]:
-    """What is said where the second sample has tails of which the first, whose deviations are the unit, shows none."""
+    """The note where the second sample has heavy tails and the first, whose deviations are the unit, shows none."""
     other = Spread.of(pair[1])
     if other is None or found.shifts is None or not set(other.unknown) - set(found.shifts.spread.unknown):
         return ()
     x, y = names
     unit = f"the unit is the standard deviation of {x}: if both have such tails, it is larger than it seems"
-    said = f"{y} has heavy tails that the rows of {x} do not show, and {unit}, and far is shown too often."
+    said = f"{y} has heavy tails that the rows of {x} do not show; {unit}, and far is shown too often."
     return (f"{said} Pass unit='share'.",)
 
 
