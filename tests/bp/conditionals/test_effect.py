@@ -172,7 +172,7 @@ def test_few_rows_for_an_interval_are_told():
     rare = table | {"y": np.where(np.arange(200) % 25 == 0, "bad", "good")}
     network = mm.bp.BayesianNetwork(CONFOUNDED)
     notes = network.effect(rare, "y", of="t", from_="old", to="new", rng=0).notes
-    assert any("'bad' came in 8 rows: intervals of 90 % of its share were measured" in note for note in notes)
+    assert any("'bad' occurs in 8 rows: with so few, intervals of 90 % of its share" in note for note in notes)
     number = table | {"t": table["z"] + np.random.default_rng(0).normal(size=200)}
     notes = network.effect(number, "y", of="t", from_=0.0, to=1.0, rng=0).notes
     assert any("no arm has rows of its own" in note for note in notes)

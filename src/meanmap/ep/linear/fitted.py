@@ -151,7 +151,7 @@ class Fitted(Value):
     def simulate(self, data: Data | None = None, draws: int = 200, rng: Seed = None) -> np.ndarray:
         """New responses (draws, n) at the rows that were fitted, or at others; to compare with what was observed.
 
-        Groups that are new have the law of all groups; rows of one new group share its effects.
+        New groups have the law of all groups; rows of one new group share its effects.
         """
         rows = self.formula.rows if data is None else self.formula.later(data)
         trials = self.observed.trials if data is None else trials_of(self.response, data)

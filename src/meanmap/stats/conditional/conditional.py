@@ -159,7 +159,7 @@ def conditional_independence_test(
     kernel test rejected nine in all 60. Of more than 5000 rows 2000 are looked at. A warning says where z leaves less
     than a twentieth of the variance of both.
 
-    Weak functions of z that bend quickly are not found in this way. So what is left of x and y is added up, and where
+    Weak functions of z that bend quickly are not found in this way. So the residuals of x and y are added up, and where
     neighbours along a column of z agree in the sum by more than noise does once in twelve times, y changes places in
     threes of rows along that column (Kim et al. 2022); the larger p-value is the answer, and a warning says so where
     that matters. Of 100 data sets of 200 rows, z uniform from -3 to 3, in which .5 sin(20 z) was added to noise of
@@ -187,7 +187,7 @@ def conditional_independence_test(
     all that z says, but regressions follow smooth effects of the number and effects of each value by itself. Alone with
     8 rows for each value these regressions leave something: at .05 they rejected .05 to .19 of true hypotheses with 12
     values, and .07 to .30 with 63. With more values or fewer rows for each a number is a number, whose effects are
-    smooth. A warning tells the p-value of whole numbers that are codes, where it is another.
+    smooth. A warning gives the p-value of whole numbers as codes, where it differs.
 
     Labels are indicators, and the order of ordered ones counts where `kinds` says "rank". Angles and times of a cycle,
     if `kinds` says so, are points of a circle. Text, where nearly every row has its own, stands for its first

@@ -86,7 +86,8 @@ def told_nearby(pvalue: float, before: float) -> str:
         return ""
     return (
         "neighbours in z agree a little in the residuals of x and y, by chance or because regressions missed functions "
-        f"of z. The p-value therefore comes from exchanges among neighbours in z; the regressions alone gave {before:.2g}."
+        "of z. The p-value therefore comes from exchanges among neighbours in z; "
+        f"the regressions alone gave {before:.2g}."
     )
 
 

@@ -95,7 +95,7 @@ def two_sample_effect(
     are there. It varies as independent rows do within strata, or whole clusters; where strata have one row or cluster
     of a sample, such as of pairs, as strata do (a single one of these is left out, which a warning says). Numbers are
     not measured from the mean of their stratum. Rows and clusters of different weight count as (Σ w)² / Σ w² of one
-    weight: fewer than 50 in a sample are warned of, and fewer than 5 are refused.
+    weight: fewer than 50 in a sample get a warning, and fewer than 5 are refused.
 
     O(N³) up to 1200 points in all; beyond, features of 256 landmarks in one pass, or with `within`, `clusters`
     or `weights` in memory.
