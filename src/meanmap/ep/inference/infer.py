@@ -91,7 +91,7 @@ def infer(
     -------
     Posterior
         Beliefs by name, `log_evidence`, `report`; an interrupted loop returns what it has. The report counts
-        evaluations of functions on the host, with the seconds spent in them and elsewhere. Of data that cannot be under the
+        evaluations of functions on the host, with the seconds in them and elsewhere. Of data that cannot be under the
         model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says why.
 
     Notes

@@ -91,10 +91,8 @@ def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
     remedy = "ask independence_test(x, y, within=z)"
     remedy += f" of whole sites, {MOST_ROWS} rows at most" if n > MOST_ROWS else ""
     said = f"z has {k} different whole numbers, each in {n / k:.0f} rows on average, and is regressed on"
-    return (
-        f"{said}, as there are so many rows; regression follows smooth effects. "
-        f"If they are codes (of sites, people), {remedy}.",
-    )
+    said += ", as there are so many rows; regression follows smooth effects"
+    return (f"{said}. If they are codes (of sites, people), {remedy}.",)
 
 
 def other_reading(
