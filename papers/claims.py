@@ -21,10 +21,11 @@ TITLES = {
     "messages": "Just-in-time kernel regression",
 }
 LEAD = """\
-What the four papers claim in print, one statement a row, and what became of it. A tested claim is judged by the one
-rule of :doc:`index`. *Not tested* is what a run of ours could settle and none did; *not testable* what none could:
-definitions and derivations, statements without a strength, numbers that hang on what is not stated or on data that are
-not to be had, and claims that cannot fail. What is not tested is not reproduced."""
+This table lists what the four papers claim in print, one statement per row, with the verdict. A tested claim is judged
+by the one rule of :doc:`index`. *Not tested* means that a run of ours could settle the claim and none did. *Not
+testable* means that no run could: definitions and derivations, statements without a strength, numbers that depend on
+something not stated or on data that are not available, and claims that cannot fail. A claim that is not tested is not
+reproduced."""
 Measured = Mapping[str, tuple[dict[str, Number], Scale]]
 
 

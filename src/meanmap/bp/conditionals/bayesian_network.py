@@ -91,7 +91,7 @@ class BayesianNetwork:
         ----------
         data : table
             With a column of numbers, labels, truth values or times for each variable; cells may be missing. In memory,
-            in Parquet files or with Dask; of more than a million rows so many are looked at, drawn by their numbers.
+            in Parquet files or with Dask; of more than a million rows, a million are read, drawn by their numbers.
         missing : {"pairwise", "raise", "drop", "category"}
             What happens to missing values: a variable is learned from the rows where it is there with its parents; an
             error; the row is left out altogether; or missing labels are a label of their own.
@@ -169,8 +169,8 @@ class BayesianNetwork:
         Parameters
         ----------
         data : table
-            As for `fit`, of up to 100,000 rows. It may lack variables of the graph: the effect is refused if it cannot
-            be known without them.
+            As for `fit`, of up to 100,000 rows. It may lack variables of the graph: the effect is refused if it is
+            not identified without them.
         on : name
             The outcome: a number, whose mean, quantiles and distribution are compared, or a label, whose shares are.
         of : name
@@ -178,7 +178,7 @@ class BayesianNetwork:
         from_, to : values of it
             Labels with 20 rows at least, or numbers within the range of the rows.
         kinds : mapping of variable to kind, optional
-            As for `fit`, such as {"site": "label"} where sites are numbered: a note says so where it may be.
+            As for `fit`, such as {"site": "label"} where sites are numbered; a note names columns where this may be so.
         rng : None, int, Generator or JAX key
             What repeats the intervals.
 

@@ -136,7 +136,7 @@ class FittedForestGrid:
         The deviation of noise on that scale, with wild pixels pulled in and with all; None to estimate it anew from
         each image, where no pixel that was learned from was both seen and known.
     seems : pair of numbers, or None
-        The least and the most noise that images that were learned from seemed to have, or had.
+        The least and the most noise that the training images had, or seemed to have.
     """
 
     seen: Reader

@@ -91,8 +91,8 @@ def infer(
     -------
     Posterior
         Beliefs by name, `log_evidence`, `report`; an interrupted loop returns what it has. The report counts
-        evaluations of functions on the host, with the seconds in them and elsewhere. Of data that cannot be under the
-        model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says why.
+        evaluations of functions on the host, with the seconds in them and elsewhere. For data that are impossible under
+        the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says why.
 
     Notes
     -----

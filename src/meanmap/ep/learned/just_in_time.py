@@ -82,9 +82,9 @@ class Learned(HostOracle):
     rest, or lose messages. The report says what is left. The log normalisers of predictions are corrected by the mean
     error of the last sample, and the report states the standard error that is left.
 
-    What was learned is for a function with the data that it reads. One on the host is called at four points in every
-    run, besides a look at its code and at what this names, and where either differs it is learned anew: data that lie
-    in files and change no value at these points are not seen to change. Values of a function of one number are kept
+    What was learned belongs to a function and the data that it reads. In every run a function on the host is called at
+    four points, and its code and what the code names are compared; where either differs it is learned anew. Changes of
+    data in files that change no value at these points go unnoticed. Values of a function of one number are kept
     from run to run. Where predictions were given up, the oracle alone is asked in later runs, until these have brought
     twice as many messages.
 

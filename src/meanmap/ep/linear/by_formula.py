@@ -80,7 +80,7 @@ def fit(
     intercept, where all columns have their means, with 2.5 sd(y) about the mean of y; standard deviations of effects
     and of noise half Student with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); correlations uniform over
     correlation matrices (Lewandowski, Kurowicka & Joe 2009). sd(y) is 1 but for gaussian and t; for t it is the median
-    distance from the median, over .6745, and the middle is the median.
+    distance from the median, over .6745, and the median of y takes the place of its mean.
 
     Labels in groups of few rows are where expectation propagation is worst: with 12 groups of 6 rows and effects of
     standard deviation 2.7 that of the intercept came out 5 % too small. Hence at each node of the integral the evidence

@@ -116,7 +116,7 @@ def closeness_test(
     shift amounts to, which is in the p-value, and for tails too heavy to have a unit: a warning tells of them,
     and nothing is "far" then; where only the second sample shows such tails, a warning says that the unit, which is of
     the first, may be too small (of 60 pairs of normal samples with one row of twenty ten times as far out, 14 were
-    rejected at the margin, 12 of these warned). The level is that of the normal law of means. Zhou et al. (2025,
+    rejected at the margin, 12 with a warning). The level is that of the normal law of means. Zhou et al. (2025,
     arXiv:2507.12843) test a distance normalised by the norms of the embeddings, by its normal limit.
 
     Examples
