@@ -113,7 +113,7 @@ def closeness_test(
     -----
     The p-value is that of ‖μ̂_P − μ̂_Q‖² where the true distance is the margin and points along the direction in which
     the estimate varies most, the least favourable one: see [`two_sample_effect`][], also for how sure it is what a
-    shift amounts to, which is in the p-value, and for tails too heavy to have a unit: a warning tells of them,
+    shift amounts to, which is in the p-value, and for tails too heavy to have a unit: a warning names them,
     and nothing is "far" then; where only the second sample shows such tails, a warning says that the unit, which is of
     the first, may be too small (of 60 pairs of normal samples with one row of twenty ten times as far out, 14 were
     rejected at the margin, 12 with a warning). The level is that of the normal law of means. Zhou et al. (2025,
