@@ -30,7 +30,7 @@ __all__ = [
 KernelName = Annotated[str | None, typer.Option("--kernel", help="median, learned, or nothing for the default.")]
 Null = Annotated[str, typer.Option(help="Null distribution: auto, permutation, gamma, spectral, ...")]
 Permutations = Annotated[int, typer.Option("--permutations", min=19, help="Draws of the null.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed; the one that was used is always told.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed; the one that was used is always printed.")]
 Level = Annotated[float, typer.Option(help="Level at which a hypothesis is rejected.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 WithDraws = Annotated[bool, typer.Option("--draws", help="With --json: all draws of the null too, last.")]
