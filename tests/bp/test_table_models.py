@@ -104,6 +104,9 @@ def test_what_is_odd_is_a_note_and_without_a_report_a_warning(model):
     assert any("frame['a'] has 1 value far out" in n for n in model.predict({"a": [1e6]}, ["b"], rng=0).report.notes)
     with pytest.warns(UserWarning, match=far):
         model.sample(2, {"a": 1e6}, rng=0)
+    with pytest.warns(UserWarning, match=far) as warned:
+        model.impute({"a": [1e6, 0.0], "b": [np.nan, np.nan]})
+    assert [each.filename for each in warned] == [__file__]
 
 
 def test_missing_values_are_seen_to_as_asked(unfitted):

@@ -25,7 +25,7 @@ class RowModel(ABC):
     """A model that has learned a table, and answers for every row of another from the cells that are there.
 
     A model gives four functions of rows that it has read: beliefs, the best values of gaps, densities, and draws. What
-    is odd about values is a note of the report; where there is no report, a warning.
+    is odd about values is a note of the report; where there is no report, a warning; in `score`, a low density.
     """
 
     @filled_by_partition
@@ -71,7 +71,10 @@ class RowModel(ABC):
             return self._drawn_tables(frame, whole_number(draws, "draws"), Rng.of(rng).generator)
         found: dict[Hashable, list[tuple[np.ndarray, np.ndarray]]] = {}
         with Door() as door:
-            for name, *each in self._best(self._asked(columns_of(frame), "frame", (), door), rng):
+            asked = self._asked(columns_of(frame), "frame", (), door)
+            for note in asked.notes:
+                warnings.warn(note, stacklevel=3)
+            for name, *each in self._best(asked, rng):
                 found.setdefault(name, []).append((each[0], each[1]))
             together = {name: tuple(map(np.concatenate, zip(*each, strict=True))) for name, each in found.items()}
             return filled(frame, {name: (rows, values) for name, (rows, values) in together.items()})
