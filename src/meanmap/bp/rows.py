@@ -1,6 +1,5 @@
 """What every model of a table says about rows, whatever cells are missing: filled, predicted, scored, drawn, asked."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -11,6 +10,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.notes import warn_of
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -67,13 +67,13 @@ class RowModel(ABC):
         >>> model.impute({"a": [1.0, 0.0], "b": [np.nan, 0.1]})["b"].round(1).tolist()
         [1.0, 0.1]
         """
-        if draws is not None:
-            return self._drawn_tables(frame, whole_number(draws, "draws"), Rng.of(rng).generator)
+        tables = None if draws is None else whole_number(draws, "draws")
         found: dict[Hashable, list[tuple[np.ndarray, np.ndarray]]] = {}
         with Door() as door:
             asked = self._asked(columns_of(frame), "frame", (), door)
-            for note in asked.notes:
-                warnings.warn(note, stacklevel=3)
+            warn_of(asked.notes)
+            if tables is not None:
+                return [filled(frame, each) for each in self._drawn_gaps(asked, tables, Rng.of(rng).generator)]
             for name, *each in self._best(asked, rng):
                 found.setdefault(name, []).append((each[0], each[1]))
             together = {name: tuple(map(np.concatenate, zip(*each, strict=True))) for name, each in found.items()}
@@ -192,8 +192,10 @@ class RowModel(ABC):
             columns = columns_of(evidence, "evidence")
             return self._sampled(self._asked(columns, "evidence", (), door), n, rng, False)
 
-    def _drawn_tables(self, frame: Data, draws: int, random: np.random.Generator) -> list[Any]:
-        """Tables whose gaps are drawn, each by what other rows might have taught."""
+    def _drawn_gaps(
+        self, asked: Any, tables: int, random: np.random.Generator
+    ) -> Iterable[dict[Hashable, tuple[np.ndarray, np.ndarray]]]:
+        """Rows and values of the gaps of each column, as many times: each by what other rows might have taught."""
         raise KindError(
             f"{type(self).__name__} learned once, and draws from it would claim too much; expected draws=None, or "
             "mm.bp.DependencyNetwork().fit(table).impute(table, draws=20)."
@@ -201,8 +203,7 @@ class RowModel(ABC):
 
     def _sampled(self, asked: Any, n: int, rng: Seed, single: bool) -> dict[Hashable, Any]:
         """Draws of all variables in the rows that are asked about, or in the only one."""
-        for note in asked.notes:
-            warnings.warn(note, stacklevel=3)
+        warn_of(asked.notes)
         drawn = self._draws(asked, whole_number(n, "n"), Rng.of(rng).generator)
         return {name: column[0] if single else column for name, column in drawn.items()}
 

@@ -1,6 +1,5 @@
 """From a sample, or a distribution, to its mean embedding."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import array_of, check_finite, check_rows, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
+from meanmap.core.notes import warn_of
 from meanmap.core.points import count
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, KernelLike, Numbers, Points
@@ -90,8 +90,7 @@ def embed(
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
-    for note in told:
-        warnings.warn(note, stacklevel=2)
+    warn_of(told)
     if kernel is None:
         if not all(is_concrete(leaf) for leaf in jax.tree.leaves(x)):
             raise InputError("inside jit no kernel can be chosen from the data: pass one, such as mm.kernels.RBF(1.0).")

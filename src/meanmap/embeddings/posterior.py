@@ -1,6 +1,5 @@
 """A posterior over the mean embedding: how well a sample determines it, point by point."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.notes import warn_of
 from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, probability, whole_number
@@ -209,8 +209,7 @@ def posterior_embedding(
     True
     """
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
-    for note in told:
-        warnings.warn(note, stacklevel=2)
+    warn_of(told)
     if asks_to_learn(kernel):
         kernel, _ = learned_for(x)
     if not isinstance(kernel, Kernel):

@@ -1,6 +1,5 @@
 """What scikit-learn's estimators are given, as it reads it."""
 
-import warnings
 from typing import Any, overload
 
 import numpy as np
@@ -8,6 +7,7 @@ from sklearn.utils.validation import validate_data
 
 from meanmap.core.arrays import unmasked
 from meanmap.core.errors import NonFiniteError
+from meanmap.core.notes import warn_of
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_unread
 from meanmap.core.tables.chunks import sampled
@@ -51,11 +51,9 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
         names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
         estimator.schema_ = Schema.of(dict(zip(names, X.T, strict=True)), names=("X",))
         for column in estimator.schema_.columns:
-            for note in column.strange(f"X[{column.name!r}]"):
-                warnings.warn(note, stacklevel=4)
+            warn_of(column.strange(f"X[{column.name!r}]"))
     elif hasattr(estimator, "schema_"):
-        for note in estimator.schema_.notes(dict(zip(estimator.schema_.names, X.T, strict=True)), "X"):
-            warnings.warn(note, stacklevel=4)
+        warn_of(estimator.schema_.notes(dict(zip(estimator.schema_.names, X.T, strict=True)), "X"))
     return found
 
 

@@ -1,6 +1,5 @@
 """What a Bayesian network that has learned answers: what follows from evidence, and what an intervention does."""
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from meanmap.bp.conditionals.label_tables import to_pgmpy
 from meanmap.bp.conditionals.laws import Law
 from meanmap.bp.conditionals.network_rows import NetworkRows
 from meanmap.core.errors import InputError
+from meanmap.core.notes import warn_of
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings.points import PointEmbedding
@@ -171,8 +171,7 @@ class FittedBayesianNetwork(NetworkRows):
         (seen,), (fixed,) = self._cells(was), self._cells(would)
         laws = self.columns, self.conditionals
         found = what_would_have_been(self.graph, self._heard(), self._order, *laws, seen, fixed, chosen)
-        for note in (*was.notes, *would.notes):
-            warnings.warn(note, stacklevel=2)
+        warn_of((*was.notes, *would.notes))
         return {
             name: self.columns[name].back(found[name][:, 0])[0] if name in found else was.raw[name][0]
             for name in chosen

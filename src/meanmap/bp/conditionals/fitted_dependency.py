@@ -1,6 +1,5 @@
 """What a dependency network that has learned says about rows: filled, predicted, scored, drawn."""
 
-import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,9 +15,8 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of
 from meanmap.core.points import slices
 from meanmap.core.report import Report
-from meanmap.core.tables.filling import columns_of, filled
 from meanmap.core.tables.missing import take
-from meanmap.core.types import Data, Seed
+from meanmap.core.types import Seed
 
 __all__ = ["FittedDependencyNetwork"]
 
@@ -131,17 +129,13 @@ class FittedDependencyNetwork(CodedModel):
             result[name] = asked.kept(name, column.drawn(numbers[:, block], random).reshape(-1, n))
         return result
 
-    def _drawn_tables(self, frame: Data, draws: int, random: np.random.Generator) -> list[Any]:
-        asked, tables = CodedRows.of(self.table, columns_of(frame), "frame"), []
+    def _drawn_gaps(
+        self, asked: CodedRows, tables: int, random: np.random.Generator
+    ) -> Iterator[dict[Hashable, tuple[np.ndarray, np.ndarray]]]:
         gaps = {name: np.flatnonzero(~asked.there(name)) for name in asked.raw}
-        for note in asked.notes:
-            warnings.warn(note, stacklevel=4)
-        for _ in range(draws):
+        for _ in range(tables):
             drawn = self._resampled(random)._draws(asked, 1, random)
-            tables.append(
-                filled(frame, {name: (rows, drawn[name][rows, 0]) for name, rows in gaps.items() if len(rows)})
-            )
-        return tables
+            yield {name: (rows, drawn[name][rows, 0]) for name, rows in gaps.items() if len(rows)}
 
     def _resampled(self, random: np.random.Generator) -> "FittedDependencyNetwork":
         """What as many rows would have taught that were drawn from these with replacement: joint normal laws are

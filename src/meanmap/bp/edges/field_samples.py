@@ -1,6 +1,5 @@
 """Reading pairs for a random field: kinds of variables, relations, and the operator of each directed edge."""
 
-import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from meanmap.bp.edges.samples import (
 from meanmap.bp.edges.wild import reads_numbers, without_wild_pairs
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.notes import warn_of
 from meanmap.core.tables.missing import length
 from meanmap.core.types import Data
 from meanmap.graphs import Graph
@@ -68,8 +68,7 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
         pair, _ = read_pair(found[label], where, f"the relation {label!r}")
         read = [name not in meant and reads_numbers(kernels.get(name)) for name in (sender, receiver)]
         (first, second), notes = without_wild_pairs(pair, where, read)
-        for note in notes:
-            warnings.warn(note, stacklevel=4)
+        warn_of(notes)
         starts = []
         for name, sample in ((sender, first), (receiver, second)):
             starts.append(ends[name])
@@ -87,8 +86,7 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
             raise EmptyError(f"no relation tells anything about variables of kind {name!r}.")
         where = "pairs" if name == ONE else f"pairs of {name!r}"
         schema = variable_schema(name, parts[name], "pairs", kernels.get(name), meant.get(name))
-        for note in strange(schema, where):
-            warnings.warn(note, stacklevel=4)
+        warn_of(strange(schema, where))
         with Door() as door:
             samples[name] = read_sample(name, parts[name], where, kernels.get(name), schema, door)
     template = relation if symmetric else np.concatenate([2 * relation, 2 * relation + 1])

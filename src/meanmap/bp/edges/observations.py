@@ -9,7 +9,6 @@ to learn it from pairs (hidden, observed), and any function of the user's:
   patches and other long vectors, of which it keeps what says something about x.
 """
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from meanmap.bp.edges.samples import MOST_PAIRS, NodeSample, labels_of
 from meanmap.core.arrays import as_array, check_finite, check_paired, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.notes import warn_of
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.points import count, in_columns, refuse_unread, rows, spread_rows
 from meanmap.core.tables.chunks import side_by_side
@@ -191,8 +191,7 @@ def learn_likelihoods(
             found[kind] = chosen
         elif kind in pairs:
             together = _together(pairs[kind])
-            for note in doubts(together, ("observed[0]", "observed[1]"), apart=True, then="put nan there"):
-                warnings.warn(note, stacklevel=4)
+            warn_of(doubts(together, ("observed[0]", "observed[1]"), apart=True, then="put nan there"))
             found[kind] = chosen.fit(*together)
     return found
 

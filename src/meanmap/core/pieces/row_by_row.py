@@ -1,6 +1,7 @@
 """Functions of single rows on collections of Dask: what they give is a collection, computed when it is asked for."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.notes import Call, part_of
 from meanmap.core.pieces.partitions import Collection, delayed
 from meanmap.core.points import is_dask
 from meanmap.core.types import Data
@@ -37,7 +39,8 @@ def numbers_by_partition(shape: Callable[..., tuple[int, ...]]) -> Callable[[Met
             rows, arguments = arguments[0], arguments[1:]
             there, parts, each = delayed(self), Collection(rows).parts("rows"), shape(self, *arguments, **named)
             sizes = rows.chunks[0] if hasattr(rows, "chunks") else [np.nan] * len(parts)
-            tasks = [delayed(_numbers)(method.__name__, there, part, arguments, named, each) for part in parts]
+            asked = Task(method.__name__, Call.here(), arguments, named)
+            tasks = [delayed(_numbers)(part, there, asked, each) for part in parts]
             shapes = [(size, *each) for size in sizes]
             return concatenate([from_delayed(task, size, float) for task, size in zip(tasks, shapes, strict=True)])
 
@@ -60,11 +63,11 @@ def filled_by_partition(method: Method) -> Method:
             return method(self, frame, *arguments, **named)
         if named.get("draws") is not None:
             raise KindError("frame is a collection of Dask; expected one in memory for draws: frame.compute().")
+        asked = Task(method.__name__, Call.here(), arguments, named)
         if not hasattr(frame, "map_partitions"):
             each = frame.rechunk({1: -1})
-            settings = {"name": method.__name__, "model": self, "arguments": arguments, "named": named}
-            return each.map_blocks(partial(_filled, **settings), dtype=float, meta=np.zeros((0, 0)))
-        return frame.map_partitions(_filled, method.__name__, self, arguments, named, meta=frame._meta)
+            return each.map_blocks(partial(_filled, model=self, asked=asked), dtype=float, meta=np.zeros((0, 0)))
+        return frame.map_partitions(_filled, self, asked, meta=frame._meta)
 
     return call  # pyright: ignore[reportReturnType]
 
@@ -79,9 +82,24 @@ def refuse_beliefs(frame: Data) -> None:
         )
 
 
-def _numbers(name: str, model: Any, part: Any, arguments: tuple, named: dict, shape: tuple[int, ...]) -> np.ndarray:
-    return np.asarray(getattr(model, name)(part, *arguments, **named), float) if len(part) else np.zeros((0, *shape))
+@dataclass(frozen=True)
+class Task:
+    """What is asked of every partition: a method with its arguments, where it was called."""
+
+    method: str
+    call: Call
+    arguments: tuple
+    named: dict
+
+    def of(self, model: Any, part: Any) -> Any:
+        """What the method of the model gives for one partition."""
+        with part_of(self.call):
+            return getattr(model, self.method)(part, *self.arguments, **self.named)
 
 
-def _filled(part: Any, name: str, model: Any, arguments: tuple, named: dict) -> Any:
-    return getattr(model, name)(part, *arguments, **named) if len(part) else part
+def _numbers(part: Any, model: Any, asked: Task, shape: tuple[int, ...]) -> np.ndarray:
+    return np.asarray(asked.of(model, part), float) if len(part) else np.zeros((0, *shape))
+
+
+def _filled(part: Any, model: Any, asked: Task) -> Any:
+    return asked.of(model, part) if len(part) else part

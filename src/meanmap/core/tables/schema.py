@@ -1,6 +1,5 @@
 """What the columns of a table mean: decided once from all samples together, and checked against what comes later."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import check_lengths, unmasked
 from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.meant import did_you_mean, respelled
+from meanmap.core.notes import warn_of
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.settings import by_name
 from meanmap.core.tables.column import Column, check_alike, counted
@@ -206,8 +206,7 @@ class Schema:
             self.places.check(data, argument)
             return data
         table = self.read(data, argument)
-        for note in self.notes(table, argument):
-            warnings.warn(note, stacklevel=5)
+        warn_of(self.notes(table, argument))
         return table if self.kinds or Table.looks_like_one(data) else data
 
     def notes(self, table: Table | Mapping[str, Any], argument: str = "data") -> tuple[str, ...]:

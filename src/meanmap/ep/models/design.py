@@ -1,6 +1,5 @@
 """The columns and outcomes of a regression: read by name, standardised; coefficients back in the units of the data."""
 
-import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from meanmap.core.arrays import check_finite, check_not_tiny, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_text
+from meanmap.core.notes import warn_of
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.kinds import advice, described
 from meanmap.core.tables.schema import Schema, admitted
@@ -117,8 +117,7 @@ class Design:
 
 def warn_of_doubts(X: Data, told: Collection[str] = ()) -> None:
     """Warn of columns that may not be what they seem, but for those that are `told` to be something."""
-    for note in doubts([X], ["X"], told, then="leave out these rows, or fill them in"):
-        warnings.warn(note, stacklevel=5)
+    warn_of(doubts([X], ["X"], told, then="leave out these rows, or fill them in"))
 
 
 def _columns(X: Data) -> tuple[tuple[str, ...], np.ndarray]:

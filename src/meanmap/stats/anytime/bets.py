@@ -1,6 +1,5 @@
 """Two-sample and independence tests by betting: look after every batch, and stop when convinced."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_paired
 from meanmap.core.door import Door
+from meanmap.core.notes import warn_of
 from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.core.settings import by_name, probability
@@ -262,15 +262,14 @@ def _settle(x: Data, y: Data, missing: str, paired: bool, told: Collection[str])
     Another warning names columns that may not be what they seem, but for those that are `told` to be something.
     """
     batch, notes = settle((x, y), NAMES, missing, paired)
-    for note in (*notes, *doubts(batch, NAMES, told, apart=paired)):
-        warnings.warn(note, stacklevel=4)
+    warn_of((*notes, *doubts(batch, NAMES, told, apart=paired)))
     return batch
 
 
 def _warn_of_texts(samples: Sequence[Data], names: Sequence[str], kernel: Any) -> None:
     """Later batches are read by what the first one chose, which for texts is whether they are equal."""
-    for note in texts_as_labels(samples, names) if is_default(kernel) else ():
-        warnings.warn(note, stacklevel=4)
+    if is_default(kernel):
+        warn_of(texts_as_labels(samples, names))
 
 
 def _features(features: Features, data: Data, name: str, door: Door) -> np.ndarray:

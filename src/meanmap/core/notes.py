@@ -1,0 +1,83 @@
+"""Notes about data as warnings that name the user's line; of what is computed in parts, each matter once."""
+
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Lock
+from types import FrameType
+from uuid import uuid4
+
+__all__ = ["Call", "part_of", "warn_of"]
+
+# Packages whose frames may lie between a line of the user's and what warns: they wrap methods and functions.
+BETWEEN = {"meanmap", "equinox", "jax", "sklearn", "contextlib"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A line of the user's that asked for what is computed later and in parts, in whatever thread or process."""
+
+    file: str
+    line: int
+    module: str
+    key: str = field(default_factory=lambda: uuid4().hex)
+
+    @classmethod
+    def here(cls) -> "Call":
+        """The line that is calling now."""
+        frame, _ = _user()
+        return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<unknown>"))
+
+
+_call: ContextVar[Call | None] = ContextVar("call", default=None)
+_lock = Lock()
+
+
+@contextmanager
+def part_of(call: Call) -> Iterator[None]:
+    """Within, notes belong to one call of several parts."""
+    before = _call.set(call)
+    try:
+        yield
+    finally:
+        _call.reset(before)
+
+
+def warn_of(notes: Iterable[str]) -> None:
+    """Each note as a warning at the line of the user's that led here.
+
+    Of a call in parts, a process warns once about each column: what the first of its parts says, if any does.
+    """
+    call = _call.get()
+    for note in notes:
+        if call is None:
+            warnings.warn(note, stacklevel=_user()[1])
+        elif _is_new(call, note.partition("] ")[0]):
+            warnings.warn_explicit(note, UserWarning, call.file, call.line, call.module)
+
+
+def _is_new(call: Call, column: str) -> bool:
+    """Whether no other part of a call has warned of a column in this process."""
+    with _lock:
+        heard = _heard(call)
+        new = column not in heard
+        heard.add(column)
+    return new
+
+
+@lru_cache(maxsize=64)
+def _heard(_call: Call) -> set[str]:
+    """The columns of which one of the latest calls has warned; filled by `_is_new`."""
+    return set()
+
+
+def _user() -> tuple[FrameType, int]:
+    """The nearest frame that is the user's, or the outermost, and its level as `warnings.warn` in our caller counts."""
+    frame, level = sys._getframe(), 0
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in BETWEEN:
+        frame, level = frame.f_back, level + 1
+    return frame, level
