@@ -44,7 +44,7 @@ def test_effects_of_groups_against_dense_algebra(slopes):
     np.testing.assert_allclose(found.sd, np.sqrt(second - first**2) * to_data, rtol=1e-5)
     assert ((found.low < found.estimate) & (found.estimate < found.high)).all()
     nested = fit("y ~ x + (1 | g/h)", DATA).group_effects()
-    assert nested[nested.factor == "g:h"].group.tolist()[0] == "0.0:0.0"
+    assert nested[nested.factor == "g:h"].group.tolist()[0] == "0:0"
     with pytest.raises(ParameterError, match="has no effects of groups"):
         fit("y ~ x", DATA).group_effects()
 

@@ -1,5 +1,7 @@
 """Regressions by formula: dense algebra on fine grids is the judge, and units, order and containers change nothing."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -244,6 +246,29 @@ def test_what_a_table_cannot_tell_is_said():
         fit("y ~ x", DATA).predict({"x": [1.0, np.nan]})
 
 
+def test_categories_keep_their_order_and_whole_numbers_their_names():
+    """The first category is the reference, as in R and pandas; labels came in alphabetical order without a word."""
+    found = fit("y ~ k + C(h) + (1 | h)", DATA.assign(k=pd.Categorical(DATA.k, ["lo", "mid", "hi"])))
+    assert found.formula.references == {"k": "lo", "C(h)": "0"}
+    assert found.formula.names[:4] == ("Intercept", "k[mid]", "k[hi]", "C(h)[1]")
+    assert found.group_effects().group.tolist() == [0, 1, 2, 3, 4]
+    assert "0.0" not in str(found).split("estimate")[0]
+    plain = fit("y ~ k + C(h) + (1 | h)", DATA)
+    difference = plain.mean[1:3] - [0, plain.mean[1]]
+    np.testing.assert_allclose(found.mean[[2, 1]], [-plain.mean[1], difference[1]], rtol=0.02)
+    np.testing.assert_allclose(found.predict(DATA), found.predict(DATA.assign(k=pd.Categorical(DATA.k))))
+    pd.testing.assert_frame_equal(found.predict(), found.predict(DATA))
+    success = fit("k ~ x", DATA[DATA.k != "mid"].assign(k=lambda f: pd.Categorical(f.k, ["lo", "hi"])), "bernoulli")
+    assert success.response == "k[hi]"
+
+
+def test_a_number_of_trials_for_all_rows():
+    by_column = fit("p(s, t) ~ x", DATA.assign(s=DATA.b * 3, t=4), "binomial")
+    pd.testing.assert_frame_equal(
+        fit("p(s, 4) ~ x", DATA.assign(s=DATA.b * 3), "binomial").to_frame(), by_column.to_frame()
+    )
+
+
 def test_columns_that_depend_on_other_rows_are_not_predicted():
     remembered = fit("y ~ center(x)", DATA)
     np.testing.assert_allclose(remembered.predict(DATA)[:1], remembered.predict(DATA[:1]), rtol=1e-9)
@@ -314,6 +339,10 @@ def test_gaps_are_refused_or_left_out():
             ParameterError,
             "expected one of 'gaussian', 't', .* type ep.models.ordinal_regression",
         ),
+        ("log(y) ~ x", "gaussian", ColumnError, r"has 'log', which is no function .* np.log\(x\)"),
+        ("cbind(b, c) ~ x", "binomial", ColumnError, r"numbers of successes are p\(successes, trials\)"),
+        ("b / c ~ x", "binomial", ParameterError, r"response is several terms; expected .* p\(successes, trials\)"),
+        ("y ~ x^2", "gaussian", ParameterError, r"powers are I\(x \*\* 2\)"),
         ("y ~ x", "beta", ParameterError, "family is 'beta'; expected one of"),
         ("y ~ x", "poisson", ParameterError, r"expects counts: 0, 1, 2"),
         ("y ~ x", "binomial", ParameterError, r"type p\(successes, trials\)"),
@@ -336,6 +365,19 @@ def test_containers_that_do_not_fit_are_refused():
         fit("y ~ x", DATA.assign(x=np.inf))
     with pytest.raises(ColumnError, match="holds times"):
         fit("y ~ x", DATA.assign(x=pd.Timestamp("2020-01-01")))
+    for factor, words in (
+        (1e-200, "largest number of column 'y' of data is 1.61e-199"),
+        (1e200, "choose another unit"),
+    ):
+        with pytest.raises(ColumnError, match=words):
+            fit("y ~ x", DATA.assign(y=DATA.y / DATA.y.max() * 16.1 * factor))
+    for value, kind in ((1j, "complex"), ([1], "list"), (Decimal(3), "Decimal")):
+        with pytest.raises(ColumnError, match=f"of type {kind}; expected numbers or labels"):
+            fit("y ~ z", DATA.assign(z=[value] * len(DATA)))
+    with pytest.raises(ColumnError, match="data has 2 columns named 'x'; expected one"):
+        fit("y ~ x", pd.concat([DATA, DATA[["x"]]], axis=1))
+    with pytest.raises(ParameterError, match=r"no noise is left to estimate. 'x' holds numbers as text, read as 72"):
+        fit("y ~ x", DATA.assign(x=DATA.x.astype(str)))
     with pytest.raises(InputError, match="columns have names"):
         fit("y ~ x", np.zeros((5, 2)))
     with pytest.raises(ParameterError, match="expected the name of a column"):

@@ -6,7 +6,7 @@ from meanmap.core.numerals import reads_as_number
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.predictor import Predictor
 
-__all__ = ["doubts"]
+__all__ = ["doubts", "numbers_as_text"]
 
 # A column whose share of variance beside those before it is less is a sum of these.
 _COLLINEAR = 1e-10
@@ -32,8 +32,14 @@ def doubts(formula: Formula, predictor: Predictor) -> list[str]:
     for group in formula.rows.groups:
         if len(group.levels) == 1:
             found.append(f"{group.name!r} has one group, which says nothing about how groups differ")
-    used = {name for term in (formula.matrices.common.terms.values() if formula.matrices.common is not None else ())
-            for name in getattr(term, "var_names", ())}  # fmt: skip
+    return found + numbers_as_text(formula)
+
+
+def numbers_as_text(formula: Formula) -> list[str]:
+    """Columns of labels that all read as numbers, and are too many to be labels."""
+    common, found = formula.matrices.common, []
+    terms = () if common is None else common.terms.values()
+    used = {name for term in terms for name in getattr(term, "var_names", ())}
     for name in sorted(used & set(formula.rows.frame)):
         labels = formula.rows.frame[name]
         if labels.dtype == object:

@@ -9,12 +9,10 @@ from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.formula import Rows
 from meanmap.ep.linear.integrate import Node
 from meanmap.ep.linear.likelihoods import Family, Observed
+from meanmap.ep.linear.mixtures import around_points
 from meanmap.ep.linear.scaled import Scaled
 
 __all__ = ["counts", "responses", "smooth", "trials_of"]
-
-# The standard deviation, in those of components, of what is added to nodes so that draws do not repeat them.
-_SMOOTH = 0.5
 
 
 def counts(nodes: tuple[Node, ...], draws: int, generator: np.random.Generator) -> np.ndarray:
@@ -24,13 +22,13 @@ def counts(nodes: tuple[Node, ...], draws: int, generator: np.random.Generator) 
 
 
 def smooth(nodes: tuple[Node, ...], taken: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """φ of each draw, near its node: spread and drawn to the middle so that mean and covariance are those of nodes."""
+    """φ of each draw, near its node so that draws do not repeat nodes; noise is correlated as the nodes are."""
     shares, phi = np.array([node.probability for node in nodes]), np.stack([node.phi for node in nodes])
-    middle = shares @ phi
-    away = np.sqrt(shares)[:, None] * (phi - middle)
-    rows = np.repeat(phi, taken, axis=0)
-    noise = generator.normal(size=(len(rows), len(nodes))) @ away
-    return middle + (rows - middle + _SMOOTH * noise) / np.sqrt(1 + _SMOOTH**2)
+    means, sds = around_points(phi, shares)
+    away = np.sqrt(shares)[:, None] * (phi - shares @ phi)
+    noise = generator.normal(size=(int(taken.sum()), len(nodes))) @ away
+    noise /= np.maximum(np.sqrt((away**2).sum(0)), np.finfo(float).tiny)
+    return np.repeat(means, taken, axis=0) + np.repeat(sds, taken, axis=0) * noise
 
 
 def responses(

@@ -6,9 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
-from meanmap.core.bisection import bisect
 from meanmap.core.errors import ParameterError
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -17,19 +15,15 @@ from meanmap.core.types import Data, Seed
 from meanmap.core.values import Value
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
-from meanmap.ep.linear.formula import Formula, Rows
+from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Node
 from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.likelihoods import Family, Observed
+from meanmap.ep.linear.mixtures import Normals, around_points
+from meanmap.ep.linear.predictions import expected
 from meanmap.ep.linear.scaled import Scaled
 
 __all__ = ["Fitted"]
-
-# Nodes of the trapezium rule for means over a Normal, in standard deviations.
-_NODES = np.linspace(-8, 8, 81)
-_SHARES = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
-_HALVINGS = 60
-_PIECE = 20_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,23 +85,16 @@ class Fitted(Value):
         rows = self._table(confidence)
         return pandas.DataFrame([row[1:] for row in rows], [row[0] for row in rows], ["estimate", "sd", "low", "high"])
 
-    def predict(self, data: Data, confidence: float = 0.95) -> Any:
-        """The expected response at each row, with intervals, as a pandas frame: estimate, sd, low, high.
+    def predict(self, data: Data | None = None, confidence: float = 0.95) -> Any:
+        """The expected response at the rows that were fitted, or at others, as a pandas frame: estimate, sd, low, high.
 
         Groups that are new have the law of all groups; a binomial response is the share of successes.
         """
         pandas: Any = import_module("pandas")
-        rows = self.formula.later(data)
-        level, count = probability(confidence), len(rows.kept)
-        found = np.empty((count, 4))
-        means, variances = (
-            np.stack(each, axis=1) for each in zip(*(self._at(n, rows) for n in self.nodes), strict=True)
-        )
-        for start in range(0, count, _PIECE):
-            piece = slice(start, start + _PIECE)
-            found[piece] = self._expected(means[piece], variances[piece], rows.offset[piece], level)
-        index = getattr(data, "index", None)
-        return pandas.DataFrame(found, index if hasattr(data, "iloc") else None, ["estimate", "sd", "low", "high"])
+        rows = self.formula.rows if data is None else self.formula.later(data)
+        found = expected(self.nodes, rows, self.scaled, self.components, self.family, probability(confidence))
+        index = rows.kept if data is None else getattr(data, "index", None) if hasattr(data, "iloc") else None
+        return pandas.DataFrame(found, index, ["estimate", "sd", "low", "high"])
 
     def group_effects(self, confidence: float = 0.95) -> Any:
         """What each group adds, as a pandas frame: factor, group, effect, estimate, sd, low, high."""
@@ -119,9 +106,8 @@ class Fitted(Value):
             joints = [node.settled.joint for node in self.nodes]
             means = unit * np.stack([each.predictor.split(each.mean)[block].ravel() for each in joints], axis=1)
             sds = unit * np.sqrt(np.stack([each.own_variances(block).ravel() for each in joints], axis=1))
-            mean = means @ self._shares
-            sd = np.sqrt((sds**2 + (means - mean[:, None]) ** 2) @ self._shares)
-            low, high = (self._quantiles(means, sds, p) for p in ((1 - level) / 2, (1 + level) / 2))
+            law = Normals(means, sds, self._shares)
+            (mean, sd), (low, high) = law.moments, law.interval(level)
             names = {
                 "factor": group.name,
                 "group": [level for level in map(_named, group.levels) for _ in group.labels],
@@ -171,60 +157,24 @@ class Fitted(Value):
         found = log_densities(self.nodes) - self.observed.weights * np.log(self.scaled.unit)
         return pandas.Series(found, self.formula.rows.kept, name="log_density")
 
-    def _at(self, node: Node, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the scaled predictor, without offset, given a node."""
-        asked, joint = self.scaled.predictor(rows), node.settled.joint
-        variances = joint.variances(asked)
-        groups = self.components.covariances(node.phi)
-        for group, width, law in zip(rows.groups, self.scaled.group_spreads, groups, strict=True):
-            new = group.index < 0
-            design = group.design[new] / width
-            variances[new] += ((design @ law) * design).sum(1)
-        return asked.at(joint.mean), np.maximum(variances, 0)
-
-    def _expected(self, means: np.ndarray, variances: np.ndarray, offset: np.ndarray, level: float) -> np.ndarray:
-        sds, offset = np.sqrt(variances), offset / self.scaled.unit
-        one = Observed.of(np.zeros(len(means)), 1.0).columns()
-        first, second = np.zeros(len(means)), np.zeros(len(means))
-        for at, node in enumerate(self.nodes):
-            eta = (means[:, at] + offset)[:, None] + sds[:, at, None] * _NODES
-            values = self.family.mean(one, eta, self.components.likelihood(node.phi))
-            first += node.probability * (values @ _SHARES)
-            second += node.probability * (values**2 @ _SHARES)
-        ends = [self._quantiles(means, sds, p) + offset for p in ((1 - level) / 2, (1 + level) / 2)]
-        middle = self.components.likelihood(self.nodes[0].phi)
-        low, high = (self.family.mean(one, end[:, None], middle)[:, 0] for end in ends)
-        found = np.stack([first, np.sqrt(np.maximum(second - first**2, 0)), low, high], axis=1) * self.scaled.unit
-        found[:, [0, 2, 3]] += self.scaled.base
-        return found
-
-    def _quantiles(self, means: np.ndarray, sds: np.ndarray, p: float) -> np.ndarray:
-        """Of mixtures of Normals over the nodes, (n, nodes) each."""
-        sds = np.maximum(sds, np.finfo(float).tiny)
-        reach = ndtri(p) * sds
-        low, high = (means + reach).min(1), (means + reach).max(1)
-        below, above = bisect(lambda x: (ndtr((x[:, None] - means) / sds) @ self._shares) < p, low, high, _HALVINGS)
-        return (below + above) / 2
-
     def _table(self, confidence: float) -> list[tuple[str, float, float, float, float]]:
         level, (means, covariances) = probability(confidence), self._shared
         sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-        low, high = (self._quantiles(means.T, sds.T, p) for p in ((1 - level) / 2, (1 + level) / 2))
-        spread = np.sqrt(np.diag(self.covariance))
-        columns = zip(self.formula.names, self.mean, spread, low, high, strict=True)
+        law = Normals(means.T, sds.T, self._shares)
+        columns = zip(self.formula.names, *law.moments, *law.interval(level), strict=True)
         rows = [(name, float(m), float(s), float(a), float(b)) for name, m, s, a, b in columns]
         return rows + self._components(level)
 
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
-        """Standard deviations by a Normal law of their logs, correlations by one of their atanh."""
-        reach, found = ndtri((1 + level) / 2), []
+        """Intervals are those of logs of standard deviations, and of atanh of correlations."""
+        found = []
         for name, values in self._component_values(np.stack([node.phi for node in self.nodes])):
             to, back = (np.arctanh, np.tanh) if name.startswith("cor(") else (np.log, np.exp)
-            turned, mean = to(values), float(self._shares @ values)
-            middle = float(self._shares @ turned)
-            wide = float(np.sqrt(self._shares @ (turned - middle) ** 2))
+            means, sds = around_points(to(values)[:, None], self._shares)
+            ends = Normals(means.T, sds.T, self._shares).interval(level)
+            mean = float(self._shares @ values)
             sd = float(np.sqrt(self._shares @ (values - mean) ** 2))
-            found.append((name, mean, sd, float(back(middle - reach * wide)), float(back(middle + reach * wide))))
+            found.append((name, mean, sd, *(float(back(end[0])) for end in ends)))
         return found
 
     def _component_values(self, phis: np.ndarray) -> list[tuple[str, np.ndarray]]:

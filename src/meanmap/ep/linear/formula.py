@@ -1,5 +1,6 @@
 """A formula in the words of Bambi and lme4, read with a frame: columns that all rows share, and effects of groups."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,14 +57,14 @@ class Formula:
         except InputError:
             raise
         except Exception as error:
-            raise ParameterError(f"formula {text!r} cannot be read: {error}") from error
+            raise ParameterError(f"formula {text!r} cannot be read: {_hint(text, str(error))}") from error
         self.terms = [term for together in self.brackets for term in together.terms]
         _check_once(text, [term.name for term in self.terms])
         if model.response is None:
             raise ParameterError(f"formula {text!r} has no response; expected one, such as 'y ~ x + (1 | group)'.")
         model.group_terms = []
         grouped = self._names_of(self.terms)
-        response = set(model.response.var_names)
+        response = set(model.response.var_names) - {""}
         self.asked = tuple(sorted({*self._names_of(model.common_terms), *grouped} - {""}))
         frame, kept = as_frame(data, list(dict.fromkeys([*sorted(response), *self.asked, *also])), missing, "data")
         with _told(text):
@@ -86,7 +87,7 @@ class Formula:
         if self.matrices.common is None:
             return ()
         terms = self.matrices.common.terms.values()
-        return tuple(label for term in terms if term.kind != "offset" for label in term.labels)
+        return tuple(_whole(label) for term in terms if term.kind != "offset" for label in term.labels)
 
     @property
     def has_intercept(self) -> bool:
@@ -102,7 +103,7 @@ class Formula:
                 levels, contrasts = getattr(component, "levels", None), getattr(component, "contrast_matrix", None)
                 if component.kind == "categoric" and levels is not None and contrasts is not None:
                     left = [str(level) for level in levels if str(level) not in map(str, contrasts.labels)]
-                    found |= {component.name: left[0]} if len(left) == 1 else {}
+                    found |= {component.name: _whole(f"[{left[0]}]")[1:-1]} if len(left) == 1 else {}
         return found
 
     def later(self, data: Data) -> Rows:
@@ -150,7 +151,7 @@ class Formula:
                 if not _is_one(term.expr):
                     with _told(self.text):
                         part = term.expr.eval_new_data(frame) if new else term.expr.data
-                    part, named = np.asarray(part, float).reshape(len(frame), -1), list(term.expr.labels)
+                    part, named = np.asarray(part, float).reshape(len(frame), -1), list(map(_whole, term.expr.labels))
                 columns.append(part)
                 labels += named
             sets.append(len(labels) - sum(sets))
@@ -162,7 +163,7 @@ class Formula:
             list(zip(*(frame[key].tolist() for key in keys), strict=True)) if len(keys) > 1 else frame[keys[0]].tolist()
         )
         if not new:
-            self.levels[name] = tuple(_ordered(set(rows)))
+            self.levels[name] = tuple(_ordered(set(map(_as_typed, rows))))
         place = {level: at for at, level in enumerate(self.levels[name])}
         for row in rows:
             place.setdefault(row, len(self.levels[name]) - 1 - len(place))
@@ -182,6 +183,27 @@ def _check_computed(matrix: np.ndarray, text: str) -> None:
         raise NonFiniteError(
             f"formula {text!r} gives {matrix[row][~np.isfinite(matrix[row])][0]} at row {row} of the data."
         )
+
+
+def _hint(text: str, error: str) -> str:
+    """The words of the parser, and what to type where they do not say it."""
+    if error.startswith("The response term must"):
+        return "its response is several terms; expected a column, a function of columns, or p(successes, trials)."
+    if error.endswith("character: ^"):
+        return f"{error}; powers are I(x ** 2), or poly(x, 2)."
+    return error
+
+
+def _whole(label: str) -> str:
+    """C(year)[2000] where the column came as numbers of 64 bits."""
+    return re.sub(r"(?<=\[)(-?\d+)\.0(?=\])", r"\1", label)
+
+
+def _as_typed(level: Any) -> Any:
+    """Groups numbered 1, 2, 3 are not 1.0, 2.0, 3.0."""
+    if isinstance(level, tuple):
+        return tuple(map(_as_typed, level))
+    return int(level) if isinstance(level, float) and level.is_integer() else level
 
 
 def _is_one(term: Any) -> bool:
@@ -205,5 +227,10 @@ class _told:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, KeyError):
+            raise ColumnError(
+                f"formula {self.text!r} has {error}, which is no function that is known here. Functions of NumPy are "
+                "np.log(x), and so on; numbers of successes are p(successes, trials)."
+            ) from error
         if isinstance(error, Exception) and not isinstance(error, InputError):
             raise ColumnError(f"formula {self.text!r} does not fit the data: {error}") from error

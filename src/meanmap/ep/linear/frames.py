@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from importlib import import_module
+from numbers import Real
 from typing import Any
 from unicodedata import normalize
 
@@ -13,6 +14,8 @@ from meanmap.core.tables.table import Table
 __all__ = ["as_frame", "formulae"]
 
 MISSING = ("raise", "drop")
+# Numbers whose squares and inverse squares are numbers of 64 bits.
+_LEAST, _MOST = 1e-140, 1e140
 
 
 def formulae(module: str = "formulae") -> Any:
@@ -38,9 +41,13 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     absent = [name for name in names if name not in known]
     if absent:
         raise ColumnError(f"{argument} has no column {absent[0]!r}; it has {', '.join(map(repr, known))}.")
+    twice = [name for name in names if known.count(name) > 1]
+    if twice:
+        raise ColumnError(f"{argument} has {known.count(twice[0])} columns named {twice[0]!r}; expected one.")
     pandas: Any = import_module("pandas")
     length = len(data[known[0]]) if known else 0
-    frame = pandas.DataFrame({name: _column(data[name], pandas) for name in names}, index=range(length))
+    columns = {name: _column(data[name], pandas) for name in names}
+    frame = pandas.DataFrame(columns, index=range(length))
     gaps = frame.isna().to_numpy()
     if missing != "drop" and gaps.any():
         counts = ", ".join(f"{name!r} {int(n)}" for name, n in zip(names, gaps.sum(0), strict=True) if n)
@@ -54,6 +61,14 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
         values = frame[name].to_numpy()
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise NonFiniteError(f"column {name!r} of {argument} holds {values[~np.isfinite(values)][0]}.")
+        largest = float(np.abs(values).max()) if values.dtype.kind == "f" else 1.0
+        if not (largest == 0 or _LEAST < largest < _MOST):
+            raise ColumnError(
+                f"the largest number of column {name!r} of {argument} is {largest:.3g}, whose square is not a number "
+                "of 64 bits; choose another unit."
+            )
+        if values.dtype.kind in "cO" and not hasattr(frame[name], "cat"):
+            _check_labels(values, name, argument)
         if values.dtype.kind in "mM":
             raise ColumnError(
                 f"column {name!r} of {argument} holds times; expected numbers or labels. Subtract a time and divide by "
@@ -63,17 +78,28 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
 
 
 def _column(values: Any, pandas: Any) -> Any:
-    """Numbers in float64, truth values as 0 and 1, ordered labels with their order, other labels as text.
+    """Numbers in float64, truth values as 0 and 1, categories in their order, other labels as text.
 
     Letters with accents are the same however they are composed.
     """
     levels = _levels(values)
     if levels is not None:
-        return pandas.Categorical(list(map(_composed, values)), categories=list(dict.fromkeys(map(_composed, levels))))
+        categories = list(dict.fromkeys(map(_composed, levels)))
+        return pandas.Categorical(list(map(_composed, values)), categories=categories, ordered=True)
     read = pandas.Series(values.to_list() if hasattr(values, "to_list") else list(np.asarray(values)))
     if read.dtype.kind in "biuf" or all(isinstance(value, bool) for value in read.dropna()):
         return read.astype("float64")
     return read if read.dtype.kind in "mM" else read.astype("object").map(_composed).astype("object")
+
+
+def _check_labels(values: np.ndarray, name: str, argument: str) -> None:
+    """Labels are text, numbers or truth values."""
+    strange = [value for value in values if not isinstance(value, str | Real | np.bool_)]
+    if strange:
+        raise ColumnError(
+            f"column {name!r} of {argument} holds {strange[0]!r}, of type {type(strange[0]).__name__}; expected "
+            "numbers or labels. For labels type .astype(str), for numbers .astype(float)."
+        )
 
 
 def _composed(value: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.settings import is_number
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
+from meanmap.ep.linear.doubts import numbers_as_text
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.predictor import Block, Predictor
 
@@ -66,7 +67,7 @@ class Scaled:
         base, unit, centre = 0.0, 1.0, 0.0
         if family in _NUMBERS:
             left = response - rows.offset
-            _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share))
+            _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share), numbers_as_text(formula))
             base = float(share @ left) if at is not None else 0.0
             unit = float(np.sqrt(share @ (left - base) ** 2)) or 1.0
             if family == "t":
@@ -149,7 +150,7 @@ def _median(values: np.ndarray, share: np.ndarray) -> float:
     return float((low + high) / 2)
 
 
-def _check_noise(response: np.ndarray, columns: np.ndarray, root: np.ndarray) -> None:
+def _check_noise(response: np.ndarray, columns: np.ndarray, root: np.ndarray, doubts: list[str]) -> None:
     """A response that columns explain to the last digit has no noise to be estimated."""
     if columns.shape[1] == 0:
         return
@@ -157,5 +158,6 @@ def _check_noise(response: np.ndarray, columns: np.ndarray, root: np.ndarray) ->
     counted = root > 0
     if np.abs(response - fitted)[counted].max() <= 1e-9 * np.abs(response[counted]).max():
         raise ParameterError(
-            "the columns of the formula explain the response exactly: no noise is left to estimate. Is it among them?"
+            "the columns of the formula explain the response exactly: no noise is left to estimate. "
+            + ("; ".join(doubts) + "." if doubts else "Is it among them?")
         )
