@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent, covariance
+from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.integrate import Problem, integrate
-from meanmap.ep.linear.likelihoods import FAMILIES, Observed
+from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.predictor import Block, Predictor
 
 HALF = HalfStudent(3.0, 2.5)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from meanmap.ep.linear.likelihoods import FAMILIES, Observed
+from meanmap.ep.linear.family import Observed
+from meanmap.ep.linear.likelihoods import FAMILIES
 
 PARAMETERS = {
     "gaussian": [0.3],
@@ -26,7 +27,8 @@ def by_scipy(name, link, y, trials, eta, p):
     from scipy import stats
 
     share = stats.norm.cdf(eta) if link == "probit" else 1 / (1 + np.exp(-eta))
-    cuts = np.concatenate([[-np.inf, 0], np.cumsum(np.exp(p)), [np.inf]])
+    cuts = np.concatenate([[0], np.cumsum(np.exp(p))])
+    cuts = np.concatenate([[-np.inf], cuts - cuts.mean(), [np.inf]])
     return {
         "gaussian": lambda: stats.norm.logpdf(y, eta, np.exp(p[0])),
         "t": lambda: stats.t.logpdf(y, np.exp(p[1]), eta, np.exp(p[0])),

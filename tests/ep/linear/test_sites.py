@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from meanmap.ep.linear.likelihoods import FAMILIES, Observed
+from meanmap.ep.linear.family import Observed
+from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.predictor import Block, Predictor, Prior
 from meanmap.ep.linear.sites import settle
 

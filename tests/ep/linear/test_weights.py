@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from meanmap.ep.linear.likelihoods import FAMILIES, Observed
+from meanmap.ep.linear.family import Observed
+from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.predictor import Block, Predictor, Prior
 from meanmap.ep.linear.sites import settle
 from meanmap.ep.linear.weights import affordable, integrates_groups, pareto_shape, weighted

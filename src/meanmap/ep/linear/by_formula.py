@@ -10,10 +10,12 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.report import Report
 from meanmap.core.threads import one_blas_thread
 from meanmap.ep.linear.doubts import doubts
+from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Node, Problem, integrate
-from meanmap.ep.linear.likelihoods import FAMILIES, Observed
+from meanmap.ep.linear.likelihoods import FAMILIES
+from meanmap.ep.linear.ordered import cumulative, first_gaps, read_levels
 from meanmap.ep.linear.response import read_response
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.weights import affordable, pareto_shape, weighted
@@ -54,9 +56,10 @@ def fit(
         in one bracket are correlated, and `(1 + x || g)` is `(1 | g) + (0 + x | g)`. Names are columns; `np` is NumPy.
     data : pandas or polars frame, or mapping of columns
         What the formula names.
-    family : {"gaussian", "t", "bernoulli", "binomial", "poisson", "negativebinomial", "gamma"}
+    family : {"gaussian", "t", "bernoulli", "binomial", "poisson", "negativebinomial", "gamma", "cumulative"}
         Of the response: labels of bernoulli are two, or one is asked about: `use["yes"] ~ ...`; binomial has
-        `p(successes, trials) ~ ...`.
+        `p(successes, trials) ~ ...`; cumulative is of ordered labels, numbers or an ordered pandas.Categorical,
+        P(y ≤ k) = logistic(threshold_k − predictor).
     link : {"identity", "logit", "probit", "log"}, optional
         By default the first that the family has.
     weights : str, optional
@@ -79,7 +82,8 @@ def fit(
     Priors are weak, and in the units of the data: coefficients Normal with standard deviation 2.5 sd(y) / sd(x), the
     intercept, where all columns have their means, with 2.5 sd(y) about the mean of y; standard deviations of effects
     and of noise half Student with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); correlations uniform over
-    correlation matrices (Lewandowski, Kurowicka & Joe 2009). sd(y) is 1 but for gaussian and t; for t it is the median
+    correlation matrices (Lewandowski, Kurowicka & Joe 2009); distances of thresholds like standard deviations, the mean
+    of thresholds like an intercept. sd(y) is 1 but for gaussian and t; for t it is the median
     distance from the median, over .6745, and the median of y takes the place of its mean.
 
     Labels in groups of few rows are where expectation propagation is worst: with 12 groups of 6 rows and effects of
@@ -110,7 +114,12 @@ def fit(
         check_finite(counts, "weights")
         if (counts < 0).any() or not counts.any():
             raise ParameterError(f"weights has {counts.min():g}; expected numbers of 0 or more, some above 0.")
-    response, trials, name = read_response(read, family)
+    levels: tuple[Any, ...] = ()
+    if family == "cumulative":
+        (response, levels, name), trials = read_levels(read, data), np.ones(len(counts))
+        law = cumulative(len(levels))
+    else:
+        response, trials, name = read_response(read, family)
     scaled = Scaled.of(read, response, family, counts)
     observed = Observed.of((response - scaled.base) / scaled.unit, trials, read.rows.offset / scaled.unit, counts)
     predictor = scaled.predictor(read.rows)
@@ -123,11 +132,23 @@ def fit(
         begin[start : start + width] = np.log(0.5)
     for at, parameter in enumerate(law.parameters, start=components.size - len(law.parameters)):
         begin[at] = _STARTS.get(parameter, 0.0)
+    if levels:
+        begin[components.size - len(law.parameters) :] = first_gaps(response, counts)
     nodes, log_evidence = integrate(problem, begin)
     log_evidence -= float(counts.sum()) * np.log(scaled.unit)
     report = _report(problem, nodes, doubts(read, predictor))
     return Fitted(
-        read, law, name, scaled, components, tuple(nodes), float(log_evidence), report, data_rows(data, read), observed
+        read,
+        law,
+        name,
+        levels,
+        scaled,
+        components,
+        tuple(nodes),
+        float(log_evidence),
+        report,
+        data_rows(data, read),
+        observed,
     )
 
 
@@ -138,10 +159,10 @@ def data_rows(data: Any, read: Formula) -> int:
 
 
 def _family(name: str, link: str | None):
-    links = [each for each in FAMILIES if each[0] == name and name != "cumulative"]
+    links = [each for each in FAMILIES if each[0] == name]
     if not links:
-        known = ", ".join(repr(each) for each in dict.fromkeys(key[0] for key in FAMILIES) if each != "cumulative")
-        more = " For ordered labels type ep.models.ordinal_regression." if name in ("cumulative", "ordinal") else ""
+        known = ", ".join(repr(each) for each in dict.fromkeys(key[0] for key in FAMILIES))
+        more = " Ordered labels are 'cumulative'." if name == "ordinal" else ""
         raise ParameterError(f"family is {name!r}; expected one of {known}.{more}")
     chosen = (name, links[0][1] if link is None else link)
     if chosen not in links:

@@ -6,9 +6,9 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Rows
 from meanmap.ep.linear.integrate import Node
-from meanmap.ep.linear.likelihoods import Family, Observed
 from meanmap.ep.linear.mixtures import around_points
 from meanmap.ep.linear.scaled import Scaled
 

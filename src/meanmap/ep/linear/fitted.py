@@ -15,13 +15,14 @@ from meanmap.core.types import Data, Seed
 from meanmap.core.values import Value
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Node
 from meanmap.ep.linear.leave_out import log_densities
-from meanmap.ep.linear.likelihoods import Family, Observed
 from meanmap.ep.linear.mixtures import Normals, around_points
-from meanmap.ep.linear.predictions import expected
+from meanmap.ep.linear.predictions import expected, probabilities
 from meanmap.ep.linear.scaled import Scaled
+from meanmap.ep.linear.shared import shared, shared_names
 
 __all__ = ["Fitted"]
 
@@ -32,6 +33,8 @@ class Fitted(Value):
 
     Attributes
     ----------
+    levels : tuple
+        Of ordered labels, from the lowest to the highest.
     log_evidence : float
         The log probability of the response under the model, to compare models of the same response by.
     report : Report
@@ -41,6 +44,7 @@ class Fitted(Value):
     formula: Formula
     family: Family
     response: str
+    levels: tuple[Any, ...]
     scaled: Scaled
     components: Components
     nodes: tuple[Node, ...]
@@ -55,17 +59,7 @@ class Fitted(Value):
 
     @cached_property
     def _shared(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means (nodes, p) and covariances (nodes, p, p) of shared effects, in the units of the data."""
-        count, turn = len(self.scaled.spread), self.scaled.turn
-        means, covariances = np.zeros((len(self.nodes), count)), np.zeros((len(self.nodes), count, count))
-        for at, node in enumerate(self.nodes if count else ()):
-            joint = node.settled.joint
-            means[at] = turn @ joint.predictor.split(joint.mean)[0][0]
-            own = joint.covariances[0, 0]
-            covariances[at] = turn @ (own[0] if own.ndim == 3 else own[0, :, 0]) @ turn.T
-        if self.scaled.intercept is not None:
-            means[:, self.scaled.intercept] += self.scaled.base
-        return means, covariances
+        return shared(self.nodes, self.scaled, self.components, self.levels)
 
     @property
     def mean(self) -> np.ndarray:
@@ -88,12 +82,19 @@ class Fitted(Value):
     def predict(self, data: Data | None = None, confidence: float = 0.95) -> Any:
         """The expected response at the rows that were fitted, or at others, as a pandas frame: estimate, sd, low, high.
 
-        Groups that are new have the law of all groups; a binomial response is the share of successes.
+        Groups that are new have the law of all groups; a binomial response is the share of successes. Ordered labels
+        have a row for the probability of each, `predict(frame)["estimate"].unstack()` has a column for each.
         """
         pandas: Any = import_module("pandas")
         rows = self.formula.rows if data is None else self.formula.later(data)
-        found = expected(self.nodes, rows, self.scaled, self.components, self.family, probability(confidence))
+        asked = self.nodes, rows, self.scaled, self.components, self.family, probability(confidence)
         index = rows.kept if data is None else getattr(data, "index", None) if hasattr(data, "iloc") else None
+        if self.levels:
+            found, codes = probabilities(*asked), range(len(rows.kept)) if index is None else index
+            labels = pandas.CategoricalIndex(self.levels, self.levels, ordered=True)
+            index = pandas.MultiIndex.from_product([codes, labels], names=[None, self.response])
+        else:
+            found = expected(*asked)
         return pandas.DataFrame(found, index, ["estimate", "sd", "low", "high"])
 
     def group_effects(self, confidence: float = 0.95) -> Any:
@@ -142,9 +143,10 @@ class Fitted(Value):
         rows = self.formula.rows if data is None else self.formula.later(data)
         trials = self.observed.trials if data is None else trials_of(self.response, data)
         whole_number(draws, "draws", least=1)
-        return responses(
+        found = responses(
             self.nodes, rows, trials, self.scaled, self.components, self.family, draws, Rng.of(rng).generator
         )
+        return np.array(self.levels)[found.astype(int)] if self.levels else found
 
     def leave_one_out(self) -> Any:
         """The log density of each response given all other rows, as a pandas series; its sum compares models.
@@ -161,7 +163,7 @@ class Fitted(Value):
         level, (means, covariances) = probability(confidence), self._shared
         sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
         law = Normals(means.T, sds.T, self._shares)
-        columns = zip(self.formula.names, *law.moments, *law.interval(level), strict=True)
+        columns = zip(shared_names(self.formula, self.levels), *law.moments, *law.interval(level), strict=True)
         rows = [(name, float(m), float(s), float(a), float(b)) for name, m, s, a, b in columns]
         return rows + self._components(level)
 
@@ -191,7 +193,7 @@ class Fitted(Value):
                 for j in np.flatnonzero(sets[:i] == sets[i]):
                     correlation = np.clip(covariances[:, i, j] / (sds[:, i] * sds[:, j]), -1 + 1e-12, 1 - 1e-12)
                     found.append((f"cor({group.labels[j]}, {group.labels[i]} | {group.name})", correlation))
-        for k, name in enumerate(self.family.parameters):
+        for k, name in enumerate(() if self.levels else self.family.parameters):
             values = np.exp(np.array([self.components.likelihood(phi)[k] for phi in phis]))
             found.append((name, values * (self.scaled.unit if name == "sigma" else 1.0)))
         return found
@@ -200,6 +202,7 @@ class Fitted(Value):
         rows = self.formula.rows
         counts = [f"{len(rows.kept)} rows" + (f" ({self.left_out} left out with gaps)" if self.left_out else "")]
         counts += [f"{group.name}: {len(group.levels)} groups" for group in rows.groups]
+        counts += [" < ".join(map(str, self.levels))] if self.levels else []
         lines = [f"{self.formula.text}", f"  family {self.family.name}, link {self.family.link}; {', '.join(counts)}"]
         if self.formula.references:
             lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")

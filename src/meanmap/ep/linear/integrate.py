@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.components import Components
-from meanmap.ep.linear.likelihoods import Family, Observed
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled, log_tilt, settle
 from meanmap.ep.linear.weights import affordable, weighted

@@ -1,94 +1,16 @@
 """What a row's response says about its linear predictor: families by name, with the words of Bambi."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import digamma, expit, gammaln, log_expit, log_ndtr, ndtr, ndtri
 
-from meanmap.core.types import Numbers
+from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.ordered import cumulative
 
-__all__ = ["FAMILIES", "Family", "Observed"]
+__all__ = ["FAMILIES"]
 
 _HALF_LOG_2PI = np.log(2 * np.pi) / 2
-
-
-@dataclass(frozen=True)
-class Observed:
-    """Responses; `trials` of binomial ones; what is added to each predictor; how often each row counts."""
-
-    response: np.ndarray
-    trials: np.ndarray
-    offset: np.ndarray
-    weights: np.ndarray
-
-    @classmethod
-    def of(
-        cls, response: np.ndarray, trials: Numbers = 1.0, offset: Numbers = 0.0, weights: Numbers = 1.0
-    ) -> "Observed":
-        """With numbers for all rows, or one for each."""
-        spread = (np.broadcast_to(np.asarray(each, float), response.shape) for each in (trials, offset, weights))
-        return cls(np.asarray(response, float), *spread)
-
-    def taken(self, rows: slice) -> "Observed":
-        """Some of the rows."""
-        return Observed(self.response[rows], self.trials[rows], self.offset[rows], self.weights[rows])
-
-    def columns(self) -> "Observed":
-        """To be met by several predictors a row, (n, nodes)."""
-        return Observed(*(each[:, None] for each in (self.response, self.trials, self.offset, self.weights)))
-
-
-# Of responses, predictors without offsets, and parameters.
-Density = Callable[[Observed, np.ndarray, np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Family:
-    """A likelihood of one response given η, and parameters on the whole line.
-
-    Attributes
-    ----------
-    name, link : str
-    parameters : tuple of str
-        Their logs are what is learned.
-    log_density : callable
-        log p(y | η, parameters).
-    slopes : callable
-        Its derivatives by the logs of the parameters, one array each.
-    mean : callable
-        E(y | η, parameters).
-    draw : callable
-        (observed, η, parameters, generator) to new responses.
-    start : callable
-        (observed, parameters) to where a site lies at first, and its precision.
-    exact : bool
-        Whether this site is the likelihood.
-    """
-
-    name: str
-    link: str
-    parameters: tuple[str, ...]
-    log_density: Density
-    slopes: Callable[[Observed, np.ndarray, np.ndarray], list[np.ndarray]]
-    mean: Density
-    draw: Callable[..., np.ndarray]
-    start: Callable[[Observed, np.ndarray], tuple[np.ndarray, np.ndarray]]
-    exact: bool = False
-
-    def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-        """The log density, as often as the row counts."""
-        return observed.weights * self.log_density(observed, eta + observed.offset, parameters)
-
-    def weighted_slopes(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> list[np.ndarray]:
-        """Derivatives of the weighted log density by the logs of parameters."""
-        return [observed.weights * each for each in self.slopes(observed, eta + observed.offset, parameters)]
-
-    def first_sites(self, observed: Observed, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and shifts of Gaussian sites to begin with."""
-        place, precision = self.start(observed, parameters)
-        weights = observed.weights * precision
-        return weights, weights * (place - observed.offset)
 
 
 def _none(observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> list[np.ndarray]:
@@ -223,54 +145,6 @@ def _gamma_slopes(o: Observed, eta: np.ndarray, p: np.ndarray) -> list[np.ndarra
     return [alpha * (p[0] - eta + 1 + np.log(y) - y * _exp(-eta) - digamma(alpha))]
 
 
-# Ordered labels 0, 1, ..., K − 1 between cutpoints 0, d₁, d₁ + d₂, ...: the logs of d
-
-
-def _ends(o: Observed, eta: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cutpoints below and above each label, minus η, and all cutpoints with infinite ends."""
-    cuts = np.concatenate([[-np.inf, 0.0], np.cumsum(np.exp(p)), [np.inf]])
-    code = o.response.astype(int)
-    return cuts[code] - eta, cuts[code + 1] - eta, cuts
-
-
-def _cumulative(o: Observed, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
-    low, high, _ = _ends(o, eta, p)
-    # log(σ(b) − σ(a)) = log σ(b) + log σ(−a) + log(1 − e^(a − b)).
-    with np.errstate(invalid="ignore"):
-        return log_expit(high) + log_expit(-low) + np.log1p(-np.exp(low - high))
-
-
-def _cumulative_slopes(o: Observed, eta: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
-    low, high, _ = _ends(o, eta, p)
-    code = np.broadcast_to(o.response.astype(int), low.shape)
-    with np.errstate(invalid="ignore", over="ignore"):
-        between = 1 / np.expm1(high - low)
-    by_high, by_low = expit(-high) + between, -expit(low) - between
-    steps = []
-    for k, size in enumerate(np.exp(p), start=1):
-        # A step moves all cutpoints from its own on; those without an end do not move.
-        above, below = (code >= k) & (code < len(p) + 1), code - 1 >= k
-        steps.append(size * (np.where(above, by_high, 0.0) + np.where(below, by_low, 0.0)))
-    return steps
-
-
-def _start_cumulative(o: Observed, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    cuts = np.concatenate([[0.0], np.cumsum(np.exp(p))])
-    middles = np.concatenate([[cuts[0] - 1], (cuts[1:] + cuts[:-1]) / 2, [cuts[-1] + 1]])
-    return middles[o.response.astype(int)], np.full(o.response.shape, 0.3)
-
-
-def _mean_cumulative(o: Observed, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
-    cuts = np.concatenate([[0.0], np.cumsum(np.exp(p))])
-    return sum((expit(eta - cut) for cut in cuts), np.zeros(np.shape(eta)))
-
-
-def _draw_cumulative(o: Observed, eta: np.ndarray, p: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    cuts = np.concatenate([[0.0], np.cumsum(np.exp(p))])
-    latent = eta + generator.logistic(size=eta.shape)
-    return (latent[..., None] > cuts).sum(-1).astype(float)
-
-
 _BINARY = Family(
     "bernoulli", "logit", (), _logit, _none, lambda o, e, p: o.trials * expit(e), _draw_logit, _start_logit
 )
@@ -303,7 +177,7 @@ _COUNTS = Family(
     lambda o, e, p, generator: generator.poisson(np.exp(np.minimum(e, 40.0))).astype(float),
     _start_log,
 )
-# By name and link; the first of a name is its default.
+# By name and link; the first of a name is its default. Of ordered labels there are three until they are read.
 FAMILIES: dict[tuple[str, str], Family] = {
     (family.name, family.link): family
     for family in (
@@ -342,15 +216,6 @@ FAMILIES: dict[tuple[str, str], Family] = {
             lambda o, e, p, generator: generator.gamma(np.exp(p[0]), _exp(e) / np.exp(p[0])),
             lambda o, p: (np.log(o.response), np.full(o.response.shape, np.exp(p[0]))),
         ),
-        Family(
-            "cumulative",
-            "logit",
-            ("step",),
-            _cumulative,
-            _cumulative_slopes,
-            _mean_cumulative,
-            _draw_cumulative,
-            _start_cumulative,
-        ),
+        cumulative(3),
     )
 }

@@ -3,18 +3,20 @@
 import numpy as np
 
 from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Rows
 from meanmap.ep.linear.integrate import Node
-from meanmap.ep.linear.likelihoods import Family, Observed
 from meanmap.ep.linear.mixtures import Normals
 from meanmap.ep.linear.scaled import Scaled
 
-__all__ = ["expected"]
+__all__ = ["expected", "probabilities"]
 
 # Nodes of the trapezium rule for means over a Normal, in standard deviations, and rows that are met at once.
 _NODES = np.linspace(-8, 8, 81)
 _SHARES = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _PIECE = 20_000
+# Numbers that are sorted at once for quantiles of what is not monotone.
+_SORTED = 4_000_000
 
 
 def expected(
@@ -31,6 +33,38 @@ def expected(
     found *= scaled.unit
     found[:, [0, 2, 3]] += scaled.base
     return found
+
+
+def probabilities(
+    nodes: tuple[Node, ...], rows: Rows, scaled: Scaled, components: Components, family: Family, level: float
+) -> np.ndarray:
+    """Of each ordered label at each row: estimate, sd, and ends of an interval, (n · labels, 4)."""
+    labels = len(family.parameters) + 2
+    beliefs = [predictors(node, rows, scaled, components) for node in nodes]
+    weights = np.concatenate([node.probability * _SHARES for node in nodes])
+    found = np.empty((len(rows.kept), labels, 4))
+    step = max(1, _SORTED // len(weights))
+    for start in range(0, len(found), step):
+        piece = slice(start, start + step)
+        for label in range(labels):
+            one = Observed.of(np.full(len(found[piece]), float(label)), 1.0, rows.offset[piece]).columns()
+            values = [
+                np.exp(family.weighted(one, mean[piece, None] + np.sqrt(variance[piece, None]) * _NODES, p))
+                for (mean, variance), p in zip(beliefs, (components.likelihood(n.phi) for n in nodes), strict=True)
+            ]
+            found[piece, label] = _moments_and_ends(np.concatenate(values, axis=1), weights, level)
+    return found.reshape(-1, 4)
+
+
+def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
+    """Of points (n, k) with these weights."""
+    mean = values @ weights
+    order = np.argsort(values, axis=1)
+    ordered, reached = np.take_along_axis(values, order, axis=1), np.cumsum(weights[order], axis=1)
+    rows = np.arange(len(values))
+    ends = [ordered[rows, (reached < p).sum(1).clip(0, len(weights) - 1)] for p in ((1 - level) / 2, (1 + level) / 2)]
+    sd = np.sqrt(np.maximum(values**2 @ weights - mean**2, 0))
+    return np.stack([mean, sd, *ends], axis=1)
 
 
 def predictors(node: Node, rows: Rows, scaled: Scaled, components: Components) -> tuple[np.ndarray, np.ndarray]:

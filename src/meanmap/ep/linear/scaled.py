@@ -11,13 +11,14 @@ from meanmap.core.settings import is_number
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
 from meanmap.ep.linear.doubts import numbers_as_text
 from meanmap.ep.linear.formula import Formula, Rows
+from meanmap.ep.linear.ordered import GAP
 from meanmap.ep.linear.predictor import Block, Predictor
 
 __all__ = ["Scaled"]
 
 # Standard deviations a priori, in units of the response over those of a column, and of its own for the intercept.
 _WIDE = 2.5
-_NUMBERS = ("gaussian", "t")
+_NUMBERS, _ODDS = ("gaussian", "t"), ("bernoulli", "binomial", "cumulative")
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Scaled:
                 middling = _median(left, share)
                 distance = _median(np.abs(left - middling), share) / 0.6745
                 base, unit = (middling if at is not None else 0.0), distance or unit
-        elif family not in ("bernoulli", "binomial"):
+        elif family not in _ODDS:
             centre = float(np.log((share @ response + 1e-3) / (share @ np.exp(rows.offset))))
         return cls(middle, spread, groups, base, unit, centre, at)
 
@@ -114,6 +115,7 @@ class Scaled:
                 raise ParameterError(f"priors names {name!r}; expected one of {known}.")
         laws = {name: HalfStudent(3.0, scale if name in priors else _WIDE) for name, scale in scales.items()}
         others: dict[str, Any] = {"nu": GammaLog(2.0, 0.1), "alpha": HalfStudent(1.0, 10.0)}
+        others |= {name: HalfStudent(3.0, _WIDE) for name in parameters if name.startswith(GAP)}
         return Components(
             ((mean, np.diag(wide**2)),) if count else (),
             tuple(group.sets for group in groups),

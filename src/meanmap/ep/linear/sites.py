@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.joint import Joint
-from meanmap.ep.linear.likelihoods import Family, Observed
 from meanmap.ep.linear.predictor import Predictor, Prior
 
 __all__ = ["Settled", "settle"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from meanmap.ep.linear.likelihoods import Family, Observed
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.sites import Settled
 
 __all__ = ["Weighted", "affordable", "integrates_groups", "pareto_shape", "weighted"]

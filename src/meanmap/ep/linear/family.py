@@ -1,0 +1,88 @@
+"""A family: what one response says about its linear predictor."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.core.types import Numbers
+
+__all__ = ["Family", "Observed"]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Responses; `trials` of binomial ones; what is added to each predictor; how often each row counts."""
+
+    response: np.ndarray
+    trials: np.ndarray
+    offset: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(
+        cls, response: np.ndarray, trials: Numbers = 1.0, offset: Numbers = 0.0, weights: Numbers = 1.0
+    ) -> "Observed":
+        """With numbers for all rows, or one for each."""
+        spread = (np.broadcast_to(np.asarray(each, float), response.shape) for each in (trials, offset, weights))
+        return cls(np.asarray(response, float), *spread)
+
+    def taken(self, rows: slice) -> "Observed":
+        """Some of the rows."""
+        return Observed(self.response[rows], self.trials[rows], self.offset[rows], self.weights[rows])
+
+    def columns(self) -> "Observed":
+        """To be met by several predictors a row, (n, nodes)."""
+        return Observed(*(each[:, None] for each in (self.response, self.trials, self.offset, self.weights)))
+
+
+# Of responses, predictors without offsets, and parameters.
+Density = Callable[[Observed, np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A likelihood of one response given η, and parameters on the whole line.
+
+    Attributes
+    ----------
+    name, link : str
+    parameters : tuple of str
+        Their logs are what is learned.
+    log_density : callable
+        log p(y | η, parameters).
+    slopes : callable
+        Its derivatives by the logs of the parameters, one array each.
+    mean : callable
+        E(y | η, parameters).
+    draw : callable
+        (observed, η, parameters, generator) to new responses.
+    start : callable
+        (observed, parameters) to where a site lies at first, and its precision.
+    exact : bool
+        Whether this site is the likelihood.
+    """
+
+    name: str
+    link: str
+    parameters: tuple[str, ...]
+    log_density: Density
+    slopes: Callable[[Observed, np.ndarray, np.ndarray], list[np.ndarray]]
+    mean: Density
+    draw: Callable[..., np.ndarray]
+    start: Callable[[Observed, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    exact: bool = False
+
+    def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+        """The log density, as often as the row counts."""
+        return observed.weights * self.log_density(observed, eta + observed.offset, parameters)
+
+    def weighted_slopes(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> list[np.ndarray]:
+        """Derivatives of the weighted log density by the logs of parameters."""
+        return [observed.weights * each for each in self.slopes(observed, eta + observed.offset, parameters)]
+
+    def first_sites(self, observed: Observed, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and shifts of Gaussian sites to begin with."""
+        place, precision = self.start(observed, parameters)
+        weights = observed.weights * precision
+        return weights, weights * (place - observed.offset)
