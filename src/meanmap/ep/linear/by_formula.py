@@ -74,8 +74,8 @@ def fit(
     Returns
     -------
     Fitted
-        `print` shows the table; `to_frame()`, `predict(frame)`, `group_effects()`, `draws()`, `simulate()`,
-        `leave_one_out()`, `log_evidence`, `report`. `mm.io.to_arviz` takes it.
+        `print` shows the table; `to_frame()`, `predict(frame)`, `group_effects()`, `contrasts(column)`, `draws()`,
+        `simulate()`, `leave_one_out()`, `log_evidence`, `report`. `mm.io.to_arviz` takes it.
 
     Notes
     -----

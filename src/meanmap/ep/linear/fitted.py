@@ -1,5 +1,6 @@
 """What a formula found: a table of effects and components of variance, and predictions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -14,6 +15,7 @@ from meanmap.core.settings import probability, whole_number
 from meanmap.core.types import Data, Seed
 from meanmap.core.values import Value
 from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
@@ -111,13 +113,27 @@ class Fitted(Value):
             (mean, sd), (low, high) = law.moments, law.interval(level)
             names = {
                 "factor": group.name,
-                "group": [level for level in map(_named, group.levels) for _ in group.labels],
+                "group": [level for level in map(named, group.levels) for _ in group.labels],
                 "effect": list(group.labels) * len(group.levels),
             }
             parts.append(pandas.DataFrame({**names, "estimate": mean, "sd": sd, "low": low, "high": high}))
         if not parts:
             raise ParameterError(f"formula {self.formula.text!r} has no effects of groups, such as (1 | group).")
         return pandas.concat(parts, ignore_index=True)
+
+    def contrasts(self, column: str, at: Mapping[str, Any] | None = None, confidence: float = 0.95) -> Any:
+        """Differences of the predictor between all levels of a column, or all groups, as a pandas frame.
+
+        All else is equal: other numbers have their means, other labels are averaged over their levels, and groups have
+        no effect, unless `at={"x": 40}` says otherwise. Intervals hold for each difference by itself. For the log link
+        exp of a difference is a ratio of means, for logit a ratio of odds.
+        """
+        pandas: Any = import_module("pandas")
+        level = probability(confidence)
+        names, means, sds = differences(*reference_grid(self.formula, column, at or {}), self.scaled, self.nodes)
+        law = Normals(means, sds, self._shares)
+        found = np.stack([*law.moments, *law.interval(level)], axis=1)
+        return pandas.DataFrame(found, names, ["estimate", "sd", "low", "high"])
 
     def draws(self, count: int = 1000, rng: Seed = None) -> Any:
         """Joint draws of all that the table shows, as a pandas frame with a column for each of its rows."""
@@ -218,8 +234,3 @@ class Fitted(Value):
 
     def __repr__(self) -> str:
         return f"Fitted({self.formula.text!r}, {self.family.name}; {self.report.status})"
-
-
-def _named(level: Any) -> Any:
-    """A group as it was typed: one that joins several columns by their values with colons."""
-    return ":".join(map(str, level)) if isinstance(level, tuple) else level

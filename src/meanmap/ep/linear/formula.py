@@ -106,6 +106,22 @@ class Formula:
                     found |= {component.name: _whole(f"[{left[0]}]")[1:-1]} if len(left) == 1 else {}
         return found
 
+    @property
+    def labelled(self) -> dict[str, tuple[Any, ...]]:
+        """By column of labels among the effects that all rows share, its levels."""
+        found = {}
+        for term in self.matrices.common.terms.values() if self.matrices.common is not None else ():
+            for component in getattr(term, "components", ()):
+                names = [name for name in component.var_names if name in self.rows.frame]
+                if component.kind == "categoric" and len(names) == 1:
+                    found[names[0]] = tuple(map(_as_typed, component.levels))
+        return found
+
+    @property
+    def grouping(self) -> set[str]:
+        """Columns that say to which groups rows belong."""
+        return {key for factor in self.levels for key in factor.split(":")}
+
     def later(self, data: Data) -> Rows:
         """Rows of another frame, read as those of the first."""
         frame, kept = as_frame(data, self.asked, "refuse", "data")

@@ -117,6 +117,17 @@ class Joint:
         spread = own.sum(0) if own.ndim == 3 else np.einsum("gagb->ab", own)
         return effects.T @ effects + spread
 
+    def covariance(self, combinations: np.ndarray) -> np.ndarray:
+        """Of combinations of effects, C P⁻¹ Cᵀ for rows C in the order of θ."""
+        (first, others), blocks = self._parts(), self.predictor.blocks
+        starts = np.cumsum([0, *(block.total for block in blocks)])
+        parts = [combinations[:, starts[at] : starts[at + 1]] for at in self.order]
+        own = np.einsum("gab,mgb->gam", np.linalg.inv(self.lower), parts[0].reshape(-1, first.size, first.width))
+        own = own.reshape(first.total, -1)
+        rest = np.concatenate(parts[1:], axis=1).T if others else np.zeros((0, len(combinations)))
+        rest = solve_triangular(self.schur, rest - self.half.reshape(first.total, -1).T @ own, lower=True)
+        return own.T @ own + rest.T @ rest
+
     def draws(self, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) draws of θ."""
         first, _ = self._parts()

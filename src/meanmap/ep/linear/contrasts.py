@@ -1,0 +1,83 @@
+"""Differences of the predictor between levels of a column or between groups, all else equal."""
+
+from collections.abc import Mapping
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from meanmap.core.errors import ParameterError
+from meanmap.ep.linear.formula import Formula, Rows
+from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.scaled import Scaled
+
+__all__ = ["differences", "named", "reference_grid"]
+
+# Levels whose pairs are listed, and rows of the grid of all others.
+_MOST_LEVELS, _MOST_ROWS = 200, 1_000_000
+# A group that no table has.
+_NO_GROUP = "\0"
+
+
+def named(level: Any) -> Any:
+    """A group as it was typed: one that joins several columns by their values with colons."""
+    return ":".join(map(str, level)) if isinstance(level, tuple) else level
+
+
+def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tuple[tuple[Any, ...], Rows]:
+    """The levels of a column, and rows for each: numbers at their means, labels at all of their levels, no groups."""
+    frame, labelled = formula.rows.frame, formula.labelled
+    columns = tuple(column.split(":")) if column in formula.levels else (column,)
+    for name in at:
+        if name not in formula.asked or name in columns:
+            others = ", ".join(repr(each) for each in formula.asked if each not in columns)
+            raise ParameterError(f"at has {name!r}; expected columns of the formula other than {column!r}: {others}.")
+    if column in formula.levels:
+        levels = formula.levels[column]
+    elif column in labelled:
+        levels = labelled[column]
+    else:
+        known = ", ".join(map(repr, dict.fromkeys([*labelled, *formula.levels])))
+        raise ParameterError(f"column is {column!r}; expected one of labels or groups: {known or 'there is none'}.")
+    if len(levels) > _MOST_LEVELS:
+        raise ParameterError(
+            f"{column!r} has {len(levels)} levels, more than the {_MOST_LEVELS} whose pairs are listed; "
+            "group_effects() and predict() have each by itself."
+        )
+    axes: dict[tuple[str, ...], list[tuple[Any, ...]]] = {
+        columns: [level if isinstance(level, tuple) else (level,) for level in levels]
+    }
+    for name in (each for each in formula.asked if each not in columns):
+        if name in at:
+            axes[(name,)] = [(at[name],)]
+        elif name in labelled:
+            axes[(name,)] = [(level,) for level in labelled[name]]
+        else:
+            numeric = frame[name].dtype.kind == "f" and name not in formula.grouping
+            axes[(name,)] = [(float(frame[name].mean()) if numeric else _NO_GROUP,)]
+    size = int(np.prod([len(values) for values in axes.values()]))
+    if size > _MOST_ROWS:
+        raise ParameterError(f"the labels of the other columns have {size} combinations; name some in at={{...}}.")
+    rows = [[value for values in row for value in values] for row in product(*axes.values())]
+    names = [name for together in axes for name in together]
+    return levels, formula.later(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def differences(
+    levels: tuple[Any, ...], grid: Rows, scaled: Scaled, nodes: tuple[Node, ...]
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names of pairs, means and sds (pairs, nodes), where rows of a level are averaged."""
+    matrix: Any = sparse.hstack([block.matrix for block in scaled.predictor(grid).blocks], format="csr")
+    each = len(grid.kept) // len(levels)
+    shares = sparse.csr_array(np.kron(np.eye(len(levels)), np.full(each, 1 / each)))
+    averages = (shares @ matrix).toarray() * scaled.unit
+    first, second = np.array(list(combinations(range(len(levels)), 2)), int).reshape(-1, 2).T
+    means = np.stack([averages @ node.settled.joint.mean for node in nodes], axis=1)
+    sds = []
+    for node in nodes:
+        covariance = node.settled.joint.covariance(averages)
+        spread = np.diag(covariance)
+        sds.append(np.sqrt(np.maximum(spread[first] + spread[second] - 2 * covariance[first, second], 0)))
+    names = [f"{named(levels[a])} - {named(levels[b])}" for a, b in zip(first, second, strict=True)]
+    return names, means[first] - means[second], np.stack(sds, axis=1)

@@ -1,0 +1,148 @@
+"""Differences between levels and groups, and predictions for groups old and new, against dense algebra."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("formulae")
+
+from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.ep.linear import fit
+from tests.ep.linear.test_fit import DATA, GROUPS
+
+
+def dense(found, rows, design, asked):
+    """Mean and covariance of asked rows of fixed and group effects (in units of the data) by least squares at nodes.
+
+    `rows`, `asked`: fixed columns, and columns by group (Z), of the table and of what is asked; `design` the priors.
+    """
+    (X, Z), (X_asked, Z_asked), prior_sd = rows, asked, design
+    y = DATA.y.to_numpy()
+    first, second = np.zeros(len(X_asked)), np.zeros((len(X_asked), len(X_asked)))
+    for node in found.nodes:
+        spreads = found.scaled.unit / found.scaled.group_spreads[0]
+        law = found.components.covariances(node.phi)[0] * np.outer(spreads, spreads)
+        K = np.zeros((X.shape[1] + Z.shape[1],) * 2)
+        K[: X.shape[1], : X.shape[1]] = np.diag(prior_sd**2)
+        K[X.shape[1] :, X.shape[1] :] = np.kron(np.eye(Z.shape[1] // len(law)), law)
+        A, B = np.hstack([X, Z]), np.hstack([X_asked, Z_asked])
+        noise = np.exp(2 * node.phi[-1]) * found.scaled.unit**2
+        gain = B @ K @ A.T @ np.linalg.inv(A @ K @ A.T + noise * np.eye(len(y)))
+        mean = gain @ (y - y.mean())
+        covariance = B @ K @ B.T - gain @ A @ K @ B.T
+        first += node.probability * mean
+        second += node.probability * (covariance + np.outer(mean, mean))
+    return first, second - np.outer(first, first)
+
+
+def by_group(index, design, groups=12):
+    """Columns of group effects."""
+    found = np.zeros((len(index), groups, design.shape[1]))
+    known = index >= 0
+    found[np.flatnonzero(known), index[known]] = design[known]
+    return found.reshape(len(index), -1)
+
+
+@pytest.fixture(scope="module")
+def slopes():
+    return fit("y ~ x + k + (1 + x | g)", DATA)
+
+
+def fixed(x, k):
+    """Columns about their means in the table, without sds."""
+    columns = np.column_stack([np.ones(len(x)), x, k == "lo", k == "mid"]).astype(float)
+    table = np.column_stack([DATA.x, DATA.k == "lo", DATA.k == "mid"])
+    columns[:, 1:] -= table.mean(0)
+    unit = DATA.y.std(ddof=0)
+    return columns, 2.5 * unit / np.concatenate([[1.0], table.std(0)])
+
+
+def table_rows():
+    X, prior = fixed(DATA.x.to_numpy(), DATA.k.to_numpy())
+    return (X, by_group(GROUPS, np.column_stack([np.ones(72), DATA.x]))), prior
+
+
+def test_differences_of_levels_and_groups_against_dense_algebra(slopes):
+    rows, prior = table_rows()
+    middle = DATA.x.mean()
+    labels = np.array(["hi", "lo", "mid"])
+    asked = fixed(np.full(3, middle), labels)[0], np.zeros((3, 24))
+    mean, covariance = dense(slopes, rows, prior, asked)
+    found = slopes.contrasts("k")
+    assert list(found.index) == ["hi - lo", "hi - mid", "lo - mid"]
+    for row, (a, b) in zip(found.itertuples(), combinations(range(3), 2), strict=True):
+        spread = np.sqrt(covariance[a, a] + covariance[b, b] - 2 * covariance[a, b])
+        np.testing.assert_allclose([row.estimate, row.sd], [mean[a] - mean[b], spread], rtol=1e-5, atol=1e-8)
+        assert row.low < row.estimate < row.high
+        assert row.high - row.low == pytest.approx(2 * 1.96 * row.sd, rel=0.05)
+    # The reference beside the others is their coefficient, turned around.
+    np.testing.assert_allclose(found.estimate.iloc[:2], -slopes.to_frame().estimate.iloc[2:4])
+    X = fixed(np.full(12, 4.0), np.full(12, "lo"))[0]
+    mean, covariance = dense(slopes, rows, prior, (X, by_group(np.arange(12), np.tile([1.0, 4.0], (12, 1)))))
+    groups = slopes.contrasts("g", at={"x": 4.0})
+    assert len(groups) == 66
+    assert list(groups.index[:2]) == ["0 - 1", "0 - 2"]
+    for name, a, b in (("0 - 1", 0, 1), ("3 - 11", 3, 11)):
+        spread = np.sqrt(covariance[a, a] + covariance[b, b] - 2 * covariance[a, b])
+        np.testing.assert_allclose(groups.loc[name, ["estimate", "sd"]], [mean[a] - mean[b], spread], rtol=1e-5)
+
+
+def test_predictions_of_groups_old_and_new_against_dense_algebra(slopes):
+    rows, prior = table_rows()
+    x, k, g = np.array([2.0, 5.0, 5.0]), np.array(["lo", "hi", "hi"]), np.array([3, 7, -1])
+    asked = fixed(x, k)[0], by_group(g, np.column_stack([np.ones(3), x]))
+    mean, covariance = dense(slopes, rows, prior, asked)
+    variance = np.diag(covariance).copy()
+    spreads = slopes.scaled.unit / slopes.scaled.group_spreads[0]
+    for node in slopes.nodes:  # a new group has the law of all groups
+        law = slopes.components.covariances(node.phi)[0] * np.outer(spreads, spreads)
+        variance[2] += node.probability * np.array([1.0, 5.0]) @ law @ np.array([1.0, 5.0])
+    found = slopes.predict({"x": x, "k": k, "g": g})
+    np.testing.assert_allclose(found.estimate, mean + DATA.y.mean(), rtol=1e-6)
+    np.testing.assert_allclose(found.sd, np.sqrt(variance), rtol=1e-5)
+
+
+def test_labels_beside_are_averaged_over_their_levels_and_slopes_are_met_where_asked():
+    data = DATA.assign(h=DATA.h.map(lambda h: "abcde"[h]))
+    found = fit("y ~ x * k + k * h + offset(x) + (1 | g)", data)
+    names, (mean, covariance) = list(found.formula.names), (found.mean, found.covariance)
+    weights = np.zeros(len(names))
+    weights[[names.index("k[lo]"), names.index("k[mid]")]] = 1, -1
+    weights[[names.index("x:k[lo]"), names.index("x:k[mid]")]] = data.x.mean(), -data.x.mean()
+    for h in "bcde":
+        weights[[names.index(f"k[lo]:h[{h}]"), names.index(f"k[mid]:h[{h}]")]] = 0.2, -0.2
+    row = found.contrasts("k").loc["lo - mid"]
+    np.testing.assert_allclose(row[["estimate", "sd"]], [weights @ mean, np.sqrt(weights @ covariance @ weights)])
+    there = found.contrasts("k", at={"x": 10.0, "h": "a"}).loc["lo - mid", "estimate"]
+    at = names.index("x:k[lo]"), names.index("x:k[mid]"), names.index("k[lo]"), names.index("k[mid]")
+    assert there == pytest.approx(mean[at[2]] - mean[at[3]] + 10 * (mean[at[0]] - mean[at[1]]))
+
+
+def test_contrasts_of_categories_nested_groups_and_other_families():
+    data = DATA.assign(k=pd.Categorical(DATA.k, ["lo", "mid", "hi"]))
+    counts = fit("c ~ k + (1 | g/h)", data, "poisson")
+    assert list(counts.contrasts("k").index) == ["lo - mid", "lo - hi", "mid - hi"]
+    np.testing.assert_allclose(counts.contrasts("k").estimate.iloc[:2], -counts.mean[1:])
+    pairs, effects = counts.contrasts("g:h"), counts.group_effects().set_index(["factor", "group"]).estimate
+    whole = [effects["g", g] + effects["g:h", f"{g}:{h}"] for g, h in ((0, 0), (1, 3))]
+    assert pairs.estimate["0:0 - 1:3"] == pytest.approx(whole[0] - whole[1])
+    grades = fit("h ~ k", data, "cumulative")
+    np.testing.assert_allclose(grades.contrasts("k").estimate.iloc[:2], -grades.mean[4:], rtol=1e-6)
+    numbered = fit("y ~ C(h)", DATA)
+    assert numbered.contrasts("h").index[0] == "0 - 1"
+    np.testing.assert_allclose(numbered.contrasts("h").sd.iloc[0], numbered.to_frame().sd.iloc[1])
+
+
+def test_contrasts_of_what_has_no_levels_are_refused(slopes):
+    for column in ("x", "nothing"):
+        with pytest.raises(ParameterError, match=f"column is '{column}'; expected one of labels or groups: 'k', 'g'"):
+            slopes.contrasts(column)
+    with pytest.raises(ParameterError, match="at has 'k'; expected columns of the formula other than 'k': 'g', 'x'"):
+        slopes.contrasts("k", at={"k": "lo"})
+    with pytest.raises(ColumnError, match=r"levels \(other\) in 'k' are not present"):
+        slopes.contrasts("g", at={"k": "other"})
+    many = DATA.loc[np.repeat(DATA.index, 4)].assign(i=np.arange(288) % 250)
+    with pytest.raises(ParameterError, match="'i' has 250 levels, more than the 200"):
+        fit("y ~ x + (1 | i)", many).contrasts("i")
