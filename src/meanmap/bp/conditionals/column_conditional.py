@@ -7,7 +7,8 @@ deviation s the beliefs are
 - N(m, s²);
 - m + s r with the residuals r of the training rows, all alike;
 - m + s r, weighted by each regression of residuals on what is known;
-- the training rows' values themselves, weighted by each regression.
+- the training rows' values themselves, weighted by each regression;
+- where another number depends on a product with y: by Bayes' rule, from that dependence.
 
 For labels they are the shares of the training rows, alike and weighted.
 """
@@ -20,6 +21,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from meanmap.bp.beliefs.levels import Levels
+from meanmap.bp.conditionals.inverse import given_response
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.bp.conditionals.row_weights import Learner, RowWeights
 from meanmap.bp.conditionals.stacking import mixture_weights
@@ -170,7 +172,7 @@ class ColumnConditional:
             known, left = cls.known(block, *law.given(hidden)), part == p
             member = Member.fit(known[~left], targets[~left], learners, origin[~left])
             left = np.flatnonzero(left & judged)
-            claims.append(member.beliefs(known[left], at))
+            claims.append(_with_inverse(member.beliefs(known[left], at), law, hidden[left], block, at))
             members.append(member)
             order.append(left)
         found, values = np.concatenate(claims, axis=1), values[np.concatenate(order)]
@@ -207,16 +209,15 @@ class ColumnConditional:
         others = np.delete(means, block, axis=1)
         return np.concatenate([others, means[:, block], deviations[:, block]], axis=1)
 
-    def shares(self, filled: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Probabilities of bins between thresholds (m, G − 1), or of labels (m, L), from means and deviations by each
-        law.
+    def shares(self, laws: Sequence[JointNormal], rows: np.ndarray) -> np.ndarray:
+        """Probabilities of bins between thresholds (m, G − 1), or of labels (m, L), in rows that do not show the
+        variable, by the law of each part.
         """
-        each = np.stack(
-            [
-                np.tensordot(self.mixture, member.beliefs(self.known(self.block, *law), self.at), 1)
-                for member, law in zip(self.members, filled, strict=True)
-            ]
-        )
+        each = []
+        for member, law in zip(self.members, laws, strict=True):
+            beliefs = member.beliefs(self.known(self.block, *law.given(rows)), self.at)
+            each.append(np.tensordot(self.mixture, _with_inverse(beliefs, law, rows, self.block, self.at), 1))
+        each = np.stack(each)
         found = each.mean(axis=0)
         if self.thresholds is not None:
             found = np.diff(self.levels(self._narrowed(_whole(each))), axis=1)
@@ -238,6 +239,12 @@ class ColumnConditional:
         ratio = np.maximum(within - between, LEAST_RATIO * within) / np.maximum(within + between, 1e-300)
         narrow = ndtr(ndtri(np.clip(claims.mean(axis=0), 0, 1)) / np.sqrt(np.maximum(ratio, LEAST_RATIO))[:, None])
         return _whole(narrow)
+
+
+def _with_inverse(beliefs: np.ndarray, law: JointNormal, rows: np.ndarray, block: range, at: np.ndarray) -> np.ndarray:
+    """Beliefs (K, m, G), and that by Bayes' rule if a column depends on a product with this one."""
+    found = given_response(law, rows, block.start, at)
+    return beliefs if found is None else np.concatenate([beliefs, found[None]])
 
 
 def _whole(distribution: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
-from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of, parts_of
+from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of, parts_of, products_of
 from meanmap.bp.conditionals.row_weights import Learner, grown, learned, nearest
 from meanmap.bp.conditionals.thresholds import Thresholds
 from meanmap.core.errors import EmptyError, ShapeError
@@ -47,6 +47,10 @@ class DependencyNetwork:
 
     Notes
     -----
+    Products and squares of columns that held-out rows show to matter stand beside the columns in a joint normal law,
+    missing where a factor is (Seaman, Bartlett & White 2012); a factor is drawn by Bayes' rule from the column that
+    depends on its product, as by Bartlett et al. (2015). Of these there are 20 at most, one for 25 rows.
+
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
     that one regression serves all patterns of gaps. Of a column with more than 50 labels the others are one label,
@@ -106,6 +110,9 @@ class DependencyNetwork:
         if len(rows) < LEAST_ROWS:
             raise EmptyError(f"data has {len(rows)} rows; expected at least {LEAST_ROWS}.")
         laws = laws_of(rows)
+        products = products_of(rows, laws, table.blocks)
+        if len(products.pairs):
+            laws = laws_of(rows, products=products)
         names = track(list(table.columns), "learning columns")
         conditionals = [_learned(table, numbers, j, laws, self.regressions) for j, _ in enumerate(names)]
         return FittedDependencyNetwork(table, laws, tuple(conditionals), rows, notes)

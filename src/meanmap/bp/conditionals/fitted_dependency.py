@@ -144,7 +144,7 @@ class FittedDependencyNetwork(CodedModel):
         n = len(self.rows)
         counts = random.multinomial(n, np.full(n, 1 / n))
         conditionals = tuple(each.resampled(counts) for each in self.conditionals)
-        return replace(self, laws=laws_of(self.rows, counts), conditionals=conditionals)
+        return replace(self, laws=laws_of(self.rows, counts, self.laws[0].products), conditionals=conditionals)
 
     def _shares(self, name: Hashable, numbers: np.ndarray) -> np.ndarray:
         """Probabilities of the bins of a number, or of labels, (m, ...), from rows in which it is hidden."""
@@ -153,7 +153,7 @@ class FittedDependencyNetwork(CodedModel):
         for part in slices(len(asked), ROWS_AT_ONCE):
             rows = self.table.standard(asked[part])
             rows[:, conditional.block] = np.nan
-            found.append(conditional.shares([law.given(rows) for law in self.laws]))
+            found.append(conditional.shares(self.laws, rows))
         return np.concatenate(found)[: len(numbers)]
 
     def _belief(self, name: Hashable, numbers: np.ndarray) -> Any:

@@ -1,12 +1,14 @@
 """A joint normal law learned from rows with gaps, and what it says about the gaps of others."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-__all__ = ["JointNormal", "laws_of", "parts_of"]
+from meanmap.bp.conditionals.products import Products
+
+__all__ = ["JointNormal", "laws_of", "parts_of", "products_of"]
 
 SWEEPS = 25
 PARTS = 3
@@ -20,7 +22,7 @@ MOST_NUMBERS, ALIKE = 2_000_000, 4
 
 @dataclass(frozen=True, eq=False)
 class JointNormal:
-    """N(mean, covariance) of d numbers.
+    """N(mean, covariance) of d numbers, and of products of these that are known where their factors are.
 
     Examples
     --------
@@ -33,10 +35,12 @@ class JointNormal:
 
     mean: np.ndarray
     covariance: np.ndarray
+    products: Products | None = None
 
     @classmethod
-    def fit(cls, rows: np.ndarray) -> "JointNormal":
+    def fit(cls, rows: np.ndarray, products: Products | None = None) -> "JointNormal":
         """By expectation and maximisation from rows (n, d) with NaN in gaps (Dempster, Laird & Rubin 1977)."""
+        rows = rows if products is None else products.beside(rows)
         n = len(rows)
         there = ~np.isnan(rows)
         number, whole = np.maximum(there.sum(axis=0), 1), there.all()
@@ -49,17 +53,18 @@ class JointNormal:
             spread = (filled - mean).T @ (filled - mean) + left
             spread += PRIOR_ROWS / n * np.diag(np.diag(spread))
             law = cls(mean, spread / (n + PRIOR_ROWS) + LEAST_VARIANCE * np.eye(len(mean)))
-        return law
+        return replace(law, products=products)
 
     def given(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each row with its gaps filled by conditional means, (n, d), and standard deviations, zero where seen."""
-        means, deviations = rows.copy(), np.zeros(rows.shape)
-        for here, means_here, covariance, real in self._gaps(rows):
+        wide, d = rows if self.products is None else self.products.beside(rows), rows.shape[1]
+        means, deviations = wide.copy(), np.zeros(wide.shape)
+        for here, means_here, covariance, real in self._gaps(wide):
             row, place = here[0][real], here[1][real]
             means[row, place] = means_here[real]
             variance = np.diagonal(covariance, axis1=1, axis2=2)[real]
             deviations[row, place] = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
-        return means, deviations
+        return means[:, :d], deviations[:, :d]
 
     def _filled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Conditional means, and the sum over rows of conditional covariances."""
@@ -109,8 +114,23 @@ def parts_of(n: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(n) % PARTS
 
 
-def laws_of(rows: np.ndarray, counts: np.ndarray | None = None) -> tuple[JointNormal, ...]:
+def laws_of(
+    rows: np.ndarray, counts: np.ndarray | None = None, products: Products | None = None
+) -> tuple[JointNormal, ...]:
     """A law for each part of the rows, learned without it, from rows that count so often (n,), or once."""
     part = parts_of(len(rows))
     often = np.ones(len(rows), dtype=int) if counts is None else counts
-    return tuple(JointNormal.fit(np.repeat(rows, np.where(part == p, 0, often), axis=0)) for p in range(PARTS))
+    return tuple(
+        JointNormal.fit(np.repeat(rows, np.where(part == p, 0, often), axis=0), products) for p in range(PARTS)
+    )
+
+
+def products_of(rows: np.ndarray, laws: Sequence[JointNormal], blocks: Sequence[range]) -> Products:
+    """Products on which columns depend beyond what laws of these rows say, each of rows that it has not learned."""
+    part, filled, left = parts_of(len(rows)), rows.copy(), np.empty(rows.shape)
+    for p, law in enumerate(laws):
+        filled[part == p] = law.given(rows[part == p])[0]
+        # Σ⁻¹(x − μ) with gaps filled in is, where a number was seen, its distance from what the others seen expect over
+        # the variance of that, whatever is missing.
+        left[part == p] = (filled[part == p] - law.mean) @ np.linalg.inv(law.covariance)
+    return Products.chosen(rows, filled, left, blocks)
