@@ -111,6 +111,23 @@ def mixed(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     return fit.log_evidence, groups, *fit.predict(wrap(x.dropna()[:5])).to_numpy().ravel()
 
 
+def afterwards(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of a regression by formula: effects of groups, draws, new responses, rows left out, contrasts."""
+    both, names = pd.concat([x, y]), [f"`{name}`" for name in x.columns]
+    fit = mm.fit(f"{names[1]} ~ {names[0]} + {names[3]} + (1 | {names[2]})", wrap(both), missing="drop")
+    drawn = mm.io.posterior_draws(fit, draws=3, rng=0)["posterior"]
+    apart = fit.contrasts(str(x.columns[3]))
+    return (
+        *fit.group_effects()[["estimate", "sd", "low", "high"]].to_numpy().ravel(),
+        *fit.draws(3, rng=0)["sigma"],
+        *drawn["sigma"].ravel(),
+        *fit.simulate(draws=2, rng=0)[:, :5].ravel(),
+        *fit.leave_one_out().to_numpy()[:5],
+        abs(float(apart["estimate"].iloc[0])),
+        float(apart["sd"].iloc[0]),
+    )
+
+
 def ring(x: pd.DataFrame) -> tuple[float, ...]:
     """A field of two variables: where the mean is, in standard deviations."""
     first, second = (x.iloc[:, j].to_numpy(float) for j in (1, 0))
@@ -329,6 +346,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),
     "fit": mixed,
+    "fit, afterwards": afterwards,
     "posterior_embedding": lambda x, y, wrap: posterior(x, wrap),
     "learn_kernel": lambda x, y, wrap: (
         float(np.sum(learned(wrap(columns(x, 0, 1, 2)))(wrap(columns(x[:9], 0, 1, 2))))),

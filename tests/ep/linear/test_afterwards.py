@@ -117,3 +117,25 @@ def test_rows_left_out_of_a_normal_model_in_units_of_the_response():
         scale = np.sqrt(left[0] / 69 * (1 + here @ np.linalg.solve(X.T @ X, here)))
         exact = scipy.stats.t(69, here @ estimate, scale).logpdf(DATA.y[row])
         np.testing.assert_allclose(found.leave_one_out()[row], exact, atol=0.03)
+
+
+def test_order_of_rows_moves_rows_and_nothing_else(slopes):
+    order = np.random.default_rng(4).permutation(len(DATA))
+    moved = fit("y ~ x + (1 + x | g)", DATA.iloc[order])
+    np.testing.assert_allclose(moved.leave_one_out(), slopes.leave_one_out()[order], rtol=1e-5)
+    np.testing.assert_allclose(moved.predict(), slopes.predict().iloc[order], rtol=1e-5)
+    numbers = ["estimate", "sd", "low", "high"]
+    np.testing.assert_allclose(moved.group_effects()[numbers], slopes.group_effects()[numbers], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(moved.draws(9, rng=0), slopes.draws(9, rng=0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(moved.contrasts("g"), slopes.contrasts("g"), rtol=1e-4, atol=1e-6)
+
+
+def test_units_of_the_response_move_what_is_asked_afterwards(slopes):
+    moved = fit("y ~ x + (1 + x | g)", DATA.assign(y=1000 * DATA.y - 7, x=DATA.x / 10))
+    np.testing.assert_allclose(moved.leave_one_out(), slopes.leave_one_out() - np.log(1000), rtol=1e-5)
+    np.testing.assert_allclose(moved.predict().estimate, 1000 * slopes.predict().estimate - 7, rtol=1e-6)
+    np.testing.assert_allclose(moved.contrasts("g"), 1000 * slopes.contrasts("g"), rtol=1e-4, atol=1e-3)
+    plain, factor = slopes.group_effects(), np.tile([1000.0, 10_000.0], 12)
+    np.testing.assert_allclose(moved.group_effects().sd, plain.sd * factor, rtol=1e-5)
+    simulated = 1000 * slopes.simulate(draws=3, rng=0) - 7
+    np.testing.assert_allclose(moved.simulate(draws=3, rng=0), simulated, rtol=1e-5)

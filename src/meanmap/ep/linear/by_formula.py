@@ -26,7 +26,7 @@ __all__ = ["fit"]
 _DRAWS, _DOUBTED = (2_000_000, 40, 300), 0.7
 # Weights that are as good as so many of the draws are all but equal, whatever their tail.
 _NEARLY_ALL = 0.9
-# Standard deviations of shared effects by weighted draws that differ by this share are worth a note.
+# Standard deviations of shared effects by weighted draws that differ by this share are worth a note, with their names.
 _APART = 0.15
 _STARTS = {"nu": np.log(4.0)}
 
@@ -136,7 +136,7 @@ def fit(
         begin[components.size - len(law.parameters) :] = first_gaps(response, counts)
     nodes, log_evidence = integrate(problem, begin)
     log_evidence -= float(counts.sum()) * np.log(scaled.unit)
-    report = _report(problem, nodes, doubts(read, predictor))
+    report = _report(problem, nodes, read.names, doubts(read, predictor))
     return Fitted(
         read,
         law,
@@ -170,7 +170,7 @@ def _family(name: str, link: str | None):
     return FAMILIES[chosen]
 
 
-def _report(problem: Problem, nodes: list[Node], notes: list[str]) -> Report:
+def _report(problem: Problem, nodes: list[Node], columns: tuple[str, ...], notes: list[str]) -> Report:
     """Whether sweeps came to rest at all nodes, and whether weighted draws stand by the belief."""
     best, measures = nodes[0], {"nodes": float(len(nodes))}
     rested = all(node.settled.converged for node in nodes)
@@ -192,10 +192,14 @@ def _report(problem: Problem, nodes: list[Node], notes: list[str]) -> Report:
         elif found.draws.shape[1]:
             plain, exact = found.draws.std(0), np.sqrt(shares @ (found.draws - shares @ found.draws) ** 2)
             with np.errstate(divide="ignore"):
-                apart = np.abs(np.log(exact / plain))
-            worst = int(np.argmax(apart))
-            if apart[worst] > max(_APART, 3 / np.sqrt(2 * effective)):
-                doubt = f"weighted draws give a standard deviation {exact[worst] / plain[worst]:.2g} times as large"
+                times = exact / plain
+                apart = np.abs(np.log(times))
+            named = np.flatnonzero(apart > max(_APART, 3 / np.sqrt(2 * effective)))
+            if len(named):
+                names = [
+                    f"{times[at]:.2g} times as large of {columns[at]!r}" for at in named[np.argsort(-apart[named])]
+                ]
+                doubt = f"weighted draws give standard deviations {', '.join(names)}"
         if doubt:
             notes.append(f"{doubt}: standard deviations may be wrong")
             doubted = True

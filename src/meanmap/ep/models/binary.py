@@ -138,6 +138,12 @@ def probit_regression(
     return _binary("probit", X, y, prior_sd, intercept_sd, standardise, intercept, kinds, settings)
 
 
+_SEPARATED = (
+    "a linear rule separates the labels: only the prior keeps the coefficients from growing, and where it is wide their "
+    "standard deviations come out too small."
+)
+
+
 def _binary(
     link: str,
     X: Data,
@@ -163,7 +169,7 @@ def _binary(
     notes: tuple[str, ...] = ()
     mean, covariance = moments(post["w"])
     if ((2 * codes - 1) * (matrix @ mean) > 0).all():
-        notes = ("a linear rule separates the labels: only the prior keeps the coefficients from growing.",)
+        notes = (_SEPARATED,)
     title = f"{link} regression, P({label_text(classes[1])})"
     return BinaryRegression(title, design, *design.in_units(mean, covariance), post, len(matrix), notes, classes, link)
 
