@@ -139,8 +139,8 @@ def probit_regression(
 
 
 _SEPARATED = (
-    "a linear rule separates the labels: only the prior keeps the coefficients from growing, and where it is wide their "
-    "standard deviations come out too small."
+    "a linear rule separates the labels: only the prior keeps the coefficients from growing, and where it is wide "
+    "their standard deviations come out too small."
 )
 
 
