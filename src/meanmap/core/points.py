@@ -14,6 +14,7 @@ __all__ = [
     "bucket",
     "count",
     "dense",
+    "has_rows",
     "in_columns",
     "is_dask",
     "is_rotations",
@@ -74,9 +75,9 @@ def is_rotations(value: object) -> bool:
     return hasattr(value, "as_matrix")
 
 
-def matrices_of(data: Any) -> np.ndarray:
-    """Rotations as matrices, all else as NumPy reads it."""
-    return data.as_matrix() if is_rotations(data) else np.asarray(data)
+def matrices_of(data: Any) -> Any:
+    """Rotations as matrices, sparse rows as they are, all else as NumPy reads it."""
+    return data.as_matrix() if is_rotations(data) else data if is_sparse(data) else np.asarray(data)
 
 
 def refuse_sparse(data: Data, argument: str, why: str = "which is not supported here") -> None:
@@ -110,6 +111,11 @@ def _leaves(points: Points) -> list:
 def count(points: Points) -> int:
     """How many points there are."""
     return _leaves(points)[0].shape[0]
+
+
+def has_rows(points: object) -> bool:
+    """Whether `row_shape` takes points whole: sparse matrices, and those that say themselves what rows must share."""
+    return is_sparse(points) or hasattr(points, "row_shape")
 
 
 def row_shape(points: Points) -> tuple[int, ...]:

@@ -111,6 +111,11 @@ class Factor(eqx.Module):
             Randomness, the same in every sweep.
         """
 
+    def in_parts(self, number: int) -> "Factor":
+        """A factor that answers for so many equal parts of its plate by themselves, each on a device of its own."""
+        del number
+        return self
+
     def quick(self) -> "Factor":
         """A factor whose answers cost less and say when they are in doubt; itself, if there are none."""
         return self

@@ -292,7 +292,7 @@ class Distribution(eqx.Module):
 
     def __repr__(self) -> str:
         name, leaves = type(self).__name__, jax.tree.leaves(self)
-        if not leaves or not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
+        if not leaves or not all(isinstance(leaf, np.ndarray | np.generic | jax.Array) for leaf in leaves):
             return f"{name}(...)"
         if not all_concrete(leaves):
             return f"{name}(shape={self.shape}, traced)"

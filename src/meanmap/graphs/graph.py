@@ -19,7 +19,7 @@ __all__ = ["Graph", "is_networkx", "refuse_both_directions"]
 
 def is_networkx(graph: object) -> bool:
     """Whether a graph is one of NetworkX (known without importing it)."""
-    return hasattr(graph, "is_multigraph") and hasattr(graph, "edges")
+    return hasattr(graph, "is_multigraph")
 
 
 @dataclass(frozen=True, eq=False)

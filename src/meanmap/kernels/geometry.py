@@ -38,11 +38,11 @@ def inner_products(x: Points, y: Points) -> jax.Array:
 
 
 def _sparse_products(x: Points, y: Points) -> np.ndarray:
-    if is_sparse(x) and is_sparse(y) and x.shape[1] > WIDE:
+    sparse = is_sparse(x), is_sparse(y)
+    if all(sparse) and x.shape[1] > WIDE:
         x, y = _by_columns_that_occur(x, y)
-    x, y = (m if is_sparse(m) else known(m, "the dense one of x and y") for m in (x, y))
-    result = x @ y.T
-    return np.asarray(dense(result))
+    x, y = (m if kept else known(m, "the dense one of x and y") for m, kept in zip((x, y), sparse, strict=True))
+    return np.asarray(dense(x @ y.T))
 
 
 def _by_columns_that_occur(x: Points, y: Points) -> tuple[Any, Any]:

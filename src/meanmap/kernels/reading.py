@@ -10,10 +10,10 @@ from meanmap.core.domains import Columns, Domain, Each, Real, holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.points import count, is_sparse, row_shape
+from meanmap.core.points import count, has_rows, row_shape
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.table import named_columns
-from meanmap.core.types import Array, Data, KernelLike, Points
+from meanmap.core.types import Array, Data, KernelLike
 
 __all__ = ["by_position", "check_alike", "is_flat", "read_alike", "read_pair", "read_points"]
 
@@ -25,9 +25,10 @@ def is_flat(data: Any, kernel: KernelLike) -> bool:
 
 def read_points(kernel: KernelLike, data: Data, argument: str, door: Door) -> Any:
     """The points in `data` as the kernel reads them, checked to fit its hyperparameters."""
-    if not hasattr(kernel, "domain"):
+    domain = getattr(kernel, "domain", None)
+    if domain is None:
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
-    points = kernel.domain.read(data, argument, door)
+    points = domain.read(data, argument, door)
     kernel.check(points, argument)
     return points
 
@@ -50,18 +51,13 @@ def read_alike(kernel: KernelLike, samples: Sequence[Any], names: Sequence[str],
 
 def check_alike(first: Array, second: Array, name: str, other: str) -> None:
     """Refuse two sets of points, already read, that differ in anything but their number."""
-    for a, b in zip(*(jax.tree.leaves(p, is_leaf=_has_rows) for p in (first, second)), strict=True):
+    for a, b in zip(*(jax.tree.leaves(p, is_leaf=has_rows) for p in (first, second)), strict=True):
         if row_shape(a) != row_shape(b):
             shapes = [(count(p), *row_shape(p)) for p in (a, b)]
             raise ShapeError(
                 f"{name} and {other} differ in their columns: shapes {shapes[0]} and {shapes[1]}. "
                 "Both need the same number of columns, one row per point."
             )
-
-
-def _has_rows(points: Points) -> bool:
-    """Sparse matrices, and points that say themselves what their rows must share (bags of samples)."""
-    return is_sparse(points) or hasattr(points, "row_shape")
 
 
 def _check_names(domain: Domain, tables: Sequence[Any], arguments: Sequence[str]) -> None:

@@ -164,9 +164,10 @@ def _distances(points: Points, metric: Literal["euclidean", "cityblock"] = "eucl
     if metric == "cityblock":
         return jnp.sum(jnp.abs(points[first] - points[second]), axis=1)
     squared = squared_distances(points, points)[first, second]
-    if points.shape[1] > FEW_COLUMNS or is_sparse(points):
+    sparse = is_sparse(points)
+    if points.shape[1] > FEW_COLUMNS or sparse:
         # By expansion equal points are 1e-16 apart in float64, which is not the smallest distance but none.
-        norms = squared_norms(points if is_sparse(points) else points - points.mean(axis=0))
+        norms = squared_norms(points if sparse else points - points.mean(axis=0))
         floor = 32 * jnp.finfo(squared.dtype).eps * (norms[first] + norms[second])
         squared = jnp.where(squared > floor, squared, 0)
     return safe_sqrt(squared)

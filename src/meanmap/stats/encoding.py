@@ -69,8 +69,8 @@ def encoded_samples(
     labels = np.repeat(np.arange(len(samples)), list(map(length, first)))
     fitted = features.fit(learned, labels)
     fitted = features if fitted is None else fitted
-    known = [name for name in ("transform", "decision_function", "predict_proba") if hasattr(fitted, name)]
-    function = _callable(getattr(fitted, known[0]) if known else fitted)
+    ways = (getattr(fitted, name, None) for name in ("transform", "decision_function", "predict_proba"))
+    function = _callable(next(filter(None, ways), fitted))
     told = f"features were fitted to half of the rows, {len(labels)}, and the test is of the others."
     return [encoded(s, function, name, generator) for s, name in zip(left, names, strict=True)], (told,)
 

@@ -1,20 +1,23 @@
 """What the PC algorithm asks: are x and y independent given z? Answered by a graph, or by a function of data."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from meanmap.core.errors import InputError
+from meanmap.core.errors import InputError, KindError
 from meanmap.core.settings import is_number
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import equivalence_class
 
-__all__ = ["ConditionalTests", "DSeparation", "FunctionTests", "Pair", "checked_pvalue"]
+__all__ = ["ConditionalTests", "DSeparation", "FunctionTests", "Pair", "Tests", "checked_pvalue"]
 
 Pair = tuple[str, str]
+Answered = Sequence[Any] | np.ndarray
 
 
 @runtime_checkable
@@ -40,7 +43,79 @@ class ConditionalTests(Protocol):
         ...
 
 
-class DSeparation:
+class Tests(ABC):
+    """What the search asks, of whatever was passed.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    most_given : int
+        The most variables it can condition on.
+    n : int
+        The number of rows; 0 where there are none to choose from.
+    """
+
+    names: tuple[str, ...]
+    most_given: int
+    n: int = 0
+
+    @classmethod
+    def of(cls, source: ConditionalTests) -> "Tests":
+        """A source of conditional independences as the search asks it."""
+        return source if isinstance(source, Tests) else Passed(source)
+
+    @abstractmethod
+    def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
+        """A p-value for each pair, all given the same variables."""
+
+    def answers(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> Answered:
+        """An answer for each pair, in whichever thread or process, of which nothing is noted yet."""
+        return self.pvalues(pairs, given)
+
+    def told(self, pairs: Sequence[Pair], given: tuple[str, ...], answers: Sequence[Any]) -> Answered:
+        """The p-values of answers, wherever these were found, of which notes are made."""
+        return answers
+
+    def notes(self) -> list[str]:
+        """What a reader of the answers should know of the data."""
+        return []
+
+    def rows(self, index: np.ndarray) -> "Tests":
+        """The tests on some of the rows."""
+        raise KindError(f"half_samples needs rows to choose from, and {self.called} has no method rows(index).")
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+
+class Passed(Tests):
+    """A user's own source of conditional independences, which may have rows to choose from."""
+
+    def __init__(self, source: Any):
+        self._source, self.names, self.most_given = source, source.names, source.most_given
+        self.n = getattr(source, "n", 0)
+
+    def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
+        """What the source says."""
+        return self._source.pvalues(pairs, given)
+
+    def rows(self, index: np.ndarray) -> "Tests":
+        """What the source makes of some of its rows."""
+        return Tests.of(self._source.rows(index))
+
+    def __copy__(self) -> "Passed":
+        return Passed(copy(self._source))
+
+    @property
+    def called(self) -> str:
+        """What messages call the source."""
+        return type(self._source).__name__
+
+
+class DSeparation(Tests):
     """The conditional independences of a known graph: 1 for independent (d-separated), 0 for dependent.
 
     Parameters
@@ -69,7 +144,7 @@ class DSeparation:
         return np.array([float(networkx.is_d_separator(self._graph, {a}, {b}, set(given))) for a, b in pairs])
 
 
-class FunctionTests:
+class FunctionTests(Tests):
     """Any function of three samples as a test, instead of those of this library.
 
     Parameters

@@ -25,7 +25,7 @@ from meanmap.stats.conditional.variables import Variable, read_given, read_varia
 from meanmap.stats.independence.pairwise import PairwiseHSIC
 from meanmap.stats.settings import LEAST_POINTS, MOST_PERMUTATIONS, check_draws
 from meanmap.stats.texts import read_texts
-from meanmap.structure.conditional_tests import Pair
+from meanmap.structure.conditional_tests import Pair, Tests
 from meanmap.structure.noted import functions_of_one, functions_told
 
 __all__ = ["KernelTests"]
@@ -41,7 +41,7 @@ PERMUTATIONS = 1000
 Answer = tuple[float, Fitted | None]
 
 
-class KernelTests:
+class KernelTests(Tests):
     """Independence tests by HSIC, and conditional ones by residuals, of the columns of a table.
 
     Without anything given a pair is tested as by `mm.independence_test`, with the Gram matrices of a variable

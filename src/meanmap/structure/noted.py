@@ -53,7 +53,7 @@ def functions_told(pairs: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
 def _numbers(column: Any) -> np.ndarray | None:
     """Numbers in one column with more than a few values."""
     array = np.asarray(column)
-    if array.ndim != 1 or not holds_numbers(array) or array.dtype.kind not in "fiu":
+    if array.ndim != 1 or not holds_numbers(array):
         return None
     return array.astype(float) if len(np.unique(array)) >= LEAST_VALUES else None
 

@@ -22,7 +22,7 @@ from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.structure.colliders import Colliders, find_colliders
-from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests
+from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests, Tests
 from meanmap.structure.discovered import DiscoveredGraph
 from meanmap.structure.kernel_tests import KernelTests
 from meanmap.structure.knowledge import Knowledge
@@ -148,13 +148,11 @@ def pc(
             if len(schema.columns) - len(dull) < 2:
                 raise EmptyError(few_columns(schema, dull))
         told = (*told, *alike_in_order((table,), ("table",), HARM, paired=True))
-    tests: Any = _tests(table, test, kernel, level, random)
+    tests = _tests(table, test, kernel, level, random)
     if len(tests.names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")
-    if half_samples and not hasattr(tests, "rows"):
-        raise KindError(
-            f"half_samples needs rows to choose from, and {type(tests).__name__} has no method rows(index)."
-        )
+    if half_samples and not tests.n:
+        raise KindError(f"half_samples needs rows to choose from, and {tests.called} has no method rows(index).")
     knowledge = Knowledge.of(tests.names, required, forbidden, tiers)
     matrix, answers, notes = _search(tests, level, knowledge, most_given, executor)
     graph = PDAG.of_matrix(tests.names, matrix)
@@ -175,18 +173,18 @@ def pc(
     )
 
 
-def _tests(table: Data, test: Any, kernel: KernelLike, level: float, random: Rng) -> ConditionalTests:
+def _tests(table: Data, test: Any, kernel: KernelLike, level: float, random: Rng) -> Tests:
     if kernel is not None and (callable(test) or isinstance(table, ConditionalTests)):
         raise ParameterError("kernel= is for the tests of this library; here another test answers: leave kernel out.")
     if isinstance(table, ConditionalTests):
-        return table
+        return Tests.of(table)
     if callable(test):
         return FunctionTests(table, test)
     return KernelTests(table, method=test, kernel=kernel, level=level, rng=random)
 
 
 def _search(
-    tests: ConditionalTests,
+    tests: Tests,
     level: float,
     knowledge: Knowledge,
     most_given: int | None,
@@ -199,8 +197,8 @@ def _search(
     return matrix, answers, tuple(_notes(tests, answers, found, refused))
 
 
-def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
-    names: tuple[str, ...] = tests.names
+def _notes(tests: Tests, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
+    names = tests.names
     notes = [
         f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or what is known: "
         "it was not used to orient edges."
@@ -213,7 +211,7 @@ def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[i
     notes += [
         f"{names[a]} — {names[b]} has to point both ways, which contradicts itself: left open." for a, b in refused
     ]
-    notes += tests.notes() if hasattr(tests, "notes") else []
+    notes += tests.notes()
     if answers.skipped:
         notes.append(
             f"the rows are too few to condition on more than {tests.most_given} variables: edges may be too many, and "
@@ -223,7 +221,7 @@ def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[i
 
 
 def _support(
-    tests: Any,
+    tests: Tests,
     level: float,
     knowledge: Knowledge,
     most_given: int | None,
@@ -243,7 +241,7 @@ def _support(
 
 
 @one_blas_thread()
-def _found(level: float, knowledge: Knowledge, most_given: int | None, tests: Any) -> np.ndarray:
+def _found(level: float, knowledge: Knowledge, most_given: int | None, tests: Tests) -> np.ndarray:
     """The PDAG of some rows as a matrix, in whichever process."""
     return _search(tests, level, knowledge, most_given)[0]
 

@@ -1,6 +1,6 @@
 """Which variables are joined: those that nothing separates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ import numpy as np
 from meanmap.core.executors import worked
 from meanmap.core.progress import track
 from meanmap.core.threads import one_blas_thread
-from meanmap.structure.conditional_tests import ConditionalTests, checked_pvalue
+from meanmap.structure.conditional_tests import Answered, Tests, checked_pvalue
 from meanmap.structure.knowledge import Knowledge
 
 __all__ = ["Answers", "find_skeleton"]
@@ -37,7 +37,7 @@ class Answers:
     An `executor` finds answers ahead; which questions are asked, and what is answered, is the same with and without.
     """
 
-    tests: Any
+    tests: Tests
     executor: Executor | None = None
     pvalues: dict[tuple[int, int], dict[Given, float]] = field(default_factory=dict)
     skipped: bool = False
@@ -74,7 +74,7 @@ class Answers:
         if new:
             named, names = self._named(given, new), self.tests.names
             if all((given, pair) in self.known for pair in new):
-                found = _told(self.tests, *named, [self.known[given, pair] for pair in new])
+                found = self.tests.told(*named, [self.known[given, pair] for pair in new])
             else:
                 found = self.tests.pvalues(*named)
             for pair, p in zip(new, found, strict=True):
@@ -93,7 +93,7 @@ class Answers:
 
 
 def find_skeleton(
-    tests: ConditionalTests,
+    tests: Tests,
     level: float,
     knowledge: Knowledge,
     most_given: int | None,
@@ -126,15 +126,10 @@ def find_skeleton(
 
 
 @one_blas_thread()
-def _answered(tests: Any, question: tuple[list[tuple[str, str]], tuple[str, ...]]) -> Sequence[Any]:
+def _answered(tests: Tests, question: tuple[list[tuple[str, str]], tuple[str, ...]]) -> Answered:
     """The answers to one question for several pairs, in whichever thread or process."""
     alone, (pairs, given) = copy(tests), question
-    return alone.answers(pairs, given) if hasattr(tests, "answers") else alone.pvalues(pairs, given)
-
-
-def _told(tests: Any, pairs: list[tuple[str, str]], given: tuple[str, ...], answers: list[Any]) -> Sequence[float]:
-    """p-values of answers that were found ahead, with what they say of the data told."""
-    return tests.told(pairs, given, answers) if hasattr(tests, "told") else answers
+    return alone.answers(pairs, given)
 
 
 def _questions(adjacency: np.ndarray, open_: np.ndarray, size: int) -> dict[Given, list[tuple[int, int]]]:

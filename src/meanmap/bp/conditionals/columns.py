@@ -11,6 +11,7 @@ from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.variables import Variables, meant
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.held import holds_text, holds_truth
 from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.kinds import Kind, wanted_kind
@@ -74,7 +75,7 @@ class CodedColumn:
                 "mm.KernelGraph(tree) has kernels for it."
             )
         seen = column.read(take(values, np.flatnonzero(present(values))), "data", told)
-        if seen.dtype.kind in "Ub":
+        if holds_text(seen) or holds_truth(seen):
             found, counts = np.unique(seen, return_counts=True)
             order = np.argsort(-counts, kind="stable")
             return cls(column, 0.0, 1.0, found[order], counts[order], told=told)

@@ -7,6 +7,7 @@ import numpy as np
 from meanmap.bp.conditionals.columns import FAR, CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
+from meanmap.core.held import holds_floats
 
 __all__ = ["Law", "beyond_data", "law_given", "pooled_note"]
 
@@ -52,7 +53,7 @@ def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[H
     if out <= 0 or (regression and out > FAR * (high - low)):  # which is noted where evidence is read
         return ""
     ends = column.back(np.array([low, high]))
-    first, last = (f"{end:.4g}" if ends.dtype.kind == "f" else str(end) for end in ends)
+    first, last = (f"{end:.4g}" if holds_floats(ends) else str(end) for end in ends)
     labels = "its probabilities are those at the end, drawn towards those of all rows."
     numbers = "its mean goes on along a line, which rows do not say."
     return (

@@ -15,7 +15,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.pieces.sources import lies_elsewhere
-from meanmap.core.points import count, is_sparse, joined, matrices_of
+from meanmap.core.points import count, joined, matrices_of
 from meanmap.core.tables.chunks import count_rows, side_by_side
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.kinds import Kind, wanted_kind
@@ -317,7 +317,7 @@ def _check_pairs(number: int, what: str) -> None:
 
 def _together(parts: list[Any], name: Hashable) -> Any:
     """Several samples of one variable, as they came, as one."""
-    arrays = [part if is_sparse(part) else matrices_of(part) for part in parts]
+    arrays = [matrices_of(part) for part in parts]
     shapes = {part.shape[1:] for part in arrays}
     if len(shapes) > 1:
         raise ShapeError(f"the samples of {name!r} differ in their columns: {sorted(shapes)}.")

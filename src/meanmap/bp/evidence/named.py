@@ -22,7 +22,7 @@ def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
         return evidence
     if columns := named_columns(evidence, argument):
         return columns
-    if hasattr(evidence, "items") and hasattr(evidence, "index"):  # a row of a pandas table
+    if hasattr(evidence, "iloc"):  # a row of a pandas table
         return dict(evidence.items())
     raise KindError(f'{argument} is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
 

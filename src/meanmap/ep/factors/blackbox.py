@@ -49,6 +49,10 @@ class BlackBoxFactor(Factor):
         own = self.own.function if isinstance(self.own, Hosted) else self.own
         return own if self.traced is None else self.traced
 
+    def in_parts(self, number: int) -> Factor:
+        """With an oracle that is asked about each part of the plate by itself."""
+        return replaced(self, oracle=self.oracle.in_parts(number)) if isinstance(self.oracle, Oracle) else self
+
     def integrated(self) -> list[Variable]:
         """The variables over which an oracle integrates."""
         found = [a.variable for a in self.arguments]

@@ -117,6 +117,10 @@ class GaussianPrecision(Factor):
         """Without the rule that costs most."""
         return self if self.constant or not self.level else replaced(self, level=self.level - 1)
 
+    def in_parts(self, number: int) -> Factor:
+        """Each part of the plate by itself."""
+        return replaced(self, parts=number)
+
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """A mixture over the nodes of τ."""
         del key

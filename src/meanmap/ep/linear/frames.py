@@ -9,6 +9,7 @@ from unicodedata import normalize
 import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
+from meanmap.core.held import counts_as_numbers, holds_floats, holds_times
 from meanmap.core.tables.table import Table
 
 __all__ = ["as_frame", "formulae"]
@@ -59,9 +60,9 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     frame = frame.iloc[kept].reset_index(drop=True)
     for name in names:
         values = frame[name].to_numpy()
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
+        if holds_floats(values) and not np.isfinite(values).all():
             raise NonFiniteError(f"column {name!r} of {argument} holds {values[~np.isfinite(values)][0]}.")
-        largest = float(np.abs(values).max()) if values.dtype.kind == "f" else 1.0
+        largest = float(np.abs(values).max()) if holds_floats(values) else 1.0
         if not (largest == 0 or _LEAST < largest < _MOST):
             raise ColumnError(
                 f"the largest number of column {name!r} of {argument} is {largest:.3g}, whose square is not a number "
@@ -69,7 +70,7 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
             )
         if values.dtype.kind in "cO" and not hasattr(frame[name], "cat"):
             _check_labels(values, name, argument)
-        if values.dtype.kind in "mM":
+        if holds_times(values):
             raise ColumnError(
                 f"column {name!r} of {argument} holds times; expected numbers or labels. Subtract a time and divide by "
                 "numpy.timedelta64(1, 'D'), say."
@@ -87,9 +88,9 @@ def _column(values: Any, pandas: Any) -> Any:
         categories = list(dict.fromkeys(map(_composed, levels)))
         return pandas.Categorical(list(map(_composed, values)), categories=categories, ordered=True)
     read = pandas.Series(values.to_list() if hasattr(values, "to_list") else list(np.asarray(values)))
-    if read.dtype.kind in "biuf" or all(isinstance(value, bool) for value in read.dropna()):
+    if counts_as_numbers(read) or all(isinstance(value, bool) for value in read.dropna()):
         return read.astype("float64")
-    return read if read.dtype.kind in "mM" else read.astype("object").map(_composed).astype("object")
+    return read if holds_times(read) else read.astype("object").map(_composed).astype("object")
 
 
 def _check_labels(values: np.ndarray, name: str, argument: str) -> None:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.types import Array
-from meanmap.ep.factor import Answer, FactorLike
+from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.families import Family
 
 __all__ = ["Oracle", "in_parts", "spread"]
@@ -43,6 +43,10 @@ class Oracle(eqx.Module):
 
     def check(self, factor: FactorLike) -> None:
         """Raise if this oracle cannot answer for a factor."""
+
+    def in_parts(self, number: int) -> "Oracle":
+        """An oracle that is asked about so many equal parts of a plate by themselves."""
+        return replaced(self, parts=number)
 
     def more(self, times: int) -> "Oracle":
         """An oracle with about so many times the work for a message; itself, if it has no more to give."""

@@ -50,7 +50,8 @@ class Layout:
     def asked(self, factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
         """The factors, of which those that look again at doubtful members do so on each device by themselves."""
         return tuple(
-            self._in_parts(factor) if divided else factor for factor, divided in zip(factors, self.factors, strict=True)
+            factor.in_parts(self.mesh.size) if divided else factor
+            for factor, divided in zip(factors, self.factors, strict=True)
         )
 
     def length(self, plate: int) -> int:
@@ -94,14 +95,6 @@ class Layout:
             return Port(argument.variable, argument.way, index)
         per_member = np.ndim(argument.values) and np.shape(argument.values)[0] == shape[0]
         return Given(self._rows(argument.values), argument.name) if per_member else argument
-
-    def _in_parts(self, factor: Any) -> Any:
-        if hasattr(factor, "parts"):
-            factor = replaced(factor, parts=self.mesh.size)
-        oracle = getattr(factor, "oracle", None)
-        if hasattr(oracle, "parts"):
-            factor = replaced(factor, oracle=replaced(oracle, parts=self.mesh.size))
-        return factor
 
     def _rows(self, tree: Any) -> Any:
         return jax.tree.map(lambda leaf: self._placed(leaf, PartitionSpec(self.mesh.axis_names[0])), tree)

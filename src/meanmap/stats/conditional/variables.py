@@ -12,11 +12,12 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows, plain
-from meanmap.core.errors import ColumnError, EmptyError, KindError
+from meanmap.core.errors import ColumnError, EmptyError
 from meanmap.core.exact import check_exact
+from meanmap.core.held import holds_labels
 from meanmap.core.objects import check_cells
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import is_sparse
+from meanmap.core.points import refuse_sparse
 from meanmap.core.tables.column import is_text, middle_units
 from meanmap.core.tables.table import Table, named_columns, table_in
 from meanmap.core.types import Data
@@ -137,8 +138,7 @@ class VariableReading(Value):
         Constant columns are left out with a note. They are refused by name where nothing else is left, or a chosen
         kernel needs the `whole` table. Numbers that are `given` and repeat are labels beside.
         """
-        if is_sparse(data):
-            raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
+        refuse_sparse(data, argument)
         table = table_of(data, argument)
         check_rows(len(table), argument, LEAST_POINTS)
         numbers, labels, of, notes = [], {}, [], []
@@ -211,16 +211,15 @@ def check_given(data: Any) -> None:
     """Refuse a z that is nothing."""
     if comes_in_pieces(data):
         return
-    table = Table.looks_like_one(data) and hasattr(data, "shape")
-    empty = not data if data is None or isinstance(data, Mapping) else 0 in (data if table else plain(data, "z")).shape
-    if empty:
+    shape = getattr(data, "shape", None)
+    if not data if data is None or isinstance(data, Mapping) else 0 in (shape or plain(data, "z").shape):
         raise EmptyError("z is empty: given nothing this is mm.independence_test(x, y).")
 
 
 def holds_texts(data: Data) -> bool:
     """Whether a column of rows in memory has nearly as many texts as rows."""
     arrays = [np.asarray(column) for column in (named_columns(data, "data") or {"": data}).values()]
-    return any(a.ndim == 1 and a.dtype.kind in "SUO" and is_text(len(set(a.tolist())), len(a)) for a in arrays)
+    return any(a.ndim == 1 and holds_labels(a) and is_text(len(set(a.tolist())), len(a)) for a in arrays)
 
 
 def _repeats(column: np.ndarray) -> int:
@@ -294,9 +293,9 @@ def table_of(data: Data, argument: str) -> Table:
     if table := table_in(data, argument):
         return table
     array = plain(data, argument)
-    if array.dtype.kind in "SUO" and array.ndim in (1, 2):
+    if holds_labels(array) and array.ndim in (1, 2):
         columns = array[:, None] if array.ndim == 1 else array
-        if array.dtype.kind == "O":
+        if array.dtype == object:
             check_cells(array, argument)
         return Table.of({str(j): columns[:, j] for j in range(columns.shape[1])}, argument)
     found = Table.of(array if isinstance(data, jax.Array) else data, argument)
