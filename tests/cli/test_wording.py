@@ -8,8 +8,14 @@ from typer.testing import CliRunner
 
 from meanmap.cli import app
 from meanmap.cli.wording import in_options
+from meanmap.core.language import at_command_line
+from meanmap.core.tables.written import Written
+from meanmap.core.tables.zones import one_zone
 
-KNOWN = {name: f"--{name}" for name in ("missing", "kinds", "within", "clusters", "weights", "permutations", "margin")}
+KNOWN = {
+    name: f"--{name}"
+    for name in ("missing", "kinds", "within", "clusters", "weights", "permutations", "margin", "decimal", "labels")
+}
 # An argument of Python's with a value, or none.
 PYTHON = re.compile(
     r"(?<!-)\b(missing|kinds|within|clusters|weights|by|n_permutations|decimal)=|pandas|\.str\.|\.astype|put nan"
@@ -35,23 +41,30 @@ def run(*arguments):
         ("the two-sample test of n_permutations=99", "the two-sample test of --permutations 99"),
         ("kernel=mm.kernels.RBF(1.0) and rng=0", "kernel=mm.kernels.RBF(1.0) and rng=0"),
         ("margin=0.3.", "--margin 0.3."),
-        ("or say so with kinds={'zip': 'number'} or --kinds zip=number.", "or say so with --kinds zip=number."),
-        ("convert it, for example with .astype(float), or say", "convert it, or say"),
-        ("convert it, for example with pandas.to_datetime and its format. If", "convert it. If"),
-        (
-            "convert it, for example with pandas.to_numeric and errors='coerce', which makes the others missing. If",
-            "convert it. If",
-        ),
-        (
-            "say so, for example with a.dt.tz_localize('Europe/Berlin'), or take the zone of b away with .f(None).",
-            "say so there, as in 2026-01-31T12:30Z, or take the zone out of b.",
-        ),
+        ("say so: decimal=','", "say so: --decimal ,"),
+        ("labels: labels=['zip code'].", "labels: --labels 'zip code'."),
         ("site=3 and x=missing", "site=3 and x=missing"),
     ],
 )
 def test_arguments_become_options(python, typed):
     assert in_options(python, KNOWN) == typed
     assert in_options("pass missing='drop'", {"level": "--level"}) == "pass missing='drop'"
+
+
+def test_remedies_are_for_the_language_that_is_spoken():
+    """Said where the message is made: what pandas does is no help at a shell."""
+    for words, typed in (
+        (["1.5", "2.5", "?", *map(str, range(9))], "convert it"),
+        ([f"2026-01-{day:02}" for day in range(1, 13)], "convert it, or say so with kinds={'a': 'time'}"),
+        ([f"{day}.5 kg" for day in range(12)], "take the unit out and convert it"),
+    ):
+        written = Written.of(words)
+        assert "pandas" in written.note("a", "a") or ".str" in written.note("a", "a")
+        with at_command_line():
+            said = written.note("a", "a")
+        assert said.endswith(f"counts as labels: {typed}. If labels are meant, say so with kinds={{'a': 'label'}}.")
+    with at_command_line(), pytest.raises(TypeError, match=r"as in 2026-01-31T12:30Z, or take the zone out of x\.$"):
+        raise one_zone("x", "y")
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_whole_numbers_that_begin_with_a_zero_are_names(read):
     assert sorted(set(found)) == ["01067", "10115", "10115.0", "7"]
     assert "'zip' of" in told
     assert "begin with a zero, such as '01067', and counts as labels" in told
-    assert "--kinds zip=number" in told
+    assert "kinds={'zip': 'number'}" in told
 
 
 def test_long_ids_keep_their_digits(read, tmp_path):
@@ -73,7 +73,7 @@ def test_a_comma_may_mean_thousands(read):
 
 def test_the_decimal_mark_is_said(read):
     content = 'a,b\n"1,5",x\n"2",y\n'
-    with pytest.raises(ColumnError, match=r"if its comma is a decimal mark, say so: decimal=',' or --decimal ,"):
+    with pytest.raises(ColumnError, match=r"if its comma is a decimal mark, say so: decimal=','"):
         read(content)
     assert read(content, decimal=",")[0] == [1.5, 2.0]
     assert read("a;b\n1.5;x\n2.5;y\n", decimal=",")[0] == ["1.5", "2.5"]
@@ -96,7 +96,7 @@ def test_decimal_commas_beside_what_is_no_number_are_refused(read, options):
 
 def test_marks_of_missing_values_are_said(read):
     content = "age,town\n31,a\n?,b\n47,?\n-999,d\n52,e\n"
-    with pytest.raises(ColumnError, match=r"if that stands for a missing value, say so: missing=\['\?'\] or --missing"):
+    with pytest.raises(ColumnError, match=r"if that stands for a missing value, say so: missing=\['\?'\]"):
         read(content)
     found, told = read(content, missing=["?", -999])
     assert found == [31, 52]

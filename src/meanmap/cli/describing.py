@@ -5,27 +5,27 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, DecimalMark, Delimiter, Kinds, LabelColumns, kinds_in, names_in, say
+from meanmap.cli.bundles import Cells, with_bundles
+from meanmap.cli.options import AsJson, names_in, say
 
 __all__ = ["schema"]
 
 
+@with_bundles
 def schema(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
     columns: Annotated[str | None, typer.Option(help="Columns, a,b,...; all unless given.")] = None,
-    labels: LabelColumns = "",
-    kinds: Kinds = "",
-    delimiter: Delimiter = None,
-    decimal: DecimalMark = None,
+    *,
+    cells: Cells,
     json: AsJson = False,
 ) -> None:
     """Say what each column of a file is: its kind, its range and unit, or its labels."""
     import meanmap as mm
-    from meanmap.cli import inputs, outputs
+    from meanmap.cli import outputs
     from meanmap.core.errors import EmptyError
     from meanmap.core.tables.missing import present
 
-    reading = inputs.Reading(delimiter, names_in(labels), "pairwise", kinds_in(kinds), by_pairs=True, decimal=decimal)
+    reading = cells.begun("pairwise", by_pairs=True)
     held = reading.for_pairs(data, names_in(columns))
     there = {name: column for name, column in held.items() if present(column).any()}
     if not there:

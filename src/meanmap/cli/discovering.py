@@ -5,17 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from meanmap.cli.bundles import Drawn, InPairs, with_bundles
 from meanmap.cli.options import (
-    AsJson,
-    DecimalMark,
-    Delimiter,
-    Kinds,
-    LabelColumns,
-    MissingInPairs,
-    Plot,
-    Report,
     Seed,
-    kinds_in,
     names_in,
     pairs_in,
     refused,
@@ -24,9 +16,12 @@ from meanmap.cli.options import (
 
 __all__ = ["discover"]
 
+TITLE = "Which columns belong together"
+
 Arrows = Annotated[str | None, typer.Option(help="Arrows, cause>effect,cause>effect,...")]
 
 
+@with_bundles
 def discover(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
@@ -40,14 +35,9 @@ def discover(
         Path | None, typer.Option(callback=to_be_written, help="Write the graph into this file.")
     ] = None,
     seed: Seed = None,
-    missing: MissingInPairs = "drop",
-    labels: LabelColumns = "",
-    kinds: Kinds = "",
-    delimiter: Delimiter = None,
-    decimal: DecimalMark = None,
-    json: AsJson = False,
-    plot: Plot = None,
-    report: Report = None,
+    *,
+    read: InPairs,
+    shown: Drawn,
 ) -> None:
     """Find the graph behind the columns of a file: causes and effects, or a tree of the strongest dependences."""
     if method not in ("pc", "tree"):
@@ -55,12 +45,10 @@ def discover(
     if method == "tree" and (required or forbidden or tiers):
         raise refused("--required, --forbidden and --tiers are for --method pc")
     import meanmap as mm
-    from meanmap.cli import inputs, outputs
+    from meanmap.cli import outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(
-        delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=method == "tree", decimal=decimal
-    )
+    reading = read.reading(by_pairs=method == "tree")
     table = reading.for_pairs(data, names_in(columns))
     found: Any
     with waiting("discovering"):
@@ -70,17 +58,22 @@ def discover(
             groups = [names_in(group) for group in tiers.split("/")] if tiers else []
             known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
             found = mm.pc(table, level, half_samples=half_samples, kinds=reading.kinds, rng=seed, **known)
-    if plot is not None:
-        outputs.draw(found, plot)
-    if report is not None:
+    if shown.plot is not None:
+        outputs.draw(found, shown.plot)
+    if shown.report is not None:
         from meanmap.cli import pages
 
         pages.write_page(
-            report, "Which columns belong together", found, pages.rows(outputs.edges(found)), reading.notes, found.seed
+            shown.report,
+            "Which columns belong together",
+            found,
+            pages.rows(outputs.edges(found)),
+            reading.notes,
+            found.seed,
         )
     if graphml is not None:
         mm.graphs.write_graphml(found, graphml)
-    outputs.tell_graph(found, reading.notes, json)
+    outputs.tell_graph(found, reading.notes, shown.json)
 
 
 def _arrows(text: str | None) -> list[tuple[str, str]]:

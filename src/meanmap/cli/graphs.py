@@ -6,17 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from meanmap.cli.bundles import InPairs, with_bundles
 from meanmap.cli.options import (
     AsJson,
     Command,
-    DecimalMark,
-    Delimiter,
-    Kinds,
-    LabelColumns,
-    MissingInPairs,
     Plot,
     Report,
-    kinds_in,
     names_in,
     pairs_in,
     refused,
@@ -33,25 +28,23 @@ Model = Annotated[Path, typer.Argument(help="A file that `meanmap graph fit` wro
 
 
 @app.command(cls=Command)
+@with_bundles
 def fit(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
     output: Annotated[Path, typer.Option("--output", "-o", callback=to_be_written, help="Where the model is written.")],
     edges: Annotated[str | None, typer.Option(help="Edges, a-b,b-c,...; the Chow-Liu tree unless given.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
-    missing: MissingInPairs = "drop",
-    labels: LabelColumns = "",
-    kinds: Kinds = "",
-    delimiter: Delimiter = None,
-    decimal: DecimalMark = None,
+    *,
+    read: InPairs,
 ) -> None:
     """Learn a tree of relations between the columns of a file."""
     if edges and columns:
         raise refused("the columns are those of the edges: give --edges or --columns")
     import meanmap as mm
-    from meanmap.cli import inputs, outputs
+    from meanmap.cli import outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=True, decimal=decimal)
+    reading = read.reading()
     pairs = pairs_in(edges, "-", "is no edge; expected a-b")
     table = reading.for_pairs(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
     with waiting("learning a model"):

@@ -5,16 +5,8 @@ from typing import Annotated
 
 import typer
 
+from meanmap.cli.bundles import Drawn, Read, with_bundles
 from meanmap.cli.options import (
-    AsJson,
-    DecimalMark,
-    Delimiter,
-    Kinds,
-    LabelColumns,
-    Missing,
-    Plot,
-    Report,
-    kinds_in,
     names_in,
     refused,
     say,
@@ -33,20 +25,16 @@ class Model(StrEnum):
     robust = "robust"
 
 
+@with_bundles
 def ep(
     model: Annotated[Model, typer.Argument(help="How the outcome depends on the columns.")],
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
     y: Annotated[str, typer.Option("--y", help="Column of the outcome.")],
     x: Annotated[str | None, typer.Option("--x", help="Columns of numbers, a,b,...; all others unless given.")] = None,
     levels: Annotated[str | None, typer.Option(help="Ordered labels of an ordinal outcome, low,middle,high.")] = None,
-    missing: Missing = "drop",
-    labels: LabelColumns = "",
-    kinds: Kinds = "",
-    delimiter: Delimiter = None,
-    decimal: DecimalMark = None,
-    json: AsJson = False,
-    plot: Plot = None,
-    report: Report = None,
+    *,
+    read: Read,
+    shown: Drawn,
 ) -> None:
     """Fit a Bayesian regression by expectation propagation, and print its table of coefficients."""
     if levels and model is not Model.ordinal:
@@ -55,7 +43,7 @@ def ep(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
+    reading = read.reading()
     table = reading.told(reading.table(data, [*names_in(x), y] if x else None), data)
     if y not in table.names:
         raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")
@@ -66,13 +54,13 @@ def ep(
             table.columns[y],
             **({"levels": names_in(levels)} if levels else {}),
         )
-    if plot is not None:
-        outputs.draw(fit, plot)
-    if report is not None:
+    if shown.plot is not None:
+        outputs.draw(fit, shown.plot)
+    if shown.report is not None:
         from meanmap.cli import pages
 
-        pages.write_page(report, fit.title, fit, fit.summary().cells(), [*fit.notes, *reading.notes], None)
-    if json:
+        pages.write_page(shown.report, fit.title, fit, fit.summary().cells(), [*fit.notes, *reading.notes], None)
+    if shown.json:
         outputs.tell_json({**fit.to_dict(), "notes": reading.notes, "meanmap": mm.__version__})
     else:
         say("\n".join([str(fit), *(f"  note: {note}" for note in reading.notes)]))

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from meanmap.cli.wording import in_options
+from meanmap.core.language import at_command_line
 
 __all__ = [
     "Command",
@@ -151,7 +152,7 @@ class Command(TyperCommand):
         _LEFT_OUT.clear()
         _OPTIONS.clear()
         _OPTIONS.update({str(each.name): each.opts[0] for each in self.params if each.param_type_name == "option"})
-        with refusals():
+        with refusals(), at_command_line():
             self._refuse_empty(ctx)
             self._keep_apart(ctx.params)
             return super().invoke(ctx)

@@ -1,30 +1,17 @@
 """`meanmap test ...`: hypothesis tests on files."""
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from meanmap.cli.bundles import Answer, Read, with_bundles
 from meanmap.cli.options import (
-    AsJson,
     Command,
-    DecimalMark,
-    Delimiter,
-    FailOnReject,
     KernelName,
-    Kinds,
-    LabelColumns,
-    Level,
-    Missing,
     Null,
     Permutations,
-    Plot,
-    Report,
     Seed,
-    WithDraws,
-    kinds_in,
     names_in,
     refused,
 )
@@ -84,6 +71,7 @@ def variables_in(
 
 
 @app.command(cls=Command)
+@with_bundles
 def ask(
     question: Annotated[str, typer.Argument(help='Such as "harvest ~ sun | water"; the word ask may be left out.')],
     data: File,
@@ -92,25 +80,16 @@ def ask(
     kernel: KernelName = None,
     permutations: Permutations = 1000,
     seed: Seed = None,
-    level: Level = 0.05,
-    missing: Missing = "drop",
-    labels: LabelColumns = "",
-    kinds: Kinds = "",
-    delimiter: Delimiter = None,
-    decimal: DecimalMark = None,
-    json: AsJson = False,
-    draws: WithDraws = False,
-    plot: Plot = None,
-    report: Report = None,
-    fail_on_reject: FailOnReject = False,
+    *,
+    read: Read,
+    answer: Answer,
 ) -> None:
     """Answer a question about a file by the test that fits it, and say why."""
     import meanmap as mm
-    from meanmap.cli import inputs
     from meanmap.stats.asking.ask import plan_for
     from meanmap.stats.asking.grammar import Question
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
+    reading = read.reading()
     design = design_in(within, clusters)
     apart = [*names_in(within), *cluster_columns(clusters)]
     # Rows are left out for what is missing in the columns of the question, not in others.
@@ -119,10 +98,11 @@ def ask(
     result = mm.test(
         question, table, kernel=kernel, n_permutations=permutations, kinds=reading.kinds, rng=seed, **design
     )
-    _tell(result, plan.question, reading, level, (json, draws), plot, report, fail_on_reject)
+    answer.give(result, plan.question, reading)
 
 
 @app.command("two-sample", cls=Command)
+@with_bundles
 def two_sample(
     first: Sample,
     second: Annotated[str | None, typer.Argument(help="The other sample; or use --by.")] = None,
@@ -140,17 +120,9 @@ def two_sample(
     null: Null = "auto",
     permutations: Permutations = 1000,
     seed: Seed = None,
-    level: Level = 0.05,
-    missing: Missing = "drop",
-    labels: LabelColumns = "",
-    kinds: Kinds = "",
-    delimiter: Delimiter = None,
-    decimal: DecimalMark = None,
-    json: AsJson = False,
-    draws: WithDraws = False,
-    plot: Plot = None,
-    report: Report = None,
-    fail_on_reject: FailOnReject = False,
+    *,
+    read: Read,
+    answer: Answer,
 ) -> None:
     """Do two files, or the groups of one, hold samples of one distribution?"""
     if (second is None) == (by is None):
@@ -158,7 +130,7 @@ def two_sample(
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
+    reading = read.reading()
     design = design_in(within, clusters, weights)
     also = [name for name in (*names_in(within), *cluster_columns(clusters), weights) if name]
     chosen = [*names_in(columns), *also] if columns else []
@@ -194,10 +166,11 @@ def two_sample(
     if effect:
         plain |= design
         size = mm.k_sample_effect(tables, **plain) if many else mm.two_sample_effect(*tables, **plain)
-    _tell(result, question, reading, level, (json, draws), plot, report, fail_on_reject, samples, size)
+    answer.give(result, question, reading, samples, size)
 
 
 @app.command(cls=Command)
+@with_bundles
 def independence(
     data: File,
     x: Annotated[str, typer.Option("--x", help="Columns of the first variable, a,b,...")],
@@ -209,23 +182,15 @@ def independence(
     null: Null = "auto",
     permutations: Permutations = 1000,
     seed: Seed = None,
-    level: Level = 0.05,
-    missing: Missing = "drop",
-    labels: LabelColumns = "",
-    kinds: Kinds = "",
-    delimiter: Delimiter = None,
-    decimal: DecimalMark = None,
-    json: AsJson = False,
-    draws: WithDraws = False,
-    plot: Plot = None,
-    report: Report = None,
-    fail_on_reject: FailOnReject = False,
+    *,
+    read: Read,
+    answer: Answer,
 ) -> None:
     """Are two groups of columns of a file independent?"""
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
+    reading = read.reading()
     wanted = [names_in(x), names_in(y)]
     options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
     long = None if effect or within or clusters else inputs.long_variables(reading, data, wanted)
@@ -236,10 +201,11 @@ def independence(
     result = mm.independence_test(first, second, kernel, null=null, **options)
     size = mm.independence_effect(first, second, kernel, kinds=reading.kinds, rng=seed) if effect else None
     question = f"Are {x} and {y} independent?"
-    _tell(result, question, reading, level, (json, draws), plot, report, fail_on_reject, effect=size)
+    answer.give(result, question, reading, effect=size)
 
 
 @app.command(cls=Command)
+@with_bundles
 def conditional(
     data: File,
     x: Annotated[str, typer.Option("--x", help="Columns of the first variable, a,b,...")],
@@ -253,23 +219,15 @@ def conditional(
     null: Null = "auto",
     permutations: Permutations = 1000,
     seed: Seed = None,
-    level: Level = 0.05,
-    missing: Missing = "drop",
-    labels: LabelColumns = "",
-    kinds: Kinds = "",
-    delimiter: Delimiter = None,
-    decimal: DecimalMark = None,
-    json: AsJson = False,
-    draws: WithDraws = False,
-    plot: Plot = None,
-    report: Report = None,
-    fail_on_reject: FailOnReject = False,
+    *,
+    read: Read,
+    answer: Answer,
 ) -> None:
     """Are two groups of columns of a file independent, given others?"""
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
+    reading = read.reading()
     wanted = [names_in(each) for each in (x, y, z)]
     options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
     long = None if effect or within or clusters else inputs.long_variables(reading, data, wanted)
@@ -281,30 +239,4 @@ def conditional(
     inside: dict[str, Any] = {"within": design.get("within"), "kinds": reading.kinds, "rng": seed}
     size = mm.conditional_independence_effect(*tables, **inside) if effect else None
     question = f"Are {x} and {y} independent, given {z}?"
-    _tell(result, question, reading, level, (json, draws), plot, report, fail_on_reject, effect=size)
-
-
-def _tell(
-    result: Any,
-    question: str,
-    reading: Any,
-    level: float,
-    form: tuple[bool, bool],
-    plot: Path | None,
-    report: Path | None,
-    fail: bool,
-    samples: Mapping[str, Any] | None = None,
-    effect: Any = None,
-) -> None:
-    from meanmap.cli import outputs
-
-    rejected = result.reject(level)
-    if plot is not None:
-        outputs.draw(result, plot)
-    if report is not None:
-        from meanmap.cli import pages
-
-        pages.write_test(report, result, question, reading.notes, level, samples or {}, effect)
-    outputs.tell(result, question, reading.notes, level, *form, effect)
-    if fail and rejected:
-        raise typer.Exit(1)
+    answer.give(result, question, reading, effect=size)

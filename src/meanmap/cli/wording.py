@@ -12,29 +12,13 @@ __all__ = ["OPTIONS", "in_options"]
 # Arguments that messages advise, and the options that stand for them.
 OPTIONS = {
     name: name
-    for name in ("missing", "kinds", "within", "clusters", "weights", "by", "margin", "null", "method", "kernel")
+    for name in (
+        *("missing", "kinds", "within", "clusters", "weights", "by", "margin", "null", "method", "kernel"),
+        *("decimal", "labels"),
+    )
 } | {"n_permutations": "permutations"}
 # A value behind an argument: a mapping, a list, a text, or one word.
 VALUE = r"(?P<value>\{[^{}]*\}|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|\w+(?:\.\d+)?(?![\w.(]*\())?"
-# What is advised in both languages, and what only Python can do.
-ALREADY = (
-    (r"\b(\w+)=(?:\{[^{}]*\}|\[[^\[\]]*\]|'[^']*'),? or (--\1 )", r"\2"),
-    (r"decimal=',' \((--decimal ,)\)", r"\1"),
-    (r", or read it with pandas\.read_csv and its thousands=','", ""),
-    (r"take the blanks out, as \.str\.strip\(\) does,", "take the blanks out"),
-    (r", for example with (?:pandas|\.str|\.astype)[^,:;]*?(?:, which [^:;]*?)?(?=[,:;]|\. |\.?$)", ""),
-    (r"make categories of (?:it|them), or say so with ", "say so with "),
-    (r", for example with time\.replace\(tzinfo=datetime\.UTC\), or as in", ", as in"),
-    (
-        r", for example (?:with|as) .+?\.tz_localize\(.+?\), or take the zone of (.+?) away with \S+(?=\.)",
-        r" there, as in 2026-01-31T12:30Z, or take the zone out of \1",
-    ),
-    (r"make categories of them", "name them with --labels"),
-    (
-        r"ask independence_test\(x, y, within=z\)",
-        "ask meanmap test independence with the columns of --z behind --within",
-    ),
-)
 
 
 def in_options(text: str, options: Mapping[str, str]) -> str:
@@ -48,8 +32,6 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     >>> in_options("say so: kinds={'zip code': 'label'}. Pass clusters=15 for blocks, or within= with more.", known)
     "say so: --kinds 'zip code=label'. Pass --clusters 15 for blocks, or --within with more."
     """
-    for python, said in ALREADY:
-        text = re.sub(python, said, text)
     names = [name for name in OPTIONS if OPTIONS[name] in options]
     if not names:
         return text

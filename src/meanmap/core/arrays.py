@@ -14,6 +14,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import is_missing, readable
+from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, library_of, refuse_sparse, refuse_unread
@@ -65,7 +66,7 @@ def as_array(data: Data, argument: str) -> np.ndarray:
     if is_categorical(data):
         raise KindError(
             f"{argument} holds categories, such as {array.flat[0]}; expected numbers. "
-            "If they are numbers, convert them, for example with .astype(float)."
+            f"If they are numbers, convert them{in_python(', for example with .astype(float)')}."
         )
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         raise NonFiniteError(f"{argument} has masked entries. {DROPPED}")

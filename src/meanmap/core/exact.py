@@ -50,7 +50,7 @@ def check_exact_words(words: Iterable[str], argument: str, column: Any = None) -
 
 
 def _beyond(example: int, least: int, argument: str, column: Any) -> KindError:
-    labels = f"kinds={{{column!r}: 'label'}} or --kinds {column}=label" if column is not None else ".astype(str)"
+    labels = f"kinds={{{column!r}: 'label'}}" if column is not None else ".astype(str)"
     return KindError(
         f"{argument} holds whole numbers beyond 2^53, such as {example}, whose last digits kernels of numbers do not "
         f"see. If they are numbers, subtract one and the same from all of them, in all samples, such as the least one "

@@ -13,6 +13,7 @@ from meanmap.core.arrays import check_rows, count_missing, plain, reader_of
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.core.foreign import readable
+from meanmap.core.language import in_python
 from meanmap.core.objects import check_cells
 from meanmap.core.tables.table import table_in
 from meanmap.core.texts import as_labels
@@ -86,7 +87,7 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
         if numbers and not isinstance(data, list | tuple) and not all(label == round(label) for label in labels.flat):
             raise KindError(
                 f"{argument} holds numbers as Python objects (dtype object). "
-                "Convert it first, for example with .astype(float)."
+                f"Convert it first{in_python(', for example with .astype(float)')}."
             )
         other = next((label for label in labels.flat if not isinstance(label, str)), None)
         if other is not None and any(isinstance(label, str) for label in labels.flat):

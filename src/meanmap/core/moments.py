@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError, NonFiniteError
+from meanmap.core.language import in_python
 
 __all__ = [
     "UNITS",
@@ -131,7 +132,8 @@ def _is_time(value: object) -> bool:
 def _mixed(where: str) -> KindError:
     return KindError(
         f"{where} holds times with a zone and times without one, which cannot be compared. Give all of them the "
-        "zone that is meant, for example with time.replace(tzinfo=datetime.UTC), or as in 2026-01-31T12:30Z."
+        f"zone that is meant{in_python(', for example with time.replace(tzinfo=datetime.UTC), or')}, as in "
+        "2026-01-31T12:30Z."
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.language import in_python
 from meanmap.core.values import label_text
 
 __all__ = ["as_labels", "check_memory", "text_codes"]
@@ -59,8 +60,8 @@ def check_memory(words: Sequence[Any], argument: str) -> None:
         row = next(i for i, word in enumerate(words) if isinstance(word, str) and len(word) == longest)
         raise ShapeError(
             f"{argument} has {len(words)} texts, and that of row {row} has {longest} characters: an array of them "
-            f"would take {room / 2**30:.1f} GiB. Cut long ones short, for example with .str.slice(0, 1000), or leave "
-            "the column out."
+            f"would take {room / 2**30:.1f} GiB. Cut long ones short"
+            f"{in_python(', for example with .str.slice(0, 1000)')}, or leave the column out."
         )
 
 
@@ -76,9 +77,10 @@ def _decoded(value: bytes, argument: str) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
+        how = in_python(", for example with .str.decode('latin-1')")
         raise KindError(
             f"{argument} holds bytes that are no UTF-8 text, first {value[:20]!r}; expected labels: text or numbers. "
-            "Decode them first, for example with .str.decode('latin-1')."
+            f"Decode them first{how}."
         ) from None
 
 

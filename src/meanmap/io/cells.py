@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.errors import ColumnError
 from meanmap.core.exact import MOST_EXACT
 from meanmap.core.held import holds_floats, holds_text, holds_times, holds_whole
+from meanmap.core.language import in_python
 from meanmap.core.numerals import has_comma, is_name, reads_as_number, with_point
 from meanmap.core.texts import as_labels, check_memory
 
@@ -106,7 +107,7 @@ class Cells:
                 what = "of 20 digits and more" if len(example.strip("+-")) >= 20 else "that begin with a zero"
                 tell(
                     f"{where} holds whole numbers {what}, such as {example!r}, and counts as labels: if they are "
-                    f"numbers, say so with kinds={{{name!r}: 'number'}} or --kinds {name}=number"
+                    f"numbers, say so with kinds={{{name!r}: 'number'}}"
                 )
             return np.concatenate([part if holds_text(part) else _as_words(part) for part in parts])
         if self.decimal is None and not self.commas and words and all(map(_is_whole, parts)):
@@ -114,11 +115,11 @@ class Cells:
             if comma is None:
                 raise ColumnError(
                     f"{where} holds {next(word for word in words if ',' in word)!r}, which may be a number with a "
-                    "decimal comma or with thousands: say decimal=',' or --decimal , for the first, and take the "
-                    "commas out or say --decimal . for text."
+                    "decimal comma or with thousands: say decimal=',' for the first, and take the "
+                    "commas out or say decimal='.' for text."
                 )
             if comma:
-                tell(f"{where} was read with a decimal comma; --decimal . reads it as text")
+                tell(f"{where} was read with a decimal comma; decimal='.' reads it as text")
                 whole = Cells(",", self.marks, self.commas)
                 return _whole([whole.read(part.tolist(), False) if holds_text(part) else part for part in parts])
         marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)
@@ -191,7 +192,7 @@ def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, decimal:
     if number is not None and word is not None:
         raise ColumnError(
             f"{where} holds numbers, such as {number}, and {word}. Mend it; or, if {_remedy(found)}; or read it as "
-            f"labels: labels=[{name!r}], or --labels {name}."
+            f"labels: labels=[{name!r}]."
         )
 
 
@@ -200,5 +201,7 @@ def _remedy(word: str | None) -> str:
     if GROUPED.fullmatch(str(word)):
         return "it is a number, take the marks of its thousands out"
     if has_comma([str(word)]) is not False:
-        return "its comma is a decimal mark, say so: decimal=',' or --decimal ,"
-    return f"that stands for a missing value, say so: missing=[{word!r}] or --missing '{word}'"
+        return "its comma is a decimal mark, say so: decimal=','"
+    mark = f"{word}," if str(word).isalpha() else word  # a word alone would be a policy
+    said = in_python(f"missing=[{word!r}]", f"--missing '{mark}'")
+    return f"that stands for a missing value, say so: {said}"

@@ -53,7 +53,7 @@ number: if it stands for a missing value, pass missing=[-999].
     >>> print(*doubts([{"age": [*map(str, range(20, 40)), "?"]}], ["x"]))
     column 'age' of x is text that looks like numbers (but for '?'), such as '20', and counts as labels: convert it, \
 for example with pandas.to_numeric and errors='coerce', which makes the others missing. If labels are meant, make \
-categories of it, or say so with kinds={'age': 'label'} or --kinds age=label.
+categories of it, or say so with kinds={'age': 'label'}.
     """
     if apart:
         found = (doubts([sample], [name], told, then=then) for sample, name in zip(samples, names, strict=True))

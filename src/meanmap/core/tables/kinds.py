@@ -6,6 +6,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.exact import check_exact, check_exact_words
+from meanmap.core.language import in_python
 from meanmap.core.moments import is_time, seconds, times_in
 from meanmap.core.points import is_rotations, is_sparse
 from meanmap.core.tables.written import Written, is_number
@@ -77,7 +78,8 @@ def advice(column: np.ndarray, where: str) -> str:
     """What may turn a column of text into what another sample holds; empty where nothing is known."""
     words = set(np.unique(column).tolist())
     if words <= {"True", "False", "true", "false"}:
-        return f"{where} says true or false: convert it, for example with == 'True'. "
+        how = in_python(", for example with == 'True'")
+        return f"{where} says true or false: convert it{how}. "
     written = Written.of(words)
     return f"{where} looks like {written}: {written.advice}. " if written else ""
 

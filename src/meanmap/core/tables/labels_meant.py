@@ -2,6 +2,8 @@
 
 from collections.abc import Collection
 
+from meanmap.core.language import in_python
+
 __all__ = ["odd_labels"]
 
 # Others, such as "none", are labels of their own.
@@ -35,6 +37,6 @@ def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
         more = f" (and {len(blank) - 1} more)" if len(blank) > 1 else ""
         notes.append(
             f"{where} has the labels {blank[0]!r} and {blank[0].strip()!r}{more}, which differ only in blanks and "
-            "count as two: take the blanks out, as .str.strip() does, if they are one."
+            f"count as two: take the blanks out{in_python(', as .str.strip() does,')} if they are one."
         )
     return tuple(notes)

@@ -23,6 +23,7 @@ from meanmap.core.arrays import (
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import in_cells, readable
+from meanmap.core.language import in_python
 from meanmap.core.meant import no_column, respelled
 from meanmap.core.moments import in_one_unit, seconds
 from meanmap.core.objects import check_cells
@@ -353,6 +354,6 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
         kind = "int" if whole and any(abs(int(v)) >= MOST_EXACT for v in array) else "float"
         raise KindError(
             f"{argument} holds numbers as Python objects (dtype object). "
-            f"Convert it first, for example with .astype({kind})."
+            f"Convert it first{in_python(f', for example with .astype({kind})')}."
         )
     return as_labels(array, argument)

@@ -11,6 +11,7 @@ import numpy as np
 
 from meanmap.core.arrays import is_categorical
 from meanmap.core.foreign import is_missing
+from meanmap.core.language import in_python
 from meanmap.core.moments import is_date
 from meanmap.core.numerals import is_name, reads_as_number
 from meanmap.core.types import Data
@@ -47,42 +48,49 @@ class Form:
         Characters of which at least one value holds one; empty for none.
     advice : str
         What turns a column of it into numbers or times.
+    python : str
+        How that is done in Python.
     """
 
     what: str
     test: Callable[[str], Any]
     marks: str
     advice: str
+    python: str
 
 
 SIGNS = "%$€£¥"
 FORMS = (
-    Form("numbers", is_number, "", "convert it, for example with .astype(float)"),
+    Form("numbers", is_number, "", "convert it", ", for example with .astype(float)"),
     Form(
         "numbers with a comma",
         re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch,
         ",",
-        "read the file with decimal=',' (--decimal ,) if the comma is a decimal mark; if it marks thousands, take the "
-        "commas out of the file, or read it with pandas.read_csv and its thousands=','",
+        "read the file with decimal=',' if the comma is a decimal mark; if it marks thousands, take the commas out of "
+        "the file",
+        ", or read it with pandas.read_csv and its thousands=','",
     ),
     Form(
         "numbers with a sign such as $ or %",
         re.compile(rf"\s*[-+]?[{SIGNS}]?\s*[-+]?\d[\d.,]*\s*[{SIGNS}]?\s*").fullmatch,
         SIGNS,
-        "take signs and commas out and convert it, for example with .str.replace and .astype(float)",
+        "take signs and commas out and convert it",
+        ", for example with .str.replace and .astype(float)",
     ),
     Form(
         "numbers with a unit",
         UNIT.fullmatch,
         "",
-        "take the unit out and convert it, for example with .str.extract and .astype(float)",
+        "take the unit out and convert it",
+        ", for example with .str.extract and .astype(float)",
     ),
-    Form("dates", is_date, "", "convert it, for example with pandas.to_datetime"),
+    Form("dates", is_date, "", "convert it", ", for example with pandas.to_datetime"),
     Form(
         "dates with the day or the month first",
         DAY.match,
         "",
-        "convert it, for example with pandas.to_datetime and its format",
+        "convert it",
+        ", for example with pandas.to_datetime and its format",
     ),
 )
 
@@ -142,8 +150,10 @@ class Written:
     def advice(self) -> str:
         """How they become what they are written as, and what becomes of the others."""
         if self.what == "numbers" and self.others:
-            return "convert it, for example with pandas.to_numeric and errors='coerce', which makes the others missing"
-        return next(form.advice for form in FORMS if form.what == self.what)
+            how = ", for example with pandas.to_numeric and errors='coerce', which makes the others missing"
+            return f"convert it{in_python(how)}"
+        form = next(form for form in FORMS if form.what == self.what)
+        return form.advice + in_python(form.python)
 
     def __str__(self) -> str:
         """What they look like, and what does not."""
@@ -153,10 +163,13 @@ class Written:
     def note(self, where: str, name: Any = None) -> str:
         """What is to be said of the column of this name, called so."""
         kind = {"numbers": "number", "dates": "time"}.get(self.what)
-        said = f", or say so with {_kinds(name, kind)}" if kind and name is not None and not self.others else ""
-        labels = f", or say so with {_kinds(name, 'label')}" if name is not None else ""
+        said = f", or say so with kinds={{{name!r}: {kind!r}}}" if kind and name is not None and not self.others else ""
+        if name is None:
+            labels = "make categories of it"
+        else:
+            labels = f"{in_python('make categories of it, or ')}say so with kinds={{{name!r}: 'label'}}"
         seen = f"{where} is text that looks like {self}, such as {self.example!r}, and counts as labels"
-        return f"{seen}: {self.advice}{said}. If labels are meant, make categories of it{labels}."
+        return f"{seen}: {self.advice}{said}. If labels are meant, {labels}."
 
 
 def written_notes(found: Mapping[Any, Written], of: str) -> list[str]:
@@ -180,14 +193,9 @@ def written_notes(found: Mapping[Any, Written], of: str) -> list[str]:
         advice = whole.advice.replace("convert it", "convert them")
         notes.append(
             f"{shown} are text that looks like {whole}, such as {first.example!r}, and count as labels: {advice}. If "
-            "labels are meant, make categories of them."
+            f"labels are meant, {in_python('make categories of them', 'name them with --labels')}."
         )
     return notes
-
-
-def _kinds(name: Any, kind: str) -> str:
-    """What to type, in Python and at the command line."""
-    return f"kinds={{{name!r}: {kind!r}}} or --kinds {name}={kind}"
 
 
 def words_of(columns: Sequence[Data]) -> set[str] | None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse
@@ -44,8 +45,11 @@ def _columns(sample: Data, name: str) -> Sequence[tuple[Any, Any]]:
 def one_zone(zoned: str, naive: str) -> KindError:
     """The error for two columns of times of which one alone has a zone."""
     localized = f"with {naive}.dt.tz_localize" if " " not in naive else f"as {naive} has after .dt.tz_localize"
+    remedy = in_python(
+        f", for example {localized}('Europe/Berlin'), or take the zone of {zoned} away with .dt.tz_localize(None)",
+        f" there, as in 2026-01-31T12:30Z, or take the zone out of {zoned}",
+    )
     return KindError(
         f"{zoned} holds times with a zone, and {naive} holds times without one: they cannot be compared. Say which "
-        f"zone is meant, for example {localized}('Europe/Berlin'), or take the zone of {zoned} "
-        "away with .dt.tz_localize(None)."
+        f"zone is meant{remedy}."
     )

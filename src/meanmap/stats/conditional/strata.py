@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.held import holds_numbers, holds_text, holds_truth
+from meanmap.core.language import in_python
 from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.tables.column import counted
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.stats.asked import Found
 from meanmap.stats.conditional.variables import MOST_VALUES, ROWS_A_VALUE, table_of
@@ -45,9 +48,9 @@ def rows_together(z: Data, least: float = ROWS_IN_A_STRATUM, beside: np.ndarray 
     >>> rows_together(np.arange(16.0)) is None
     True
     """
-    if is_sparse(z):
+    table = _table(z)
+    if table is None:
         return None
-    table = table_of(z, "z")
     n = len(table)
     places = np.zeros(n, int) if beside is None else beside
     for column in map(np.asarray, table.columns.values()):
@@ -88,7 +91,7 @@ def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
     k, n = 0 if strata is None else 1 + int(strata.max()), len(table)
     if k <= MOST_VALUES:  # each of which is taken for a label, too
         return ()
-    remedy = "ask independence_test(x, y, within=z)"
+    remedy = _within_z()
     remedy += f" of whole sites, {MOST_ROWS} rows at most" if n > MOST_ROWS else ""
     said = f"z has {k} different whole numbers, each in {n / k:.0f} rows on average, and is regressed on"
     said += ", as there are so many rows; regression follows smooth effects"
@@ -99,7 +102,7 @@ def other_reading(
     z: Data, sides: Sequence[Any], kernels: Sequence[Any], pvalue: float, n_draws: int, random: Rng, door: Door
 ) -> tuple[str, ...]:
     """What is said of whole numbers with few rows each that were regressed on: the p-value if they are codes."""
-    table = None if is_sparse(z) else table_of(z, "z")
+    table = _table(z)
     if table is None or not any(map(table.is_real, table.names)) or not all(map(_is_code, table.columns.values())):
         return ()
     strata = rows_together(z, ROWS_OF_A_CODE)
@@ -111,8 +114,8 @@ def other_reading(
         return ()
     said = (
         f"z has {counted(k, 'different whole number')}, each in {len(strata) / k:.1f} rows on average, and counts as "
-        f"a number, whose effects are smooth. If they are codes (of sites, people), the p-value is {other:.2g}: ask "
-        "independence_test(x, y, within=z)."
+        f"a number, whose effects are smooth. If they are codes (of sites, people), the p-value is {other:.2g}: "
+        f"{_within_z()}."
     )
     return (said,)
 
@@ -125,9 +128,9 @@ def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
     >>> codes_told(np.repeat(np.arange(5), 12)), len(codes_told(np.repeat(np.arange(20), 3)))
     ((), 1)
     """
-    if is_sparse(z):
+    table = _table(z)
+    if table is None:
         return ()
-    table = table_of(z, "z")
     n, notes = len(table), []
     for name, column in table.columns.items():
         k = len(np.unique(np.asarray(column))) if table.is_real(name) and _is_code(column) else 0
@@ -140,8 +143,21 @@ def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _within_z() -> str:
+    """What to do where z holds codes."""
+    return in_python(
+        "ask independence_test(x, y, within=z)",
+        "ask meanmap test independence with the columns of --z behind --within",
+    )
+
+
+def _table(z: Data) -> Table | None:
+    """The columns of z; None of sparse ones, which are neither strata nor codes."""
+    return None if is_sparse(z) else table_of(z, "z")
+
+
 def _is_code(column: Any) -> bool:
     """Whether values may be codes: labels and whole numbers."""
     column = np.asarray(column)
-    whole = column.dtype.kind in "fiu" and bool(np.all(column == np.round(column)))
-    return column.ndim == 1 and (column.dtype.kind in "Ub" or whole)
+    whole = holds_numbers(column) and bool(np.all(column == np.round(column)))
+    return column.ndim == 1 and (holds_text(column) or holds_truth(column) or whole)

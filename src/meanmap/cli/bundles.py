@@ -1,0 +1,138 @@
+"""Options that come together in several commands, written once: how a file is read, and how an answer is given."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import typer
+
+from meanmap.cli.options import (
+    AsJson,
+    DecimalMark,
+    Delimiter,
+    FailOnReject,
+    Kinds,
+    LabelColumns,
+    Level,
+    Missing,
+    MissingInPairs,
+    Plot,
+    Report,
+    WithDraws,
+    kinds_in,
+    names_in,
+)
+
+if TYPE_CHECKING:
+    from meanmap.cli.inputs import Reading
+    from meanmap.stats.result import TestResult
+
+__all__ = ["Answer", "Cells", "Drawn", "InPairs", "Read", "with_bundles"]
+
+
+def with_bundles(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose arguments may be bundles: each of their fields is an option."""
+    hints = get_type_hints(command, include_extras=True)
+    plain, bundles = {}, {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = hints[name]
+        if is_dataclass(kind):
+            bundles[name] = [each.name for each in fields(kind)]
+            told = get_type_hints(kind, include_extras=True)
+            plain |= {each.name: (told[each.name], each.default) for each in fields(kind)}
+        else:
+            plain[name] = (kind, parameter.default)
+
+    @functools.wraps(command)
+    def call(**values: Any) -> None:
+        made = {name: hints[name](**{each: values.pop(each) for each in own}) for name, own in bundles.items()}
+        command(**values, **made)
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in plain.items()
+    ]
+    call.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    call.__annotations__ = {name: kind for name, (kind, _) in plain.items()}
+    return call
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What is said of the columns of a file and of its cells."""
+
+    labels: LabelColumns = ""
+    kinds: Kinds = ""
+    delimiter: Delimiter = None
+    decimal: DecimalMark = None
+
+    def begun(self, missing: str, *, by_pairs: bool = False) -> "Reading":
+        """What reads files so."""
+        from meanmap.cli.inputs import Reading
+
+        labels, kinds = names_in(self.labels), kinds_in(self.kinds)
+        return Reading(self.delimiter, labels, missing, kinds, by_pairs=by_pairs, decimal=self.decimal)
+
+
+@dataclass(frozen=True)
+class Read(Cells):
+    """How a file is read, by whole rows."""
+
+    missing: Missing = "drop"
+
+    def reading(self) -> "Reading":
+        """What reads files so."""
+        return self.begun(self.missing)
+
+
+@dataclass(frozen=True)
+class InPairs(Cells):
+    """How a file is read, of which pairs of columns may be looked at by themselves."""
+
+    missing: MissingInPairs = "drop"
+
+    def reading(self, *, by_pairs: bool = True) -> "Reading":
+        """What reads files so."""
+        return self.begun(self.missing, by_pairs=by_pairs)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How something that was found is shown."""
+
+    json: AsJson = False
+    plot: Plot = None
+    report: Report = None
+
+
+@dataclass(frozen=True)
+class Answer(Drawn):
+    """How the answer of a test is given."""
+
+    level: Level = 0.05
+    draws: WithDraws = False
+    fail_on_reject: FailOnReject = False
+
+    def give(
+        self,
+        result: "TestResult",
+        question: str,
+        reading: "Reading",
+        samples: Mapping[str, Any] | None = None,
+        effect: Any = None,
+    ) -> None:
+        """Print it, draw it, write a page, and end so that a shell may ask what it was."""
+        from meanmap.cli import outputs
+
+        rejected = result.reject(self.level)
+        if self.plot is not None:
+            outputs.draw(result, self.plot)
+        if self.report is not None:
+            from meanmap.cli import pages
+
+            pages.write_test(self.report, result, question, reading.notes, self.level, samples or {}, effect)
+        outputs.tell(result, question, reading.notes, self.level, self.json, self.draws, effect)
+        if self.fail_on_reject and rejected:
+            raise typer.Exit(1)

@@ -1,0 +1,35 @@
+"""The language in which messages say what to do: Python's, or that of the command line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["at_command_line", "in_python"]
+
+_typed_in_a_shell = False
+
+
+@contextmanager
+def at_command_line() -> Iterator[None]:
+    """Within, messages are for somebody at a shell, in all threads."""
+    global _typed_in_a_shell
+    before, _typed_in_a_shell = _typed_in_a_shell, True
+    try:
+        yield
+    finally:
+        _typed_in_a_shell = before
+
+
+def in_python(said: str, otherwise: str = "") -> str:
+    """What to do in Python, or `otherwise` at the command line, where it is one thing to change a file.
+
+    Arguments, such as missing='drop', need no translation: commands have options of the same names.
+
+    Examples
+    --------
+    >>> f"convert it{in_python(', for example with .astype(float)')}."
+    'convert it, for example with .astype(float).'
+    >>> with at_command_line():
+    ...     f"convert it{in_python(', for example with .astype(float)')}."
+    'convert it.'
+    """
+    return otherwise if _typed_in_a_shell else said
