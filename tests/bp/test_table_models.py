@@ -140,3 +140,27 @@ def test_what_may_stand_for_a_missing_value_is_noted(unfitted):
     fitted = unfitted.fit(marked)
     for beliefs in (fitted.query({"b": 0.0}, ["k"], rng=0), fitted.predict({"b": [0.0]}, ["k"], rng=0)):
         assert sum("'a' of data holds -999 in 5 of 200 rows" in note for note in beliefs.report.notes) == 1
+
+
+COUNTS = np.random.default_rng(5).poisson(np.exp(1 + 0.6 * table()["a"].to_numpy())) * 3 + np.arange(ROWS) % 2
+
+
+def test_whole_numbers_are_filled_with_whole_ones(unfitted):
+    """The nearest to the mean, not below 0 where none was; in their type; unless they are declared to be numbers."""
+    frame = table(b=pd.Series(COUNTS, dtype="Int64").mask(np.arange(ROWS) % 7 == 0))
+    counts, fitted = frame["b"], unfitted.fit(frame)
+    whole = fitted.impute(frame, rng=0)["b"]
+    means = fitted.predict(frame.drop(columns="b"), ["b"], rng=0)["b"].mean()
+    assert str(whole.dtype) == "Int64"
+    gaps = counts.isna().to_numpy()
+    assert whole[~gaps].tolist() == counts[~gaps].tolist()
+    assert whole[gaps].tolist() == np.maximum(np.rint(means[gaps]), 0).tolist()
+    free = unfitted.fit(frame, kinds={"b": "number"}).impute(frame, rng=0)["b"]
+    assert (free[gaps] != np.rint(free[gaps])).any()
+
+
+def test_drawn_whole_numbers_are_whole():
+    frame = table(b=pd.Series(COUNTS, dtype="Int64").mask(np.arange(ROWS) % 7 == 0))
+    drawn = UNFITTED["DependencyNetwork"].fit(frame).impute(frame, draws=2, rng=0)
+    assert all(str(each["b"].dtype) == "Int64" and each["b"].min() >= 0 for each in drawn)
+    assert drawn[0]["b"].tolist() != drawn[1]["b"].tolist()

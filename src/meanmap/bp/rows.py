@@ -32,6 +32,9 @@ class RowModel(ABC):
     def impute(self, frame: Data, *, draws: int | None = None, rng: Seed = None) -> Any:
         """The table with its missing cells filled in: means of numbers, the most probable labels.
 
+        Where all numbers that were learned are whole, the nearest whole number, not below 0 if none was; with
+        kinds={"age": "number"} in `fit` it is the mean. Types of whole numbers that may be missing stay.
+
         Parameters
         ----------
         frame : table

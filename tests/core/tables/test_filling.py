@@ -52,3 +52,55 @@ def test_a_network_fills_gaps_among_times():
     result = model.impute(gaps)["when"]
     assert result.dtype == frame["when"].dtype
     assert abs(result - frame["when"]).median() < pd.Timedelta(hours=12)
+
+
+WHOLE = [3, None, -2]
+
+
+def containers():
+    """A column of whole numbers with a gap in each kind of table, and the type that it keeps."""
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    for kind in ("Int64", "Int8", "int64[pyarrow]"):
+        yield pd.DataFrame({"n": pd.array(WHOLE, dtype=kind)}), kind
+    yield pd.DataFrame({"n": WHOLE}), "float64"
+    yield polars.DataFrame({"n": WHOLE}), "Int64"
+    yield polars.DataFrame({"n": WHOLE}, schema={"n": polars.Int16}), "Int16"
+    yield arrow.table({"n": WHOLE}), "int64"
+    yield {"n": WHOLE}, "int64"
+    yield {"n": np.ma.masked_array([3, 0, -2], [0, 1, 0])}, "int64"
+    yield {"n": pd.array(WHOLE, dtype="Int64")}, "int64"
+    yield {"n": polars.Series(WHOLE)}, "int64"
+    yield {"n": [3.0, float("nan"), -2.0]}, "float64"
+
+
+def kept(table, column):
+    return table["n"].to_pylist() if hasattr(table, "set_column") else list(column)
+
+
+def test_whole_numbers_keep_their_type():
+    for table, kind in containers():
+        result = filled(table, {"n": (np.array([1]), np.array([7]))})
+        assert type(result) is type(table)
+        assert str(getattr(result["n"], "dtype", getattr(result["n"], "type", None))) == kind
+        assert kept(result, result["n"]) == [3, 7, -2]
+
+
+def test_fractions_among_whole_numbers_make_floats():
+    for table, _ in containers():
+        result = filled(table, {"n": (np.array([1]), np.array([0.5]))})
+        assert kept(result, result["n"]) == [3.0, 0.5, -2.0]
+
+
+def test_whole_numbers_stay_within_their_type():
+    small = filled(pd.DataFrame({"n": pd.array(WHOLE, dtype="Int8")}), {"n": (np.array([1]), np.array([300]))})
+    assert small["n"].tolist() == [3, 127, -2]
+
+
+def test_other_columns_of_arrow_stay_as_they_are():
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"n": WHOLE, "k": ["u", None, "v"], "other": [1, 2, 3]})
+    result = filled(table, {"k": (np.array([1]), np.array(["u"]))})
+    assert result.column("n").equals(table.column("n"))
+    assert result["k"].to_pylist() == ["u", "u", "v"]
+    times = arrow.table({"when": arrow.array([None, 10, None], arrow.timestamp("s", "Europe/Berlin"))})
+    assert filled(times, FOUND)["when"].type == times["when"].type

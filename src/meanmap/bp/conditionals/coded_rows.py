@@ -170,7 +170,8 @@ class CodedModel(RowModel):
             gaps = {name: part.start + np.flatnonzero(~asked.there(name)[part]) for name in asked.raw}
             for name, belief in self._in_rows(asked, {name: rows for name, rows in gaps.items() if len(rows)}, rng):
                 column = self.table.columns[name]
-                yield name, gaps[name], belief.mode() if column.labels is not None else column.given(belief.mean())
+                best = belief.mode() if column.labels is not None else column.given(column.settled(belief.mean()))
+                yield name, gaps[name], best
 
     @abstractmethod
     def _in_rows(

@@ -14,6 +14,7 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.core.held import holds_text, holds_truth
 from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
+from meanmap.core.tables.filling import are_whole, nearest_whole
 from meanmap.core.tables.kinds import Kind, wanted_kind
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Array, Data
@@ -54,6 +55,8 @@ class CodedColumn:
         So many labels have a number of their own.
     told : kind, optional
         The kind that was declared.
+    whole : bool
+        Whether it has whole numbers only, and none else was declared.
     """
 
     column: Column
@@ -63,6 +66,7 @@ class CodedColumn:
     counts: np.ndarray | None = None
     own: int = MOST_LABELS
     told: Kind | None = None
+    whole: bool = False
 
     @classmethod
     def of(cls, name: Hashable, values: Data, kind: Any = None) -> "CodedColumn":
@@ -80,7 +84,8 @@ class CodedColumn:
             order = np.argsort(-counts, kind="stable")
             return cls(column, 0.0, 1.0, found[order], counts[order], told=told)
         numbers = seconds(seen)
-        return cls(column, float(np.mean(numbers)), float(np.std(numbers)) or 1.0, None, told=told)
+        whole = column.kind in ("number", "count") and told in (None, "count") and are_whole(numbers)
+        return cls(column, float(np.mean(numbers)), float(np.std(numbers)) or 1.0, None, told=told, whole=whole)
 
     def seen(self, values: Data, argument: str) -> Any:
         """Values that are there as what the column holds."""
@@ -161,6 +166,11 @@ class CodedColumn:
     def drawn(self, numbers: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """Numbers (n, width) in its unit as the table has them."""
         return self.given(numbers[:, 0]) if self.labels is None else self.named(numbers, random)
+
+    def settled(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers in its unit as values that it may have: whole ones where it has no others."""
+        least: Any = self.column.low
+        return nearest_whole(numbers, least) if self.whole else numbers
 
     def odd(self, values: Data, where: str) -> str:
         """What is odd about values of the column: numbers far outside of what was seen, new labels."""

@@ -125,7 +125,8 @@ class FittedDependencyNetwork(CodedModel):
                 chosen = pick(self._shares(name, numbers[gaps]), 1, random)[:, 0]
                 numbers[gaps[:, None], block] = np.eye(column.width)[chosen]
             elif len(gaps):
-                numbers[gaps, block.start] = self._belief(name, numbers[gaps]).sample(1, random)[:, 0]
+                drawn = self._belief(name, numbers[gaps]).sample(1, random)[:, 0]
+                numbers[gaps, block.start] = column.settled(drawn)
             result[name] = asked.kept(name, column.drawn(numbers[:, block], random).reshape(-1, n))
         return result
 
@@ -135,7 +136,11 @@ class FittedDependencyNetwork(CodedModel):
         gaps = {name: np.flatnonzero(~asked.there(name)) for name in asked.raw}
         for _ in range(tables):
             drawn = self._resampled(random)._draws(asked, 1, random)
-            yield {name: (rows, drawn[name][rows, 0]) for name, rows in gaps.items() if len(rows)}
+            yield {
+                name: (rows, self.table.columns[name].settled(drawn[name][rows, 0]))
+                for name, rows in gaps.items()
+                if len(rows)
+            }
 
     def _resampled(self, random: np.random.Generator) -> "FittedDependencyNetwork":
         """What as many rows would have taught that were drawn from these with replacement: joint normal laws are

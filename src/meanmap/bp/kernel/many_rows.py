@@ -22,6 +22,7 @@ from meanmap.core.held import holds_floats
 from meanmap.core.moments import times_of
 from meanmap.core.points import count, in_columns, is_sparse, joined, rows
 from meanmap.core.report import Report
+from meanmap.core.tables.filling import are_whole, nearest_whole
 from meanmap.core.types import Data, Points, Seed
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import PointEmbedding
@@ -178,7 +179,11 @@ def _best(sample: NodeSample, weights: np.ndarray, name: Hashable) -> np.ndarray
             f"{name!r} is neither a number nor a label, and has no mean: leave it out of frame, and read its beliefs "
             f"with predict(frame, targets=[{name!r}])."
         )
-    return _as_given(sample, weights @ sample.points)
+    found = _as_given(sample, weights @ sample.points)
+    told = sample.schema is None or any(kind != "count" for _, kind in sample.schema.kinds)
+    if sample.flat and not sample.timed and not told and are_whole(sample.points):
+        return nearest_whole(found, float(sample.points.min()))
+    return found
 
 
 def _log_density(sample: NodeSample, factors: tuple[Factor, ...], points: Points, name: Hashable) -> np.ndarray:

@@ -12,7 +12,10 @@ from meanmap.core.points import refuse_unread
 from meanmap.core.tables.table import Table, named_columns
 from meanmap.core.types import Data
 
-__all__ = ["columns_of", "filled"]
+__all__ = ["are_whole", "columns_of", "filled", "nearest_whole"]
+
+# Numbers beyond this are not told apart by one.
+MOST_WHOLE = 2.0**53
 
 
 def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
@@ -58,7 +61,9 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
         for name in copy.columns:
             if str(name) in named:
                 rows, values = named[str(name)]
-                series = copy[name].astype(float) if values.dtype.kind == "f" else copy[name].copy()
+                series = copy[name]
+                plain = values.dtype.kind == "f" or (values.dtype.kind == "i" and not _holds_whole(series))
+                series = series.astype(float) if plain else series.copy()
                 series.iloc[rows] = _in_unit(values, series)
                 copy[name] = series
         return copy
@@ -66,13 +71,49 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
     new = {name: _with(columns[name], *each) for name, each in named.items()}
     if hasattr(frame, "with_columns"):
         return frame.with_columns(*(_polars(frame[name], column) for name, column in new.items()))
+    if hasattr(frame, "set_column"):
+        for name, column in new.items():
+            frame = frame.set_column(frame.column_names.index(name), name, _arrow(frame[name], column))
+        return frame
     return {
         name: new.get(str(name), column) for name, column in (frame if isinstance(frame, Mapping) else columns).items()
     }
 
 
+def are_whole(values: Any) -> bool:
+    """Whether all numbers of a column are whole ones that a float holds exactly.
+
+    Examples
+    --------
+    >>> are_whole(np.array([0.0, 3.0])), are_whole(np.array([0.0, 2.5]))
+    (True, False)
+    """
+    numbers = np.asarray(values, dtype=float)
+    return bool(np.all((numbers == np.rint(numbers)) & (np.abs(numbers) <= MOST_WHOLE)))
+
+
+def nearest_whole(values: np.ndarray, least: float) -> np.ndarray:
+    """The whole number next to each, and no negative one where the least that was seen is none.
+
+    Examples
+    --------
+    >>> nearest_whole(np.array([-0.7, 2.6]), 0.0).tolist(), nearest_whole(np.array([-0.7]), -3.0).tolist()
+    ([0, 3], [-1])
+    """
+    found = np.clip(np.rint(values), -MOST_WHOLE, MOST_WHOLE)
+    return (np.maximum(found, 0) if least >= 0 else found).astype(np.int64)
+
+
+def _holds_whole(series: Any) -> bool:
+    """Whether a column of pandas has a type of whole numbers that may be missing."""
+    return getattr(series.dtype, "kind", "") in "iu" and not isinstance(series.dtype, np.dtype)
+
+
 def _in_unit(values: np.ndarray, series: Any) -> Any:
-    """Times and durations in the unit and time zone of a column of pandas; others as they are."""
+    """Times and durations in the unit and zone of a column of pandas, whole numbers within its type; others as is."""
+    if values.dtype.kind == "i" and _holds_whole(series):
+        ends = np.iinfo(series.dtype.numpy_dtype)
+        return np.clip(values, max(ends.min, -(2**63)), min(ends.max, 2**63 - 1)).astype(series.dtype.numpy_dtype)
     if values.dtype.kind not in "mM" or series.dtype.kind not in "mM":
         return values
     zone = getattr(series.dtype, "tz", None)
@@ -82,14 +123,28 @@ def _in_unit(values: np.ndarray, series: Any) -> Any:
 
 
 def _polars(series: Any, column: np.ndarray) -> Any:
-    """A column of Polars with these values; times keep their type, which lists of whole numbers would lose."""
-    if column.dtype.kind in "mM":
+    """A column of Polars with these values; times and whole numbers keep their type."""
+    if column.dtype.kind in "mM" or (column.dtype.kind == "i" and series.dtype.is_integer()):
         return type(series)(series.name, column).cast(series.dtype)
     return type(series)(series.name, column.tolist())
 
 
+def _arrow(column: Any, values: np.ndarray) -> Any:
+    """A column of Arrow with these values, of the type that it had if that holds them."""
+    import pyarrow
+
+    wanted = None if values.dtype.kind == "f" and not pyarrow.types.is_floating(column.type) else column.type
+    return pyarrow.array(values if values.dtype.kind in "fimM" else values.tolist(), type=wanted)
+
+
 def _with(column: Any, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
     """A column with some of its values replaced; of missing labels and numbers alike it says None or NaN before."""
+    if values.dtype.kind == "i":
+        array = np.empty(len(column), dtype=object)
+        array[:] = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+        array[rows] = values
+        exact = all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in array)
+        return array.astype(np.int64 if exact else float)
     array = np.array(column, dtype=values.dtype if values.dtype.kind in "fmM" else object)
     array[rows] = values
     return array
