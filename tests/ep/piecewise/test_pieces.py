@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from meanmap.ep.piecewise.memory import Memory
+from meanmap.ep.piecewise.noise import CLOSE, noise_of
 from meanmap.ep.piecewise.pieces import Pieces
 
 FUNCTIONS = {
@@ -16,7 +17,14 @@ FUNCTIONS = {
     "no numbers on a part": (lambda z: np.where(z > -1, np.cos(z), np.nan), 250),
     "kink": (lambda z: np.abs(z - 0.2), 1200),
     "step that is steep": (lambda z: np.tanh(1000 * (z - 0.1)), 1200),
-    "fast wave": (lambda z: np.sin(40 * z), 6000),
+    "fast wave": (lambda z: np.sin(40 * z), 7000),
+    "single precision": (lambda z: np.sin(z.astype(np.float32)).astype(float), 1000),
+    "half precision": (lambda z: np.sin(z).astype(np.float16).astype(float), 300),
+    "nine digits": (lambda z: np.round(np.sin(z) + z, 9), 2000),
+    "four digits": (lambda z: np.round(np.sin(z) + z, 4), 300),
+    "four digits of what is level at both ends": (lambda z: np.round(np.tanh(z), 4), 2500),
+    "a small fast wave": (lambda z: np.sin(z) + 1e-3 * np.sin(3000 * z), 300),
+    "pole": (lambda z: 1 / (z - 0.31), 3000),
 }
 ENDS = -9.5, 9.5
 
@@ -76,7 +84,7 @@ def test_what_is_not_wanted_is_not_paid_for():
     assert sum(sizes) == before
 
 
-def test_where_nothing_helps_the_function_is_called_for_the_points():
+def test_where_nothing_helps_the_function_is_called_for_the_points_once():
     def function(z):
         """A number that depends on all bits."""
         return ((z.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)) / 2.0**24
@@ -87,6 +95,21 @@ def test_where_nothing_helps_the_function_is_called_for_the_points():
     np.testing.assert_array_equal(value, function(z))
     assert (error == 0).all()
     assert sum(sizes) < 6000
+    before = sum(sizes)
+    again, _ = until(pieces, z, 1e-9)
+    np.testing.assert_array_equal(again, value)
+    assert sum(sizes) == before
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e5])
+def test_the_noise_of_values_is_that_of_their_differences(scale):
+    rng = np.random.default_rng(0)
+    smooth = np.sin(CLOSE) * scale
+    found = noise_of(smooth + rng.normal(size=(2000, 8)) * 1e-4 * scale)
+    some = found > 0  # the rest is not sure to be noise
+    assert some.mean() > 0.9
+    assert np.sqrt((found[some] ** 2).mean()) == pytest.approx(1.2e-4 * scale, rel=0.15)  # the largest of three levels
+    assert noise_of(smooth[None]) <= 1e-14 * scale
 
 
 def test_points_outside_and_between_get_pieces_of_their_own():

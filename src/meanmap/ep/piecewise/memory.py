@@ -15,7 +15,7 @@ __all__ = ["Memory", "memory_of", "remembering"]
 
 # A memory that is kept from run to run is worn after so many rows, or so many evaluations in one: at twice as many
 # pieces are given up.
-_LINES, _OFTEN = 10_000, 2048
+_LINES, _OFTEN = 10_000, 8192
 
 _numbers, _memories = count(1), weakref.WeakValueDictionary[int, "Memory"]()
 

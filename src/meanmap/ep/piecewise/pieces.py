@@ -2,7 +2,8 @@
 
 f(z) does not depend on messages: what was paid for once serves all sweeps and all rows of the same arguments. A piece
 is a Chebyshev polynomial of order 8 or 16 with a stated error (as in Chebfun: Battles & Trefethen 2004). Jumps, and
-ends of regions without numbers, are found by bisection, and become ends of pieces.
+ends of regions without numbers, are found by bisection, and become ends of pieces. Where only noise of the function's
+own computing is left (single precision, tolerances of solvers), cutting ends, and the noise is part of stated errors.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanmap.ep.piecewise.chebyshev import CHECK, FEW, NODES, ROUNDING, evaluated, fitted
+from meanmap.ep.piecewise.noise import CLOSE, is_level, noise_of
 
 __all__ = ["Pieces"]
 
@@ -27,9 +29,12 @@ _BISECTIONS = 36
 _ENOUGH_ROUNDS = 3
 
 # A piece is given up, and its function called for every point, where cutting so many times in a row has left more than
-# this share of the error, where a function has taken so many evaluations, or where only rounding is left.
-_STUCK, _SHARE, _MOST = 6, 0.8, 4096
+# this share of the error, or where a function has taken so many evaluations.
+_STUCK, _SHARE, _MOST = 6, 0.8, 16_384
 _SMALLEST = 1e-12
+
+# An error of up to so many standard deviations of the noise is noise; stated are so many at least.
+_OF_NOISE, _AT_LEAST = 40.0, 8.0
 
 
 class Pieces:
@@ -42,6 +47,8 @@ class Pieces:
         self.check, self.error = np.zeros(0), np.zeros(0)
         self.fine, self.stuck = np.zeros(0, bool), np.zeros(0, int)
         self.evaluations = np.zeros(0, int)
+        self.noise = np.zeros(0)  # of each line, the largest that was seen
+        self._called: dict[tuple[int, float], float] = {}  # values at points for which the function was called
 
     def ask(self, line: np.ndarray, z: np.ndarray, wanted: np.ndarray, span: float) -> tuple[np.ndarray, np.ndarray]:
         """Values at points z of these lines and how far they may be off, once better where this is `wanted`.
@@ -64,13 +71,24 @@ class Pieces:
             at, _ = self._find(line, z)
         middle, half = (self.low[at] + self.high[at]) / 2, (self.high[at] - self.low[at]) / 2
         value = evaluated(self.coefficients[at], (z - middle) / np.where(half > 0, half, 1))
-        error = self.error[at].copy()
+        error = np.maximum(self.error[at], _AT_LEAST * self.noise[line])
         if lost.any():
-            value[lost], error[lost] = self._values(line[lost], z[lost]), 0.0
+            value[lost], error[lost] = self._at(line[lost], z[lost]), 0.0
         return value, error
 
     def _know(self, count: int) -> None:
-        self.evaluations = np.append(self.evaluations, np.zeros(max(0, count - len(self.evaluations)), int))
+        more = max(0, count - len(self.evaluations))
+        self.evaluations = np.append(self.evaluations, np.zeros(more, int))
+        self.noise = np.append(self.noise, np.zeros(more))
+
+    def _at(self, line: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Values at points, of which each is called for once."""
+        points = list(zip(line.tolist(), z.tolist(), strict=True))
+        new = list(dict.fromkeys(point for point in points if point not in self._called))
+        if new:
+            lines, places = (np.array(each) for each in zip(*new, strict=True))
+            self._called |= dict(zip(new, self._values(lines, places).tolist(), strict=True))
+        return np.array([self._called[point] for point in points])
 
     def _values(self, line: np.ndarray, z: np.ndarray) -> np.ndarray:
         if not len(z):
@@ -165,13 +183,27 @@ class Pieces:
             (self.stuck[chosen] >= _STUCK)
             | (self.evaluations[self.line[chosen]] >= _MOST)
             | (width <= _SMALLEST * ends)
-            | (self.error[chosen] <= 2 * ROUNDING * size)
         )
+        best = (self.error[chosen] <= 2 * ROUNDING * size) | self._only_noise(chosen)
         edge = _edges(samples, fine, extent)
         hopeful = ~fine & (self.error[chosen] <= _HOPEFUL * extent) & (edge < 0)
-        self._refine(chosen[hopeful & ~given_up])
-        self._cut(chosen[~hopeful & ~given_up], edge[~hopeful & ~given_up])
-        return given_up[back]
+        self._refine(chosen[hopeful & ~given_up & ~best])
+        self._cut(chosen[~hopeful & ~given_up & ~best], edge[~hopeful & ~given_up & ~best])
+        return (given_up & ~best)[back]
+
+    def _only_noise(self, at: np.ndarray) -> np.ndarray:
+        """Whether what is left of the errors of these pieces is noise, which is a part of all errors of a line."""
+        found = np.zeros(len(at), bool)
+        level = np.flatnonzero(self.fine[at] & is_level(self.coefficients[at]))
+        unknown = level[self.error[at[level]] > _OF_NOISE * self.noise[self.line[at[level]]]]
+        if len(unknown):
+            some = at[unknown]
+            half = (self.high[some] - self.low[some]) / 2
+            z = ((self.low[some] + self.high[some]) / 2)[:, None] + half[:, None] * CLOSE
+            line = np.repeat(self.line[some], z.shape[1])
+            np.maximum.at(self.noise, self.line[some], noise_of(self._values(line, z.ravel()).reshape(z.shape)))
+        found[level] = self.error[at[level]] <= _OF_NOISE * self.noise[self.line[at[level]]]
+        return found
 
     def _refine(self, at: np.ndarray) -> None:
         """Fill in every second node."""

@@ -16,7 +16,7 @@ __all__ = ["is_remembered", "known_well"]
 
 # The log of the tilted law may be off by this at its peak, by more further down in proportion, and by no more than the
 # second wherever it matters, so that no rule takes the ends of pieces for kinks.
-_AT_PEAK, _ANYWHERE = 1e-8, 1e-4
+_AT_PEAK, _ANYWHERE = 1e-7, 1e-4
 
 # Each time the function is called, where too little is known, for nodes of one piece in two, or of one in four.
 _ROUNDS = 100
@@ -63,20 +63,23 @@ def known_well(
     arguments = list(incoming[: len(incoming) - factor.outputs])
 
     def unfinished(carried):
-        _, effect, rounds = carried
-        return (rounds == 0) | (effect.too_large.any() & (rounds < _ROUNDS))
+        _, effect, moved, rounds = carried
+        return (rounds == 0) | (effect.too_large.any() & moved & (rounds < _ROUNDS))
 
     def better(carried):
-        (value, error), effect, rounds = carried
+        (value, error), effect, _, rounds = carried
         asked = remembered(factor, line, coordinates, arguments, at, effect.too_large)
         exact = error == 0  # from a call at this very point
         known = jnp.where(exact, value, asked[0]), jnp.where(exact, error, asked[1])
-        return known, _effect(lambda found: _judged(factor, found, incoming, power), *known, log_cavity), rounds + 1
+        same = (known[0] == value) | (jnp.isnan(known[0]) & jnp.isnan(value))
+        moved = ~same.all() | (known[1] != error).any() | jnp.isinf(known[1]).any()
+        judged = _effect(lambda found: _judged(factor, found, incoming, power), *known, log_cavity)
+        return known, judged, moved, rounds + 1
 
     # At first nothing is wanted: this is what is known already.
     nothing = jnp.zeros_like(log_cavity)
-    start = (nothing, jnp.full_like(log_cavity, jnp.inf)), _Effect(nothing, nothing), 0
-    (value, _), effect, _ = jax.lax.while_loop(unfinished, better, start)
+    start = (nothing, jnp.full_like(log_cavity, jnp.inf)), _Effect(nothing, nothing), jnp.asarray(True), 0
+    (value, _), effect, *_ = jax.lax.while_loop(unfinished, better, start)
     return value, jnp.where(effect.depth >= -DEPTH, effect.size, 0.0)
 
 

@@ -43,7 +43,7 @@ def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...]
     grid = grid._replace(log_weights=grid.log_weights[:2])
     found = weigh(grid.points)
     ends = found.height[jnp.array([0, -1])].max() >= found.height.max() - _DEPTH_OF_ENDS
-    hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height)
+    hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height, found.error)
     return conclude(incoming, found, grid, ~ends & ~hidden)
 
 
@@ -54,7 +54,7 @@ def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], wi
     strong = important(found.height, grid.log_weights[0], found.values)
     ends = strong[jnp.array([0, -1])].max() >= strong.max() - DEPTH
     # In the parameter of the nodes, where steps are equal.
-    hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height + grid.log_weights[0])
+    hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height + grid.log_weights[0], found.error)
     return conclude(incoming, found, grid, ~ends & ~hidden)
 
 

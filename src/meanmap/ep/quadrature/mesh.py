@@ -189,12 +189,14 @@ def _sharp(points: jax.Array, height: Array) -> jax.Array:
     return jnp.append(out, False) | jnp.append(False, out)
 
 
-def kinked(height: jax.Array) -> jax.Array:
+def kinked(height: jax.Array, error: Array | None = None) -> jax.Array:
     """Whether the slope jumps at some node that matters: more than four times as much as close by on either side.
 
-    Between a kink and equal steps the error depends on where it falls, and two rules may agree by luck.
+    Between a kink and equal steps the error depends on where it falls, and two rules may agree by luck. What may be an
+    `error` of the height is no kink.
     """
     bend = jnp.abs(jnp.diff(jnp.maximum(height, _NOTHING), n=2))  # of the log over one step, at all inner nodes
     around = jnp.maximum(jnp.maximum(bend[:-6], bend[1:-5]), jnp.maximum(bend[5:-1], bend[6:]))
     matters = height[4:-4] > height.max() - _DEPTH_OF_KINKS
-    return ((bend[3:-3] > _KINK + 4 * around) & matters).any()
+    slack = 0.0 if error is None else 4 * error[4:-4]
+    return ((bend[3:-3] > _KINK + 4 * around + slack) & matters).any()

@@ -90,7 +90,9 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array]:
     peaked = highest[:, 0] > -jnp.inf
     step = (wanted == highest) & (highest > -jnp.inf)
     ends = strong[:: len(strong) - 1] >= strong.max() - DEPTH
-    done = (error.sum() < _SETTLED) & ~hidden.any() & ~ends.any()
+    # What is known of a function to an error is integrated no better than that.
+    enough = _SETTLED if found.error is None else jnp.maximum(_SETTLED, _spread(found.error, height, grid))
+    done = (error.sum() < enough) & ~hidden.any() & ~ends.any()
 
     # In order: the left edge of a panel, then new ones in it, around its peak or at its quarters; last the right end.
     middle = edges[:-1] + half
@@ -125,6 +127,12 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array]:
         jnp.where(ends[1], edges[-1:], high),
     ]
     return done, jnp.concatenate([low[None], jnp.sort(jnp.concatenate(taken))[:room], high[None]])
+
+
+def _spread(error: jax.Array, height: jax.Array, grid: Grid) -> jax.Array:
+    """The root mean square of an error over the mass."""
+    weights = jax.nn.softmax(height + grid.log_weights[0])
+    return jnp.sqrt(jnp.where(weights > 0, weights * error**2, 0.0).sum())
 
 
 def _by_panel(nodes: jax.Array) -> jax.Array:

@@ -39,7 +39,8 @@ class Quadrature(Oracle):
     A function of one number that JAX cannot trace is evaluated once where it is evaluated: during a run it is kept as
     polynomials on pieces of the line, for all sweeps and all rows whose other arguments are equal. It is called for
     more only where the tilted law has its mass and the error of a polynomial would show in a message; jumps, and ends
-    of regions without numbers, are found by bisection. What is left of that error is part of `doubt`.
+    of regions without numbers, are found by bisection. What is left of that error is part of `doubt`, and so is the
+    noise of the function's own computing, in single precision or by solvers with a tolerance.
 
     Parameters
     ----------
