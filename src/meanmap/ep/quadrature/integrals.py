@@ -54,7 +54,8 @@ def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], wi
     strong = important(found.height, grid.log_weights[0], found.values)
     ends = strong[jnp.array([0, -1])].max() >= strong.max() - DEPTH
     # In the parameter of the nodes, where steps are equal.
-    hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height + grid.log_weights[0], found.error)
+    kinks = kinked(found.height + grid.log_weights[0], found.error)
+    hidden = unseen(grid.points, found.height, found.own).any() | kinks
     return conclude(incoming, found, grid, ~ends & ~hidden)
 
 
