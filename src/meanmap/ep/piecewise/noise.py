@@ -1,4 +1,4 @@
-"""The noise of a function's own computing: what is left of its values where a smooth function would be a straight line."""
+"""The noise of a function's own computing: what is left of values where a smooth function would be a straight line."""
 
 import numpy as np
 
