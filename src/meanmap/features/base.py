@@ -49,6 +49,10 @@ class Features(eqx.Module):
         """Means of φ over each `size` points that follow one another, (n / size, r): pure and traceable."""
         return grouped_means(self.transform(x), size)
 
+    def padded(self) -> tuple["Features", np.ndarray | slice]:
+        """A map with features of zero among these, and where these are: maps of like size share its compiled program."""
+        return self, slice(None)
+
     @abstractmethod
     def check(self, points: Points, argument: str) -> None:
         """Raise if points that were read are not of the kind these features were made for."""
@@ -108,14 +112,15 @@ def transform_in_chunks(features: Features, points: Points, chunk: int = CHUNK) 
     """φ of successive chunks of points (already read), each (rows, r), on the host."""
     n = count(points)
     if any_sparse((features, points)):
-        transform = lambda features, x: features.transform(x)  # noqa: E731
+        kept, transform = slice(None), lambda features, x: features.transform(x)
     else:
+        features, kept = features.padded()
         features, transform = on_device(features), _transform
     size = min(chunk, bucket(n))
     for start in range(0, n, size):
         part = rows(points, slice(start, min(start + size, n)))
         # Cut on the host: in JAX every new number of rows would be compiled.
-        yield np.asarray(transform(features, pad(part, size)))[: count(part)]
+        yield np.asarray(transform(features, pad(part, size)))[: count(part), kept]
 
 
 @compiled_anew
@@ -133,10 +138,12 @@ def transformed_means(features: Features, points: Points, size: int) -> np.ndarr
     n = count(points) // size
     if any_sparse((features, points)):
         return np.asarray(grouped_means(jnp.asarray(transformed(features, points)), size))
-    features, found, step = on_device(features), np.empty((n, features.size)), max(1, CHUNK // size)
+    found, step = np.empty((n, features.size)), max(1, CHUNK // size)
+    padded, kept = features.padded()
+    features = on_device(padded)
     for part in slices(n, step):
         taken = pad(rows(points, slice(part.start * size, part.stop * size)), step * size)
-        found[part] = np.asarray(_transform_means(features, taken, size))[: part.stop - part.start]
+        found[part] = np.asarray(_transform_means(features, taken, size))[: part.stop - part.start, kept]
     return found
 
 
@@ -205,6 +212,13 @@ class Concatenated(Features):
         """φ(x), (n, Σ rᵢ)."""
         parts = zip(self.members, _parts(self, x), strict=True)
         return jnp.concatenate([member.transform(part) for member, part in parts], axis=1)
+
+    def padded(self) -> tuple[Features, np.ndarray | slice]:
+        """Each member padded."""
+        members, kept = zip(*(member.padded() for member in self.members), strict=True)
+        ends = np.cumsum([member.size for member in members])
+        places = [np.arange(end - member.size, end)[at] for end, member, at in zip(ends, members, kept, strict=True)]
+        return replace(self, members=members), np.concatenate(places)
 
     def check(self, points: Points, argument: str) -> None:
         """As every member checks."""

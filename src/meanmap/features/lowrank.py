@@ -1,5 +1,6 @@
 """Features from the data: pivoted Cholesky with a certified error, and Nyström landmarks."""
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -128,6 +129,15 @@ class PivotedCholesky(Features):
         cross = jnp.where(in_use[:, None], self.kernel.gram(self.pivots, x), 0)
         return jax.scipy.linalg.solve_triangular(jnp.asarray(self.factor), cross, lower=True).T
 
+    def padded(self) -> tuple[Features, np.ndarray | slice]:
+        """With copies of the first pivot that are not in use."""
+        size = _rounded_up(self.size)
+        factor = np.eye(size, dtype=self.factor.dtype)
+        factor[: self.size, : self.size] = self.factor
+        unread = {"trace_errors": np.zeros(0), "ending": ("", True, ())}
+        pivots = pad(self.pivots, size) if self.size else self.pivots
+        return replace(self, pivots=pivots, factor=factor, **unread), np.arange(self.size)
+
     def check(self, points: Points, argument: str) -> None:
         """The columns of the pivots."""
         check_alike(points, self.pivots, argument, "the points of the fit")
@@ -152,6 +162,12 @@ class PivotedCholesky(Features):
     def size(self) -> int:
         """r, the number of features."""
         return self.factor.shape[0]
+
+
+def _rounded_up(n: int) -> int:
+    """Steps of eight, then of an eighth of an octave at most: zeros cost less than a program for each number."""
+    step = max(8, 1 << max(0, (n - 1).bit_length() - 3))
+    return -(-n // step) * step
 
 
 @compiled_anew
@@ -257,6 +273,11 @@ class Nystrom(Features):
     def transform_means(self, x: Points, size: int) -> jax.Array:
         """W times the means of k(landmarks, x): one product for each mean, not for each point."""
         return jnp.matmul(grouped_means(self.kernel.gram(x, self.landmarks), size), self.whitening, precision="highest")
+
+    def padded(self) -> tuple[Features, np.ndarray | slice]:
+        """With columns of zeros behind W."""
+        missing = _rounded_up(self.size) - self.size
+        return replace(self, whitening=np.pad(self.whitening, ((0, 0), (0, missing)))), np.arange(self.size)
 
     def check(self, points: Points, argument: str) -> None:
         """The columns of the landmarks."""

@@ -74,18 +74,20 @@ class FeatureMap(Value):
         O(n r (d + r)) time, of whose two terms the first is the larger where only squares are added up.
         """
         dtype = np.dtype(self.precision)
-        features, total = _cast(self.features, dtype), ExactSums.none(self.grid, self.correlations is None)
-        origin, unit = self.grid.origin.astype(dtype), self.grid.unit.astype(dtype)
+        total = ExactSums.none(self.grid, self.correlations is None)
+        features, kept = _cast(self.features, dtype).padded()
+        origin, unit = np.zeros(features.size, dtype), np.ones(features.size, dtype)
+        origin[kept], unit[kept] = self.grid.origin, self.grid.unit
         for block, n in blocks(parts, dtype):
             if any_sparse(block):
-                total = total.add(np.asarray(features.transform(block), float))
+                total = total.add(np.asarray(features.transform(block), float)[:, kept])
                 continue
             if self.correlations is not None:
                 sums, squares, peak = map(np.asarray, _totals(features, block, origin, unit, n))
                 if peak <= exact.MOST:  # never so where a number is missing
-                    total = total.add_totals(n, sums, squares)
+                    total = total.add_totals(n, sums[kept], squares[kept])
                     continue
-            total = total.add_units(np.asarray(_units(features, block, origin, unit))[:n])
+            total = total.add_units(np.asarray(_units(features, block, origin, unit))[:n, kept])
         return total
 
     def moments(self, sums: ExactSums) -> Moments:
@@ -133,7 +135,10 @@ def _together(parts: list[Any]) -> Any:
 
 
 def _mapped(features: Features, block: Points) -> Array:
-    return features.transform(block) if any_sparse(block) else _transform(features, block)
+    if any_sparse(block):
+        return features.transform(block)
+    features, kept = features.padded()
+    return np.asarray(_transform(features, block))[:, kept]
 
 
 @compiled_anew

@@ -164,7 +164,7 @@ def difference_of(
     # Features of the mean of several kernels, not of each: small shifts would seem smaller than under whole matrices.
     mapped = feature_map(replace(samples, kernels=(kernel,)), generator, door)
     features = mapped.features
-    kernel = FeatureKernel(features)
+    kernel = FeatureKernel(features.padded()[0])
     reach = _reach(np.asarray(gram_matrix(kernel, some)))
     if cells is not None:
         phi = transformed(features, pooled)
