@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from meanmap.ep.linear import sites
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.predictor import Block, Predictor, Prior
@@ -120,3 +121,28 @@ def test_many_rows_of_one_group_settle():
         mean = (p * grid).sum() / p.sum()
         sd = np.sqrt((p * (grid - mean) ** 2).sum() / p.sum())
         assert abs(found.joint.mean[group] - mean) < 0.03 * sd
+
+
+@pytest.mark.parametrize(("name", "link"), [key for key in FAMILIES if FAMILIES[key].slight])
+def test_few_nodes_serve_where_a_row_says_little(name, link, monkeypatch):
+    """For beliefs and sites, which need not fit the likelihood, up to where the rule is chosen."""
+    rng = np.random.default_rng(8)
+    family, n = FAMILIES[name, link], 4000
+    p = np.array(PARAMETERS.get(name, []))
+    means, variances = 2 * rng.normal(size=n), rng.uniform(1e-4, 1, n)
+    observed = Observed.of(np.zeros(n), 7.0 if name == "binomial" else 1.0)
+    observed = Observed.of(
+        family.draw(observed, means + np.sqrt(variances) * rng.normal(size=n), p, rng), observed.trials
+    )
+    weights = 0.25 * rng.random(n) / variances
+    weights = np.minimum(weights, family.first_sites(observed, p)[0] * 2)
+    shifts = weights * means
+    few = sites._tilted(family, observed, p, means, variances, weights, shifts)
+    monkeypatch.setattr(sites, "_LITTLE", -1.0)
+    many = sites._tilted(family, observed, p, means, variances, weights, shifts)
+    np.testing.assert_allclose(few[0], many[0], atol=2e-6)
+    np.testing.assert_allclose((few[1] - many[1]) / np.sqrt(variances), 0, atol=2e-6)
+    np.testing.assert_allclose(few[2], many[2], rtol=1e-5)
+    assert not np.array_equal(few[0], many[0])
+    second = np.diff(family.log_density(observed.columns(), np.linspace(-9, 9, 1801), p), 2, axis=1) / 0.01**2
+    assert np.abs(second).max() < 1.001

@@ -27,7 +27,7 @@ class Observed:
         spread = (np.broadcast_to(np.asarray(each, float), response.shape) for each in (trials, offset, weights))
         return cls(np.asarray(response, float), *spread)
 
-    def taken(self, rows: slice) -> "Observed":
+    def taken(self, rows: slice | np.ndarray) -> "Observed":
         """Some of the rows."""
         return Observed(self.response[rows], self.trials[rows], self.offset[rows], self.weights[rows])
 
@@ -61,6 +61,8 @@ class Family:
         (observed, parameters) to where a site lies at first, and its precision.
     exact : bool
         Whether this site is the likelihood.
+    slight : bool
+        Whether the log density of one row never bends by more than 1, so that no row says much.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Family:
     draw: Callable[..., np.ndarray]
     start: Callable[[Observed, np.ndarray], tuple[np.ndarray, np.ndarray]]
     exact: bool = False
+    slight: bool = False
 
     def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The log density, as often as the row counts."""

@@ -29,6 +29,7 @@ def cumulative(labels: int) -> Family:
         _mean,
         _draw,
         _start,
+        slight=True,
     )
 
 

@@ -14,8 +14,19 @@ __all__ = ["Settled", "settle"]
 # what comes in (a count of 0, a label), whose tail the rule must reach: with these its error is 1e-4 at a cavity of
 # sd 5, and below 1e-8 where it is as wide as the belief.
 _STEP, _REACH = 0.4, 12.0
-_NODES = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
-_LOG_WEIGHTS = -(_NODES**2) / 2 - np.log(np.exp(-(_NODES**2) / 2).sum())
+# Where one label says little beside all others (its site has less than this share of the precision, and the belief is
+# narrower than the unit in which odds vary), what is integrated is all but Normal: a third of the nodes has an error
+# below 1e-6 standard deviations, and 1e-7 where sites no longer move.
+_LITTLE, _SHORT_STEP, _SHORT_REACH = 0.25, 0.8, 8.0
+
+
+def _rule(step: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes, and logs of their weights."""
+    nodes = np.arange(-reach, reach + step / 2, step)
+    return nodes, -(nodes**2) / 2 - np.log(np.exp(-(nodes**2) / 2).sum())
+
+
+_LONG, _SHORT = _rule(_STEP, _REACH), _rule(_SHORT_STEP, _SHORT_REACH)
 # Rows whose nodes are held at once.
 _PIECE = 8192
 # The share of a step is as long as two residuals say (Barzilai & Borwein 1988): rows of one group that all move at once
@@ -126,17 +137,19 @@ def _tilted(
         # Likelihood over site is the same everywhere, hence what it is at 0.
         return family.weighted(observed, np.zeros_like(means), parameters), means, variances
     gains, found, spread = np.empty_like(means), np.empty_like(means), np.empty_like(means)
-    for at in range(0, len(means), _PIECE):
-        rows = slice(at, at + _PIECE)
-        eta, log_tilted = log_tilt(family, observed.taken(rows), parameters, *(
-            each[rows] for each in (means, variances, weights, shifts)
-        ))  # fmt: skip
-        top = log_tilted.max(1, keepdims=True)
-        mass = np.exp(log_tilted - top)
-        total = mass.sum(1)
-        gains[rows] = np.log(total) + top[:, 0]
-        found[rows] = (mass * eta).sum(1) / total
-        spread[rows] = (mass * (eta - found[rows, None]) ** 2).sum(1) / total
+    easy = (variances < 1) & (weights >= 0) & (weights * variances < _LITTLE) & (observed.weights <= 1) & family.slight
+    for rule, chosen in ((_SHORT, np.flatnonzero(easy)), (_LONG, np.flatnonzero(~easy))):
+        for at in range(0, len(chosen), _PIECE):
+            rows = chosen[at : at + _PIECE]
+            eta, log_tilted = log_tilt(family, observed.taken(rows), parameters, *(
+                each[rows] for each in (means, variances, weights, shifts)
+            ), rule=rule)  # fmt: skip
+            top = log_tilted.max(1, keepdims=True)
+            mass = np.exp(log_tilted - top)
+            total = mass.sum(1)
+            gains[rows] = np.log(total) + top[:, 0]
+            found[rows] = (mass * eta).sum(1) / total
+            spread[rows] = (mass * (eta - found[rows, None]) ** 2).sum(1) / total
     return gains, found, spread
 
 
@@ -148,8 +161,9 @@ def log_tilt(
     variances: np.ndarray,
     weights: np.ndarray,
     shifts: np.ndarray,
+    rule: tuple[np.ndarray, np.ndarray] = _LONG,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Nodes of each row, and the logs of the masses of the tilted law there; both (n, nodes)."""
-    eta = means[:, None] + np.sqrt(variances)[:, None] * _NODES
+    eta = means[:, None] + np.sqrt(variances)[:, None] * rule[0]
     site = shifts[:, None] * eta - weights[:, None] * eta**2 / 2
-    return eta, family.weighted(observed.columns(), eta, parameters) - site + _LOG_WEIGHTS
+    return eta, family.weighted(observed.columns(), eta, parameters) - site + rule[1]
