@@ -27,6 +27,7 @@ PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows", "i
 BY_NIGHT = (
     "calibration",
     "imputation",
+    "pooled",
     "battery",
     "scales",
     "hybrid",

@@ -6,6 +6,7 @@ A peer takes part where an environment variable says which Python has it:
     python3 -m venv pgmax && pgmax/bin/pip install jax==0.4.30 jaxlib==0.4.30 numpy==1.26.4 "scipy<1.14" \
         "numba<0.61" tqdm joblib scikit-learn && pgmax/bin/pip install --no-deps pgmax==0.6.1
     python3 -m venv denoisers && denoisers/bin/pip install scikit-image==0.26.0 bm3d==4.0.3 scikit-learn
+    python3 -m venv miceforest && miceforest/bin/pip install miceforest==6.0.5 lightgbm==4.5.0
     MEANMAP_PGMPY=pgmpy/bin/python MEANMAP_PGMAX=pgmax/bin/python MEANMAP_DENOISERS=denoisers/bin/python make bench
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DENOISERS", "PGMAX", "PGMPY", "Elsewhere", "Running", "missing", "spent"]
+__all__ = ["DENOISERS", "MICEFOREST", "PGMAX", "PGMPY", "Elsewhere", "Running", "missing", "spent"]
 
 _spent = 0.0
 
@@ -112,3 +113,4 @@ def missing() -> list[str]:
 PGMPY = Elsewhere("pgmpy_tree.py", "MEANMAP_PGMPY")
 PGMAX = Elsewhere("pgmax_graph.py", "MEANMAP_PGMAX")
 DENOISERS = Elsewhere("denoisers.py", "MEANMAP_DENOISERS")
+MICEFOREST = Elsewhere("miceforest_draws.py", "MEANMAP_MICEFOREST")

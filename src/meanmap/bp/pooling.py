@@ -84,11 +84,11 @@ def pooled(
 
     Notes
     -----
-    Means, shares and linear regressions of drawn tables were measured to be right, and so were coefficients of products
-    and squares that draws know of: with 300 rows, 30 % gaps and ab/2 or a²/2 in the formula of y, estimates of .5 had a
-    mean of .49 to .50 where y was missing and of .48 to .49 where a was, with standard errors of .01. Effects that are
-    too weak to be seen in held-out rows are pulled towards zero. Where only the response is missing at random, rows
-    without gaps are as good.
+    Linear regressions of drawn tables were measured to be right: with 200 rows and 15 % of all cells missing, intervals
+    of 95 % held coefficients in .94 to .95 of 500 data sets. Coefficients of products and squares are pulled towards
+    zero a little, as each has to be seen in held-out rows before draws know of it: of .5 the mean was .47, and intervals
+    held it in .94 to .95 of 100 data sets. Weaker ones are pulled more. Where only the response is missing at random,
+    rows without gaps are as good.
 
     References
     ----------
