@@ -50,7 +50,7 @@ class Features(eqx.Module):
         return grouped_means(self.transform(x), size)
 
     def padded(self) -> tuple["Features", np.ndarray | slice]:
-        """A map with features of zero among these, and where these are: maps of like size share its compiled program."""
+        """A map with features of zero among these, and where these are: maps of like size share its program."""
         return self, slice(None)
 
     @abstractmethod
