@@ -86,7 +86,7 @@ def pooled(
     -----
     Linear regressions of drawn tables were measured to be right: with 200 rows and 15 % of all cells missing, intervals
     of 95 % held coefficients in .94 to .95 of 500 data sets. Coefficients of products and squares are pulled towards
-    zero a little, as each has to be seen in held-out rows before draws know of it: of .5 the mean was .47, and intervals
+    zero a little, as each has to be seen in held-out rows before draws know it: of .5 the mean was .47, and intervals
     held it in .94 to .95 of 100 data sets. Weaker ones are pulled more. Where only the response is missing at random,
     rows without gaps are as good.
 
