@@ -64,6 +64,16 @@ def effect(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     return tuple(np.concatenate([difference.value, *difference.interval()]))
 
 
+def quantiles_of_effect(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of a truth value on a count, adjusted for a number."""
+    both = columns(pd.concat([x, y], ignore_index=True), 1, 2, 4).dropna()
+    number, outcome, cause = both.columns
+    graph = mm.bp.BayesianNetwork([(number, cause), (number, outcome), (cause, outcome)])
+    ends = dict(zip(("from_", "to"), sorted(both[cause].unique()), strict=True))
+    found = graph.effect(wrap(both), outcome, of=cause, rng=0, **ends)
+    return tuple(np.concatenate([[found.quantiles(q).value, *found.quantiles(q).interval()] for q in (0.3, 0.5, 0.9)]))
+
+
 def drift(x: Any, y: Any) -> tuple[float, ...]:
     monitor = mm.stats.DriftMonitor.of(x, **FEW).step(y)
     return (float(monitor.pvalues[0]),)
@@ -342,6 +352,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])]).fit(wrap(columns(x, 0, 3).dropna())), x, wrap, rng=0
     ),
     "BayesianNetwork, effect": effect,
+    "BayesianNetwork, quantiles of an effect": quantiles_of_effect,
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),

@@ -109,8 +109,8 @@ class BayesianNetwork:
         residuals are of up to 4000, spread over the table. Forests among them cannot be added to: new rows ask for a
         new fit. A million rows of six variables took 20 processor seconds and one gigabyte.
         """
-        table, numbers, notes = self._read(data, missing, kinds, most=MOST_ROWS)
-        learned = {}
+        table, raw, notes = self._read(data, missing, kinds, most=MOST_ROWS)
+        numbers, learned = table.standardised(raw), {}
         for name in track(list(self.graph.names), "learning variables"):
             above = [numbers[parent] for parent in parents_of(self.directed, name)]
             there = ~np.isnan(np.concatenate([*above, numbers[name]], axis=1)).any(axis=1)
@@ -149,8 +149,8 @@ class BayesianNetwork:
         >>> found.arrows["a", "c"].mean > 0.5, found.arrows["b", "c"].mean > 0.1
         (True, False)
         """
-        _, numbers, _ = self._read(data)
-        return judged(self.directed, numbers, whole_number(folds, "folds", 2))
+        table, raw, _ = self._read(data)
+        return judged(self.directed, table.standardised(raw), whole_number(folds, "folds", 2))
 
     @one_blas_thread()
     def effect(
@@ -189,10 +189,11 @@ class BayesianNetwork:
 
         Notes
         -----
-        The graph says what is adjusted for (Henckel et al. 2022). The outcome is regressed on this and the cause, and
-        residuals are weighted by how rare the value of the cause is in rows like each: the mean is right if either
-        regression is (Robins et al. 1994). Learned are five parts of the rows in turn, and nothing but what the effect
-        rests on: unlike `do()` it needs the rows, not a fitted network.
+        The graph says what is adjusted for (Henckel et al. 2022). The outcome is regressed on this and the cause, by a
+        line and smooth parts, and residuals are weighted so that averages over rows are those with the cause set
+        (Hirshberg & Wager 2021). Intervals count noise, which rows came, and what smooth parts may have missed. Nothing
+        is learned but what the effect rests on: unlike `do()` it needs the rows, not a fitted network. The estimate is
+        the same for the same table; only the ends of intervals have random draws in them.
 
         Examples
         --------
@@ -217,7 +218,7 @@ class BayesianNetwork:
         there = names if whole else [name for name in names if str(name) in columns_of(data, "data")]
         adjusted = adjustment(self.directed, of, on, there)
         table, numbers, told = self._read(data, kinds=kinds, names=(of, on, *(adjusted or ())))
-        return effect_of(table.columns, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
+        return effect_of(table, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
 
     def _read(
         self,
@@ -227,14 +228,14 @@ class BayesianNetwork:
         names: Sequence[Hashable] | None = None,
         most: int | None = None,
     ) -> tuple[CodedTable, dict[Hashable, np.ndarray], tuple[str, ...]]:
-        """How columns are read, standardised numbers of each variable, and notes."""
+        """How columns are read, numbers of each variable in its unit, and notes."""
         table, numbers, notes = CodedTable.of(data, names or self.graph.names, missing, kinds, most=most)
         constant = next((name for name, each in table.columns.items() if each.column.distinct == 1), None)
         if constant is not None:
             raise InputError(
                 f"data[{constant!r}] has the same value in all rows, which tells nothing: leave it out of the graph."
             )
-        return table, table.standardised(numbers), notes
+        return table, numbers, notes
 
     def __repr__(self) -> str:
         return f"BayesianNetwork({len(self.graph.names)} variables, {len(self.directed.directed)} arrows)"

@@ -13,6 +13,9 @@ from meanmap.core.values import Value
 
 __all__ = ["Arm", "CausalEffect", "Estimate"]
 
+# Shares that differ by less are the same.
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(Value):
@@ -86,7 +89,7 @@ class Arm(Value):
         at, below, level = *self._law(), probability(q, "q", 0.5)
 
         def read(rows: np.ndarray) -> Any:
-            return at[np.minimum((rows < level).sum(axis=-1), len(at) - 1)]
+            return at[np.minimum((rows < level - ROUNDING).sum(axis=-1), len(at) - 1)]
 
         return Estimate(float(read(below.value)), read(below.draws))
 

@@ -13,7 +13,7 @@ from meanmap.core.points import on_host
 from meanmap.core.tables.doubts import columns_in
 from meanmap.core.texts import text_codes
 
-__all__ = ["LEAST", "LEAST_ROWS", "alike_in_order", "clocks", "is_sorted", "series_note", "tied_ranks"]
+__all__ = ["LEAST", "LEAST_ROWS", "alike_in_order", "clocks", "counters", "is_sorted", "series_note", "tied_ranks"]
 
 # Fewer rows say little. Of many rows blocks of consecutive ones are looked at, spread over all: so many, so long.
 LEAST_ROWS, BLOCKS, LENGTH = 20, 20, 500
@@ -80,25 +80,38 @@ def clocks(given: Any, name: str) -> tuple[str, ...]:
 only partly found by a regression on it: if x and y are series, the p-value may be far too small. Exchanges \
 within pairs of neighbouring rows suffer least from this: independence_test(x, y, within=numpy.arange(len(x)) // 2).
     """
-    notes = []
-    columns = columns_in(given, name)
+    return tuple(
+        f"{place} holds {steps}, as a clock or an id does. What series share "
+        "along the rows (a trend, a walk) is only partly found by a regression on it: if x and y are series, the "
+        "p-value may be far too small. Exchanges within pairs of neighbouring rows suffer least from this: "
+        "independence_test(x, y, within=numpy.arange(len(x)) // 2)."
+        for place, steps in _stepping(given, name)
+    )
+
+
+def counters(given: Any, name: str) -> tuple[str, ...]:
+    """What is to be said of such columns where a table has them as variables.
+
+    Examples
+    --------
+    >>> print(*counters(np.arange(40), "z"))
+    z holds whole numbers one by one, as a clock or an id does: whatever changes along the rows is associated with it. \
+Leave it out if it only says where a row stands.
+    """
+    return tuple(_associated(place, steps) for place, steps in _stepping(given, name))
+
+
+def _stepping(given: Any, name: str) -> list[tuple[str, str]]:
+    """Columns that have each value once, in equal steps, and what these are called."""
+    found, columns = [], columns_in(given, name)
     for label, column in columns:
         values = _array(column)
-        if (
-            values is None
-            or values.dtype.kind not in "iufmM"
-            or len(values) < LEAST_ROWS
-            or not _in_equal_steps(values)
-        ):
+        if values is None or values.dtype.kind not in "iufmM" or len(values) < LEAST_ROWS:
             continue
-        steps = _steps_of(values, np.ptp(values) == len(values) - 1)
-        notes.append(
-            f"{_placed(name, label, len(columns) > 1)} holds {steps}, as a clock or an id does. What series share "
-            "along the rows (a trend, a walk) is only partly found by a regression on it: if x and y are series, the "
-            "p-value may be far too small. Exchanges within pairs of neighbouring rows suffer least from this: "
-            "independence_test(x, y, within=numpy.arange(len(x)) // 2)."
-        )
-    return tuple(notes)
+        if _in_equal_steps(values):
+            steps = _steps_of(values, np.ptp(values) == len(values) - 1)
+            found.append((_placed(name, label, len(columns) > 1), steps))
+    return found
 
 
 def _looked_at(
@@ -222,8 +235,12 @@ def _placed(name: str, label: Any, several: bool) -> str:
 
 
 def _counts(name: str, label: Any, column: np.ndarray, several: bool) -> str:
+    return _associated(_placed(name, label, several), _steps_of(column))
+
+
+def _associated(place: str, steps: str) -> str:
     return (
-        f"{_placed(name, label, several)} holds {_steps_of(column)}, as a clock or an id does: whatever changes "
+        f"{place} holds {steps}, as a clock or an id does: whatever changes "
         "along the rows is associated with it. Leave it out if it only says where a row stands."
     )
 
