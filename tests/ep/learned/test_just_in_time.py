@@ -318,6 +318,16 @@ def test_answers_of_which_nothing_can_be_learned_are_asked_for():
     assert any("answers are the same: all messages were asked from then on" in note for note in post.report.notes)
 
 
+def test_one_question_that_comes_again_in_every_run_is_no_error():
+    learned, shift = ep.Learned(initial=20), {"by": 0.0}
+    z, x = ep.Variable("z", ep.Normal(0.0, 1.0)), ep.Variable("x", ep.Normal)
+    box = ep.BlackBox(lambda z: float(z) + shift["by"], z, x, name="f")
+    model = ep.FactorGraph(box, ep.Gaussian(x, precision=4.0, observed=2.0))
+    for by, mean in ((0.0, 1.6), (1.0, 0.8), (0.0, 1.6)):
+        shift["by"] = by
+        assert ep.infer(model, learned, rng=0)["z"].mean() == pytest.approx(mean, abs=1e-6)
+
+
 def test_what_gave_up_stands_aside_until_it_has_seen_twice_as_much():
     factor, rng = label(60)
     learned = ep.Learned(initial=60)

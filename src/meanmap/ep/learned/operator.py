@@ -13,12 +13,15 @@ from meanmap.core.points import bucket, count, pad
 from meanmap.core.types import Array, Index
 from meanmap.core.values import Value
 from meanmap.ep.learned.kernel_regression import KernelRegression
-from meanmap.ep.learned.points import Range
+from meanmap.ep.learned.points import Range, coordinates
 from meanmap.ep.learned.recorded import Recorded, families_of, usable
 from meanmap.ep.learned.regression import Regression
 from meanmap.ep.learned.targets import TARGETS, Target
 
 __all__ = ["MessageOperator", "NothingToLearn", "Predicted"]
+
+# Means and log variances that differ by less than this share are the same: distances between embeddings are squares.
+_ALIKE = 1e-7
 
 
 class NothingToLearn(InputError):
@@ -159,6 +162,11 @@ class MessageOperator(Value):
                 f"all {len(numbers)} answers are the same: there is nothing to learn. Messages that never change need "
                 "no operator."
             )
+        if len(numbers) > 1 and _alike(known.incoming):
+            raise NothingToLearn(
+                f"all {len(numbers)} incoming messages are the same: there is nothing to learn from. One question that "
+                "comes again and again needs no operator."
+            )
         scale = np.where(constant, 1.0, scale)
         regression = self.regression.fit(known.incoming, (numbers - centre) / scale, also)
         both = [known.incoming] if also is None else [known.incoming, also]
@@ -261,3 +269,9 @@ def _divergence(came: Any, first: Array, second: Array) -> Any:
         return jax.tree.map(lambda a, b: jnp.where(proper, a, b), law, safe)
 
     return jnp.where(proper, chosen(two).kl(chosen(one)), jnp.inf)
+
+
+def _alike(incoming: tuple[Any, ...]) -> bool:
+    """Whether messages differ by rounding only, too little for a distance between them."""
+    numbers = coordinates(incoming)
+    return bool((np.ptp(numbers, axis=0) <= _ALIKE * np.abs(numbers).max(axis=0)).all())
