@@ -5,10 +5,12 @@ their names say what is meant, the readers in `core` and `kernels` check it, and
 nothing of the kind.
 """
 
+from types import EllipsisType
 from typing import Annotated, Any, TypeAlias
 
 import jax
 import numpy as np
+from jax.typing import DTypeLike
 
 __all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike", "Numbers", "Points", "Seed"]
 
@@ -26,9 +28,9 @@ KernelLike: TypeAlias = Any
 # A Graph, a NetworkX graph or a list of edges.
 GraphLike: TypeAlias = Any
 # Whatever indexes an array: numbers, slices, masks.
-Index: TypeAlias = Any
+Index: TypeAlias = int | np.integer | slice | EllipsisType | np.ndarray | jax.Array | list[int] | tuple[Any, ...] | None
 # A dtype, or what names one.
-DType: TypeAlias = Any
+DType: TypeAlias = DTypeLike
 # The axes of a matplotlib figure, which is imported only where something is drawn.
 Axes: TypeAlias = Any
 # Randomness as it comes in: fresh, repeatable by a number, or continued. JAX keys are JAX arrays.

@@ -337,7 +337,7 @@ def _axes_used(index: Index) -> int:
     """How many axes one entry of an index takes up: a mask takes as many as it has."""
     if index is None or index is Ellipsis:
         return 0
-    return index.ndim if getattr(index, "dtype", None) == np.dtype(bool) else 1
+    return getattr(index, "ndim", 1) if getattr(index, "dtype", None) == np.dtype(bool) else 1
 
 
 def _read(law: Any, name: str) -> Any:

@@ -69,7 +69,7 @@ class SumTable:
         """How many entries the table has when it is written out."""
         return int(np.prod([float(k) for k in self.shape]))
 
-    def __array__(self, dtype: DType = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         del copy  # what is written out is always new
         sums = np.zeros((), dtype=np.int64)
         for k in self.shape:

@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError
 from meanmap.core.points import bucket
-from meanmap.core.types import Array, Index
+from meanmap.core.types import Array
 from meanmap.ep.calling import user_errors
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Answer, FactorLike, replaced
@@ -82,12 +82,12 @@ class Questions:
     def __len__(self) -> int:
         return len(self.members)
 
-    def __getitem__(self, index: Index) -> "Questions":
+    def __getitem__(self, index: int | list[int] | np.ndarray) -> "Questions":
         """Some of the questions: places in this batch, or a mask."""
-        index = np.atleast_1d(index)
-        index = index if len(index) else index.astype(int)
-        incoming = jax.tree.map(lambda leaf: leaf[index], self.incoming)
-        return replace(self, incoming=incoming, members=self.members[index], keys=self.keys[index])
+        chosen = np.atleast_1d(np.asarray(index))
+        chosen = chosen if len(chosen) else chosen.astype(int)
+        incoming = jax.tree.map(lambda leaf: leaf[chosen], self.incoming)
+        return replace(self, incoming=incoming, members=self.members[chosen], keys=self.keys[chosen])
 
     def generator(self) -> np.random.Generator:
         """Randomness for NumPy: the same whenever the same run comes to this sweep."""
