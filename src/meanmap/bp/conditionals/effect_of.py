@@ -260,8 +260,8 @@ def _missed(unbalanced: np.ndarray, variances: np.ndarray, left: np.ndarray, ran
     """Errors by functions that smooth parts do not follow, (2, DRAWS, K), from what weights leave unbalanced, (p, 2),
     the prior variances of weights, and residuals (n, K): what is averaged varies together as these do.
     """
-    roots = np.linalg.svd(np.sqrt(variances)[:, None] * unbalanced, full_matrices=False)
-    root = (roots[1][:, None] * roots[2]).T  # (2, 2), times its transpose the covariance of both arms
+    _, sizes, right = np.linalg.svd(np.sqrt(variances)[:, None] * unbalanced, full_matrices=False)
+    root = (right.T * sizes) @ right  # of the covariance of both arms, whatever the signs of singular vectors
     some = left[spread_rows(len(left), RESIDUALS)]
     drawn = random.normal(size=(2, DRAWS, len(some))) @ (some / np.sqrt(len(some)))
     return np.einsum("ab,bdk->adk", root, drawn)
