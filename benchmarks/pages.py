@@ -38,6 +38,7 @@ BY_NIGHT = (
     "structures",
     "boundaries",
     "effects",
+    "floors",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
