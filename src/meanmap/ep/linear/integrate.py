@@ -107,9 +107,8 @@ class Problem:
         for at in range(0, self.predictor.rows, step):
             rows = slice(at, at + step)
             observed = self.observed.taken(rows)
-            eta, log_mass = log_tilt(self.family, observed, parameters, *(
-                each[rows] for each in (settled.means, settled.variances, settled.weights, settled.shifts)
-            ))  # fmt: skip
+            belief, site = (settled.means[rows], settled.variances[rows]), (settled.weights[rows], settled.shifts[rows])
+            eta, log_mass = log_tilt(self.family, observed, parameters, *belief, *site)
             mass = np.exp(log_mass - log_mass.max(1, keepdims=True))
             mass /= mass.sum(1, keepdims=True)
             slopes = self.family.weighted_slopes(observed.columns(), eta, parameters)
