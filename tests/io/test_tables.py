@@ -99,7 +99,7 @@ def test_parquet(tmp_path):
         ("a,b\n", "has names of columns and no rows"),
         ("a,b\n1,2\n3\n", "has 1 cell in row 2, and 2 columns"),
         ("a,b\n1,2,3\n", "has 3 cells in row 1, and 2 columns"),
-        ("a,b\n1,2\nx,3\n", "column 'a' of .* holds numbers, such as 1.*and in row 2 'x'.*--labels a"),
+        ("a,b\n1,2\nx,3\n", "column 'a' of .* holds numbers, such as 1.*and in row 2 'x'.*labels=\\['a'\\]"),
         ("a,a\n1,2\n", "more than one column called 'a'"),
         ("a,b\n,2\n1,\n", "no row without a missing value"),
         ("a,b\n1,2\n".encode("utf-16"), "looks like UTF-16"),
