@@ -146,6 +146,17 @@ def test_codes_can_be_labels():
 
 
 @pytest.mark.slow
+def test_marks_of_missing_values_are_left_out_as_the_note_says():
+    table = confounded(3)
+    gone, model = np.arange(400) % 10 == 0, mm.bp.BayesianNetwork(CONFOUNDED)
+    marked, empty = (table | {"y": np.where(gone, mark, table["y"])} for mark in (-999.0, np.nan))
+    asked = {"of": "t", "from_": "old", "to": "new", "rng": 0}
+    assert any("missing=[-999]" in note for note in model.effect(marked, "y", **asked).notes)
+    found = model.effect(marked, "y", missing=[-999], **asked)
+    assert found.interval() == model.effect(empty, "y", **asked).interval()
+    assert not any("-999" in note for note in found.notes)
+
+
 def test_labels_that_were_merged_are_told():
     rng = np.random.default_rng(41)
     table = confounded(41) | {"z": np.char.add("s", rng.integers(0, 60, 400).astype(str))}

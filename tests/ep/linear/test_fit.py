@@ -388,3 +388,14 @@ def test_without_the_parser_the_error_says_what_to_type(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "formulae", None)
     with pytest.raises(ImportError, match=r"pip install formulae"):
         fit("y ~ x", DATA)
+
+
+def test_groups_of_another_type_are_no_new_groups():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"g": np.repeat(np.arange(6), 10), "x": rng.normal(size=60)})
+    frame["y"] = frame["g"] + frame["x"] + rng.normal(size=60)
+    fitted = fit("y ~ x + (1 | g)", frame)
+    asked = pd.DataFrame({"g": [0, 7], "x": [0.0, 0.0]})
+    assert len(fitted.predict(asked)) == 2
+    with pytest.raises(ColumnError, match="groups 'g' are '0' here, and 0 in the data of the fit"):
+        fitted.predict(asked.astype({"g": str}))

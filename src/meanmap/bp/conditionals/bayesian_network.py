@@ -161,6 +161,7 @@ class BayesianNetwork:
         of: Hashable,
         from_: Any,
         to: Any,
+        missing: str = "pairwise",
         kinds: Mapping[Any, Any] | None = None,
         rng: Seed = None,
     ) -> CausalEffect:
@@ -177,6 +178,9 @@ class BayesianNetwork:
             What is set.
         from_, to : values of it
             Labels with 20 rows at least, or numbers within the range of the rows.
+        missing : {"pairwise", "raise", "drop", "category"}, or list of marks
+            As for `fit`: rows with gaps in these variables are left out, or missing labels are a label of their own.
+            Marks, such as [-999], stand for missing values.
         kinds : mapping of variable to kind, optional
             As for `fit`, such as {"site": "label"} where sites are numbered; a note names columns where this may be so.
         rng : None, int, Generator or JAX key
@@ -217,7 +221,7 @@ class BayesianNetwork:
         whole = lies_elsewhere(data) or isinstance(data, np.ndarray)
         there = names if whole else [name for name in names if str(name) in columns_of(data, "data")]
         adjusted = adjustment(self.directed, of, on, there)
-        table, numbers, told = self._read(data, kinds=kinds, names=(of, on, *(adjusted or ())))
+        table, numbers, told = self._read(data, missing, kinds, (of, on, *(adjusted or ())))
         return effect_of(table, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
 
     def _read(

@@ -180,6 +180,8 @@ class Formula:
         )
         if not new:
             self.levels[name] = tuple(_ordered(set(map(_as_typed, rows))))
+        else:
+            _check_type(name, rows, self.levels[name])
         place = {level: at for at, level in enumerate(self.levels[name])}
         for row in rows:
             place.setdefault(row, len(self.levels[name]) - 1 - len(place))
@@ -191,6 +193,21 @@ def _check_once(text: str, names: list[str]) -> None:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ParameterError(f"formula {text!r} has the effect {twice[0]!r} in several brackets; expected it in one.")
+
+
+def _check_type(name: str, rows: list[Any], known: tuple[Any, ...]) -> None:
+    """Groups that read like known ones and are of another type would be new ones without a word."""
+    written = {_written(level): level for level in known}
+    for row in rows:
+        like = written.get(_written(row), row)
+        if like != row:
+            raise ColumnError(
+                f"the groups {name!r} are {row!r} here, and {like!r} in the data of the fit: give them the same type."
+            )
+
+
+def _written(level: Any) -> tuple[str, ...]:
+    return tuple(map(str, level if isinstance(level, tuple) else (level,)))
 
 
 def _check_computed(matrix: np.ndarray, text: str) -> None:
