@@ -195,9 +195,10 @@ class BayesianNetwork:
         -----
         The graph says what is adjusted for (Henckel et al. 2022). The outcome is regressed on this and the cause, by a
         line and smooth parts, and residuals are weighted so that averages over rows are those with the cause set
-        (Hirshberg & Wager 2021). Intervals count noise, which rows came, and what smooth parts may have missed. Nothing
-        is learned but what the effect rests on: unlike `do()` it needs the rows, not a fitted network. The estimate is
-        the same for the same table; only the ends of intervals have random draws in them.
+        (Hirshberg & Wager 2021). Intervals count noise, which rows came, and what smooth parts may have missed. They do
+        not hold where the outcome jumps or bends sharply in a number (a step of 2 came out as 2.3): cut it into labels
+        there. Nothing is learned but what the effect rests on: unlike `do()` it needs the rows, not a fitted network.
+        The estimate is the same for the same table; only the ends of intervals have random draws in them.
 
         Examples
         --------

@@ -59,6 +59,9 @@ class DependencyNetwork:
     up to 4000 rows, spread over the table; forests cannot be added to row by row, so that new rows ask for a new fit,
     which a million rows make no longer.
 
+    Beside columns of numbers, relations among labels are drawn towards none, whatever the number of rows: shares of .2,
+    .5 and .8 came out as .27, .53 and .74. A table of labels alone is counted, and is not.
+
     Examples
     --------
     >>> import numpy as np
