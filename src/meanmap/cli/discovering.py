@@ -63,14 +63,7 @@ def discover(
     if shown.report is not None:
         from meanmap.cli import pages
 
-        pages.write_page(
-            shown.report,
-            "Which columns belong together",
-            found,
-            pages.rows(outputs.edges(found)),
-            reading.notes,
-            found.seed,
-        )
+        pages.write_page(shown.report, TITLE, found, pages.rows(outputs.edges(found)), reading.notes, found.seed)
     if graphml is not None:
         mm.graphs.write_graphml(found, graphml)
     outputs.tell_graph(found, reading.notes, shown.json)
