@@ -98,7 +98,7 @@ def test_two_components_are_integrated_as_on_a_fine_grid():
     predictor = Predictor((Block.fixed(np.ones((rows, 1))), Block(index, np.ones((rows, 1)), 6)))
     components = Components(((np.zeros(1), 100 * np.eye(1)),), ((1,),), (HALF,), (HALF,))
     problem = Problem(predictor, components, FAMILIES["gaussian", "identity"], Observed.of(y))
-    nodes, log_evidence = integrate(problem, np.zeros(2))
+    nodes, log_evidence, _ = integrate(problem, np.zeros(2))
     same = index[:, None] == index
     logs = np.linspace(-7, 3, 161)
     errors = np.linspace(-1.5, 1.5, 61)
@@ -135,6 +135,6 @@ def test_no_components_are_one_node():
     predictor = Predictor((Block.fixed(rng.normal(size=(30, 2))),))
     components = Components(((np.zeros(2), np.eye(2)),), (), (), ())
     problem = Problem(predictor, components, FAMILIES["poisson", "log"], Observed.of(rng.poisson(1.0, 30)))
-    nodes, log_evidence = integrate(problem, np.zeros(0))
+    nodes, log_evidence, _ = integrate(problem, np.zeros(0))
     assert len(nodes) == 1
     assert log_evidence == nodes[0].settled.log_evidence

@@ -134,9 +134,9 @@ def fit(
         begin[at] = _STARTS.get(parameter, 0.0)
     if levels:
         begin[components.size - len(law.parameters) :] = first_gaps(response, counts)
-    nodes, log_evidence = integrate(problem, begin)
+    nodes, log_evidence, coordinates = integrate(problem, begin)
     log_evidence -= float(counts.sum()) * np.log(scaled.unit)
-    report = _report(problem, nodes, read.names, doubts(read, predictor))
+    report = _report(problem, nodes, read.names, doubts(read, predictor, "sigma" in law.parameters))
     return Fitted(
         read,
         law,
@@ -144,6 +144,7 @@ def fit(
         levels,
         scaled,
         components,
+        coordinates,
         tuple(nodes),
         float(log_evidence),
         report,

@@ -89,12 +89,13 @@ class Components:
         return phi[len(phi) - len(self.parameters) :]
 
     def covariances(self, phi: np.ndarray) -> list[np.ndarray]:
-        """Of the effects of a group, block by block."""
-        found = [np.zeros((sum(sets), sum(sets)), phi.dtype) for sets in self.sets]
+        """Of the effects of a group, block by block; of many φ along the last axis."""
+        found = [np.zeros((*phi.shape[:-1], sum(sets), sum(sets)), phi.dtype) for sets in self.sets]
         filled = [0] * len(self.sets)
         for block, k, start in self.parts():
             here = slice(filled[block], filled[block] + k)
-            found[block][here, here] = covariance(phi[start : start + k], phi[start + k : start + k + k * (k - 1) // 2])
+            partial = phi[..., start + k : start + k + k * (k - 1) // 2]
+            found[block][..., here, here] = covariance(phi[..., start : start + k], partial)
             filled[block] += k
         return found
 
@@ -139,16 +140,17 @@ class Components:
 
 def covariance(logs: np.ndarray, partial: np.ndarray) -> np.ndarray:
     """From log sds, and atanh of partial correlations row by row."""
-    k, root, at = len(logs), np.zeros((len(logs), len(logs)), np.result_type(logs, float)), 0
+    k, at = logs.shape[-1], 0
+    root = np.zeros((*logs.shape, k), np.result_type(logs, float))
     for i in range(k):
-        left = np.ones((), root.dtype)
+        left = np.ones(logs.shape[:-1], root.dtype)
         for j in range(i):
-            root[i, j] = np.tanh(partial[at]) * np.sqrt(left)
-            left = left - root[i, j] ** 2
+            root[..., i, j] = np.tanh(partial[..., at]) * np.sqrt(left)
+            left = left - root[..., i, j] ** 2
             at += 1
-        root[i, i] = np.sqrt(left)
-    scaled = np.exp(logs)[:, None] * root
-    return scaled @ scaled.T
+        root[..., i, i] = np.sqrt(left)
+    scaled = np.exp(logs)[..., None] * root
+    return scaled @ np.swapaxes(scaled, -1, -2)
 
 
 def _log_cosh(z: float) -> float:

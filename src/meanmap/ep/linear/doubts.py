@@ -14,8 +14,11 @@ _COLLINEAR = 1e-10
 _LABELS = 20
 
 
-def doubts(formula: Formula, predictor: Predictor) -> list[str]:
-    """Columns that add up to one another, factors of one group, numbers that came as text."""
+def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
+    """Columns that add up to one another, factors of one group or of one row a group, numbers that came as text.
+
+    `noisy` is whether the response has noise of its own, a sigma.
+    """
     found = []
     if formula.names:
         columns = predictor.blocks[0].design
@@ -32,7 +35,16 @@ def doubts(formula: Formula, predictor: Predictor) -> list[str]:
     for group in formula.rows.groups:
         if len(group.levels) == 1:
             found.append(f"{group.name!r} has one group, which says nothing about how groups differ")
+        elif noisy and len(group.levels) == len(group.index):
+            found += [_one_row_each(group.name)] if "Intercept" in group.labels else []
     return found + numbers_as_text(formula)
+
+
+def _one_row_each(name: str) -> str:
+    return (
+        f"each group of {name!r} has one row: the data tell sd(Intercept | {name})² + sigma² and no more, only priors "
+        "tell the two apart"
+    )
 
 
 def numbers_as_text(formula: Formula) -> list[str]:

@@ -6,10 +6,11 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Rows
 from meanmap.ep.linear.integrate import Node
-from meanmap.ep.linear.mixtures import around_points
+from meanmap.ep.linear.mixtures import Smooth
 from meanmap.ep.linear.scaled import Scaled
 
 __all__ = ["counts", "responses", "smooth", "trials_of"]
@@ -21,14 +22,12 @@ def counts(nodes: tuple[Node, ...], draws: int, generator: np.random.Generator) 
     return generator.multinomial(draws, shares / shares.sum())
 
 
-def smooth(nodes: tuple[Node, ...], taken: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """φ of each draw, near its node so that draws do not repeat nodes; noise is correlated as the nodes are."""
-    shares, phi = np.array([node.probability for node in nodes]), np.stack([node.phi for node in nodes])
-    means, sds = around_points(phi, shares)
-    away = np.sqrt(shares)[:, None] * (phi - shares @ phi)
-    noise = generator.normal(size=(int(taken.sum()), len(nodes))) @ away
-    noise /= np.maximum(np.sqrt((away**2).sum(0)), np.finfo(float).tiny)
-    return np.repeat(means, taken, axis=0) + np.repeat(sds, taken, axis=0) * noise
+def smooth(
+    nodes: tuple[Node, ...], coordinates: Coordinates, taken: np.ndarray, generator: np.random.Generator
+) -> np.ndarray:
+    """φ of each draw, near its node so that draws do not repeat nodes."""
+    shares, psi = np.array([node.probability for node in nodes]), coordinates.split(np.stack([n.phi for n in nodes]))
+    return coordinates.joined(Smooth(psi, shares).draws(taken, generator))
 
 
 def responses(

@@ -16,12 +16,13 @@ from meanmap.core.types import Data, Seed
 from meanmap.core.values import Value
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.contrasts import differences, named, reference_grid
+from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Node
 from meanmap.ep.linear.leave_out import log_densities
-from meanmap.ep.linear.mixtures import Normals, around_points
+from meanmap.ep.linear.mixtures import Normals, Smooth, quantiles
 from meanmap.ep.linear.predictions import expected, probabilities
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shared import shared, shared_names
@@ -49,6 +50,7 @@ class Fitted(Value):
     levels: tuple[Any, ...]
     scaled: Scaled
     components: Components
+    coordinates: Coordinates
     nodes: tuple[Node, ...]
     log_evidence: float
     report: Report
@@ -144,7 +146,7 @@ class Fitted(Value):
             generator.multivariate_normal(mean, covariance, n)
             for mean, covariance, n in zip(*self._shared, taken, strict=True)
         ]
-        components = [values for _, values in self._component_values(smooth(self.nodes, taken, generator))]
+        components = [values for _, values in self._component_values(smooth(self.nodes, self.coordinates, taken, generator))]
         table = np.concatenate(
             [np.concatenate(shared), np.zeros((count, 0)), *(c[:, None] for c in components)], axis=1
         )
@@ -184,23 +186,24 @@ class Fitted(Value):
         return rows + self._components(level)
 
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
-        """Intervals are those of logs of standard deviations, and of atanh of correlations."""
-        found = []
-        for name, values in self._component_values(np.stack([node.phi for node in self.nodes])):
-            to, back = (np.arctanh, np.tanh) if name.startswith("cor(") else (np.log, np.exp)
-            means, sds = around_points(to(values)[:, None], self._shares)
-            ends = Normals(means.T, sds.T, self._shares).interval(level)
+        """Moments are those of the nodes, ends those of a law that is smooth in coordinates where it is near Normal."""
+        if not self.components.size:
+            return []
+        phis = np.stack([node.phi for node in self.nodes])
+        many, shares = Smooth(self.coordinates.split(phis), self._shares).many()
+        found, ends = [], np.array([(1 - level) / 2, (1 + level) / 2])
+        around = self._component_values(self.coordinates.joined(many))
+        for (name, values), (_, smooth_values) in zip(self._component_values(phis), around, strict=True):
             mean = float(self._shares @ values)
             sd = float(np.sqrt(self._shares @ (values - mean) ** 2))
-            found.append((name, mean, sd, *(float(back(end[0])) for end in ends)))
+            found.append((name, mean, sd, *map(float, quantiles(smooth_values, shares, ends))))
         return found
 
     def _component_values(self, phis: np.ndarray) -> list[tuple[str, np.ndarray]]:
         """Standard deviations and correlations of effects and parameters of the family, at each φ."""
-        found = []
-        laws = [self.components.covariances(phi) for phi in phis]
+        found, laws = [], self.components.covariances(phis)
         for at, group in enumerate(self.formula.rows.groups):
-            covariances = np.stack([law[at] for law in laws])
+            covariances = laws[at]
             sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
             unit = self.scaled.unit / self.scaled.group_spreads[at]
             found += [(f"sd({label} | {group.name})", sds[:, k] * unit[k]) for k, label in enumerate(group.labels)]
@@ -210,7 +213,7 @@ class Fitted(Value):
                     correlation = np.clip(covariances[:, i, j] / (sds[:, i] * sds[:, j]), -1 + 1e-12, 1 - 1e-12)
                     found.append((f"cor({group.labels[j]}, {group.labels[i]} | {group.name})", correlation))
         for k, name in enumerate(() if self.levels else self.family.parameters):
-            values = np.exp(np.array([self.components.likelihood(phi)[k] for phi in phis]))
+            values = np.exp(phis[:, phis.shape[1] - len(self.family.parameters) + k])
             found.append((name, values * (self.scaled.unit if name == "sigma" else 1.0)))
         return found
 

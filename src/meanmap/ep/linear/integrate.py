@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled, log_tilt, settle
@@ -28,6 +29,9 @@ _RADIUS, _CORNERS = 1.1, 6
 _LONG, _SHORT = 1.5, 0.5
 # Half of the step of differences of gradients, and the least and most curvature that is believed.
 _DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
+# Where coordinates are judged, in standard deviations; logs that move by no more there are straight; what one end counts
+# for at the most.
+_FAR, _STRAIGHT, _VERY = 2.0, 0.5, 10.0
 # Evaluations of the likelihood for a correction of the evidence at a node, the least and the most draws for it, and
 # how far below the best nodes are corrected.
 _EVALUATIONS, _DRAWS, _CORRECTED = 500_000, (4, 64), 8.0
@@ -57,6 +61,11 @@ class Problem:
     tolerance: float = 1e-4
     runs: int = 0
     sweeps: int = 0
+
+    def coordinates(self) -> Coordinates:
+        """With all standard deviations split."""
+        sizes = tuple(block.size for block in self.predictor.blocks)
+        return Coordinates.of(self.components, sizes, self.family.parameters)
 
     def run(self, phi: np.ndarray, start: Settled | None = None) -> Settled | None:
         """Effects given components, from the sites of another run first; None where there is no joint belief.
@@ -130,6 +139,11 @@ class Problem:
         log_prior, slope = self.components.log_density(phi)
         return Height(settled.log_evidence + log_prior, self.gradient(phi, settled) + slope, settled)
 
+    def height_at(self, chart: Coordinates, psi: np.ndarray, start: Settled | None = None) -> "Height":
+        """The same, by coordinates ψ."""
+        height = self.height(chart.joined(psi), start)
+        return height._replace(gradient=chart.slopes(psi).T @ height.gradient)
+
 
 class Height(NamedTuple):
     """Of the posterior of components at one place."""
@@ -139,8 +153,8 @@ class Height(NamedTuple):
     settled: Settled | None
 
 
-def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float]:
-    """Nodes with their probabilities, and the log evidence of the model with components integrated out."""
+def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float, Coordinates]:
+    """Nodes with their probabilities, the log evidence with components integrated out, and coordinates for them."""
     start = problem.height(begin)
     if start.settled is None:
         raise ParameterError(
@@ -148,20 +162,23 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float]:
             "column that separates the response."
         )
     if not len(begin):
-        return [Node(begin, 1.0, start.settled)], start.value
+        return [Node(begin, 1.0, start.settled)], start.value, Coordinates((), ())
     mode, best = _mode(problem, begin, start)
-    axes = _axes(problem, mode, best)
-    places = _lattice(problem, mode, axes, best) if len(mode) in _APART else _design(problem, mode, axes, best)
+    chart, axes = _straightest(problem, mode, best)
+    middle = chart.split(mode)
+    lay = _lattice if len(mode) in _APART else _design
+    places = [(chart.joined(psi), weight, height) for psi, weight, height in lay(problem, chart, middle, axes, best)]
     heights = np.array([height.value + log_weight for _, log_weight, height in places])
     for at in np.flatnonzero(heights > heights.max() - _CORRECTED):
         heights[at] += problem.correction(places[at][0], places[at][2].settled)
     top = float(heights.max())
     shares = np.exp(heights - top)
-    log_evidence = top + float(np.log(shares.sum()) + np.linalg.slogdet(axes)[1])
+    log_evidence = top + float(np.log(shares.sum()) + np.linalg.slogdet(axes)[1]) + chart.log_volume
     order = np.argsort(-shares, kind="stable")
     kept = order[: 1 + int(np.searchsorted(np.cumsum(shares[order]), (1 - _LEFT_OUT) * shares.sum()))]
     nodes = [(places[at][0], shares[at] / shares[kept].sum(), places[at][2].settled) for at in kept]
-    return [Node(phi, float(share), settled) for phi, share, settled in nodes if settled is not None], log_evidence
+    found = [Node(phi, float(share), settled) for phi, share, settled in nodes if settled is not None]
+    return found, log_evidence, chart
 
 
 def _mode(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarray, Settled | None]:
@@ -190,8 +207,33 @@ def _mode(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarra
     return phi, settled
 
 
-def _axes(problem: Problem, mode: np.ndarray, best: Settled | None) -> np.ndarray:
-    """Columns are standard deviations along the axes of curvature."""
+def _straightest(problem: Problem, mode: np.ndarray, best: Settled | None) -> tuple[Coordinates, np.ndarray]:
+    """Coordinates in which the posterior is nearest to Normal, and standard deviations along its axes as columns.
+
+    Judged by the heights two standard deviations from the mode on all axes, which should be 2 less; where none of these
+    moves a log by much all coordinates are alike.
+    """
+    curvature = _curvature(problem, mode, best)
+    plain, *others = problem.coordinates().candidates()
+    axes, far = _axes(curvature), (-_FAR, _FAR)
+    if not others or np.abs(_FAR * axes).max() < _STRAIGHT:
+        return plain, axes
+
+    def bent(chart: Coordinates, axes: np.ndarray) -> float:
+        middle = chart.split(mode)
+        ends = [problem.height_at(chart, middle + side * axis, best).value for axis in axes.T for side in far]
+        return float(np.abs(np.array(ends) - top + _FAR**2 / 2).clip(max=_VERY).sum())
+
+    top = problem.height(mode, best).value
+    found = [(plain, axes)]
+    for chart in others:
+        slopes = chart.slopes(chart.split(mode))
+        found.append((chart, _axes(slopes.T @ curvature @ slopes)))
+    return min(found, key=lambda each: bent(*each))
+
+
+def _curvature(problem: Problem, mode: np.ndarray, best: Settled | None) -> np.ndarray:
+    """Minus the second derivatives at the mode, by φ."""
     size = len(mode)
     curvature = np.empty((size, size))
     for at in range(size):
@@ -199,7 +241,12 @@ def _axes(problem: Problem, mode: np.ndarray, best: Settled | None) -> np.ndarra
         step[at] = _DIFFERENCE
         low, high = (problem.height(mode + side * step, best).gradient for side in (-1, 1))
         curvature[at] = (low - high) / (2 * _DIFFERENCE)
-    values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
+    return (curvature + curvature.T) / 2
+
+
+def _axes(curvature: np.ndarray) -> np.ndarray:
+    """Columns are standard deviations along the axes of curvature."""
+    values, vectors = np.linalg.eigh(curvature)
     return vectors / np.sqrt(np.clip(values, _FLAT, _SHARP))
 
 
@@ -207,7 +254,9 @@ def _axes(problem: Problem, mode: np.ndarray, best: Settled | None) -> np.ndarra
 Place = tuple[np.ndarray, float, Height]
 
 
-def _lattice(problem: Problem, mode: np.ndarray, axes: np.ndarray, best: Settled | None) -> list[Place]:
+def _lattice(
+    problem: Problem, chart: Coordinates, mode: np.ndarray, axes: np.ndarray, best: Settled | None
+) -> list[Place]:
     """Points of a lattice, as far as their evidence counts, from the middle outwards.
 
     A point is met where value and gradient of one beside it, with half the curvature of the mode, promise enough.
@@ -227,9 +276,9 @@ def _lattice(problem: Problem, mode: np.ndarray, axes: np.ndarray, best: Settled
         short, at, near = heappop(waiting)
         if at in found or -short < top - _DEPTH:
             continue
-        phi = mode + apart / 2 * axes @ np.array(at, float)
-        height = problem.height(phi, found[near][2].settled if near in found else best)
-        found[at] = phi, volume, height
+        psi = mode + apart / 2 * axes @ np.array(at, float)
+        height = problem.height_at(chart, psi, found[near][2].settled if near in found else best)
+        found[at] = psi, volume, height
         top = max(top, height.value)
         slope = axes.T @ height.gradient
         for step in steps:
@@ -239,7 +288,9 @@ def _lattice(problem: Problem, mode: np.ndarray, axes: np.ndarray, best: Settled
     return list(found.values())
 
 
-def _design(problem: Problem, mode: np.ndarray, axes: np.ndarray, best: Settled | None) -> list[Place]:
+def _design(
+    problem: Problem, chart: Coordinates, mode: np.ndarray, axes: np.ndarray, best: Settled | None
+) -> list[Place]:
     """The middle, points on axes and corners; exact for mass and covariance of a Normal."""
     size = len(mode)
     radius = _RADIUS * np.sqrt(size)
@@ -249,4 +300,4 @@ def _design(problem: Problem, mode: np.ndarray, axes: np.ndarray, best: Settled 
     log_all = size * np.log(2 * np.pi) / 2
     weights = [np.log(1 - _RADIUS**-2)] + [radius**2 / 2 - np.log(len(points)) - 2 * np.log(_RADIUS)] * len(points)
     places = [mode + axes @ z for z in (np.zeros(size), *points)]
-    return [(phi, log_all + w, problem.height(phi, best)) for phi, w in zip(places, weights, strict=True)]
+    return [(psi, log_all + w, problem.height_at(chart, psi, best)) for psi, w in zip(places, weights, strict=True)]
