@@ -146,7 +146,9 @@ class Fitted(Value):
             generator.multivariate_normal(mean, covariance, n)
             for mean, covariance, n in zip(*self._shared, taken, strict=True)
         ]
-        components = [values for _, values in self._component_values(smooth(self.nodes, self.coordinates, taken, generator))]
+        components = [
+            values for _, values in self._component_values(smooth(self.nodes, self.coordinates, taken, generator))
+        ]
         table = np.concatenate(
             [np.concatenate(shared), np.zeros((count, 0)), *(c[:, None] for c in components)], axis=1
         )

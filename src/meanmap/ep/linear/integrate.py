@@ -29,8 +29,8 @@ _RADIUS, _CORNERS = 1.1, 6
 _LONG, _SHORT = 1.5, 0.5
 # Half of the step of differences of gradients, and the least and most curvature that is believed.
 _DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
-# Where coordinates are judged, in standard deviations; logs that move by no more there are straight; what one end counts
-# for at the most.
+# Where coordinates are judged, in standard deviations; logs that move by no more there are straight; what one end of
+# an axis counts for at the most.
 _FAR, _STRAIGHT, _VERY = 2.0, 0.5, 10.0
 # Evaluations of the likelihood for a correction of the evidence at a node, the least and the most draws for it, and
 # how far below the best nodes are corrected.
