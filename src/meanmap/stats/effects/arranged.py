@@ -11,9 +11,10 @@ from meanmap.stats.effects.cells import Cells
 from meanmap.stats.effects.effect import FEW, doubt_about_mean
 from meanmap.stats.effects.groups import Difference
 from meanmap.stats.samples.samples import Samples, columns_of
+from meanmap.stats.samples.spread import Spread
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["arranged", "cells_of", "doubts_of", "tails_of"]
+__all__ = ["arranged", "cells_of", "doubts_of", "tails_of", "tails_of_other"]
 
 
 def arranged(
@@ -61,3 +62,13 @@ def tails_of(found: Difference, samples: Samples, instead: str) -> tuple[str, ..
         return ()
     known = columns_of(samples) if in_columns(samples.pooled) else ()
     return found.shifts.spread.doubts(known, samples.sizes[0], instead)
+
+
+def tails_of_other(found: Difference, pair: Samples, names: Sequence[str], so: str) -> tuple[str, ...]:
+    """What is said where the second sample has heavy tails and the first, whose deviations are the unit, shows none."""
+    other = Spread.of(pair[1])
+    if other is None or found.shifts is None or not set(other.unknown) - set(found.shifts.spread.unknown):
+        return ()
+    x, y = names
+    unit = f"the unit is the standard deviation of {x}: if both have such tails, it is larger than it seems"
+    return (f"{y} has heavy tails that the rows of {x} do not show; {unit}, and {so}",)

@@ -1,6 +1,6 @@
 """Are two distributions close enough, or further apart than matters?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +15,10 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
-from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of
+from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of, tails_of_other
 from meanmap.stats.effects.groups import AtShift, Difference, difference_of
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.samples.samples import Samples, read_samples
-from meanmap.stats.samples.spread import Spread
 from meanmap.stats.samples.two_sample import two_samples
 from meanmap.stats.texts import read_texts
 
@@ -29,6 +28,7 @@ HEAVY = (
     "So nothing is shown to be further apart than a shift in these: pass unit='share', or logarithms or ranks of what "
     "has these tails."
 )
+FAR = "far is shown too often. Pass unit='share'."
 
 DRAWS = 1000
 
@@ -161,7 +161,7 @@ def closeness_test(
     law, sizes, bound = found.law, together.sizes[:2], at.distance
     error = at.near if claim == "close" else at.far
     heavy = reference is None and unit == "shift"
-    told += _tails_of_other(found, pair, names) if heavy and claim == "far" else ()
+    told += tails_of_other(found, pair, names, FAR) if heavy and claim == "far" else ()
     null = Null("law at the margin", law.draws(bound, random.generator, DRAWS, error), exact=False)
     pvalue = law.below(bound, error=error) if claim == "close" else law.above(bound, error)
     return ClosenessResult(
@@ -211,17 +211,6 @@ def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
             f"the rows of the first sample are too few to tell how far {margin:g} standard deviations are."
         )
     return at, f"after a shift of {margin:g} standard deviations"
-
-
-def _tails_of_other(found: Difference, pair: Samples, names: Sequence[str]) -> tuple[str, ...]:
-    """The note where the second sample has heavy tails and the first, whose deviations are the unit, shows none."""
-    other = Spread.of(pair[1])
-    if other is None or found.shifts is None or not set(other.unknown) - set(found.shifts.spread.unknown):
-        return ()
-    x, y = names
-    unit = f"the unit is the standard deviation of {x}: if both have such tails, it is larger than it seems"
-    said = f"{y} has heavy tails that the rows of {x} do not show; {unit}, and far is shown too often."
-    return (f"{said} Pass unit='share'.",)
 
 
 def _pair(samples: Samples, start: int) -> Samples:

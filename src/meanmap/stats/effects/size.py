@@ -10,7 +10,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of
+from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of, tails_of_other
 from meanmap.stats.effects.effect import Effect
 from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Interval
@@ -26,6 +26,7 @@ HEAVY = (
     "So the interval of the shift begins at 0: read `distance` and `share`, or pass logarithms or ranks of what has "
     "these tails."
 )
+HIGH = "the interval of the shift begins too high. Read `distance` and `share`."
 
 
 @own_words
@@ -88,8 +89,9 @@ def two_sample_effect(
     standard deviation is: the interval begins at 0, and a warning names the column and what to read or pass instead.
     That is so of three of four samples of one column of a t law of 2.2 degrees of freedom, and of nearly all lognormal
     ones of σ = 1.5; of exponential laws and t laws of 3 in about half of all samples of 100 rows, of t laws of 5 in one
-    of six, with 500 rows hardly ever but for the t law of 3; of normal laws in none. No bound holds for all laws, such
-    as those of which one row in a million is far away.
+    of six, with 500 rows hardly ever but for the t law of 3; of normal laws in none. Where only the rows of `y` leave
+    that open, a warning says that the interval begins too high if both samples have such tails. No bound holds for all
+    laws, such as those of which one row in a million is far away.
 
     Within strata the difference is Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, as in the test, for the strata that
     are there. It varies as independent rows do within strata, or whole clusters; where strata have one row or cluster
@@ -122,6 +124,7 @@ def two_sample_effect(
         shift = None if found.shifts is None else found.as_shift(level)
     method = f"difference of {names[0]} and {names[1]}"
     told = (*told, *samples.doubts, *doubts_of(found, samples, cells), *tails_of(found, samples, HEAVY))
+    told += tails_of_other(found, samples, names, HIGH)
     return _effect(found, level, method, samples.sizes, told, shift)
 
 
