@@ -49,6 +49,20 @@ class Number:
         runs, smoothed = len(held), (sum(held) + 1) / (len(held) + 2)
         return cls(sum(held) / runs, math.sqrt(smoothed * (1 - smoothed) / runs))
 
+    @classmethod
+    def ratio(cls, above: Array | Sequence[float], below: Array | Sequence[float]) -> "Number":
+        """The ratio of the means of paired repetitions; its error is that of above − ratio · below, by its mean.
+
+        Examples
+        --------
+        >>> Number.ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
+        Number(value=2.0, error=0.0)
+        """
+        above, below = np.asarray(above, dtype=float), np.asarray(below, dtype=float)
+        ratio, middle = float(above.mean() / below.mean()), float(below.mean())
+        error = cls.mean(above - ratio * below).error
+        return cls(ratio, None if error is None else error / middle)
+
     def __str__(self) -> str:
         if math.isnan(self.value):
             return "not measured yet"

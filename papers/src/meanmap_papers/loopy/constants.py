@@ -54,9 +54,7 @@ def run(setting: Setting) -> Outcome:
         )
         apart = [Number.mean(one[:, 0] - base[:, 0]) for one in found[name]]
         numbers[f"most, by {name}"] = max(apart, key=lambda number: number.value)
-        numbers[f"usual over best, by {name}"] = Number(
-            float(base[:, 0].mean() / found[name][..., 0].mean(axis=1).min())
-        )
+        numbers[f"usual over best, by {name}"] = Number.ratio(base[:, 0], min(found[name][..., 0], key=np.mean))
         for value, one, more in zip(each, found[name], apart, strict=True):
             word = "its own choice" if value is None else f"{value:g}"
             star = " (usual)" if value == usual[name] else ""

@@ -48,13 +48,13 @@ def run(setting: Setting) -> Outcome:
     most = colours[-1]
     at = {key: np.array(value) for key, value in found.items()}
     difference = at["Constant", 1e-2, most][:, 0] - at["Linear", 1e-2, most][:, 0]
-    ratio = at["Linear", 1e-2, most][:, 1].min() / at["Constant", 1e-2, most][:, 1].min()
+    ratio = Number.ratio(at["Linear", 1e-2, most][:, 1], at["Constant", 1e-2, most][:, 1])
     return Outcome(
         f"At {most} colours and ε = 0.01 constant updates differ from linear ones by {difference.mean():+.2f} grey "
-        f"levels in their error, and a sweep is {ratio:.1f} times faster with {pairs} pairs.",
+        f"levels in their error, and a sweep is {ratio.value:.1f} times faster with {pairs} pairs.",
         {
             "difference of errors": Number.mean(difference),
-            "speed-up": Number(float(ratio)),
+            "speed-up": ratio,
         },
         ((figure, "Error (above) and time (below) against the number of colours for both updates and three ε."),),
         notes=(

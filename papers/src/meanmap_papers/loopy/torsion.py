@@ -57,9 +57,7 @@ def run(setting: Setting) -> Outcome:
         if i:
             numbers[f"below {name}"] = Number.mean(gain)
     ours, best = each[1] - each[0], each[1] - each[-1]
-    share = ours.mean() / best.mean()
-    error = (ours - share * best).std(ddof=1) / np.sqrt(best.size) / best.mean()  # of a ratio of means
-    numbers["share of what neighbours can tell"] = Number(float(share), float(error))
+    numbers["share of what neighbours can tell"] = Number.ratio(ours, best)
     table = [("method", "mean 1 − cos of the error", "standard error", "angle of that cosine")]
     for name, values in zip(METHODS, each, strict=True):
         angle = f"{np.degrees(np.arccos(1 - values.mean())):.1f}°"

@@ -77,7 +77,7 @@ def run(setting: Setting) -> Outcome:
         ),
         "milliseconds a problem, quadrature": Number.mean(always),
         "milliseconds a problem, learned": Number.mean(just_in_time),
-        "times less than quadrature": ratio_of_means(always, just_in_time),
+        "times less than quadrature": Number.ratio(always, just_in_time),
         "rms z": Number(float(learned.diary(factor.name).z.max())),
     }
     shares = ", ".join(f"{np.mean(quarter):.1%}" for quarter in quarters)
@@ -103,13 +103,6 @@ def run(setting: Setting) -> Outcome:
             ),
         ),
     )
-
-
-def ratio_of_means(above: np.ndarray, below: np.ndarray) -> Number:
-    """The ratio of two means, with its standard error."""
-    ratio = above.mean() / below.mean()
-    parts = (each.std(ddof=1) / each.mean() / math.sqrt(len(each)) for each in (above, below))
-    return Number(float(ratio), float(ratio * math.hypot(*parts)))
 
 
 EXPERIMENT = Experiment(

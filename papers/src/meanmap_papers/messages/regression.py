@@ -9,6 +9,8 @@ from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Settin
 __all__ = ["EXPERIMENT"]
 
 ROWS = 300
+# Of the chain that is compared with, whose draws depend on each other.
+BATCHES = 20
 
 
 def run(setting: Setting) -> Outcome:
@@ -21,7 +23,9 @@ def run(setting: Setting) -> Outcome:
 
     draws = setting.choose(smoke=500, quick=3000, paper=20_000)
     temperatures = setting.choose(smoke=50, quick=1000, paper=3000)
-    rows, worst = [("set", "coefficients", "mean", "sd", "log evidence", "annealed", "EP, CPU s", "NUTS, CPU s")], []
+    rows = [("set", "coefficients", "mean", "sd", "log evidence", "annealed", "EP, CPU s", "NUTS, CPU s")]
+    gaps: dict[str, list[Number]] = {"worst mean": [], "worst sd": [], "worst evidence": []}
+    speed: list[float] = []
     every = datasets.UCI_NAMES
     names = setting.choose(smoke=("fertility",), quick=every, paper=every)
     figure, axes = pyplot.subplots(1, len(names), figsize=(3 * len(names), 3.2), layout="constrained", squeeze=False)
@@ -45,8 +49,11 @@ def run(setting: Setting) -> Outcome:
         slow = time.process_time() - start
         evidence, error = annealed(log_likelihood, sds, temperatures=temperatures, seed=setting.seed)
         w, mean, sd = fit.posterior["w"], sample.mean(0), sample.std(0)
+        gaps["worst mean"] += _distances((w.mean() - mean) / sd, sample.reshape(BATCHES, -1, len(sd)).mean(1) / sd)
+        gaps["worst sd"] += _distances(w.sd() / sd - 1, sample.reshape(BATCHES, -1, len(sd)).std(1) / sd)
+        gaps["worst evidence"].append(Number(float(abs(fit.log_evidence - evidence)), float(error)))
         away, ratio = np.abs((w.mean() - mean) / sd).max(), np.abs(w.sd() / sd - 1).max()
-        worst.append((away, ratio, abs(fit.log_evidence - evidence), error, slow / seconds))
+        speed.append(slow / seconds)
         rows.append(
             (name, str(len(sd)), f"{away:.3f} sd", f"{ratio:.1%}", f"{fit.log_evidence:.2f}",
              f"{evidence:.2f} ± {error:.2f}", f"{seconds:.3f}", f"{slow:.1f}")
@@ -55,21 +62,24 @@ def run(setting: Setting) -> Outcome:
         place.errorbar(mean, w.mean(), xerr=sd, yerr=w.sd(), fmt="o", ms=3, lw=0.7)
         place.set(title=name, xlabel="NUTS")
     axes[0, 0].set_ylabel("expectation propagation")
-    gaps, ratios, gap, error, speed = np.array(worst).T
-    numbers = {
-        "worst mean": Number(float(gaps.max())),
-        "worst sd": Number(float(ratios.max())),
-        "worst evidence": Number(float(gap.max()), float(error[gap.argmax()])),
-        "least speed": Number(float(speed.min())),
-    }
-    answer = f"Means within {gaps.max():.2f} sd of NUTS, standard deviations within {ratios.max():.0%}, "
-    answer += f"log evidence within {gap.max():.2f} nat of annealed importance sampling."
+    numbers = {name: max(each, key=lambda number: number.value) for name, each in gaps.items()}
+    mean, sd, evidence = (number.value for number in numbers.values())
+    numbers["least speed"] = Number(float(min(speed)))
+    answer = f"Means within {mean:.2f} sd of NUTS, standard deviations within {sd:.0%}, "
+    answer += f"log evidence within {evidence:.2f} nat of annealed importance sampling."
     note = (
         f"{ROWS} rows of each set at most, standardised, with an intercept; every prior is N(0, 1), as in the paper. "
     )
+    note += f"Standard errors are those of the judges: {BATCHES} batches of NUTS' draws, and of annealing. "
     note += "With the wider default priors of logistic_regression one standard deviation of fertility was seen 11% off."
     caption = "Every coefficient: mean and one standard deviation by NUTS (across) and by EP (up)."
     return Outcome(answer, numbers, ((figure, caption),), tuple(rows), (note,))
+
+
+def _distances(gaps: np.ndarray, batches: np.ndarray) -> list[Number]:
+    """Sizes of the gaps; what they are measured against is as sure as the means of batches of draws agree."""
+    errors = batches.std(axis=0, ddof=1) / np.sqrt(BATCHES)
+    return [Number(abs(float(gap)), float(error)) for gap, error in zip(gaps, errors, strict=True)]
 
 
 def _data(name: str, setting: Setting) -> tuple[np.ndarray, np.ndarray]:

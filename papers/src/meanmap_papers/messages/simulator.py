@@ -69,7 +69,7 @@ def run(setting: Setting) -> Outcome:
     rows = setting.choose(smoke=12, quick=256, paper=1024)
     hospitals = setting.choose(smoke=1, quick=3, paper=10)
     learned = ep.Learned(initial=setting.choose(smoke=20, quick=60, paper=60))
-    lines, every, questions, spent = [], 0, 0, 0.0
+    lines = []
     for at in range(hospitals):
         model, seconds, posts = problem(rows, setting.rng(at)), [], []
         for messages in (None, learned):
@@ -78,19 +78,14 @@ def run(setting: Setting) -> Outcome:
             seconds.append(time.process_time() - start)
         asked = posts[1].report.counts["ward: asked of the oracle"]
         calls = rows * (posts[0].report.steps + 1)  # once more for the evidence
-        every, questions, spent = every + calls, questions + asked, spent + seconds[0]
         lines.append((calls, asked, *seconds, float(posts[0]["w"].kl(posts[1]["w"]))))
     calls_each, asks, always, just_in_time, divergences = map(np.array, zip(*lines, strict=True))
-    each = 1e3 * spent / every
-    total = always.sum() / just_in_time.sum()
-    rest = always - total * just_in_time
-    error = rest.std(ddof=1) * hospitals**0.5 / just_in_time.sum() if hospitals > 1 else None  # of a ratio of sums
     costs = 1e3 * always / calls_each
     numbers = {
-        "times less": Number(float(total), error),
+        "times less": Number.ratio(always, just_in_time),
         "KL": Number.mean(divergences),
         "milliseconds a message": Number.mean(costs),
-        "part asked": Number(questions / every),
+        "part asked": Number.ratio(asks, calls_each),
     }
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(8, 3), constrained_layout=True)
     place = np.arange(hospitals)
@@ -101,7 +96,7 @@ def run(setting: Setting) -> Outcome:
     right.bar(place, asks)
     right.set(ylabel="questions to the simulator", xlabel="hospital", xticks=place, xticklabels=place + 1)
     text = (
-        f"A message costs {each:.0f} ms, {rows} of them in a sweep; learned ones take "
+        f"A message costs {1e3 * always.sum() / calls_each.sum():.0f} ms, {rows} of them in a sweep; learned ones take "
         f"{numbers['times less'].value:.1f} times less time in all, compilation included, and end within "
         f"{divergences.max():.1e} nats of the same posterior."
     )
