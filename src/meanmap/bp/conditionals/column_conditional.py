@@ -10,7 +10,8 @@ deviation s the beliefs are
 - the training rows' values themselves, weighted by each regression;
 - where another number depends on a product with y: by Bayes' rule, from that dependence.
 
-For labels they are the shares of the training rows, alike and weighted.
+For labels they are the shares of the training rows, alike and weighted, and a logistic regression, which alone counts
+unless held-out rows gain by the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.bp.beliefs.levels import Levels
 from meanmap.bp.conditionals.inverse import given_response
 from meanmap.bp.conditionals.joint_normal import JointNormal
+from meanmap.bp.conditionals.label_regression import RIDGES, LabelRegression
 from meanmap.bp.conditionals.row_weights import Learner, RowWeights
 from meanmap.bp.conditionals.stacking import mixture_weights
 from meanmap.bp.conditionals.thresholds import Thresholds
@@ -116,8 +118,10 @@ class ColumnConditional:
 
     Attributes
     ----------
-    block : range
-        The columns of numbers that stand for the variable.
+    blocks : tuple of range
+        The columns of numbers that stand for each variable.
+    place : int
+        Which of them this one is.
     thresholds : Thresholds or None
         Of numbers, in the unit of the column.
     at : array (G,)
@@ -132,23 +136,28 @@ class ColumnConditional:
         How well rows that were left out were predicted, smaller is better: by "this", by a "joint normal" law, and
         "alone", the same for every row. The continuous ranked probability score of standardised numbers, Brier's of
         labels.
+    regressions : tuple of LabelRegression
+        One for each part, of labels.
     inside : float
         Of left-out numbers whose beliefs are the surest, a quarter of all, the share within intervals of 50 %.
     """
 
-    block: range
+    blocks: tuple[range, ...]
+    place: int
     thresholds: Thresholds | None
     at: np.ndarray
     members: tuple[Member, ...]
     mixture: np.ndarray
     levels: Levels
     held: Mapping[str, float]
+    regressions: tuple[LabelRegression, ...] = ()
     inside: float = 0.5
 
     @classmethod
     def fit(
         cls,
-        block: range,
+        blocks: tuple[range, ...],
+        place: int,
         thresholds: Thresholds | None,
         at: np.ndarray,
         masked: np.ndarray,
@@ -160,27 +169,41 @@ class ColumnConditional:
         rows: int,
         origin: np.ndarray,
     ) -> "ColumnConditional":
-        """From thresholds, rows with gaps (n, d), the values (n, width) of the variable in them, the part of each row,
-        which of them judge beliefs, a law for each part, learned without it, how many rows there are that come several
-        times, and which row of the table each is.
+        """From the columns of each variable, which of these it is, thresholds, rows with gaps (n, d), the values
+        (n, width) of the variable in them, the part of each row, which of them judge beliefs, a law for each part,
+        learned without it, how many rows there are that come several times, and which row of the table each is.
         """
-        number = thresholds is not None
+        number, block = thresholds is not None, blocks[place]
         targets = values[:, 0] if number else values
-        members, claims, order, hidden = [], [], [], masked.copy()
+        members, claims, order, hidden, tried = [], [], [], masked.copy(), []
         hidden[:, block] = np.nan
         for p, law in enumerate(laws):
-            known, left = cls.known(block, *law.given(hidden)), part == p
+            given, left = law.given(hidden), part == p
+            known, (others, gaps, of) = cls.known(block, *given), _others(blocks, place, *given)
             member = Member.fit(known[~left], targets[~left], learners, origin[~left])
+            if not number:
+                tried.append(LabelRegression.fit(others[~left], gaps[~left], values[~left], origin[~left], of))
             left = np.flatnonzero(left & judged)
-            claims.append(_with_inverse(member.beliefs(known[left], at), law, hidden[left], block, at))
+            found = _with_inverse(member.beliefs(known[left], at), law, hidden[left], block, at)
+            if not number:
+                each = [regression(others[left], gaps[left]) for regression in tried[-1]]
+                found = np.concatenate([found, each])
+            claims.append(found)
             members.append(member)
             order.append(left)
         found, values = np.concatenate(claims, axis=1), values[np.concatenate(order)]
+        regressions = ()
+        if not number:
+            best = _ridge(found[-len(RIDGES) :], values)
+            found = np.concatenate([found[: -len(RIDGES)], found[[best - len(RIDGES)]]])
+            regressions = tuple(each[best] for each in tried)
         truth, widths = values, np.ones(len(at))
         if thresholds is not None:
             unit = (at[-1] - at[0]) / (thresholds.at[-1] - thresholds.at[0])
             truth, widths = values <= at, np.append(np.diff(thresholds.edges), 0.0) * unit
         mixture = mixture_weights(found - truth, widths)
+        if not number:
+            mixture = _alone_unless(found - truth, mixture)
         mixture = (1 - LEAST_SMOOTH) * mixture + LEAST_SMOOTH * (np.arange(len(mixture)) == 0)
         claimed, levels, inside = np.tensordot(mixture, found, 1), Levels(), 0.5
         if number:
@@ -197,11 +220,19 @@ class ColumnConditional:
 
         held = {"this": score(claimed), "alone": score(truth.mean(axis=0))}
         held |= {"joint normal": score(found[0])} if number else {}
-        return cls(block, thresholds, at, tuple(members), mixture, levels, held, inside)
+        return cls(blocks, place, thresholds, at, tuple(members), mixture, levels, held, regressions, inside)
 
     def resampled(self, counts: np.ndarray) -> "ColumnConditional":
         """With the rows of the table counted so often (N,); mixture and levels stay."""
-        return replace(self, members=tuple(each.resampled(counts) for each in self.members))
+        members, regressions = (
+            tuple(each.resampled(counts) for each in those) for those in (self.members, self.regressions)
+        )
+        return replace(self, members=members, regressions=regressions)
+
+    @property
+    def block(self) -> range:
+        """The columns of numbers that stand for the variable."""
+        return self.blocks[self.place]
 
     @staticmethod
     def known(block: range, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
@@ -214,9 +245,15 @@ class ColumnConditional:
         variable, by the law of each part.
         """
         each = []
-        for member, law in zip(self.members, laws, strict=True):
-            beliefs = member.beliefs(self.known(self.block, *law.given(rows)), self.at)
-            each.append(np.tensordot(self.mixture, _with_inverse(beliefs, law, rows, self.block, self.at), 1))
+        for p, (member, law) in enumerate(zip(self.members, laws, strict=True)):
+            given = law.given(rows)
+            beliefs = _with_inverse(
+                member.beliefs(self.known(self.block, *given), self.at), law, rows, self.block, self.at
+            )
+            if self.regressions:
+                others, gaps, _ = _others(self.blocks, self.place, *given)
+                beliefs = np.concatenate([beliefs, self.regressions[p](others, gaps)[None]])
+            each.append(np.tensordot(self.mixture, beliefs, 1))
         each = np.stack(each)
         found = each.mean(axis=0)
         if self.thresholds is not None:
@@ -239,6 +276,37 @@ class ColumnConditional:
         ratio = np.maximum(within - between, LEAST_RATIO * within) / np.maximum(within + between, 1e-300)
         narrow = ndtr(ndtri(np.clip(claims.mean(axis=0), 0, 1)) / np.sqrt(np.maximum(ratio, LEAST_RATIO))[:, None])
         return _whole(narrow)
+
+
+def _others(
+    blocks: Sequence[range], place: int, means: np.ndarray, deviations: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The columns of all variables but one, filled in (n, d), which variables were missing (n, k), and the variable of
+    each column (d,).
+    """
+    of = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
+    starts = [block.start for k, block in enumerate(blocks) if k != place]
+    return np.delete(means, blocks[place], axis=1), deviations[:, starts] > 0, of[of != place]
+
+
+def _ridge(found: np.ndarray, hits: np.ndarray) -> int:
+    """Which of the shares (R, n, L) by regressions with ridges, strongest first, counts: the last, of the least one,
+    unless held-out rows are more probable under another by more than a standard error. Small differences among labels
+    would else be drawn to none.
+    """
+    logs = np.log(np.maximum(np.sum(found * hits, axis=2), np.finfo(float).tiny))
+    gains = logs - logs[-1]
+    clear = gains.mean(axis=1) > gains.std(axis=1) / np.sqrt(gains.shape[1])
+    return int(np.argmax(np.where(clear, gains.mean(axis=1), np.append(np.full(len(gains) - 1, -np.inf), 0.0))))
+
+
+def _alone_unless(errors: np.ndarray, mixture: np.ndarray) -> np.ndarray:
+    """The weights of beliefs with errors (K, n, L): all is the last one's, unless held-out rows are predicted better by
+    the mixture by more than two standard errors.
+    """
+    gain = np.sum(errors[-1] ** 2, axis=1) - np.sum(np.tensordot(mixture, errors, 1) ** 2, axis=1)
+    better = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
+    return mixture if better else (np.arange(len(mixture)) == len(mixture) - 1).astype(float)
 
 
 def _with_inverse(beliefs: np.ndarray, law: JointNormal, rows: np.ndarray, block: range, at: np.ndarray) -> np.ndarray:

@@ -59,8 +59,9 @@ class DependencyNetwork:
     up to 4000 rows, spread over the table; forests cannot be added to row by row, so that new rows ask for a new fit,
     which a million rows make no longer.
 
-    Beside columns of numbers, relations among labels are drawn towards none, whatever the number of rows: shares of .2,
-    .5 and .8 came out as .27, .53 and .74. A table of labels alone is counted, and is not.
+    Labels have a multinomial logistic regression on all others, with products of these that matter; forests and
+    neighbours count beside it only where held-out rows gain by them clearly, for they draw relations among labels
+    towards none where numbers are beside them.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def _learned(
     thresholds = Thresholds.of(numbers[have, blocks[j].start]) if column.labels is None else None
     at = np.zeros(column.width) if thresholds is None else (thresholds.at - column.centre) / column.scale
     settings = judged, laws, _learners(regressions, column.labels is None), len(have), chosen
-    return ColumnConditional.fit(blocks[j], thresholds, at, masked, values, part[chosen], *settings)
+    return ColumnConditional.fit(blocks, j, thresholds, at, masked, values, part[chosen], *settings)
 
 
 def _learners(regressions: Sequence[Any] | None, number: bool) -> list[Learner]:

@@ -17,11 +17,12 @@ def softmax_weights(
     ridges: np.ndarray,
     offset: np.ndarray | float = 0.0,
     start: np.ndarray | None = None,
+    often: np.ndarray | None = None,
 ) -> np.ndarray:
     """Weights W (q, L) of least −Σᵢ log p(label of row i) + ½ Σⱼ ridgeⱼ |Wⱼ|², with p = softmax(offset + design W).
 
     Of n rows and L labels: hits (n, L) are zeros and a one, and labels are treated alike, so that their order does not
-    matter. Offsets (n, L) are what is known of the logits; steps begin at `start`.
+    matter. Offsets (n, L) are what is known of the logits; steps begin at `start`; rows count so `often` (n,), or once.
 
     Notes
     -----
@@ -36,8 +37,13 @@ def softmax_weights(
     """
     from scipy.optimize import minimize
 
-    shares = hits.mean(axis=0)
-    curvature = max(float(np.mean(shares * (1 - shares))), np.finfo(float).tiny) * (design.T @ design)
+    if often is not None:
+        here = often > 0
+        design, offset = design[here], np.broadcast_to(offset, hits.shape)[here]
+        hits = hits[here] * often[here, None]
+    rows = hits.sum(axis=1, keepdims=True)
+    shares = hits.sum(axis=0) / rows.sum()
+    curvature = max(float(np.mean(shares * (1 - shares))), np.finfo(float).tiny) * (design.T @ (rows * design))
     curvature[np.diag_indices(len(curvature))] += ridges + HAIR * np.trace(curvature) / len(curvature)
     root = np.linalg.cholesky(curvature)
     turn = np.linalg.inv(root).T
@@ -49,7 +55,7 @@ def softmax_weights(
         logs = log_shares(offset + white @ weights)
         pull = penalty @ weights
         value = float(np.sum(weights * pull) / 2 - np.sum(logs * hits))
-        return value, (white.T @ (np.exp(logs) - hits) + pull).ravel()
+        return value, (white.T @ (rows * np.exp(logs) - hits) + pull).ravel()
 
     begin = np.zeros(shape) if start is None else root.T @ start
     options = {"maxiter": MOST_STEPS, "gtol": AT_REST, "ftol": 0.0, "maxcor": 20}
