@@ -191,6 +191,14 @@ def bets(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     return float(first.log_evalues[-1]), float(second.log_evalues[-1])
 
 
+def together(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """A test for each pair of three columns, corrected for their number, in both orders."""
+    pairs = ((0, 1), (0, 2), (1, 2))
+    tests = [mm.independence_test(wrap(columns(x, a)), wrap(columns(x, b)), **FEW) for a, b in pairs]
+    tests.append(mm.two_sample_test(wrap(columns(x, 0)), wrap(y[[x.columns[0]]]), **FEW))
+    return *mm.stats.adjusted(tests).pvalues.values(), *list(mm.stats.adjusted(tests[::-1]).pvalues.values())[::-1]
+
+
 def plans(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """By states of two parts of a sample; draws of the limit are equal in law only."""
     plan = mm.stats.plan("two samples", wrap(x), wrap(y), missing="drop", rng=0)
@@ -365,6 +373,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "estimators": lambda x, y, wrap: transformed(x, wrap),
     "k_sample_effect": lambda x, y, wrap: sizes(mm.k_sample_effect([wrap(x), wrap(y), wrap(x)], missing="drop", rng=0)),
     "bets": bets,
+    "adjusted": together,
     "plans": plans,
     "posterior_witness": witness,
     "likelihood, covariance, Bayes": lambda x, y, wrap: operators(x, wrap),

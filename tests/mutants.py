@@ -39,6 +39,7 @@ TARGETS = {
     "stats/independence/moments.py": (
         "tests/stats/independence/test_moments.py tests/stats/independence/test_independence.py"
     ),
+    "stats/multiple.py": "tests/stats/test_multiple.py",
     "stats/result.py": "tests/stats/test_result.py",
     "stats/independence/pairwise.py": "tests/stats/independence/test_pairwise.py",
     "stats/samples/blocks.py": "tests/stats/samples/test_blocks.py",

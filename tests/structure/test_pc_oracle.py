@@ -172,3 +172,19 @@ def test_answers_that_are_no_pvalues_are_refused():
     tests.pvalues = lambda pairs, given: np.full(len(pairs), np.nan)
     with pytest.raises(InputError, match="the test of 'a' and 'b' returned nan"):
         mm.pc(tests)
+
+
+def test_pvalues_of_edges_are_corrected_for_all_pairs_that_were_tested():
+    """Of six pairs three are joined; one of these is not beyond chance where six are asked."""
+    alone = {("a", "b"): 0.002, ("a", "c"): 0.02, ("b", "c"): 0.4, ("a", "d"): 0.011, ("b", "d"): 0.3, ("c", "d"): 0.7}
+
+    tests = DSeparation(networkx.DiGraph([("a", "b"), ("b", "c"), ("c", "d")]))
+    tests.pvalues = lambda pairs, given: [alone[pair] / (2 if given else 1) for pair in pairs]
+    found = mm.pc(tests)
+    assert found.pvalues[("b", "a")] == 0.002
+    corrected = {tuple(sorted(pair)): p for pair, p in found.adjusted.items()}
+    assert corrected == pytest.approx({("a", "b"): 0.012, ("a", "d"): 0.055, ("a", "c"): 0.08})
+    assert set(found.adjusted) == set(found.pvalues)
+    assert found.report.measures == {"edges at this level after Holm's correction": 1.0}
+    known = mm.pc(tests, required=[("a", "c")], forbidden=[("b", "d"), ("d", "b")])
+    assert known.adjusted[("a", "d")] == pytest.approx(0.033)

@@ -11,6 +11,7 @@ from meanmap.stats.effects.dependence import independence_effect
 from meanmap.stats.effects.size import k_sample_effect, two_sample_effect
 from meanmap.stats.independence.independence import independence_test
 from meanmap.stats.independence.joint_independence import joint_independence_test
+from meanmap.stats.multiple import adjusted
 from meanmap.stats.planning import plan
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.samples.drift import DriftMonitor
@@ -29,6 +30,7 @@ __all__ = [
     "Samples",
     "TestResult",
     "TwoSampleBet",
+    "adjusted",
     "closeness_test",
     "conditional_independence_effect",
     "conditional_independence_test",

@@ -6,6 +6,7 @@ from meanmap.stats.effects.closeness import ClosenessResult
 from meanmap.stats.effects.effect import Effect
 from meanmap.stats.independence.independence_plan import IndependencePlan
 from meanmap.stats.independence.joint_plan import JointIndependencePlan
+from meanmap.stats.multiple import Adjusted
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.k_sample_plan import KSamplePlan
 from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
@@ -13,6 +14,7 @@ from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.simulation import PowerCurve, RejectionRate
 
 __all__ = [
+    "Adjusted",
     "ClosenessResult",
     "ConditionalIndependencePlan",
     "Effect",

@@ -20,6 +20,7 @@ from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
+from meanmap.stats.multiple import holm
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.structure.colliders import Colliders, find_colliders
 from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests, Tests
@@ -98,8 +99,9 @@ def pc(
     Returns
     -------
     DiscoveredGraph
-        A `mm.graphs.PDAG`, with the largest p-value of each edge, what separated the others, the support, and a report
-        that names answers that contradict each other. `print`, `.plot()`, `.to_networkx()`, `mm.graphs.write_graphml`.
+        A `mm.graphs.PDAG`, with the largest p-value of each edge, also corrected for the number of pairs, what
+        separated the others, the support, and a report that counts the edges that are left after this correction and
+        names answers that contradict each other. `print`, `.plot()`, `.to_networkx()`, `mm.graphs.write_graphml`.
 
     Notes
     -----
@@ -157,13 +159,17 @@ def pc(
     matrix, answers, notes = _search(tests, level, knowledge, most_given, executor)
     graph = PDAG.of_matrix(tests.names, matrix)
     support, arrows = _support(tests, level, knowledge, most_given, half_samples, random.generator, executor)
+    pvalues, corrected = _largest(matrix | matrix.T, answers, knowledge.apart)
+    standing = sum(p <= level for p in corrected.values()) // 2
     counts = {f"tests given {size}": number for size, number in answers.levels.items()}
-    report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=(*told, *notes))
+    measures = {"edges at this level after Holm's correction": float(standing)}
+    report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=(*told, *notes), measures=measures)
     return DiscoveredGraph(
         graph.names,
         graph.directed,
         graph.undirected,
-        pvalues=_largest(matrix | matrix.T, answers),
+        pvalues=pvalues,
+        adjusted=corrected,
         separators=_separators(matrix | matrix.T, answers),
         support=support,
         arrows=arrows,
@@ -250,12 +256,16 @@ def _named(shares: np.ndarray, names: tuple[str, ...]) -> dict[tuple, float]:
     return {(names[a], names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0)}
 
 
-def _largest(adjacency: np.ndarray, answers: Answers) -> dict[tuple, float]:
-    names, found = answers.tests.names, {}
-    for a, b in np.argwhere(adjacency):
-        if asked := answers.of(a, b):
-            found[names[a], names[b]] = max(asked.values())
-    return found
+def _largest(
+    adjacency: np.ndarray, answers: Answers, apart: np.ndarray
+) -> tuple[dict[tuple, float], dict[tuple, float]]:
+    """For each edge the largest p-value, and these after Holm's correction for all pairs that may be joined."""
+    largest = {pair: max(asked.values()) for pair, asked in answers.pvalues.items() if not apart[pair]}
+    corrected = dict(zip(largest, holm(np.array(list(largest.values()))).tolist(), strict=True))
+    names = answers.tests.names
+    edges = [(a, b) for a, b in np.argwhere(adjacency).tolist() if (min(a, b), max(a, b)) in largest]
+    found, alike = ({(names[a], names[b]): of[min(a, b), max(a, b)] for a, b in edges} for of in (largest, corrected))
+    return found, alike
 
 
 def _separators(adjacency: np.ndarray, answers: Answers) -> dict[tuple, tuple]:

@@ -1,0 +1,195 @@
+"""Many tests at once: p-values and bets corrected for their number."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import EmptyError, KindError, ParameterError
+from meanmap.core.meant import did_you_mean
+from meanmap.core.settings import is_number, probability
+from meanmap.core.synonyms import own_words
+from meanmap.core.values import Value, is_sequence, plain
+
+__all__ = ["Adjusted", "adjusted", "holm"]
+
+# Of a p-value times a number of tests: .05 is at most .05 however it came about.
+ROUNDING = 1e-12
+METHODS = {
+    "holm": "Holm: the chance of any false rejection is at most the level",
+    "benjamini-yekutieli": "Benjamini and Yekutieli: of the rejections at most the level are false on average",
+    "e-bh": "e-BH: of the rejections at most the level are false on average",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Adjusted(Value):
+    """Tests that were corrected for their number.
+
+    `mm.stats.adjusted` returns it: `found.pvalues`, `found.rejected(0.05)`, `print(found)`.
+
+    Attributes
+    ----------
+    pvalues : dict
+        By name the least level at which a hypothesis is rejected when all are asked together, in the order they came.
+    method : str
+        How they were corrected, and what that bounds.
+    least : float
+        The smallest level at which these tests can reject anything: more than 0 where p-values are shares of draws.
+    """
+
+    pvalues: dict[Any, float]
+    method: str
+    least: float
+
+    @own_words
+    def rejected(self, level: float = 0.05) -> list[Any]:
+        """The names of the hypotheses that are rejected at this level, in the order they came."""
+        if self.least > probability(level, "level", 0.05) * (1 + ROUNDING):
+            raise ParameterError(
+                f"level is {level:g}; with their draws these {len(self.pvalues)} tests can reject from level "
+                f"{self.least:.3g} on. Run them with {int(np.ceil(self.least / level))} times as many "
+                "(n_permutations=)."
+            )
+        return [name for name, pvalue in self.pvalues.items() if pvalue <= level * (1 + ROUNDING)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain Python values, ready for JSON."""
+        return plain(self, "method", "pvalues")
+
+    def __str__(self) -> str:
+        shown = sorted(self.pvalues.items(), key=lambda item: item[1])
+        width = max(len(str(name)) for name in self.pvalues)
+        return "\n".join([self.method, *(f"  {name!s:<{width}}  {pvalue:.4g}" for name, pvalue in shown)])
+
+
+@own_words
+def adjusted(results: Any, method: str = "holm") -> Adjusted:
+    """Correct tests for their number, so that looking at many of them finds no more by chance than one does.
+
+    Parameters
+    ----------
+    results : mapping from names to results, or a sequence of them
+        Results of tests, bets, drift monitors, or numbers: p-values, with "e-bh" e-values. All that were looked at, not
+        only those that came out small. What stands in a sequence is named by its number, from 0.
+    method : {"holm", "benjamini-yekutieli", "e-bh"}
+        "holm" bounds the chance of any false rejection. The others bound the share of false ones among all rejections
+        on average, which finds more where much is there: by p-values, or by e-values of bets and monitors.
+
+    Returns
+    -------
+    Adjusted
+        `found.pvalues` by name, `found.rejected(level)`.
+
+    Notes
+    -----
+    All three hold however the tests depend on each other, such as when they share data: Holm (1979), Benjamini &
+    Yekutieli (2001), e-BH (Wang & Ramdas 2022, eq. 3), which rejects the k largest of m e-values where the k-th is at
+    least m / (k level). The p-value of a bet is that at any time; e-BH takes its present e-value. When one bet is
+    looked at may depend on the others only as far as their data are independent of its own.
+
+    Examples
+    --------
+    >>> import meanmap as mm
+    >>> found = mm.stats.adjusted({"age": 0.004, "height": 0.02, "weight": 0.03, "town": 0.6})
+    >>> print(found)
+    Holm: the chance of any false rejection is at most the level
+      age     0.016
+      height  0.06
+      weight  0.06
+      town    0.6
+    >>> found.rejected(0.05)
+    ['age']
+    >>> mm.stats.adjusted([120.0, 0.3, 45.0], method="e-bh").rejected(0.05)
+    [0, 2]
+    """
+    if method not in METHODS:
+        raise ParameterError(
+            f"method is {method!r}{did_you_mean(method, METHODS)}; expected one of {', '.join(map(repr, METHODS))}."
+        )
+    named = _named(results)
+    if not named:
+        raise EmptyError("results is empty; expected at least one test.")
+    read = _evalue if method == "e-bh" else _pvalue
+    pairs = [read(result, f"results[{name!r}]") for name, result in named.items()]
+    values, least = np.array(pairs, dtype=float).T
+    correct = (
+        holm if method == "holm" else _benjamini_yekutieli if method == "benjamini-yekutieli" else _benjamini_hochberg
+    )
+    pvalues = dict(zip(named, correct(values).tolist(), strict=True))
+    return Adjusted(pvalues, METHODS[method], float(correct(least).min()))
+
+
+def holm(pvalues: np.ndarray) -> np.ndarray:
+    """p-values corrected by Holm's step-down: the smallest times m, the next times m − 1, never falling.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.5, 0.01])).tolist()
+    [0.03, 0.5, 0.03]
+    """
+    order = np.argsort(pvalues, kind="stable")
+    found = np.empty(len(pvalues))
+    found[order] = np.maximum.accumulate(pvalues[order] * np.arange(len(pvalues), 0, -1))
+    return np.minimum(found, 1.0)
+
+
+def _benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
+    """p-values corrected by the step-up of Benjamini & Hochberg: the k-th smallest times m / k, never falling."""
+    order = np.argsort(-pvalues, kind="stable")
+    m = len(pvalues)
+    found = np.empty(m)
+    found[order] = np.minimum.accumulate(pvalues[order] * m / np.arange(m, 0, -1))
+    return np.minimum(found, 1.0)
+
+
+def _benjamini_yekutieli(pvalues: np.ndarray) -> np.ndarray:
+    """Benjamini & Hochberg's times 1 + 1/2 + ... + 1/m, with which they hold under any dependence."""
+    return np.minimum(_benjamini_hochberg(pvalues) * np.sum(1 / np.arange(1, len(pvalues) + 1)), 1.0)
+
+
+def _named(results: Any) -> dict[Any, Any]:
+    """Results by name: of mappings, and of pandas' series by their index; of others by number."""
+    if hasattr(results, "items"):
+        named = dict(results.items())
+        if len(named) < len(results):
+            raise ParameterError("results has one name for several tests; expected a name for each.")
+        return named
+    if hasattr(results, "__array__") and np.ndim(results) == 1:
+        return dict(enumerate(np.asarray(results).tolist()))
+    if is_sequence(results):
+        return dict(enumerate(results))
+    raise KindError(
+        f"results is a {type(results).__name__}; expected a mapping from names to results of tests, or a list of them."
+    )
+
+
+def _pvalue(result: Any, argument: str) -> tuple[float, float]:
+    """A p-value, and the smallest that it could have been."""
+    if is_number(result):
+        value, least = float(result), 0.0
+    elif is_number(getattr(result, "pvalue", None)):
+        draws = getattr(getattr(result, "null", None), "draws", ())
+        value, least = float(result.pvalue), 1 / (1 + len(draws)) if len(draws) else 0.0
+    elif is_number(getattr(result, "evalue", None)):  # of monitors, by Markov's inequality
+        value, least = 1 / max(1.0, float(result.evalue)), 0.0
+    else:
+        raise KindError(f"{argument} is a {type(result).__name__}; expected the result of a test, or its p-value.")
+    if not 0 <= value <= 1:
+        raise ParameterError(f"{argument} is {value:g}; expected a p-value, from 0 to 1.")
+    return value, least
+
+
+def _evalue(result: Any, argument: str) -> tuple[float, float]:
+    """One over an e-value, which is corrected as p-values are by Benjamini & Hochberg, and the smallest possible."""
+    value = result if is_number(result) else getattr(result, "evalue", None)
+    if not is_number(value):
+        otherwise = (
+            " Its p-value is taken by method='holm' or 'benjamini-yekutieli'." if hasattr(result, "pvalue") else ""
+        )
+        raise KindError(
+            f"{argument} is a {type(result).__name__}; expected a bet, a drift monitor or an e-value.{otherwise}"
+        )
+    if not value >= 0:
+        raise ParameterError(f"{argument} is {value:g}; expected an e-value, from 0 on.")
+    return (1 / float(value) if value > 0 else np.inf), 0.0
