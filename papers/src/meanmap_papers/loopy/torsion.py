@@ -13,6 +13,7 @@ CONCENTRATION = np.array([[40.0, 40.0], [10.0, 12.0], [14.0, 8.0], [20.0, 15.0]]
 SLOPE = np.array([-0.7, 0.3, 0.0, -0.5])
 NEXT = np.array([[0.91, 0.01, 0.07, 0.01], [0.01, 0.84, 0.13, 0.02], [0.12, 0.2, 0.6, 0.08], [0.15, 0.1, 0.6, 0.15]])
 LETTERS = 20
+ALPHABET = np.array(list("ACDEFGHIKLMNPQRSTVWY"))  # of amino acids
 LENGTH = 40
 METHODS = (
     "kernel belief propagation",
@@ -136,9 +137,9 @@ def kernel(angles: np.ndarray, letters: np.ndarray, new: np.ndarray, lengthscale
         kernels=mm.kernels.Torus(lengthscale),
     ).fit(
         {"next": (angles[:, :-1].reshape(-1, 2), angles[:, 1:].reshape(-1, 2))},
-        observed=(angles.reshape(-1, 2), letters.ravel().astype(str)),
+        observed=(angles.reshape(-1, 2), ALPHABET[letters.ravel()]),
     )
-    beliefs = field.query(observed=new.astype(str))
+    beliefs = field.query(observed=ALPHABET[new])
     return np.stack([beliefs[t].weights @ np.exp(1j * beliefs[t].points) for t in range(LENGTH)], axis=1)
 
 
