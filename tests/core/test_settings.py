@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 
 from meanmap.core.bisection import bisect, highest
 from meanmap.core.errors import ParameterError
-from meanmap.core.settings import probability, whole_number
+from meanmap.core.settings import one_of, probability, whole_number
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
@@ -54,3 +54,17 @@ def test_the_top_is_found_in_as_many_steps_as_by_scipy(value):
     assert top == pytest.approx(found.x, abs=1e-3)
     assert height == value(top) == max(map(value, ours))
     assert len(ours) <= len(theirs) + 2
+
+
+@pytest.mark.parametrize(
+    ("value", "known", "said"),
+    [
+        ("gq", ("gp", "ar"), r"method is 'gq' \(did you mean 'gp'\?\); expected 'gp' or 'ar'\."),
+        ([1], ("gp", "ar"), r"method is \[1\]; expected 'gp' or 'ar'\."),
+        (None, ("a", "b", "c"), r"method is None; expected one of 'a', 'b', 'c'\."),
+    ],
+)
+def test_one_of_those_that_are_known(value, known, said):
+    with pytest.raises(ParameterError, match=said):
+        one_of(value, "method", known)
+    assert one_of(known[1], "method", known) == known[1]

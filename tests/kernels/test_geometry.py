@@ -11,12 +11,12 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist, pdist
 
 from meanmap.core import KindError
+from meanmap.core.points import abreast
 from meanmap.kernels.geometry import (
     inner_products,
     known,
     pair_distances,
     safe_sqrt,
-    side_by_side,
     squared_distances,
 )
 
@@ -62,10 +62,10 @@ def test_very_wide_sparse_products():
     np.testing.assert_array_equal(inner_products(x, x), [[5, 3], [3, 9]])
 
 
-def test_side_by_side():
+def test_columns_abreast():
     sparse = scipy.sparse.csr_array(np.eye(2))
-    assert scipy.sparse.issparse(side_by_side([sparse, sparse]))
-    np.testing.assert_array_equal(side_by_side([sparse, np.ones((2, 1))]), [[1, 0, 1], [0, 1, 1]])
+    assert scipy.sparse.issparse(abreast([sparse, sparse]))
+    np.testing.assert_array_equal(abreast([sparse, np.ones((2, 1))]), [[1, 0, 1], [0, 1, 1]])
 
 
 def test_traced_hyperparameters_do_not_meet_sparse_points():

@@ -10,7 +10,7 @@ from meanmap.core.arrays import as_array
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.settings import ends, is_number
 from meanmap.core.tables.filling import columns_of
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 
@@ -105,7 +105,7 @@ def pooled(
     >>> mean.estimate.round(2).tolist(), mean.sd().round(2).tolist()
     (2.25, 0.6)
     """
-    tables = [tables] if Table.looks_like_one(tables) else list(tables)
+    tables = [tables] if named_columns(tables, "tables") else list(tables)
     if len(tables) < 2:
         came = "one table" if tables else "empty"
         raise ParameterError(f"tables is {came}; expected a list of at least two, as impute(frame, draws=20) gives.")

@@ -188,7 +188,7 @@ def _tell_of_shared_files(reading: Reading, paths: Sequence[Sequence[str | Path]
 
 def long_files(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Any] | None:
     """Two samples of which one is several Parquet files, or a long one: to be read piece by piece. None of others."""
-    if not any(_is_long(reading, path, columns) for path in (first, second)):
+    if not any(_is_long(path, columns) for path in (first, second)):
         return None
     both = [
         _files(reading, path, columns) if ParquetFiles.holds(path) else reading.table(path, columns)
@@ -210,7 +210,7 @@ def _files(reading: Reading, path: str, columns: list[str]) -> ParquetFiles:
     return files
 
 
-def _is_long(reading: Reading, path: str, columns: list[str]) -> bool:
+def _is_long(path: str, columns: list[str]) -> bool:
     """Whether a path stands for several Parquet files, or for one with more rows than are comfortably held."""
     if not ParquetFiles.holds(path):
         return False
@@ -252,7 +252,7 @@ def variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Tabl
 
 def long_variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Any] | None:
     """Groups of columns of several Parquet files, or of a long one: to be read piece by piece. None of others."""
-    if not _is_long(reading, path, _all_of(chosen)):
+    if not _is_long(path, _all_of(chosen)):
         return None
     return [_files(reading, path, names) for names in chosen]
 

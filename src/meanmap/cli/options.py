@@ -172,7 +172,7 @@ class Command(TyperCommand):
             value = values.get(str(parameter.name))
             if parameter.param_type_name == "argument":
                 paths = [Path(each) for each in (value if isinstance(value, list | tuple) else [value]) if each]
-                taken += [(path, "which is read") for path in paths if path.is_file()]
+                taken += [(path, "which is read") for path in paths if path.exists()]
             elif isinstance(value, Path):
                 for other, why in taken:
                     if _same(value, other):

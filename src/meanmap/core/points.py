@@ -1,5 +1,6 @@
 """Points as arrays: a pytree whose leaves share their leading axis, or a SciPy sparse matrix of rows."""
 
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import jax
@@ -10,6 +11,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.types import Data, Index, Points
 
 __all__ = [
+    "abreast",
     "any_sparse",
     "bucket",
     "count",
@@ -165,6 +167,15 @@ def joined(*samples: Points) -> Any:
         return library.concatenate(parts)
 
     return jax.tree.map(join, *samples, is_leaf=is_sparse)
+
+
+def abreast(parts: Sequence[Points]) -> Any:
+    """Matrices with the same rows as one; sparse if all of them are."""
+    if all(map(is_sparse, parts)):
+        import scipy.sparse
+
+        return scipy.sparse.hstack(parts, format="csr")
+    return jnp.concatenate([dense(part) for part in parts], axis=-1)
 
 
 def pad(points: Points, size: int) -> Any:

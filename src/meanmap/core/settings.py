@@ -1,13 +1,14 @@
 """Settings that are one number, whole numbers from a least one up and probabilities; values by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.meant import did_you_mean
 
-__all__ = ["by_name", "ends", "is_number", "is_whole", "probability", "truth", "whole_number"]
+__all__ = ["by_name", "ends", "is_number", "is_whole", "one_of", "probability", "truth", "whole_number"]
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -32,6 +33,21 @@ def probability(value: object, name: str = "confidence", example: float = 0.95) 
     if is_number(value) and 0 < value < 1:
         return float(value)
     raise ParameterError(f"{name} is {value!r}; expected a number between 0 and 1, such as {example}.")
+
+
+def one_of(value: object, name: str, known: Iterable[str | None]) -> Any:
+    """A value that is one of those that are known; all else is refused, and what may have been meant is said.
+
+    Examples
+    --------
+    >>> one_of("gp", "method", ("gp", "ar"))
+    'gp'
+    """
+    known = tuple(known)
+    if isinstance(value, str | None) and value in known:
+        return value
+    listed = " or ".join(map(repr, known)) if len(known) < 3 else f"one of {', '.join(map(repr, known))}"
+    raise ParameterError(f"{name} is {value!r}{did_you_mean(value, known)}; expected {listed}.")
 
 
 def truth(value: object, name: str) -> bool:

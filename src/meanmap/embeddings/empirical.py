@@ -13,6 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.notes import warn_of
 from meanmap.core.points import count
+from meanmap.core.settings import one_of
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, KernelLike, Numbers, Points
 from meanmap.embeddings import shrinkage
@@ -84,8 +85,7 @@ def embed(
     >>> round((p - q).norm() ** 2, 3)                      # MMD²
     1.432
     """
-    if estimator not in shrinkage.ESTIMATORS:
-        raise ParameterError(f"estimator is {estimator!r}; expected one of {', '.join(shrinkage.ESTIMATORS)}.")
+    one_of(estimator, "estimator", shrinkage.ESTIMATORS)
     # Under a kernel on distributions a batch of laws is a sample of points like any other.
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)

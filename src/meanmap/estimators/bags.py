@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Regress
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from meanmap.core.errors import ShapeError
+from meanmap.core.points import refuse_unread
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings import Operator, condition
 from meanmap.estimators.features import check_kernel, seed_of
@@ -168,8 +169,7 @@ def _new_bags(estimator: Any, X: Data) -> Bags:
 
 def _is_plain(X: Data) -> bool:
     """Whether X is one matrix, or wants to be, rather than a list of samples."""
-    if issparse(X) or hasattr(X, "columns"):
-        return True
+    refuse_unread(X, "X")
     if isinstance(X, list | tuple) and X and all(np.ndim(bag) for bag in X if not issparse(bag)):
         return False  # one bag, or bags that happen to have one size, are no matrix
     try:

@@ -52,7 +52,7 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
         estimator.schema_ = Schema.of(dict(zip(names, X.T, strict=True)), names=("X",))
         for column in estimator.schema_.columns:
             warn_of(column.strange(f"X[{column.name!r}]"))
-    elif hasattr(estimator, "schema_"):
+    else:
         warn_of(estimator.schema_.notes(dict(zip(estimator.schema_.names, X.T, strict=True)), "X"))
     return found
 

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError
+from meanmap.core.errors import KindError
+from meanmap.core.settings import one_of
 from meanmap.core.types import Array, Numbers
 from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
@@ -97,11 +98,8 @@ class Gamma(Family):
         match : {"statistics", "variance"}
             "statistics" matches E[log x] and E[x], the KL projection; "variance" matches mean and variance.
         """
-        if match not in ("statistics", "variance"):
-            raise InputError(f'match is {match!r}; expected "statistics" or "variance".')
-        return cls._project(
-            cls._natural_from_sample if match == "statistics" else cls._natural_by_variance, x, log_weights
-        )
+        formulas = {"statistics": cls._natural_from_sample, "variance": cls._natural_by_variance}
+        return cls._project(formulas[one_of(match, "match", formulas)], x, log_weights)
 
     @classmethod
     def _check_sample(cls, x: Array) -> None:

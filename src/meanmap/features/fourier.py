@@ -13,7 +13,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import dense, one_row
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import one_of, whole_number
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Concatenated, Features, made_from, sample_row
 from meanmap.kernels.base import Kernel, Sum
@@ -82,8 +82,7 @@ class Fourier(Features):
         """
         if not isinstance(kernel, Kernel):
             raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
-        if kind not in ("cos-sin", "cos-phase"):
-            raise ParameterError(f"kind is {kind!r}; expected 'cos-sin' or 'cos-phase'.")
+        one_of(kind, "kind", ("cos-sin", "cos-phase"))
         whole_number(n_features, "n_features")
         if kind == "cos-sin" and n_features % 2:
             raise ParameterError(f"n_features is {n_features}; cosines and sines come in pairs: use an even number.")

@@ -12,7 +12,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import one_of, whole_number
 from meanmap.core.types import Array, Data, KernelLike, Points, Seed
 from meanmap.features.base import Concatenated, Features
 from meanmap.features.fourier import Fourier
@@ -100,8 +100,7 @@ class TwoStage(FeaturesOfLaws):
                 f"kernel is {kernel!r}; expected a kernel on distributions such as EmbeddingGaussian.at_scale_of(x). "
                 "For kernels on points use mm.features.Fourier.draw."
             )
-        if kind not in ("cos-sin", "cos-phase"):
-            raise ParameterError(f"kind is {kind!r}; expected 'cos-sin' or 'cos-phase'.")
+        one_of(kind, "kind", ("cos-sin", "cos-phase"))
         for name, number in (("d_in", d_in), ("d_out", d_out)):
             whole_number(number, name)
             if kind == "cos-sin" and number % 2:

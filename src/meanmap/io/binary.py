@@ -73,7 +73,7 @@ def read_parquet(path: Path, choose: Callable[[Sequence[str]], list[str]] | None
     """
     if find_spec("polars") is None:
         raise InputError(f"{path}: Parquet files need polars: pip install polars.")
-    if not path.is_file() and not path.is_dir() and not has_magic(str(path)):
+    if not path.exists() and not has_magic(str(path)):
         raise FileNotFoundError(2, "No such file or directory", str(path))
     try:
         # Where all columns are read, each file of a pattern or a folder has to have those of the first one.

@@ -11,12 +11,11 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import ShapeError
-from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Points, Seed
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.geometry import inner_products, known, safe_sqrt, squared_norms
+from meanmap.kernels.geometry import inner_products, safe_sqrt, squared_norms
 
 __all__ = ["Cosine", "Linear", "Polynomial", "RandomProjection"]
 
@@ -158,9 +157,7 @@ class RandomProjection(Kernel):
 
     def project(self, y: Points) -> jax.Array:
         """A y for each row of points already read, (n, D)."""
-        if is_sparse(y):
-            return jnp.asarray(y @ known(self.matrix, "matrix").T)
-        return jnp.matmul(y, self.matrix.T, precision="highest")
+        return inner_products(y, jnp.asarray(self.matrix))
 
     def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""

@@ -14,10 +14,9 @@ from meanmap.core.arrays import array_of, check_finite, is_factor, parameter
 from meanmap.core.domains import Domain, Each, Real, holds_vectors
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.points import count, rows
+from meanmap.core.points import abreast, count, rows
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Numbers, Points
-from meanmap.kernels.geometry import side_by_side
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
 
@@ -270,7 +269,7 @@ class Product(Composite):
 
     def coordinates(self, x: Points) -> Any:
         """The members' coordinates side by side: a product of shift-invariant kernels is one on the joint space."""
-        return side_by_side(self._each("coordinates", x))
+        return abreast(self._each("coordinates", x))
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Independent draws for each member, side by side."""

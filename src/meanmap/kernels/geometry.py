@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError
-from meanmap.core.points import any_sparse, dense, is_sparse, library_of
+from meanmap.core.points import any_sparse, dense, is_sparse, library_of, matrices_of
 from meanmap.core.types import Array, Points
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "pair_distances",
     "safe_sqrt",
     "scale_columns",
-    "side_by_side",
     "squared_distances",
     "squared_norms",
 ]
@@ -38,19 +37,21 @@ def inner_products(x: Points, y: Points) -> jax.Array:
 
 
 def _sparse_products(x: Points, y: Points) -> np.ndarray:
-    sparse = is_sparse(x), is_sparse(y)
-    if all(sparse) and x.shape[1] > WIDE:
+    x, y = (known(m, "the dense one of x and y") for m in (x, y))
+    if x.shape[1] > WIDE:
         x, y = _by_columns_that_occur(x, y)
-    x, y = (m if kept else known(m, "the dense one of x and y") for m, kept in zip((x, y), sparse, strict=True))
     return np.asarray(dense(x @ y.T))
 
 
 def _by_columns_that_occur(x: Points, y: Points) -> tuple[Any, Any]:
+    import scipy.sparse
+
+    x, y = scipy.sparse.csr_array(x), scipy.sparse.csr_array(y)
     occurring = np.unique(np.concatenate([x.indices, y.indices]))
 
     def relabel(m):
         columns = np.searchsorted(occurring, m.indices)
-        return type(m)((m.data, columns, m.indptr), shape=(m.shape[0], len(occurring)))
+        return scipy.sparse.csr_array((m.data, columns, m.indptr), shape=(m.shape[0], len(occurring)))
 
     return relabel(x), relabel(y)
 
@@ -121,19 +122,10 @@ def _safe_sqrt_jvp(primals: Array, tangents: Array) -> tuple[jax.Array, jax.Arra
     return root, jnp.where(root > 0, tangent / (2 * jnp.where(root > 0, root, 1)), 0)
 
 
-def side_by_side(parts: list[Any]) -> Any:
-    """Matrices with the same rows as one; sparse if all of them are."""
-    if all(is_sparse(part) for part in parts):
-        import scipy.sparse
-
-        return scipy.sparse.hstack(parts, format="csr")
-    return jnp.concatenate([dense(part) for part in parts], axis=-1)
-
-
-def known(value: object, name: str) -> np.ndarray:
-    """A hyperparameter that meets sparse points, which live on the host: its numbers must be known."""
+def known(value: object, name: str) -> Any:
+    """What meets sparse points, which live on the host: numbers that must be known; sparse points as they are."""
     if not is_concrete(value):
         raise KindError(
             f"{name} is traced by jit or grad, and sparse points are computed on the host: pass x.toarray()."
         )
-    return np.asarray(value)
+    return matrices_of(value)

@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.core.held import holds_labels, holds_truth
 from meanmap.core.meant import did_you_mean
-from meanmap.core.points import count, is_rotations, is_sparse, library_of, refuse_sparse, rows
+from meanmap.core.points import count, in_columns, is_rotations, is_sparse, library_of, on_host, refuse_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
@@ -286,10 +286,12 @@ def unit_free_kernel(data: Data, argument: str = "x") -> Kernel:
     [2.83, 2828.43]
     """
     kernel = reader_for(data, argument)
-    if not isinstance(kernel, RBF) or is_sparse(data):
+    if not isinstance(kernel, RBF):
         return kernel_for(data, argument=argument)
     with Door() as door:
-        matrix = np.asarray(read_points(kernel, data, argument, door))
+        matrix = on_host(read_points(kernel, data, argument, door))
+    if not in_columns(matrix):  # sparse
+        return kernel_for(data, argument=argument)
     if matrix.shape[1] == 1 or len(matrix) < 2 or not np.ptp(matrix, axis=0).any():
         return at_median(kernel, data, 0, argument)
     return RBF(column_lengthscales(matrix))

@@ -13,7 +13,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.progress import waiting
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import one_of, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema, opened
 from meanmap.core.threads import one_blas_thread
@@ -182,8 +182,7 @@ def learn_kernel(
     >>> bool(fit.kernel.lengthscale < 1 < mm.median_heuristic(x)), len(fit.modes) > 1
     (True, True)
     """
-    if score not in SCORES:
-        raise ParameterError(f"score is {score!r}; expected one of {', '.join(map(repr, SCORES))}.")
+    one_of(score, "score", SCORES)
     parameter(noise, "noise", axes=0)
     whole_number(draws, "draws")
     learned_width = isinstance(width, str)

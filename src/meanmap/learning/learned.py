@@ -3,7 +3,7 @@
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.points import is_sparse
+from meanmap.core.points import in_columns, on_host
 from meanmap.core.tables.table import table_in
 from meanmap.core.types import Data, Seed
 from meanmap.kernels.base import Kernel
@@ -35,12 +35,11 @@ def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
             return kernel_for(table, rng), ()
     elif not reads_numbers(data):
         return kernel_for(data, rng), ()
-    if not is_sparse(data):
-        with Door() as door:
-            matrix = np.asarray(read_points(RBF(), data, "x", door))
-        if matrix.shape[1] > 1 and np.ptp(matrix, axis=0).any():
-            kernel, fit = learned_in_units(matrix, rng)
-            return kernel, fit.report.notes
+    with Door() as door:
+        matrix = on_host(read_points(RBF(), data, "x", door))
+    if in_columns(matrix) and matrix.shape[1] > 1 and np.ptp(matrix, axis=0).any():
+        kernel, fit = learned_in_units(matrix, rng)
+        return kernel, fit.report.notes
     fit = learn_kernel(data, rng=rng)
     return fit.kernel, fit.report.notes
 

@@ -10,7 +10,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.progress import waiting
 from meanmap.core.rng import Rng
-from meanmap.core.settings import is_number, whole_number
+from meanmap.core.settings import is_number, one_of, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Numbers, Points, Seed
 from meanmap.kernels.base import Kernel
@@ -97,8 +97,7 @@ def sample_kernel(
     >>> posterior.lengthscale.shape, posterior.kernel.lengthscale.shape
     ((1, 20), (20,))
     """
-    if model not in MODELS:
-        raise ParameterError(f"model is {model!r}; expected one of {', '.join(map(repr, MODELS))}.")
+    one_of(model, "model", MODELS)
     if noise is not None and model != "fixed":
         raise ParameterError(f"noise is drawn under model={model!r}: leave it out, or pass model='fixed'.")
     if noise is not None and not (is_number(noise) and noise > 0):

@@ -11,6 +11,7 @@ from meanmap.core.arrays import as_array, parameter, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.report import Report
+from meanmap.core.settings import one_of
 from meanmap.core.types import Array
 from meanmap.linalg.pivoted import pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
@@ -227,9 +228,8 @@ def _low_rank(matrix: Array, tolerance: Array, limit: int) -> tuple[Any, Any]:
 
 
 def _check_names(criterion: str, method: str) -> None:
-    for name, value, known in (("criterion", criterion, CRITERIA), ("method", method, METHODS)):
-        if value not in known:
-            raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(map(repr, known))}.")
+    one_of(criterion, "criterion", CRITERIA)
+    one_of(method, "method", METHODS)
 
 
 def _read_ridges(ridges: Array | None, trace: Array, size: int, dtype: np.dtype) -> Any:

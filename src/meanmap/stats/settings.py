@@ -7,8 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ParameterError
-from meanmap.core.meant import did_you_mean
-from meanmap.core.settings import is_whole
+from meanmap.core.settings import is_whole, one_of
 
 __all__ = [
     "FEW_FOR_A_LIMIT",
@@ -37,10 +36,7 @@ def check_choice(statistic: str, null: str, choices: Mapping[str, Sequence[str]]
     """Refuse names that are unknown or do not go together; `choices` are the nulls of each statistic."""
     nulls = list(dict.fromkeys(name for names in choices.values() for name in names))
     for name, value, known in (("statistic", statistic, choices), ("null", null, ["auto", *nulls])):
-        if not isinstance(value, str) or value not in known:
-            raise ParameterError(
-                f"{name} is {value!r}{did_you_mean(value, known)}; expected one of {', '.join(map(repr, known))}."
-            )
+        one_of(value, name, known)
     if null != "auto" and null not in choices[statistic]:
         fitting = [name for name in choices if null in choices[name]]
         raise ParameterError(

@@ -15,7 +15,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import probability, whole_number
+from meanmap.core.settings import one_of, probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Seed
 from meanmap.core.values import Value, plain
@@ -77,8 +77,7 @@ class RejectionRate(Value):
         """
         from scipy.stats import binomtest
 
-        if method not in ("exact", "wilson"):
-            raise ParameterError(f"method is {method!r}; expected 'exact' or 'wilson'.")
+        one_of(method, "method", ("exact", "wilson"))
         if not self.repeats:
             return 0.0, 1.0
         found = binomtest(self.rejections, self.repeats).proportion_ci(probability(confidence, "confidence"), method)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import ColumnError, EmptyError, ParameterError
+from meanmap.core.errors import ColumnError, EmptyError
+from meanmap.core.settings import one_of
 from meanmap.core.tables.missing import read_present
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table
@@ -46,8 +47,7 @@ class Dependence:
         cls, data: Data, measure: str, generator: np.random.Generator, schema: Schema | None = None
     ) -> tuple[tuple[str, ...], "Dependence"]:
         """The names of the columns, and their features: RBF at the median distance, Delta for labels."""
-        if measure not in MEASURES:
-            raise ParameterError(f"measure is {measure!r}; expected one of {', '.join(map(repr, MEASURES))}.")
+        one_of(measure, "measure", MEASURES)
         table, there = read_present(data)
         if schema is not None:
             table = Table({name: schema.read_column(name, column, "table") for name, column in table.columns.items()})

@@ -9,7 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
-from meanmap.core.settings import probability
+from meanmap.core.settings import one_of, probability
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
@@ -85,8 +85,7 @@ class KernelTests(Tests):
         n_permutations: int | None = None,
         rng: Seed | Rng = None,
     ):
-        if method not in METHODS:
-            raise ParameterError(f"method is {method!r}; expected one of {', '.join(map(repr, METHODS))}.")
+        one_of(method, "method", METHODS)
         if n_permutations is None:
             needed = int(np.ceil(5 / probability(level, "level", 0.05)))
             n_permutations = min(max(PERMUTATIONS, needed), MOST_PERMUTATIONS)

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from meanmap.core.arrays import array_of, as_array, check_finite, check_rows
-from meanmap.core.errors import ColumnError, EmptyError, InputError, ParameterError, ShapeError
+from meanmap.core.errors import ColumnError, EmptyError, InputError, ShapeError
 from meanmap.core.exact import check_exact
+from meanmap.core.settings import one_of
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
@@ -67,8 +68,7 @@ def prewhiten(table: Data, time: Any = None, *, method: str = "gp") -> Any:
     >>> [bool(abs(np.corrcoef(v[1:], v[:-1])[0, 1]) > 0.1) for v in (walk, steps)]
     [True, False]
     """
-    if method not in METHODS:
-        raise ParameterError(f"method is {method!r}; expected 'gp' or 'ar'.")
+    one_of(method, "method", METHODS)
     read = Table.of(table)
     if isinstance(time, str):
         check_exact(read[time], f"table[{time!r}]")

@@ -229,7 +229,7 @@ def test_what_cannot_be_learned_is_said(trained):
         MessageOperator(target="moments")
     with pytest.raises(ParameterError, match="expected one of 'embedding'"):
         KernelRegression("rbf")
-    with pytest.raises(ParameterError, match="expected 'leave-one-out', 'marginal likelihood' or None"):
+    with pytest.raises(ParameterError, match="expected one of 'leave-one-out', 'marginal likelihood', None"):
         KernelRegression(tune="evidence")
     came = cavities(20, 0)
     same = ep.extending.Answer((ep.Normal.from_natural(np.zeros(20), np.zeros(20)),), np.full(20, np.nan))

@@ -113,6 +113,7 @@ def test_names_order_and_containers_change_nothing_and_reversed_labels_turn_all_
         "words": frame.assign(y=named),
         "numbers apart": frame.assign(y=np.array([-3.0, 0.5, 4.0, 100.0])[frame.y]),
         "floats backwards": frame[::-1].astype({"y": "float32"}),
+        "a mapping": {"x": frame.x.to_numpy(), "y": named},
         "polars": pl.DataFrame({"x": frame.x.to_numpy(), "y": pl.Series(words[frame.y], dtype=pl.Enum(words))}),
     }
     for name, other in others.items():

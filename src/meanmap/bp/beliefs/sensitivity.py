@@ -90,7 +90,7 @@ def _distance(whole: Any, other: Any, target: Hashable) -> float:
         return float(sum(abs(first.get(label, 0.0) - second.get(label, 0.0)) for label in {**first, **second}) / 2)
     if isinstance(whole, np.ndarray):
         return float(np.abs(whole - other).sum() / 2)
-    if not hasattr(whole, "quantile") or np.ndim(whole.mean()):
+    if np.ndim(whole.mean()):
         raise KindError(f"{target!r} is neither a single number nor a label; expected one of these as target.")
     levels = (np.arange(LEVELS) + 0.5) / LEVELS
     gap = np.mean(np.abs(np.asarray(whole.quantile(levels)) - np.asarray(other.quantile(levels))))

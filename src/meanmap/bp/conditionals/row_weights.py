@@ -144,7 +144,7 @@ def row_weights(regression: Any, rows: np.ndarray) -> RowWeights:
         trees = Trees.of([each.tree_ for each in parts])
         return LeafWeights(trees, trees.leaves(rows))
     plain = getattr(regression, "effective_metric_", None) == "euclidean" and regression.weights == "uniform"
-    if hasattr(regression, "kneighbors") and plain:
+    if plain and regression.n_neighbors:
         return NearestWeights(rows, int(regression.n_neighbors))
     raise KindError(
         f"{regression!r} gives no weights on training rows; expected a forest or tree of scikit-learn, or its nearest "

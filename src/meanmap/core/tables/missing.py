@@ -10,6 +10,7 @@ from meanmap.core.errors import EmptyError, KindError, NonFiniteError, Parameter
 from meanmap.core.foreign import is_missing
 from meanmap.core.held import holds_truth
 from meanmap.core.points import is_rotations, is_sparse, refuse_unread, rows
+from meanmap.core.settings import one_of
 from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.marks import policy_and_marks, without_marks
 from meanmap.core.tables.table import Table, named_columns, raw_columns
@@ -207,9 +208,7 @@ def by_pairs(
     """
     missing, marks = policy_and_marks(missing)
     table = without_marks(table, name, marks) if marks else table
-    if missing not in ("pairwise", *POLICIES):
-        expected = ", ".join(map(repr, ("pairwise", *POLICIES)))
-        raise ParameterError(f"missing is {missing!r}; expected one of {expected}.")
+    one_of(missing, "missing", ("pairwise", *POLICIES))
     if missing in ("drop", "category"):
         (table,), notes = settle((table,), (name,), missing, least=least)
     else:

@@ -7,8 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import KindError
 from meanmap.core.progress import track
+from meanmap.core.settings import one_of
 from meanmap.ep.calling import user_errors
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
@@ -43,8 +44,7 @@ def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[
     Left to itself it is sequential along plates whose members are `far` from each other: all at once, news would travel
     by one member a sweep.
     """
-    if schedule not in SCHEDULES:
-        raise ParameterError(f"schedule is {schedule!r}; expected one of {', '.join(map(repr, SCHEDULES))}.")
+    one_of(schedule, "schedule", SCHEDULES)
     if schedule == "auto":
         return "sequential" if far > FAR and not hosts and not any(factor.whole for factor in factors) else "parallel"
     if schedule == "sequential" and hosts:

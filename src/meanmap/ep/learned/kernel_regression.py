@@ -8,9 +8,8 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import parameter
-from meanmap.core.errors import ParameterError
 from meanmap.core.points import spread_rows
-from meanmap.core.settings import truth
+from meanmap.core.settings import one_of, truth
 from meanmap.core.types import Array, KernelLike
 from meanmap.ep.learned.points import laws, thinned, varying
 from meanmap.ep.learned.regression import Estimate, Regression
@@ -130,10 +129,8 @@ class KernelRegression(Regression):
     excess: Any = None
 
     def __post_init__(self) -> None:
-        if self.kernel not in KERNELS:
-            raise ParameterError(f"kernel is {self.kernel!r}; expected one of {', '.join(map(repr, KERNELS))}.")
-        if self.tune not in ("leave-one-out", "marginal likelihood", None):
-            raise ParameterError(f"tune is {self.tune!r}; expected 'leave-one-out', 'marginal likelihood' or None.")
+        one_of(self.kernel, "kernel", KERNELS)
+        one_of(self.tune, "tune", ("leave-one-out", "marginal likelihood", None))
         parameter(self.noise, "noise", axes=0)
         truth(self.as_normal, "as_normal")
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.held import holds_floats
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.integrate import Node
 from meanmap.ep.linear.scaled import Scaled
@@ -54,7 +55,7 @@ def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tupl
         elif name in labelled:
             axes[(name,)] = [(level,) for level in labelled[name]]
         else:
-            numeric = frame[name].dtype.kind == "f" and name not in formula.grouping
+            numeric = holds_floats(frame[name]) and name not in formula.grouping
             axes[(name,)] = [(float(frame[name].mean()) if numeric else _NO_GROUP,)]
     size = int(np.prod([len(values) for values in axes.values()]))
     if size > _MOST_ROWS:

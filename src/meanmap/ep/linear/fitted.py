@@ -92,7 +92,7 @@ class Fitted(Value):
         pandas: Any = import_module("pandas")
         rows = self.formula.rows if data is None else self.formula.later(data)
         asked = self.nodes, rows, self.scaled, self.components, self.family, probability(confidence)
-        index = rows.kept if data is None else getattr(data, "index", None) if hasattr(data, "iloc") else None
+        index = rows.kept if data is None else getattr(data, "index", None)
         if self.levels:
             found, codes = probabilities(*asked), range(len(rows.kept)) if index is None else index
             labels = pandas.CategoricalIndex(self.levels, self.levels, ordered=True)

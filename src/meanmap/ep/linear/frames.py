@@ -8,8 +8,9 @@ from unicodedata import normalize
 
 import numpy as np
 
+from meanmap.core.arrays import is_categorical
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
-from meanmap.core.held import counts_as_numbers, holds_floats, holds_times
+from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
 from meanmap.core.tables.table import Table
 
 __all__ = ["as_frame", "formulae"]
@@ -68,7 +69,7 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
                 f"the largest number of column {name!r} of {argument} is {largest:.3g}, whose square is not a number "
                 "of 64 bits; choose another unit."
             )
-        if values.dtype.kind in "cO" and not hasattr(frame[name], "cat"):
+        if holds_labels(values) and not is_categorical(frame[name]):
             _check_labels(values, name, argument)
         if holds_times(values):
             raise ColumnError(
@@ -109,11 +110,8 @@ def _composed(value: Any) -> Any:
 
 def _levels(values: Any) -> list[Any] | None:
     """The levels of a categorical column of pandas, or an Enum of polars, those that occur."""
-    if hasattr(values, "cat") and hasattr(values.cat, "categories"):
-        occurring = set(values.dropna().unique())
-        return [level for level in values.cat.categories if level in occurring]
-    categories = getattr(getattr(values, "dtype", None), "categories", None)
-    if categories is not None and type(values.dtype).__name__ == "Enum":
-        occurring = set(values.to_list())
-        return [level for level in categories.to_list() if level in occurring]
-    return None
+    kind = getattr(values, "dtype", None)
+    if type(kind).__name__ not in ("CategoricalDtype", "Enum"):
+        return None
+    occurring = set(values.to_list())
+    return [level for level in kind.categories.to_list() if level in occurring]

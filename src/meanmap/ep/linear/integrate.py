@@ -12,7 +12,7 @@ from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.predictor import Predictor
-from meanmap.ep.linear.sites import Settled, log_tilt, settle
+from meanmap.ep.linear.sites import Settled, settle
 from meanmap.ep.linear.weights import affordable, weighted
 
 __all__ = ["Node", "Problem", "integrate"]
@@ -116,8 +116,7 @@ class Problem:
         for at in range(0, self.predictor.rows, step):
             rows = slice(at, at + step)
             observed = self.observed.taken(rows)
-            belief, site = (settled.means[rows], settled.variances[rows]), (settled.weights[rows], settled.shifts[rows])
-            eta, log_mass = log_tilt(self.family, observed, parameters, *belief, *site)
+            eta, log_mass = settled.taken(rows).log_tilt(self.family, observed, parameters)
             mass = np.exp(log_mass - log_mass.max(1, keepdims=True))
             mass /= mass.sum(1, keepdims=True)
             slopes = self.family.weighted_slopes(observed.columns(), eta, parameters)

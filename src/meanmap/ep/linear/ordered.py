@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit
 
+from meanmap.core.arrays import is_categorical
 from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
@@ -48,8 +49,8 @@ def read_levels(formula: Formula, data: Any) -> tuple[np.ndarray, tuple[Any, ...
             f"formula {formula.text!r} has no intercept; thresholds take its place in family='cumulative'. Leave out 0."
         )
     if found.kind == "categoric":
-        given = getattr(data[name] if name in formula.rows.frame else None, "cat", None)
-        if not (hasattr(formula.rows.frame.get(name), "cat") and getattr(given, "ordered", True)):
+        column = data[name] if name in formula.rows.frame else None
+        if not (is_categorical(formula.rows.frame.get(name)) and getattr(column.dtype, "ordered", True)):
             raise ParameterError(
                 f"the response {name!r} holds labels without an order; expected numbers, or "
                 "pandas.Categorical(labels, categories=[lowest, ..., highest], ordered=True)."

@@ -37,27 +37,49 @@ _SHRINKS = 0.02
 
 
 @dataclass(frozen=True)
-class Settled:
+class Predictors:
+    """What is known of each predictor, without its offset, and the site that is part of it.
+
+    Attributes
+    ----------
+    means, variances : (n,) arrays
+        Of the belief.
+    weights, shifts : (n,) arrays
+        The site is exp(shift η − weight η² / 2).
+    """
+
+    means: np.ndarray
+    variances: np.ndarray
+    weights: np.ndarray
+    shifts: np.ndarray
+
+    def taken(self, rows: np.ndarray | slice) -> "Predictors":
+        """Those of some rows."""
+        return Predictors(self.means[rows], self.variances[rows], self.weights[rows], self.shifts[rows])
+
+    def log_tilt(
+        self, family: Family, observed: Observed, parameters: np.ndarray, rule: tuple[np.ndarray, np.ndarray] = _LONG
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes of each row, and logs of the masses of likelihood over site times the belief; both (n, nodes)."""
+        eta = self.means[:, None] + np.sqrt(self.variances)[:, None] * rule[0]
+        site = self.shifts[:, None] * eta - self.weights[:, None] * eta**2 / 2
+        return eta, family.weighted(observed.columns(), eta, parameters) - site + rule[1]
+
+
+@dataclass(frozen=True)
+class Settled(Predictors):
     """Sites that no longer move, and what follows.
 
     Attributes
     ----------
     joint : Joint
         The belief about all effects.
-    weights, shifts : (n,) arrays
-        Sites exp(shift η − weight η² / 2).
-    means, variances : (n,) arrays
-        Of each predictor, without its offset.
     log_evidence : number
     gains : (n,) array
         log of the mean of likelihood over site under the belief.
     """
 
     joint: Joint
-    weights: np.ndarray
-    shifts: np.ndarray
-    means: np.ndarray
-    variances: np.ndarray
     log_evidence: float
     gains: np.ndarray
     sweeps: int
@@ -91,7 +113,8 @@ def settle(
         means, variances = predictor.at(joint.mean), joint.variances()
         if not (np.isfinite(means).all() and (variances > 0).all()):
             raise np.linalg.LinAlgError("the joint belief is not positive")
-        gains, tilted_means, tilted_variances = _tilted(family, observed, parameters, means, variances, weights, shifts)
+        known = Predictors(means, variances, weights, shifts)
+        gains, tilted_means, tilted_variances = _tilted(family, observed, parameters, known)
         left = np.stack([(tilted_means - means) / np.sqrt(variances), tilted_variances / variances - 1])
         moved = float(np.abs(left).max(initial=0))
         if moved < tolerance or sweep == most:
@@ -114,7 +137,8 @@ def settle(
         weights, shifts = weights + share * step_weights, shifts + share * step_shifts
     sizes = tuple(block.size for block in predictor.blocks)
     log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
-    return Settled(joint, weights, shifts, means, variances, log_evidence, gains, sweep, moved, bool(moved < tolerance))
+    settled = bool(moved < tolerance)
+    return Settled(means, variances, weights, shifts, joint, log_evidence, gains, sweep, moved, settled)
 
 
 def _share(share: float, before: np.ndarray, left: np.ndarray, longest: float) -> float:
@@ -124,15 +148,10 @@ def _share(share: float, before: np.ndarray, left: np.ndarray, longest: float) -
 
 
 def _tilted(
-    family: Family,
-    observed: Observed,
-    parameters: np.ndarray,
-    means: np.ndarray,
-    variances: np.ndarray,
-    weights: np.ndarray,
-    shifts: np.ndarray,
+    family: Family, observed: Observed, parameters: np.ndarray, known: Predictors
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of likelihood over site times the belief: log mass, mean and variance, row by row."""
+    means, variances, weights = known.means, known.variances, known.weights
     if family.exact:
         # Likelihood over site is the same everywhere, hence what it is at 0.
         return family.weighted(observed, np.zeros_like(means), parameters), means, variances
@@ -141,9 +160,7 @@ def _tilted(
     for rule, chosen in ((_SHORT, np.flatnonzero(easy)), (_LONG, np.flatnonzero(~easy))):
         for at in range(0, len(chosen), _PIECE):
             rows = chosen[at : at + _PIECE]
-            eta, log_tilted = log_tilt(family, observed.taken(rows), parameters, *(
-                each[rows] for each in (means, variances, weights, shifts)
-            ), rule=rule)  # fmt: skip
+            eta, log_tilted = known.taken(rows).log_tilt(family, observed.taken(rows), parameters, rule)
             top = log_tilted.max(1, keepdims=True)
             mass = np.exp(log_tilted - top)
             total = mass.sum(1)
@@ -151,19 +168,3 @@ def _tilted(
             found[rows] = (mass * eta).sum(1) / total
             spread[rows] = (mass * (eta - found[rows, None]) ** 2).sum(1) / total
     return gains, found, spread
-
-
-def log_tilt(
-    family: Family,
-    observed: Observed,
-    parameters: np.ndarray,
-    means: np.ndarray,
-    variances: np.ndarray,
-    weights: np.ndarray,
-    shifts: np.ndarray,
-    rule: tuple[np.ndarray, np.ndarray] = _LONG,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of each row, and the logs of the masses of the tilted law there; both (n, nodes)."""
-    eta = means[:, None] + np.sqrt(variances)[:, None] * rule[0]
-    site = shifts[:, None] * eta - weights[:, None] * eta**2 / 2
-    return eta, family.weighted(observed.columns(), eta, parameters) - site + rule[1]

@@ -8,10 +8,11 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from meanmap.core.arrays import parameter
-from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import bucket
 from meanmap.core.progress import track
+from meanmap.core.settings import one_of
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
 from meanmap.core.values import plain
@@ -205,8 +206,7 @@ def gp_classification(
     >>> fit.predict([[0.0, 0.0], [1.5, -1.5]]).tolist()
     [False, True]
     """
-    if link not in LINKS:
-        raise ParameterError(f"link is {link!r}; expected 'logistic' or 'probit'.")
+    one_of(link, "link", LINKS)
     if kernel is not None and not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel, such as mm.kernels.RBF(1.0).")
     warn_of_doubts(X)

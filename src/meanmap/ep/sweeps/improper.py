@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from meanmap.core.errors import ParameterError
+from meanmap.core.settings import one_of
 from meanmap.ep.sweeps.plan import select
 from meanmap.families import Family
 
@@ -23,8 +23,7 @@ _HALVINGS = 8
 
 def check_policy(policy: Any) -> str:
     """One of the names of `POLICIES`."""
-    if policy not in POLICIES:
-        raise ParameterError(f"improper is {policy!r}; expected one of {', '.join(map(repr, POLICIES))}.")
+    one_of(policy, "improper", POLICIES)
     return policy
 
 

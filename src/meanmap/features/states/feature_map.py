@@ -13,7 +13,7 @@ from meanmap.core.points import any_sparse, count, joined, pad, rows
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.types import Array, DType, Points
 from meanmap.core.values import Value
-from meanmap.features.base import Features
+from meanmap.features.base import Features, transformed
 from meanmap.linalg import exact
 from meanmap.linalg.exact import ExactSums, Grid
 from meanmap.linalg.moments import Moments
@@ -60,7 +60,7 @@ class FeatureMap(Value):
         """With a grid for rows like those of a sample, the precision that these need, and perhaps correlations."""
         dtype = np.dtype(working_precision(sample) if precision is None else precision)
         cast = _cast(features, dtype)
-        found = np.concatenate([np.asarray(_mapped(cast, block), float)[:n] for block, n in blocks([sample], dtype)])
+        found = np.concatenate([transformed(cast, block)[:n] for block, n in blocks([sample], dtype)])
         return cls(features, Grid.of(found, groups), dtype.name, exact.correlations(found) if correlated else None)
 
     @property
@@ -132,19 +132,6 @@ def blocks(parts: Iterable[Points], dtype: DType) -> Iterator[tuple[Any, int]]:
 
 def _together(parts: list[Any]) -> Any:
     return parts[0] if len(parts) == 1 else joined(*parts)
-
-
-def _mapped(features: Features, block: Points) -> Array:
-    if any_sparse(block):
-        return features.transform(block)
-    features, kept = features.padded()
-    return np.asarray(_transform(features, block))[:, kept]
-
-
-@compiled_anew
-@jax.jit
-def _transform(features: Features, x: Points) -> jax.Array:
-    return features.transform(x)
 
 
 @compiled_anew

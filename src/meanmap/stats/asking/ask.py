@@ -14,7 +14,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.missing import present, settle, take
 from meanmap.core.tables.picked import kinds_of_picked, names_of
 from meanmap.core.tables.schema import Schema
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.table import Table, named_columns, raw_columns
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.asking.grammar import Question
@@ -162,7 +162,7 @@ def _check_named(line: Any, data: Any) -> None:
         remedy = "pass a DataFrame."
         if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
             remedy = "make a table of these mappings, as pandas.DataFrame does."
-        elif hasattr(data, "iloc"):
+        elif named_columns(data, "data"):
             remedy = "give the DataFrame names that are not its numbers, such as frame.columns = ['a', 'b']."
         raise KindError(f"a question names columns, and the data have no names: {remedy}")
 

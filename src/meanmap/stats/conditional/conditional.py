@@ -10,6 +10,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.rng import Rng
+from meanmap.core.settings import one_of
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.missing import length, settle
 from meanmap.core.tables.order import clocks
@@ -354,8 +355,7 @@ def check_triples(sides: Sequence[Any], n: int) -> None:
 def _check(method: str, null: str) -> None:
     nulls = list(dict.fromkeys(name for names in METHODS.values() for name in names))
     for name, value, known in (("method", method, METHODS), ("null", null, nulls)):
-        if value not in ("auto", *known):
-            raise ParameterError(f"{name} is {value!r}; expected one of 'auto', {', '.join(map(repr, known))}.")
+        one_of(value, name, ("auto", *known))
     if "auto" not in (method, null) and null not in METHODS[method]:
         raise ParameterError(
             f"method={method!r} has no null={null!r}: pass null={' or '.join(map(repr, METHODS[method]))}."

@@ -10,7 +10,7 @@ from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.points import on_host
 from meanmap.core.tables.chunks import count_rows, source_of
-from meanmap.core.tables.table import table_in
+from meanmap.core.tables.table import table_in, values_of
 from meanmap.core.values import is_sequence
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -74,5 +74,5 @@ def _of_array(array: Any) -> tuple[list[str], list[Any]]:
 def _is_constant(column: Any) -> bool:
     if table := table_in(column, "a variable"):
         column = np.stack([np.asarray(each) for each in table.columns.values()], axis=1)
-    array = np.asarray(column) if hasattr(column, "dtype") else np.zeros(0)
-    return array.dtype != object and len(array) > 1 and bool((array == array[:1]).all())
+    array = values_of(column, "a variable")
+    return array is not None and len(array) > 1 and bool((array == array[:1]).all())

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ParameterError
-from meanmap.core.points import is_sparse, refuse_sparse
+from meanmap.core.points import in_columns, refuse_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.tables.table import table_in
 from meanmap.core.types import Data, KernelLike, Seed
@@ -130,7 +130,7 @@ def _from_data(data: Data, name: str, how: str, rng: Seed) -> tuple[Kernel, ...]
         return (kernel_for(data, rng, name),)
     with Door() as door:
         matrix = Real(sparse=True).read(data, name, door)
-    if is_sparse(matrix):
+    if not in_columns(matrix):  # sparse
         if how == "learned":
             refuse_sparse(matrix, name, "and a learned kernel needs a density")
         return (at_median(RBF(), matrix, rng, name),)

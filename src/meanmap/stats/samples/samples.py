@@ -194,12 +194,12 @@ def _chosen(
 
     `together` is the sample as it came, or a part that shows of what kind it is, and `pooled` its points.
     """
-    reader = reader_for(together)
+    reader, sparse = reader_for(together), is_sparse(pooled)
     # Landmarks are drawn from the pooled sample by position, so that permutations stay exact.
-    if reader is None or (kernel == "learned" and is_sparse(pooled)):
+    if reader is None or (kernel == "learned" and sparse):
         found, doubts = learned_for(together, rng) if kernel == "learned" else (mixed_kernel(together), ())
         return (found,), doubts
-    if not isinstance(reader, RBF) or is_sparse(pooled):
+    if not isinstance(reader, RBF) or sparse:
         return (at_median(reader, pooled, rng) if isinstance(reader, RBF | Rotation) else reader,), ()
     scales = robust_scales(pooled) if scale else np.ones(1)
     units = np.where(scales > 0, scales, 1.0)

@@ -28,7 +28,7 @@ def named(samples: Data) -> tuple[list[str], list[Any]]:
     """Names for errors, and the samples."""
     if isinstance(samples, Mapping):
         names, listed = [str(name) for name in samples], list(samples.values())
-    elif isinstance(samples, Iterable) and not hasattr(samples, "shape") and not hasattr(samples, "columns"):
+    elif isinstance(samples, Iterable) and not hasattr(samples, "shape"):
         listed = list(samples)
         names = [f"samples[{i}]" for i in range(len(listed))]
     else:
