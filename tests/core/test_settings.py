@@ -59,7 +59,7 @@ def test_the_top_is_found_in_as_many_steps_as_by_scipy(value):
 @pytest.mark.parametrize(
     ("value", "known", "said"),
     [
-        ("gq", ("gp", "ar"), r"method is 'gq' \(did you mean 'gp'\?\); expected 'gp' or 'ar'\."),
+        ("Rank", ("ranks", "hsic"), r"method is 'Rank' \(did you mean 'ranks'\?\); expected 'ranks' or 'hsic'\."),
         ([1], ("gp", "ar"), r"method is \[1\]; expected 'gp' or 'ar'\."),
         (None, ("a", "b", "c"), r"method is None; expected one of 'a', 'b', 'c'\."),
     ],

@@ -140,7 +140,7 @@ def test_batches_of_laws_are_points_of_a_kernel_on_distributions():
 
 
 def test_messages(x):
-    with pytest.raises(ParameterError, match=r"estimator is 'median'; expected one of empirical, james-stein"):
+    with pytest.raises(ParameterError, match=r"estimator is 'median'; expected one of 'empirical', 'james-stein'"):
         mm.embed(x, K, "median")
     with pytest.raises(ParameterError, match=r"ridge goes with estimator='shrinkage' or 'ridge', not with 'empirical'"):
         mm.embed(x, K, ridge=0.1)

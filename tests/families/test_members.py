@@ -87,7 +87,7 @@ def test_matching_the_variance_instead():
         assert matched.var() == pytest.approx(w @ (x - w @ x) ** 2)
         projected = kind.from_weighted_samples(x, weights)
         assert projected.expected_statistics[0] == pytest.approx(w @ np.log(x))
-        with pytest.raises(InputError, match='match is \'median\'; expected "statistics" or "variance"'):
+        with pytest.raises(InputError, match="match is 'median'; expected 'statistics' or 'variance'"):
             kind.from_weighted_samples(x, weights, match="median")
 
 

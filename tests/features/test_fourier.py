@@ -256,7 +256,7 @@ def test_feature_kernel_obeys_every_law(law):
         (
             lambda: Fourier.draw(RBF(1.0), 2, kind="sin"),
             ParameterError,
-            "kind is 'sin'; expected 'cos-sin' or 'cos-phase'",
+            r"kind is 'sin' \(did you mean 'cos-sin'\?\); expected 'cos-sin' or 'cos-phase'",
         ),
         (lambda: Fourier.draw("rbf", 2), KindError, "kernel is 'rbf'; expected a kernel such as mm.kernels.RBF"),
         (lambda: Fourier.draw(RBF(1.0), 0), ParameterError, "like is 0; expected a number of columns of at least 1"),

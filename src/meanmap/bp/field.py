@@ -26,7 +26,7 @@ from meanmap.core.report import Report
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike, Points
 from meanmap.embeddings.points import PointEmbedding
-from meanmap.graphs import Flooding, Graph, TwoPass
+from meanmap.graphs import Flooding, Graph, Schedule, TwoPass
 from meanmap.graphs.rooted import steps_to_farthest
 
 __all__ = ["DAMPING", "SWEEPS", "Field", "FittedField", "sweeps_to_cross"]
@@ -73,7 +73,9 @@ class Field(ABC, Generic[Fitted]):
     # The most columns a variable may have; None for any number.
     most_columns: int | None = 1
 
-    def __init__(self, graph: GraphLike, *, relations: Any = None, variables: Any = None, schedule: Any = None):
+    def __init__(
+        self, graph: GraphLike, *, relations: object = None, variables: object = None, schedule: Schedule | None = None
+    ):
         self.graph = Graph.of(graph)
         self.relations, self.variables, self.schedule = relations, variables, schedule
         self.kernels: Any = None  # numbers are read as numbers; no kernel is used to learn
@@ -84,7 +86,7 @@ class Field(ABC, Generic[Fitted]):
         pairs: Data,
         *,
         observed: Data = None,
-        likelihood: Any = None,
+        likelihood: object = None,
         kinds: Mapping[Hashable, Any] | str | None = None,
     ) -> Fitted:
         """Learn the relations, and what observations say.
@@ -152,7 +154,9 @@ class FittedField(FittedModel):
     sweeps = SWEEPS
     damping = DAMPING
 
-    def __init__(self, graph: Graph, read: FieldSamples, likelihoods: Mapping[Hashable, Likelihood], schedule: Any):
+    def __init__(
+        self, graph: Graph, read: FieldSamples, likelihoods: Mapping[Hashable, Likelihood], schedule: Schedule | None
+    ):
         self.graph, self.samples, self.directions = graph, read.samples, read.directions
         self.template, self.kind, self.likelihoods = read.template, read.kind, dict(likelihoods)
         self.schedule = (TwoPass() if graph.is_forest else Flooding(self.sweeps)) if schedule is None else schedule
@@ -215,7 +219,7 @@ class FittedField(FittedModel):
 
         return Beliefs(tuple(nodes), answer, replace(report, notes=(*seen.notes, *report.notes)))
 
-    def _known(self, node: int, value: Any) -> PointEmbedding:
+    def _known(self, node: int, value: object) -> PointEmbedding:
         """The belief about a node that was seen."""
         sample = self.samples[self.kind_of(node)]
         return PointEmbedding(sample.kernel, value, np.ones(1), sample.flat)

@@ -130,7 +130,7 @@ def pooled(
     return Pooled(estimates.mean(axis=0), total, known, lost)
 
 
-def _pair(found: Any) -> tuple[np.ndarray, np.ndarray]:
+def _pair(found: object) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise ShapeError(f"function gave a {type(found).__name__}; expected a pair: estimates and their variances.")
     estimates, variances = (as_array(part, f"the function's {name}") for part, name in zip(found, NAMES, strict=True))

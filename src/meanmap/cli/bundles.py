@@ -46,7 +46,7 @@ def with_bundles(command: Callable[..., None]) -> Callable[..., None]:
             plain[name] = (kind, parameter.default)
 
     @functools.wraps(command)
-    def call(**values: Any) -> None:
+    def call(**values: object) -> None:
         made = {name: hints[name](**{each: values.pop(each) for each in own}) for name, own in bundles.items()}
         command(**values, **made)
 
@@ -121,7 +121,7 @@ class Answer(Drawn):
         question: str,
         reading: "Reading",
         samples: Mapping[str, Any] | None = None,
-        effect: Any = None,
+        effect: object = None,
     ) -> None:
         """Print it, draw it, write a page, and end so that a shell may ask what it was."""
         from meanmap.cli import outputs

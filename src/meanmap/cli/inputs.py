@@ -105,7 +105,7 @@ class Reading:
         self._tell_of_row_numbers(there, path, chosen)
         return found
 
-    def _choosing(self, path: str, chosen: Any) -> Callable[[list[str]], list[str]] | None:
+    def _choosing(self, path: str, chosen: object) -> Callable[[list[str]], list[str]] | None:
         """What chooses columns by their names, and remembers these; None for all columns."""
 
         def choose(names: list[str]) -> list[str]:
@@ -136,7 +136,7 @@ class Reading:
         missing = self.marks or ("raise" if self.policy == "fail" else self.policy)
         return {"kinds": self.kinds, "missing": missing}
 
-    def _tell_of_row_numbers(self, columns: dict[str, Any], path: str, chosen: Any) -> None:
+    def _tell_of_row_numbers(self, columns: dict[str, Any], path: str, chosen: object) -> None:
         """Notes on columns that only count the rows."""
         if not chosen:
             self.notes += [

@@ -191,7 +191,7 @@ def say(text: str) -> None:
     typer.echo(_shown(in_own_words(text)))
 
 
-def in_own_words(said: Any) -> Any:
+def in_own_words(said: object) -> Any:
     """What functions said, with options of this command instead of arguments: text, or texts in lists and mappings."""
     if isinstance(said, str):
         return in_options(said, _OPTIONS)

@@ -14,7 +14,6 @@ from meanmap import __version__
 from meanmap.cli.options import in_own_words, say
 from meanmap.core.errors import InputError
 from meanmap.core.saved.files import write_whole
-from meanmap.core.types import GraphLike
 from meanmap.stats import TestResult
 from meanmap.stats.results import ClosenessResult
 
@@ -41,7 +40,7 @@ def tell_json(said: dict[str, Any]) -> None:
     typer.echo(json.dumps(_finite(said), indent=1, default=float, allow_nan=False))
 
 
-def _finite(said: Any) -> Any:
+def _finite(said: object) -> Any:
     if isinstance(said, dict):
         return {key: in_own_words(value) if key in TOLD else _finite(value) for key, value in said.items()}
     if isinstance(said, list | tuple):
@@ -85,7 +84,7 @@ def answer(result: TestResult, question: str, level: float) -> str:
     return f"No evidence of {'dependence' if question.startswith('Are ') else 'a difference'}: not rejected {found}"
 
 
-def tell_graph(graph: GraphLike, notes: Sequence[str], as_json: bool) -> None:
+def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
     """Print a graph, and what stands behind its edges."""
     if as_json:
         said = {"names": list(graph.names), "edges": edges(graph), "seed": graph.seed}
@@ -97,13 +96,13 @@ def tell_graph(graph: GraphLike, notes: Sequence[str], as_json: bool) -> None:
         say(f"  note: {note}")
 
 
-def own_notes(graph: GraphLike) -> Sequence[str]:
+def own_notes(graph: Any) -> Sequence[str]:
     """What a graph that was found says of itself: columns that were left out, answers that contradict each other."""
     report = getattr(graph, "report", None)
     return getattr(graph, "notes", ()) if report is None else report.notes
 
 
-def edges(graph: GraphLike) -> list[dict[str, Any]]:
+def edges(graph: Any) -> list[dict[str, Any]]:
     """Each edge once, with what is known of it; one without a direction says so."""
     found: dict[Any, dict[str, Any]] = {}
     for a, b, data in graph.to_networkx().edges(data=True):

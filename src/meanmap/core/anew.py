@@ -47,14 +47,14 @@ def compiled_anew(compiled: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(compiled)
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: object, **named: object) -> Any:
         with read_anew(arguments, named):
             return compiled(*arguments, **named)
 
     return call
 
 
-def read_anew(*held: Any) -> AbstractContextManager[Any]:
+def read_anew(*held: object) -> AbstractContextManager[Any]:
     """A scope whose programs are apart from those that were compiled when users' code in `held` read something else."""
     found = foreign(held)
     if not found:
@@ -70,12 +70,12 @@ def as_read(code: Any) -> str:
     return found.digest() if found.complete else f"unknown {next(_count)}"
 
 
-def remember(key: Any, now: str) -> None:
+def remember(key: object, now: str) -> None:
     """JAX may keep programs of `key` from now on."""
     _first.setdefault(key, now)
 
 
-def apart_from(key: Any, now: str) -> AbstractContextManager[Any]:
+def apart_from(key: object, now: str) -> AbstractContextManager[Any]:
     """A scope in which JAX finds no program of `key` that was compiled when it read anything but `now`."""
     return nullcontext() if _first.get(key, now) == now else _told()(now)
 
@@ -86,11 +86,11 @@ def _told() -> Any:
     return jax.make_user_context(default_value=None)
 
 
-def foreign(tree: Any) -> list[Any]:
+def foreign(tree: object) -> list[Any]:
     """Objects and functions in a tree, or in static fields of its nodes, whose code is not of a known package."""
     found: dict[int, Any] = {}
 
-    def note(node: Any) -> bool:
+    def note(node: object) -> bool:
         found.update((id(each), each) for each in _foreign(node))
         return False
 
@@ -98,7 +98,7 @@ def foreign(tree: Any) -> list[Any]:
     return list(found.values())
 
 
-def _foreign(node: Any) -> Iterator[Any]:
+def _foreign(node: object) -> Iterator[Any]:
     """What is foreign about one node: its class, or what stands in its static fields."""
     kind = type(node)
     if issubclass(kind, _PLAIN):
@@ -128,5 +128,5 @@ def _static_fields(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields if field.metadata.get("static"))
 
 
-def _kind(found: Any) -> Any:
+def _kind(found: object) -> Any:
     return found if isinstance(found, type) else getattr(found, "__code__", None) or type(found)

@@ -49,7 +49,7 @@ def compiled_values(function: Callable[..., Any]) -> Callable[..., Any]:
     compiled = _quickly(combined, static_argnums=(1, 2))
 
     @wraps(function)
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: object) -> Any:
         traced, static = eqx.partition(arguments, lambda leaf: isinstance(leaf, jax.Array | np.ndarray | np.generic))
         leaves, structure = jax.tree.flatten(static)
         return compiled(traced, tuple(leaves), structure)
@@ -65,7 +65,7 @@ def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any
         return jax.jit(function, compiler_options={option: QUICK[option] for option in options}, **settings)
 
     @wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: object, **named: Any) -> Any:
         if is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named)))):
             return part_anew(*arguments, **named)
         try:

@@ -69,7 +69,7 @@ class Door:
     (False, 'float64')
     """
 
-    def __init__(self, *inputs: Any):
+    def __init__(self, *inputs: object):
         leaves = [leaf for value in inputs for leaf in _jax_arrays(value)]
         self.follows = bool(leaves)
         floats = [leaf.dtype for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
@@ -90,10 +90,10 @@ class Door:
                 self._stack.enter_context(jax.ensure_compile_time_eval())
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
-    def cast(self, tree: Any) -> Any:
+    def cast(self, tree: object) -> Any:
         """`tree` with its floating NumPy leaves (hyperparameters, say) in the scope's dtype."""
 
         def convert(leaf):

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ MOST_EXACT = 2.0**53
 DIGITS = re.compile(r"\s*[-+]?\d{16,}\s*")
 
 
-def check_exact(values: Array, argument: str, column: Any = None) -> None:
+def check_exact(values: Array, argument: str, column: object = None) -> None:
     """Refuse whole numbers that lose digits as float64; `column` is the name under which `kinds=` finds them.
 
     Examples
@@ -41,7 +40,7 @@ def check_exact(values: Array, argument: str, column: Any = None) -> None:
         raise _beyond(int(whole[lost][0]), int(whole.min()), argument, column)
 
 
-def check_exact_words(words: Iterable[str], argument: str, column: Any = None) -> None:
+def check_exact_words(words: Iterable[str], argument: str, column: object = None) -> None:
     """As `check_exact`, of whole numbers that are written as text."""
     whole = [int(word) for word in words if DIGITS.fullmatch(word)]
     for number in whole:
@@ -49,7 +48,7 @@ def check_exact_words(words: Iterable[str], argument: str, column: Any = None) -
             raise _beyond(number, min(whole), argument, column)
 
 
-def _beyond(example: int, least: int, argument: str, column: Any) -> KindError:
+def _beyond(example: int, least: int, argument: str, column: object) -> KindError:
     labels = f"kinds={{{column!r}: 'label'}}" if column is not None else ".astype(str)"
     return KindError(
         f"{argument} holds whole numbers beyond 2^53, such as {example}, whose last digits kernels of numbers do not "

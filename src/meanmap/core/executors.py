@@ -9,7 +9,7 @@ from meanmap.core.errors import KindError
 __all__ = ["check_executor", "worked"]
 
 
-def check_executor(executor: Any) -> None:
+def check_executor(executor: object) -> None:
     """Refuse what cannot be given work."""
     if executor is not None and not isinstance(executor, Executor):
         raise KindError(

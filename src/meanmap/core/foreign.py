@@ -41,7 +41,7 @@ def readable(column: Any, argument: str) -> Any:
     return column
 
 
-def in_cells(column: Any) -> Any:
+def in_cells(column: object) -> Any:
     """A column of lists of different lengths as an array with a list in each cell, which NumPy refuses to make."""
     if not isinstance(column, list | tuple) or not column or not isinstance(column[0], LISTS):
         return column

@@ -2,7 +2,6 @@
 
 import datetime
 import re
-from typing import Any
 
 import numpy as np
 
@@ -92,7 +91,7 @@ def _minutes(zone: str) -> int:
     return -size if zone[0] == "-" else size
 
 
-def is_zoned(column: Any, where: str = "the column", *, read_as_times: bool = False) -> bool | None:
+def is_zoned(column: object, where: str = "the column", *, read_as_times: bool = False) -> bool | None:
     """Whether the times of a column have a zone; None of a column of other things, and of NumPy's times, which have
     none because NumPy knows no zones. Texts are looked at only where they are to be read as times.
 

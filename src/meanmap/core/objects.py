@@ -32,7 +32,7 @@ def check_cells(array: np.ndarray, argument: str) -> None:
             raise unread_object(long, argument)
 
 
-def unread_object(value: Any, argument: str) -> KindError:
+def unread_object(value: object, argument: str) -> KindError:
     """The error for a column that holds such a value.
 
     Examples

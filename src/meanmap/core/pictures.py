@@ -1,11 +1,17 @@
 """Where pictures are drawn when the caller names no axes."""
 
 from functools import cache
-from typing import Any
+from typing import Any, overload
+
+from meanmap.core.types import Axes
 
 __all__ = ["figure_kind", "new_axes"]
 
 
+@overload
+def new_axes(width: float, height: float) -> Axes: ...
+@overload
+def new_axes(width: float, height: float, columns: int) -> Any: ...
 def new_axes(width: float, height: float, columns: int = 1) -> Any:
     """Axes in a new figure of `width` × `height` inches, or an array of axes with more than one column.
 

@@ -39,17 +39,17 @@ __all__ = [
 ]
 
 
-def library_of(*arrays: Any) -> Any:
+def library_of(*arrays: object) -> Any:
     """`jax.numpy` where one of the arrays is JAX's, else `numpy`."""
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
-def on_host(data: Any) -> Any:
+def on_host(data: object) -> Any:
     """An array of JAX as one of NumPy, all else as it is."""
     return np.asarray(data) if isinstance(data, jax.Array) else data
 
 
-def on_device(tree: Any) -> Any:
+def on_device(tree: object) -> Any:
     """NumPy arrays and numbers of a tree as JAX arrays, without the program that `jnp.asarray` compiles for each shape.
 
     On a CPU both may be the same memory: what is given must not be changed afterwards.

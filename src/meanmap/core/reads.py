@@ -63,7 +63,7 @@ class _Walk:
         # The objects too: the number of one that is gone may be given to another.
         self.met: dict[int, tuple[str, Any]] = {}
 
-    def add(self, path: str, value: Any, names: tuple[str, ...] = ()) -> None:
+    def add(self, path: str, value: object, names: tuple[str, ...] = ()) -> None:
         """A value and all that it is made of; of a module only what is named."""
         if isinstance(value, _PLAIN):
             self.pieces[path] = f"{type(value).__name__} {value!r}"
@@ -87,46 +87,49 @@ class _Walk:
         for inner, part in parts:
             self.add(inner, part, _names(value))
 
-    def give_up(self, path: str, value: Any) -> None:
+    def give_up(self, path: str, value: object) -> None:
         """Only itself is like it."""
         self.complete = False
         self.pieces[path] = f"{type(value).__module__}.{type(value).__qualname__} at {id(value)}"
 
-    def parts(self, path: str, value: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    def parts(self, path: str, value: object, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         """What a value is made of, by path; what is plain about it is noted at once."""
-        if isinstance(value, types.ModuleType):
-            held = vars(value)
-            yield from ((f"{path}.{name}", held[name]) for name in names if name in held)
-        elif isinstance(value, types.FunctionType):
-            yield from self.of_function(path, value)
-        elif isinstance(value, types.CodeType):
-            self.pieces[f"{path} code"] = repr((value.co_code, value.co_names, value.co_varnames, value.co_freevars))
-            yield from ((f"{path} constant {at}", part) for at, part in enumerate(value.co_consts))
-        elif isinstance(value, types.MethodType):
-            yield from ((f"{path} self", value.__self__), (f"{path} function", value.__func__))
-        elif isinstance(value, functools.partial):
-            yield from ((f"{path}.{name}", getattr(value, name)) for name in ("func", "args", "keywords"))
-        elif isinstance(value, weakref.ref):
-            yield f"{path} referent", value()
-        elif isinstance(value, np.ufunc):
-            self.pieces[path] = value.__name__
-        elif isinstance(value, np.ndarray | np.generic | jax.Array) and not isinstance(value, Tracer):
-            yield from self.of_array(path, value)
-            yield from _beside(path, value)
-        elif isinstance(value, dict | list | tuple):
-            yield from self.of_entries(path, value)
-            yield from _beside(path, value)
-        elif isinstance(value, set | frozenset):
-            yield path, sorted(map(repr, value))
-        elif isinstance(value, type):
-            self.pieces[path] = value.__qualname__
-            yield from ((f"{path}.{name}", part) for name, part in sorted(vars(value).items()) if _says(name, part))
-            yield from ((f"{path} base {at}", base) for at, base in enumerate(value.__bases__))
-        elif (inner := getattr(value, "__wrapped__", None)) is not None:  # compiled and otherwise wrapped functions
-            self.pieces[path] = type(value).__qualname__
-            yield f"{path} wrapped", inner
-        else:
-            yield from self.of_object(path, value)
+        match value:
+            case types.ModuleType():
+                held = vars(value)
+                yield from ((f"{path}.{name}", held[name]) for name in names if name in held)
+            case types.FunctionType():
+                yield from self.of_function(path, value)
+            case types.CodeType():
+                self.pieces[f"{path} code"] = repr(
+                    (value.co_code, value.co_names, value.co_varnames, value.co_freevars)
+                )
+                yield from ((f"{path} constant {at}", part) for at, part in enumerate(value.co_consts))
+            case types.MethodType():
+                yield from ((f"{path} self", value.__self__), (f"{path} function", value.__func__))
+            case functools.partial():
+                yield from ((f"{path}.{name}", getattr(value, name)) for name in ("func", "args", "keywords"))
+            case weakref.ref():
+                yield f"{path} referent", value()
+            case np.ufunc():
+                self.pieces[path] = value.__name__
+            case np.ndarray() | np.generic() | jax.Array() if not isinstance(value, Tracer):
+                yield from self.of_array(path, value)
+                yield from _beside(path, value)
+            case dict() | list() | tuple():
+                yield from self.of_entries(path, value)
+                yield from _beside(path, value)
+            case set() | frozenset():
+                yield path, sorted(map(repr, value))
+            case type():
+                self.pieces[path] = value.__qualname__
+                yield from ((f"{path}.{name}", part) for name, part in sorted(vars(value).items()) if _says(name, part))
+                yield from ((f"{path} base {at}", base) for at, base in enumerate(value.__bases__))
+            case _ if (inner := getattr(value, "__wrapped__", None)) is not None:  # compiled, or wrapped otherwise
+                self.pieces[path] = type(value).__qualname__
+                yield f"{path} wrapped", inner
+            case _:
+                yield from self.of_object(path, value)
 
     def of_function(self, path: str, value: types.FunctionType) -> Iterator[tuple[str, Any]]:
         if any(step.opname == "IMPORT_NAME" and not is_known(step.argval) for step in dis.get_instructions(value)):
@@ -162,7 +165,7 @@ class _Walk:
         self.pieces[f"{path} entries"] = f"{type(value).__name__} {keys}"
         yield from ((f"{path}[{key!r}]", part) for key, part in entries)
 
-    def of_object(self, path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    def of_object(self, path: str, value: object) -> Iterator[tuple[str, Any]]:
         """As it would be copied: by what makes it, and its state."""
         if isinstance(value, property | classmethod | staticmethod):
             yield path, getattr(value, "fget", None) or getattr(value, "__func__", None)
@@ -184,7 +187,7 @@ class _Walk:
         yield from ((f"{path} items", list(items or ())), (f"{path} entries", dict(entries or ())))
 
 
-def _known_name(value: Any) -> str:
+def _known_name(value: object) -> str:
     """The name under which known packages hold a module, type or function; empty where they do not."""
     if isinstance(value, types.ModuleType):
         return value.__name__ if is_known(value.__name__) else ""
@@ -203,7 +206,7 @@ def is_known(module: str) -> bool:
     return first in _KNOWN or first in sys.stdlib_module_names
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _names(value: object) -> tuple[str, ...]:
     """The names that a function, and the functions inside it, look up; none for what is no function."""
     code = value if isinstance(value, types.CodeType) else getattr(value, "__code__", None)
     if not isinstance(code, types.CodeType):
@@ -213,7 +216,7 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys((*code.co_names, *inner)) if name[0] != "@")
 
 
-def _beside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _beside(path: str, value: object) -> Iterator[tuple[str, Any]]:
     """Attributes that were given to something which is known by other parts."""
     return ((f"{path}.{name}", part) for name, part in getattr(value, "__dict__", {}).items() if name != "__wrapped__")
 
@@ -222,7 +225,7 @@ def _defaults(value: types.FunctionType) -> list[tuple[str, Any]]:
     return [("", value.__defaults__), *((f" {name}", part) for name, part in (value.__kwdefaults__ or {}).items())]
 
 
-def _says(name: str, part: Any) -> bool:
+def _says(name: str, part: object) -> bool:
     """Whether an attribute of a class says what it does or reads."""
     slots = (types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType)
     # What fields are is in the code that dataclasses made of them; slots are found by copying.

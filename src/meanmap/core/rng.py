@@ -27,7 +27,7 @@ class Rng:
     traced_key: Any = None
 
     @classmethod
-    def of(cls, rng: Any = None) -> "Rng":
+    def of(cls, rng: object = None) -> "Rng":
         """Read the public `rng` argument.
 
         `None` draws fresh entropy. An integer is used as it is. A generator is asked for one integer (so it advances,
@@ -38,20 +38,23 @@ class Rng:
         >>> Rng.of(7).generator.integers(100) == Rng.of(7).generator.integers(100)
         np.True_
         """
-        if rng is None:
-            return cls(secrets.randbits(53))
-        if isinstance(rng, Rng):
-            return rng
-        if isinstance(rng, bool):
-            raise KindError(f"rng is {rng!r}; expected None, an integer, a numpy Generator or a JAX key: type rng=0.")
-        if isinstance(rng, int | np.integer):
-            if not 0 <= rng < 2**64:
-                raise ParameterError(f"rng is {rng}; an integer seed must be between 0 and 2**64 - 1.")
-            return cls(int(rng))
-        if isinstance(rng, np.random.Generator):
-            return cls(int(rng.integers(2**53)))
-        if isinstance(rng, jax.Array):
-            return cls._of_key(rng)
+        match rng:
+            case None:
+                return cls(secrets.randbits(53))
+            case Rng():
+                return rng
+            case bool():
+                raise KindError(
+                    f"rng is {rng!r}; expected None, an integer, a numpy Generator or a JAX key: type rng=0."
+                )
+            case int() | np.integer():
+                if not 0 <= rng < 2**64:
+                    raise ParameterError(f"rng is {rng}; an integer seed must be between 0 and 2**64 - 1.")
+                return cls(int(rng))
+            case np.random.Generator():
+                return cls(int(rng.integers(2**53)))
+            case jax.Array():
+                return cls._of_key(rng)
         raise KindError(
             f"rng is a {type(rng).__name__}; expected None, an integer, a numpy Generator or a JAX key: "
             "type rng=0, rng=numpy.random.default_rng(0) or rng=jax.random.key(0)."

@@ -65,7 +65,7 @@ def check_memory(words: Sequence[Any], argument: str) -> None:
         )
 
 
-def _text(value: Any, argument: str) -> str:
+def _text(value: object, argument: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):

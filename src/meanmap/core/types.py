@@ -6,11 +6,16 @@ nothing of the kind.
 """
 
 from types import EllipsisType
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import jax
 import numpy as np
 from jax.typing import DTypeLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+else:  # matplotlib is imported only where something is drawn
+    Axes = object
 
 __all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike", "Numbers", "Points", "Seed"]
 
@@ -23,15 +28,13 @@ Points: TypeAlias = Annotated[Any, "points"]
 Array: TypeAlias = np.ndarray | jax.Array
 # A number, or an array of them.
 Numbers: TypeAlias = float | Array
-# A Kernel, Features, the name of a rule, several of these, or None for the default.
-KernelLike: TypeAlias = Any
-# A Graph, a NetworkX graph or a list of edges.
-GraphLike: TypeAlias = Any
+# A Kernel, Features, the name of a rule, several of these, or None for the default; told apart before it is used.
+KernelLike: TypeAlias = object
+# A Graph, a NetworkX graph or a list of edges, before `Graph.of` reads it.
+GraphLike: TypeAlias = object
 # Whatever indexes an array: numbers, slices, masks.
 Index: TypeAlias = int | np.integer | slice | EllipsisType | np.ndarray | jax.Array | list[int] | tuple[Any, ...] | None
 # A dtype, or what names one.
 DType: TypeAlias = DTypeLike
-# The axes of a matplotlib figure, which is imported only where something is drawn.
-Axes: TypeAlias = Any
 # Randomness as it comes in: fresh, repeatable by a number, or continued. JAX keys are JAX arrays.
 Seed: TypeAlias = int | np.integer | np.random.Generator | jax.Array | None

@@ -47,7 +47,7 @@ class Value:
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # arrays have none
 
 
-def as_tuple(value: Any) -> tuple[Any, ...]:
+def as_tuple(value: object) -> tuple[Any, ...]:
     """What may be one value or several: a list or a tuple is several."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 

@@ -167,7 +167,8 @@ def _in_one_pass(
     if missing != "raise" or kinds:
         option = "kinds=" if missing == "raise" else f"missing={missing!r}"
         raise ParameterError(f"{option} is for samples in memory: see to it in the files or the collection.")
-    plan = RegressionPlan.of(x, y, kernel_x, kernel_y, rng=0)
+    features: Any = kernel_x, kernel_y
+    plan = RegressionPlan.of(x, y, *features, rng=0)
     return plan.result(plan.state(x, y), ridge)
 
 
@@ -277,7 +278,7 @@ def _lengthscale(side: Side) -> tuple[tuple[str, float], ...]:
     return (("lengthscale", float(value)),) if value is not None and np.ndim(value) == 0 and is_concrete(value) else ()
 
 
-def _refuse_tracers(*known: Any) -> None:
+def _refuse_tracers(*known: object) -> None:
     if not all(is_concrete(leaf) for leaf in jax.tree.leaves(known)):
         raise ParameterError(
             "inside jit nothing can be chosen from the data: pass kernel_x, kernel_y and ridge, such as ridge=1e-3."

@@ -1,5 +1,6 @@
 """Covariance operators: means over pairs, whose matrix is never held."""
 
+from types import ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -25,7 +26,7 @@ class PairMean(ImplicitMatrix):
     count: int = eqx.field(static=True)
     centred: bool = eqx.field(static=True)
 
-    def times(self, values: Array, library: Any) -> Any:
+    def times(self, values: Array, library: ModuleType) -> Any:
         """M v for v of shape (n, m)."""
         return (values - library.mean(values, axis=0) if self.centred else values) / self.count
 
@@ -42,7 +43,8 @@ class PairMean(ImplicitMatrix):
         kernels = tuple(door.cast(side.kernel) for side in sides)
         points = tuple(side.points for side in sides)
         ones = np.ones((n, 1))
-        both = streamed_product(_Both(*kernels), points, points, ones).sum() / n**2
+        product: Any = _Both(*kernels)
+        both = streamed_product(product, points, points, ones).sum() / n**2
         if not self.centred:
             return both
         g, h = (streamed_product(kernel, x, x, ones)[:, 0] / n for kernel, x in zip(kernels, points, strict=True))

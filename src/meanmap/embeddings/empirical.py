@@ -15,7 +15,7 @@ from meanmap.core.notes import warn_of
 from meanmap.core.points import count
 from meanmap.core.settings import one_of
 from meanmap.core.tables.schema import opened
-from meanmap.core.types import Array, Data, KernelLike, Numbers, Points
+from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.embeddings import shrinkage
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding
@@ -119,7 +119,11 @@ def embed(
 
 
 def _embed_family(
-    x: Distribution, kernel: KernelLike, estimator: str, weights: Array | None, ridge: Numbers | None
+    x: Distribution,
+    kernel: Any,
+    estimator: str,
+    weights: Array | None,
+    ridge: Numbers | None,
 ) -> Embedding:
     if is_default(kernel):
         raise KindError(f"kernel is {kernel!r}; a distribution's embedding needs one, such as mm.kernels.RBF(1.0).")

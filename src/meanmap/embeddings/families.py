@@ -56,7 +56,7 @@ class FamilyEmbedding(Embedding):
         return self.kernel
 
     @classmethod
-    def of(cls, family: Distribution, kernel: KernelLike, coordinate: str | None = None) -> Embedding:
+    def of(cls, family: Distribution, kernel: Kernel | Features, coordinate: str | None = None) -> Embedding:
         """The embedding of `family` under a kernel or under random Fourier features."""
         coordinate = family.coordinates[0] if coordinate is None else coordinate
         if coordinate not in family.coordinates:

@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, rows, spread_rows
 from meanmap.core.tables.schema import opened
-from meanmap.core.types import Data, KernelLike, Points
+from meanmap.core.types import Data, Points
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
 from meanmap.features.base import Features, transformed
@@ -155,7 +155,7 @@ def _choose(
     return multiple, (ridge_x, ridge_y)
 
 
-def _coordinates(kernel: KernelLike, points: Points, door: Door) -> np.ndarray:
+def _coordinates(kernel: Kernel | Features, points: Points, door: Door) -> np.ndarray:
     """Finite coordinates of the points, of low rank where the kernel is not given by features."""
     if not isinstance(kernel, Features):
         kernel = PivotedCholesky.of_points(kernel, points, door, tolerance=1e-7, max_rank=CHOICE_RANK)
@@ -174,7 +174,7 @@ def _read_ridges(ridge: float | tuple[float, float]) -> tuple[Any, Any]:
     return first, second
 
 
-def _refuse_tracers(*known: Any) -> None:
+def _refuse_tracers(*known: object) -> None:
     if not all(is_concrete(leaf) for leaf in jax.tree.leaves(known)):
         raise ParameterError(
             "inside jit nothing can be chosen from the data: pass kernel_x, kernel_y and ridge=(1e-3, 1e-3), say."

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -29,7 +30,7 @@ class ImplicitMatrix(eqx.Module):
     """A symmetric matrix M that is applied and never held."""
 
     @abstractmethod
-    def times(self, values: Array, library: Any) -> Any:
+    def times(self, values: Array, library: ModuleType) -> Any:
         """M v for v of shape (n, m), with the functions of NumPy or of `jax.numpy`."""
 
     @abstractmethod

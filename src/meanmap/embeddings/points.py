@@ -1,6 +1,7 @@
 """Elements that are weighted sums over points, f = Σᵢ wᵢ k(xᵢ, ·)."""
 
 from abc import abstractmethod
+from types import ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -94,7 +95,7 @@ class PointEmbedding(Embedding, Readouts):
         self,
         kernel: Kernel,
         points: Points,
-        weights: Any,
+        weights: object,
         flat: bool = False,
         conditional: bool = False,
         schema: Schema | None = None,
@@ -116,7 +117,7 @@ class PointEmbedding(Embedding, Readouts):
         """The weights as an array."""
         return self.source if self.later is None else self.later.dense()
 
-    def against(self, values: Array, library: Any) -> Any:
+    def against(self, values: Array, library: ModuleType) -> Any:
         """Σᵢ wᵢ vᵢ for values (n, q), (..., q): one number a query where the weights are not known yet."""
         return library.matmul(self.source, values) if self.later is None else self.later.against(values)
 

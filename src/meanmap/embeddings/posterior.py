@@ -45,18 +45,18 @@ class GaussianElement(Value):
     schema: Schema | None = field(default=None, kw_only=True)
 
     @abstractmethod
-    def mean(self, points: Points) -> np.ndarray:
+    def mean(self, points: Data) -> np.ndarray:
         """The mean function at m points, (m,)."""
 
     @abstractmethod
-    def cov(self, points: Points) -> np.ndarray:
+    def cov(self, points: Data) -> np.ndarray:
         """The covariance at m points, (m, m)."""
 
-    def sd(self, points: Points) -> np.ndarray:
+    def sd(self, points: Data) -> np.ndarray:
         """Standard deviations at m points, (m,)."""
         return np.sqrt(np.maximum(np.diagonal(self.cov(points)), 0))
 
-    def interval(self, points: Points, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, points: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the interval that holds each value with this probability."""
         from scipy.special import ndtri
 
@@ -64,7 +64,7 @@ class GaussianElement(Value):
         mean, half = self.mean(points), ndtri((1 + confidence) / 2) * self.sd(points)
         return mean - half, mean + half
 
-    def sample(self, points: Points, n: int = 1, rng: Seed = None) -> np.ndarray:
+    def sample(self, points: Data, n: int = 1, rng: Seed = None) -> np.ndarray:
         """Joint draws of the function at m points, (n, m)."""
         whole_number(n, "n")
         values, vectors = np.linalg.eigh(self.cov(points))
@@ -106,7 +106,7 @@ class PosteriorEmbedding(GaussianElement):
     size: int
     factor: np.ndarray
 
-    def mean(self, points: Points) -> np.ndarray:
+    def mean(self, points: Data) -> np.ndarray:
         """R*ᵀ (R + N)⁻¹ μ̂(z)."""
         return self._solve(self._cross(points)).T @ self._solve(self.observed)
 
@@ -116,7 +116,7 @@ class PosteriorEmbedding(GaussianElement):
         with Door() as door:
             return gram_matrix(self.prior, self._read(points, door)) - half.T @ half
 
-    def sd(self, points: Points) -> np.ndarray:
+    def sd(self, points: Data) -> np.ndarray:
         """Without the covariance between points."""
         half = self._solve(self._cross(points))
         with Door() as door:
@@ -145,15 +145,15 @@ class PosteriorDifference(GaussianElement):
     first: GaussianElement
     second: GaussianElement
 
-    def mean(self, points: Points) -> np.ndarray:
+    def mean(self, points: Data) -> np.ndarray:
         """Difference of the means."""
         return self.first.mean(points) - self.second.mean(points)
 
-    def cov(self, points: Points) -> np.ndarray:
+    def cov(self, points: Data) -> np.ndarray:
         """Sum of the covariances."""
         return self.first.cov(points) + self.second.cov(points)
 
-    def excludes_zero(self, points: Points, confidence: float = 0.95) -> np.ndarray:
+    def excludes_zero(self, points: Data, confidence: float = 0.95) -> np.ndarray:
         """Where the interval of this confidence lies on one side of zero, (m,) of booleans."""
         low, high = self.interval(points, confidence)
         return (low > 0) | (high < 0)

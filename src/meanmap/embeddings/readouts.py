@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -44,7 +45,7 @@ class Readouts(eqx.Module):
     schema: eqx.AbstractVar[Schema | None]
 
     @abstractmethod
-    def against(self, values: Array, library: Any) -> Any:
+    def against(self, values: Array, library: ModuleType) -> Any:
         """Σᵢ wᵢ vᵢ for values (n, q), (..., q)."""
 
     @abstractmethod
@@ -202,7 +203,7 @@ class Readouts(eqx.Module):
                 width = _bandwidth(bandwidth, points, door)
             return door.leave(_parzen(at, points, weights, jnp.asarray(width)))
 
-    def _product_density(self, at: Any) -> Any:
+    def _product_density(self, at: object) -> Any:
         """Parzen density of the plain sample × weight at the place, made to integrate to one.
 
         The integral is taken about each point, by the rule that is exact for quadratics: √d bandwidths away along
@@ -300,7 +301,7 @@ def _normalised(weights: Array) -> Any:
     return weights / total
 
 
-def _check_mass(total: Array, mass: Any) -> None:
+def _check_mass(total: Array, mass: object) -> None:
     """Refuse weights that cannot be made to sum to one: the difference of two embeddings is no distribution."""
     if not is_concrete(total) or not is_concrete(mass):
         return
@@ -328,7 +329,7 @@ def positive_part(weights: Array) -> Any:
     return kept / library.sum(kept, axis=-1, keepdims=True)
 
 
-def _quantiles(column: Array, weights: Array, levels: Any, library: Any) -> Any:
+def _quantiles(column: Array, weights: Array, levels: Any, library: ModuleType) -> Any:
     order = library.argsort(column)
     rising = library.cumsum(weights[..., order], axis=-1)
     if library is np:

@@ -11,13 +11,14 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.tables.schema import check_same_columns
-from meanmap.core.types import Data, KernelLike
+from meanmap.core.types import Data
 from meanmap.embeddings.bases import PointBasis
 from meanmap.embeddings.conditional import condition
 from meanmap.embeddings.element import Embedding, check_same_space
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import Features
+from meanmap.kernels.base import Kernel
 from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge
 
@@ -75,8 +76,8 @@ def bayes_rule(
     y: Data,
     prior: Embedding,
     *,
-    kernel_x: KernelLike = None,
-    kernel_y: KernelLike = None,
+    kernel_x: Kernel | str | None = None,
+    kernel_y: Kernel | None = None,
     ridge: float | None = None,
 ) -> Operator:
     """The kernel Bayes rule: from x to the embedding of the posterior p(x | y) π(y) / ∫ p(x | y) π(y) dy.

@@ -13,7 +13,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema
-from meanmap.core.types import Array, Axes, Data, KernelLike, Numbers, Points, Seed
+from meanmap.core.types import Array, Axes, Data, KernelLike, Numbers, Seed
 from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, posterior_embedding
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_alike
@@ -55,22 +55,22 @@ class Witness(GaussianElement):
     x: np.ndarray
     y: np.ndarray
 
-    def mean(self, points: Points) -> np.ndarray:
+    def mean(self, points: Data) -> np.ndarray:
         """The mean over draws, (m,)."""
         return np.mean([part.mean(points) for part in self.parts], axis=0)
 
-    def cov(self, points: Points) -> np.ndarray:
+    def cov(self, points: Data) -> np.ndarray:
         """The mean covariance, and the covariance of the means."""
         means = np.stack([part.mean(points) for part in self.parts])
         centred = means - means.mean(axis=0)
         return np.mean([part.cov(points) for part in self.parts], axis=0) + centred.T @ centred / len(means)
 
-    def sd(self, points: Points) -> np.ndarray:
+    def sd(self, points: Data) -> np.ndarray:
         """Without the covariance between points."""
         means, stds = self._moments(points)
         return np.sqrt(np.mean(stds**2, axis=0) + np.var(means, axis=0))
 
-    def interval(self, points: Points, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, points: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Quantiles of the mixture at each point, by bisection of its distribution function."""
         from scipy.special import ndtr
 
@@ -86,7 +86,7 @@ class Witness(GaussianElement):
             ends.append((low + high) / 2)
         return ends[0], ends[1]
 
-    def sample(self, points: Points, n: int = 1, rng: Seed = None) -> np.ndarray:
+    def sample(self, points: Data, n: int = 1, rng: Seed = None) -> np.ndarray:
         """Joint draws (n, m): of a kernel, then of the function."""
         whole_number(n, "n")
         generator = Rng.of(rng).generator
@@ -94,7 +94,7 @@ class Witness(GaussianElement):
         drawn = [part.sample(points, int(k), generator) for part, k in zip(self.parts, counts, strict=True) if k]
         return generator.permutation(np.concatenate(drawn))
 
-    def excludes_zero(self, points: Points, confidence: float = 0.95) -> np.ndarray:
+    def excludes_zero(self, points: Data, confidence: float = 0.95) -> np.ndarray:
         """Where the interval of this confidence lies on one side of zero, (m,) of booleans."""
         low, high = self.interval(points, confidence)
         return (low > 0) | (high < 0)
@@ -111,7 +111,7 @@ class Witness(GaussianElement):
         pairs = zip(starts, ends, strict=True)
         return tuple(Region(float(grid[a]), float(grid[b]), int(signs[a])) for a, b in pairs if signs[a])
 
-    def plot(self, confidence: float = 0.95, ax: Axes = None) -> Any:
+    def plot(self, confidence: float = 0.95, ax: Axes | None = None) -> Any:
         """Draw the witness with its intervals in one column, or the sign where zero is excluded in two."""
         d = self.x.shape[1]
         if d > 2:
@@ -143,7 +143,7 @@ class Witness(GaussianElement):
         ax.legend(fontsize="small")
         return ax
 
-    def _moments(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self, points: Data) -> tuple[np.ndarray, np.ndarray]:
         return np.stack([part.mean(points) for part in self.parts]), np.stack([part.sd(points) for part in self.parts])
 
     def _named(self, grid: np.ndarray) -> Any:

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def as_now(factor: FactorLike, memory: Any = None) -> Any:
+def as_now(factor: FactorLike, memory: object = None) -> Any:
     """A factor for one run: what its function reads around itself is read at this moment, and compiled with it.
 
     A function on the host is called when its values are needed; what is known of it is kept in the memory of the run
@@ -227,7 +227,7 @@ class _Host:
     def __init__(self, function: Callable[..., Any], name: str, random: bool, vectorised: bool):
         self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
 
-    def __call__(self, *arrays: Any) -> np.ndarray:
+    def __call__(self, *arrays: object) -> np.ndarray:
         values = [np.ascontiguousarray(array) for array in arrays]
         first = 1 if self.random else 0
         values[first:] = [value.view(np.float64)[..., 0] for value in values[first:]]
@@ -306,7 +306,7 @@ class _Remembered:
     def __init__(self, host: _Host, line: str, at: int):
         self.host, self.line, self.at = host, line, at
 
-    def __call__(self, number: Any, wanted: Any, *arrays: Any) -> np.ndarray:
+    def __call__(self, number: Any, wanted: object, *arrays: object) -> np.ndarray:
         values = [np.ascontiguousarray(array).view(np.float64)[..., 0] for array in arrays]
         batch = values[0].shape[:-1]
         z, *others = (value.reshape(-1, *value.shape[len(batch) :]) for value in values)

@@ -1,10 +1,11 @@
 """What a factor is: a function of variables over a plate, that answers incoming messages by outgoing ones."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
 from functools import reduce
 from operator import and_
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Protocol
 
 import equinox as eqx
 import jax
@@ -18,8 +19,84 @@ from meanmap.families import Family
 
 __all__ = ["Answer", "Factor", "FactorLike", "check_family", "check_observed", "common_plate", "finite", "replaced"]
 
-# A factor as oracles see it: it has what its own kind of question needs, such as `integrated`, `inputs` and `weigh`.
-FactorLike: TypeAlias = Any
+
+class FactorLike(Protocol):
+    """A factor as oracles see it: a function of its arguments, and what it makes of the points that they choose."""
+
+    asks_oracle: ClassVar[bool]
+    # So many of the last arguments come out of the function.
+    outputs: ClassVar[int]
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Variables, selections of them and what is given, in the order of the function."""
+        ...
+
+    @property
+    def plate(self) -> int | None:
+        """How many members; None for one factor without a plate."""
+        ...
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What computes it, with what it read around itself at the start of a run."""
+        ...
+
+    @property
+    def own(self) -> Any:
+        """The function as the user gave it."""
+        ...
+
+    @property
+    def traced(self) -> Any:
+        """The function as it was at the start of a run; None outside of one."""
+        ...
+
+    @property
+    def memory(self) -> Any:
+        """The number of what a run knows about a function on the host."""
+        ...
+
+    @property
+    def oracle(self) -> Any:
+        """Who computes its messages; None for whoever `messages=` names."""
+        ...
+
+    @property
+    def host(self) -> bool:
+        """Whether the function is called on the host, for every point."""
+        ...
+
+    @property
+    def random(self) -> bool:
+        """Whether the function is a sampler."""
+        ...
+
+    @property
+    def vectorised(self) -> bool:
+        """Whether the function takes many points at once."""
+        ...
+
+    def integrated(self) -> list[Any]:
+        """The variables over which an oracle integrates."""
+        ...
+
+    def inputs(self, incoming: Any) -> tuple[int, ...]:
+        """The positions of the arguments that are integrated over."""
+        ...
+
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
+        """The log factor at points, for one member, and what each output takes as nodes."""
+        ...
+
+    def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Any) -> tuple:
+        """What `weigh` gives, from what the function returned at the points."""
+        ...
 
 
 class Answer(eqx.Module):
@@ -47,11 +124,11 @@ class Answer(eqx.Module):
     effective: Any = None
     doubt: Any = None
 
-    def __getitem__(self, members: Any) -> "Answer":
+    def __getitem__(self, members: object) -> "Answer":
         """The answers to some members of a plate."""
         return jax.tree.map(lambda leaf: leaf[members], self)
 
-    def put(self, members: Any, other: "Answer") -> "Answer":
+    def put(self, members: object, other: "Answer") -> "Answer":
         """The answer with another one in place of some members; what either does not know, the result does not."""
 
         def fill(mine, theirs):
@@ -135,7 +212,7 @@ def _placed(values: Array, members: Any, others: Any) -> np.ndarray:
     return values
 
 
-def replaced(factor: FactorLike, **fields: Any) -> Any:
+def replaced(factor: object, **fields: object) -> Any:
     """A copy of a factor with other fields, past its constructor."""
     changed = copy(factor)
     for name, value in fields.items():

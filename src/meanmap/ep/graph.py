@@ -78,7 +78,7 @@ class FactorGraph:
             lines.append(f"  {factor.name}{plate}: {', '.join(arguments)}")
         return "\n".join(lines)
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw variables as circles and factors as squares, with what is given in grey; returns the Axes.
 
         A double edge leads to a variable that all members of a factor's plate share.

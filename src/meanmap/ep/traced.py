@@ -93,14 +93,14 @@ def traced(function: Callable[..., Any], examples: list[Any]) -> Traced:
     return Traced(numbers, Program(function, whole.jaxpr, whole.consts, getattr(out, "shape", type(out).__name__)))
 
 
-def _unwrapped(function: Any) -> Any:
+def _unwrapped(function: object) -> Any:
     """A function that was compiled by its user, without what JAX remembers of it."""
     inner = getattr(function, "__wrapped__", None)
     ours = type(function).__module__.split(".")[0] in ("jax", "jaxlib")
     return inner if ours and inner is not None else function
 
 
-def _keeps_functions(jaxpr: Any) -> bool:
+def _keeps_functions(jaxpr: Jaxpr) -> bool:
     """Whether some step is a function of the user's, of which JAX may remember an earlier trace."""
     return any(not _is_library(inner) or _keeps_functions(inner) for step in jaxpr.eqns for inner in _inner(step))
 
@@ -113,7 +113,7 @@ def _inner(step: Any) -> Iterator[Any]:
                 yield each
 
 
-def _is_library(jaxpr: Any) -> bool:
+def _is_library(jaxpr: Jaxpr) -> bool:
     file = getattr(getattr(jaxpr, "debug_info", None), "func_src_info", None) or ""
     return f"{_folder()}" in file
 
@@ -123,10 +123,10 @@ def _folder() -> str:
     return str(jax.__file__).rpartition("__init__")[0]
 
 
-def _steps(jaxpr: Any, names: dict[Any, int]) -> tuple[Any, ...]:
+def _steps(jaxpr: Jaxpr, names: dict[Any, int]) -> tuple[Any, ...]:
     """What a program does, without the names of its variables: equal for programs that do the same."""
 
-    def of(atom: Any) -> Any:
+    def of(atom: object) -> Any:
         if isinstance(atom, Literal):
             return "value", str(atom.aval), _bytes(atom.val)
         return names.setdefault(atom, len(names))
@@ -144,18 +144,19 @@ def _steps(jaxpr: Any, names: dict[Any, int]) -> tuple[Any, ...]:
     return first, steps, tuple(of(atom) for atom in jaxpr.outvars)
 
 
-def _content(value: Any) -> Any:
+def _content(value: object) -> Any:
     """A setting of a step, by content where it has one."""
-    if isinstance(value, ClosedJaxpr):
-        return _steps(value.jaxpr, {}), tuple(_bytes(each) for each in value.consts)
-    if isinstance(value, Jaxpr):
-        return _steps(value, {})
-    if isinstance(value, tuple | list):
-        return tuple(map(_content, value))
-    if isinstance(value, dict):
-        return tuple((key, _content(each)) for key, each in sorted(value.items()))
-    if isinstance(value, np.ndarray | np.generic | jax.Array):
-        return _bytes(value)
+    match value:
+        case ClosedJaxpr():
+            return _steps(value.jaxpr, {}), tuple(_bytes(each) for each in value.consts)
+        case Jaxpr():
+            return _steps(value, {})
+        case tuple() | list():
+            return tuple(map(_content, value))
+        case dict():
+            return tuple((key, _content(each)) for key, each in sorted(value.items()))
+        case np.ndarray() | np.generic() | jax.Array():
+            return _bytes(value)
     # How a function is differentiated is made anew in every trace: it is known by where it is written.
     written = getattr(getattr(value, "debug_info", None), "func_src_info", None)
     if written is not None:
@@ -180,7 +181,7 @@ class _Itself:
         return id(self.value)
 
 
-def _is_key(value: Any) -> bool:
+def _is_key(value: object) -> bool:
     return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.extended)
 
 

@@ -87,7 +87,7 @@ class Variable(eqx.Module):
 
     known: ClassVar[bool] = False
 
-    def __init__(self, name: str, family: Any, plate: int | None = None, dimension: int | None = None):
+    def __init__(self, name: str, family: object, plate: int | None = None, dimension: int | None = None):
         if not isinstance(name, str) or not name:
             raise KindError(f"name is {name!r}; expected a text, such as Variable('w', ...).")
         self.name = name
@@ -202,7 +202,7 @@ class Given(eqx.Module):
         return f"{self.name}{list(self.values.shape) if self.values.ndim else f'={self.values:g}'}"
 
 
-def read_argument(value: object, name: str) -> Argument:
+def read_argument(value: object, name: str) -> Any:
     """A variable, some of its members, or numbers."""
     if isinstance(value, Variable | Selection | Given):
         return value
@@ -237,7 +237,7 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
     return Given(np.array(values, np.float64), name)
 
 
-def refuse_dates(value: Any, name: str) -> None:
+def refuse_dates(value: object, name: str) -> None:
     """Refuse dates and times: as numbers they would be seconds since 1970, which no prior is about."""
     first = next(iter(value), None) if isinstance(value, list | tuple) else value
     kind = getattr(getattr(first, "dtype", None), "kind", "")
@@ -249,7 +249,7 @@ def refuse_dates(value: Any, name: str) -> None:
         )
 
 
-def _first_label(value: Any) -> str | None:
+def _first_label(value: object) -> str | None:
     """The first entry of what holds text."""
     entries = np.asarray(value).ravel() if hasattr(value, "dtype") or isinstance(value, list | tuple) else np.empty(0)
     return str(entries[0]) if entries.size and isinstance(entries[0], str) else None

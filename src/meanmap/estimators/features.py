@@ -184,7 +184,7 @@ class LearnedFeatures(LowRankFeatures):
         return self
 
 
-def kernel_at(kernel: KernelLike, X: np.ndarray) -> Kernel:
+def kernel_at(kernel: Kernel | None, X: np.ndarray) -> Kernel:
     """The kernel, or RBF at the median distance, of each column where there are several; a single row, or equal ones,
     have none and get the scale 1.
     """

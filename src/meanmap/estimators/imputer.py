@@ -25,7 +25,7 @@ class _Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
 
     model_: Any
 
-    def fit(self, X: Data, y: Any = None) -> Any:
+    def fit(self, X: Data, y: object = None) -> Any:
         """Learn from a table of numbers with gaps; at least ten rows and two columns."""
         del y
         rows = read(self, X, ensure_all_finite="allow-nan", ensure_min_samples=LEAST_ROWS, ensure_min_features=2)

@@ -25,10 +25,10 @@ INDICATORS = "make indicator columns of zeros and ones of them, as sklearn.prepr
 
 
 @overload
-def read(estimator: Any, X: Data, /, **settings: Any) -> np.ndarray: ...
+def read(estimator: Any, X: Data, /, **settings: object) -> np.ndarray: ...
 @overload
-def read(estimator: Any, X: Data, y: Data, /, **settings: Any) -> tuple[np.ndarray, np.ndarray]: ...
-def read(estimator: Any, *data: Data, **settings: Any) -> Any:
+def read(estimator: Any, X: Data, y: Data, /, **settings: object) -> tuple[np.ndarray, np.ndarray]: ...
+def read(estimator: Any, *data: Data, **settings: object) -> Any:
     """X, or X and y, by the rules of scikit-learn; integers too long for a float are refused, too.
 
     `schema_` is what the columns of X were at the fit. A warning says which numbers may stand for missing values, and
@@ -58,10 +58,10 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
 
 
 @overload
-def learned_from(estimator: Any, X: Data, /, **settings: Any) -> np.ndarray: ...
+def learned_from(estimator: Any, X: Data, /, **settings: object) -> np.ndarray: ...
 @overload
-def learned_from(estimator: Any, X: Data, y: Data, /, **settings: Any) -> tuple[np.ndarray, np.ndarray]: ...
-def learned_from(estimator: Any, *data: Data, **settings: Any) -> Any:
+def learned_from(estimator: Any, X: Data, y: Data, /, **settings: object) -> tuple[np.ndarray, np.ndarray]: ...
+def learned_from(estimator: object, *data: Data, **settings: object) -> Any:
     """As `read`, but at most `MOST_ROWS` rows; files and collections of Dask are read for these alone."""
     names = ("X", "y")[: len(data)]
     if any(map(comes_in_pieces, data)):

@@ -43,7 +43,7 @@ READERS: dict[str, Callable[[Any], Distribution]] = {
 }
 
 
-def from_numpyro(distribution: Any) -> Distribution:
+def from_numpyro(distribution: object) -> Distribution:
     """The family that a NumPyro distribution is, with its batch; `to_event` only moves axes of the batch.
 
     Normal, MultivariateNormal, Beta, Gamma, Exponential, Chi2, Bernoulli, Categorical, Dirichlet, Laplace, Uniform,

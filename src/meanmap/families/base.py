@@ -22,7 +22,7 @@ from meanmap.families.reading import all_concrete, members, read_numbers, run, t
 __all__ = ["Distribution", "build", "require_proper"]
 
 
-def build(kind: type, **leaves: Any) -> Any:
+def build(kind: type, **leaves: object) -> Any:
     """An instance with these stored fields, past the constructor, as a pytree is rebuilt."""
     made = object.__new__(kind)
     for name, value in leaves.items():
@@ -340,7 +340,7 @@ def _axes_used(index: Index) -> int:
     return getattr(index, "ndim", 1) if getattr(index, "dtype", None) == np.dtype(bool) else 1
 
 
-def _read(law: Any, name: str) -> Any:
+def _read(law: object, name: str) -> Any:
     value = getattr(law, name)
     return value() if callable(value) else value
 

@@ -108,7 +108,7 @@ class Bernoulli(Family):
         size = jnp.abs(self.logit)
         return jnp.log1p(jnp.exp(-size)) + size * jax.nn.sigmoid(-size)
 
-    def _kl(self, other: Any) -> Array:
+    def _kl(self, other: Self) -> Array:
         difference = other._log_normaliser() - self._log_normaliser()
         return jnp.maximum(difference + (self.logit - other.logit) * self._mean(), 0)
 

@@ -181,7 +181,7 @@ class Beta(Family):
     def _improper(self) -> Any:
         return (self.a <= 0) | (self.b <= 0)
 
-    def _nearest_proper(self, incoming: Any) -> Self:
+    def _nearest_proper(self, incoming: Self) -> Self:
         tilted = jax.tree.map(jnp.add, incoming, self)
         a, b = incoming.a, incoming.b
         mean = tilted.a / (tilted.a + tilted.b)
@@ -223,7 +223,7 @@ class Beta(Family):
     def _entropy(self) -> Array:
         return dirichlet_entropy(self._both())
 
-    def _kl(self, other: Any) -> Array:
+    def _kl(self, other: Self) -> Array:
         return dirichlet_divergence(self._both(), other._both())
 
     def _frequency_settings(self, w: Array, coordinate: str) -> dict[str, Any]:

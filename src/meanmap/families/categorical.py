@@ -155,7 +155,7 @@ class Categorical(Family):
     def _entropy(self) -> Array:
         return -(self._mean() * jax.nn.log_softmax(self.logits, axis=-1)).sum(-1)
 
-    def _kl(self, other: Any) -> Array:
+    def _kl(self, other: Self) -> Array:
         gap = jax.nn.log_softmax(self.logits, axis=-1) - jax.nn.log_softmax(other.logits, axis=-1)
         return jnp.maximum((self._mean() * gap).sum(-1), 0)
 

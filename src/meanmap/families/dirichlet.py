@@ -142,7 +142,7 @@ class Dirichlet(Family):
     def _entropy(self) -> Array:
         return dirichlet_entropy(self.concentration)
 
-    def _kl(self, other: Any) -> Array:
+    def _kl(self, other: Self) -> Array:
         return dirichlet_divergence(self.concentration, other.concentration)
 
     def _characteristic_function(self, w: Array, coordinate: str) -> Array:

@@ -184,7 +184,7 @@ class Gamma(Family):
     def _improper(self) -> Any:
         return (self.shape_parameter <= 0) | (self.rate < 0)
 
-    def _nearest_proper(self, incoming: Any) -> Self:
+    def _nearest_proper(self, incoming: Self) -> Self:
         tilted = jax.tree.map(jnp.add, incoming, self)
         mean, shape, rate = tilted.shape_parameter / tilted.rate, incoming.shape_parameter, incoming.rate
         more = jnp.maximum(mean * rate - shape, 0)  # of the shape, where the mean grows
@@ -226,7 +226,7 @@ class Gamma(Family):
             + (1 - a) * digamma_minus_log(a)
         )
 
-    def _kl(self, other: Any) -> Array:
+    def _kl(self, other: Self) -> Array:
         p, q = self.shape_parameter, other.shape_parameter
         leading = q * excess_minus_log(self._mean(), other._mean())
         return jnp.maximum(leading + log_gamma_divergence(q, p), 0)

@@ -124,7 +124,7 @@ class Mixture(Distribution):
     def _frequency_settings(self, w: Array, coordinate: str) -> dict[str, Any]:
         return self.components._frequency_settings(w, coordinate)
 
-    def _characteristic_function(self, w: Array, coordinate: str, **settings: Any) -> Array:
+    def _characteristic_function(self, w: Array, coordinate: str, **settings: object) -> Array:
         values = self.components._characteristic_function(w, coordinate, **settings)
         return self._mix(values, values.ndim - self.weights.ndim)
 

@@ -177,7 +177,7 @@ class MultivariateNormal(Family):
     def _entropy(self) -> Array:
         return self.precision.shape[-1] * (0.5 + HALF_LOG_TWO_PI) - _log_root(self._factor())
 
-    def _kl(self, other: Any) -> Array:
+    def _kl(self, other: Self) -> Array:
         own, others = self._factor(), other._factor()
         whitened = solve_triangular(
             own, jnp.broadcast_to(others, jnp.broadcast_shapes(own.shape, others.shape)), lower=True

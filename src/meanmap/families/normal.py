@@ -111,7 +111,7 @@ class Normal(Family):
     def _improper(self) -> Any:
         return self.precision < 0
 
-    def _nearest_proper(self, incoming: Any) -> Self:
+    def _nearest_proper(self, incoming: Self) -> Self:
         tilted = jax.tree.map(jnp.add, incoming, self)
         mean = tilted.precision_mean / tilted.precision
         return self.from_natural(mean * incoming.precision - incoming.precision_mean, jnp.zeros_like(mean))
@@ -141,7 +141,7 @@ class Normal(Family):
     def _entropy(self) -> Array:
         return 0.5 - jnp.log(self.precision) / 2 + HALF_LOG_TWO_PI
 
-    def _kl(self, other: Any) -> Array:
+    def _kl(self, other: Self) -> Array:
         shift = self._mean() - other._mean()
         widening = excess_minus_log(other.precision, self.precision)
         return jnp.maximum(widening + shift * shift * other.precision, 0) / 2

@@ -17,7 +17,7 @@ from meanmap.core.types import Array, Data, Numbers
 __all__ = ["all_concrete", "as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
 
 
-def all_concrete(tree: Any) -> bool:
+def all_concrete(tree: object) -> bool:
     """Whether every leaf can be looked at now."""
     return all(is_concrete(leaf) for leaf in jax.tree.leaves(tree))
 
@@ -27,7 +27,7 @@ def as_fields(*values: Numbers) -> list[Any]:
     return [value if isinstance(value, jax.Array) else np.asarray(value) for value in values]
 
 
-def members(mask: Any) -> str:
+def members(mask: object) -> str:
     """The batch indices at which `mask` holds, in words: ' at [3], [5]', or nothing where there is no batch."""
     mask = np.asarray(mask)
     if mask.ndim == 0:
@@ -36,7 +36,7 @@ def members(mask: Any) -> str:
     return " at " + ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
 
 
-def check_members(values: Numbers, valid: Any, name: str, expected: str) -> None:
+def check_members(values: Numbers, valid: object, name: str, expected: str) -> None:
     """Refuse concrete `values` where `valid` does not hold, naming the batch indices."""
     if not is_concrete(values) or not is_concrete(valid):
         return
@@ -60,7 +60,7 @@ def read_numbers(data: Data, name: str, door: Door) -> Array:
     return jnp.asarray(array) if door.follows else array
 
 
-def read_parameters(door: Door, axes: tuple[int, ...] | None = None, **values: Any) -> list[Any]:
+def read_parameters(door: Door, axes: tuple[int, ...] | None = None, **values: object) -> list[Any]:
     """Finite parameters by name, their batch axes broadcast together; `axes` counts each one's own trailing axes."""
     axes = (0,) * len(values) if axes is None else axes
     arrays = [read_numbers(value, name, door) for name, value in values.items()]
@@ -85,7 +85,7 @@ def read_parameters(door: Door, axes: tuple[int, ...] | None = None, **values: A
     ]
 
 
-def to_jax(tree: Any, dtype: np.dtype) -> Any:
+def to_jax(tree: object, dtype: np.dtype) -> Any:
     """`tree` with JAX leaves; NumPy floats get the scope's dtype, so that nothing widens what it meets."""
 
     def convert(leaf):
@@ -97,7 +97,7 @@ def to_jax(tree: Any, dtype: np.dtype) -> Any:
     return jax.tree.map(convert, tree)
 
 
-def run(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+def run(function: Callable[..., Any], *arguments: object, **settings: object) -> Any:
     """Call a pure function of distributions and arrays inside their door, compiled; numbers leave as NumPy scalars.
 
     `function` and `settings` are part of the compiled program, so they must be hashable and come from a short list.

@@ -90,7 +90,7 @@ class FeaturesOfLaws(Features):
 
 @compiled_anew
 @partial(jax.jit, static_argnames="stage")
-def compiled(features: Any, gathered: Array, stage: str) -> jax.Array:
+def compiled(features: object, gathered: Array, stage: str) -> jax.Array:
     """One of the pure methods of features on what they gathered, compiled once for each shape."""
     return getattr(features, stage)(gathered)
 
@@ -170,7 +170,7 @@ class MeanFourier(FeaturesOfLaws):
         return self.frequencies[0].shape[0] * (2 if self.kind == "cos-sin" else 1)
 
 
-def _table(law: Any, w: Array, place: str) -> _Table:
+def _table(law: object, w: Array, place: str) -> _Table:
     """The characteristic function of each distinct law: two labels send two messages, however many there are.
 
     Their number is rounded up to a short list, so that a new one seldom compiles anything.

@@ -1,5 +1,6 @@
 """Means of random Fourier features under probability laws, exactly, through characteristic functions."""
 
+from types import ModuleType
 from typing import Any
 
 import jax.numpy as jnp
@@ -57,7 +58,7 @@ def frequencies_in_x(kernel: Kernel, frequencies: Array, dimension: int) -> Any:
     return jnp.matmul(jnp.asarray(frequencies), jnp.asarray(linear).T, precision="highest")
 
 
-def mean_waves(c: Numbers, phases: Any, library: Any) -> Any:
+def mean_waves(c: Numbers, phases: Any, library: ModuleType) -> Any:
     """(Re c, Im c), or Re(c exp(ib)) where there are phases b: the mean of (cos, sin) or of cos(· + b)."""
     if phases is None:
         return library.concatenate([library.real(c), library.imag(c)], axis=-1)

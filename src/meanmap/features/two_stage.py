@@ -235,7 +235,7 @@ def _draw_product(kernel: TupleProduct, points: Points, plan: _Plan, key: jax.Ar
 
 
 @_draw.register(EmbeddingGaussian)
-def _draw_stages(kernel: Any, points: Points, plan: _Plan, key: jax.Array) -> Features:
+def _draw_stages(kernel: object, points: Points, plan: _Plan, key: jax.Array) -> Features:
     factors = _factors(kernel)
     key_inner, key_outer, key_phases = jax.random.split(key, 3)
     keys, parts = jax.random.split(key_inner, len(factors)), _parts(kernel, points)

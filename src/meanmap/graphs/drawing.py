@@ -1,14 +1,17 @@
 """Pictures of graphs."""
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meanmap.core.pictures import new_axes
-from meanmap.core.types import Axes, GraphLike
+from meanmap.core.types import Axes
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.rooted import Rooted
+
+if TYPE_CHECKING:
+    import networkx
 
 __all__ = ["draw", "draw_forest"]
 
@@ -17,8 +20,8 @@ MAJORITY = 0.5
 
 
 def draw(
-    graph: GraphLike,
-    ax: Axes = None,
+    graph: "networkx.Graph",
+    ax: Axes | None = None,
     *,
     positions: Mapping[Hashable, Any] | None = None,
     labels: Mapping[tuple, str] | None = None,
@@ -46,7 +49,7 @@ def draw(
     boxes = {}
     for name, place in places.items():
         style = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "C7"}
-        boxes[name] = ax.text(*place, str(name), ha="center", va="center", bbox=style).get_bbox_patch()
+        boxes[name] = ax.text(place[0], place[1], str(name), ha="center", va="center", bbox=style).get_bbox_patch()
     number = {name: i for i, name in enumerate(graph)}
     for a, b in graph.edges:
         line = not graph.is_directed() or graph.has_edge(b, a)
@@ -56,11 +59,12 @@ def draw(
         style |= {"color": "C7" if line else "C0", "linewidth": 1.6, "shrinkA": 1, "shrinkB": 1}
         if support and support.get((a, b), support.get((b, a), 0.0)) < MAJORITY:
             style["linestyle"] = "dashed"
-        ax.annotate("", places[b], places[a], arrowprops=style)
+        ax.annotate("", tuple(places[b]), tuple(places[a]), arrowprops=style)
         text = (labels or {}).get((a, b)) or (labels or {}).get((b, a))
         if text:
             style = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-            ax.text(*(0.5 * (places[a] + places[b])), text, fontsize=7, ha="center", va="center", bbox=style)
+            x, y = 0.5 * (places[a] + places[b])
+            ax.text(x, y, text, fontsize=7, ha="center", va="center", bbox=style)
     points = np.array(list(places.values()))
     ax.update_datalim(points)
     ax.set_axis_off()
@@ -69,7 +73,7 @@ def draw(
     return ax
 
 
-def _places(graph: GraphLike) -> dict[Hashable, np.ndarray]:
+def _places(graph: "networkx.Graph") -> dict[Hashable, np.ndarray]:
     """Positions by distances along edges, the parts of a graph side by side."""
     import networkx
 
@@ -83,7 +87,7 @@ def _places(graph: GraphLike) -> dict[Hashable, np.ndarray]:
     return {name: places[name] for name in graph}
 
 
-def draw_forest(graph: Graph, ax: Axes = None, **written: Any) -> Any:
+def draw_forest(graph: Graph, ax: Axes | None = None, **written: Any) -> Any:
     """Draw a graph; a forest hangs from its centres, leaves side by side, each other node above its children."""
     return draw(graph.to_networkx(), ax, positions=_hanging(graph) if graph.is_forest else None, **written)
 

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse
@@ -14,10 +14,13 @@ from meanmap.core.held import holds_whole
 from meanmap.core.types import GraphLike
 from meanmap.core.values import as_known
 
+if TYPE_CHECKING:
+    import networkx
+
 __all__ = ["Graph", "is_networkx", "refuse_both_directions"]
 
 
-def is_networkx(graph: object) -> bool:
+def is_networkx(graph: object) -> TypeGuard["networkx.Graph"]:
     """Whether a graph is one of NetworkX (known without importing it)."""
     return hasattr(graph, "is_multigraph")
 
@@ -221,7 +224,7 @@ def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
         known.add(frozenset(edge))
 
 
-def _pair(edge: Any) -> tuple:
+def _pair(edge: object) -> tuple:
     if isinstance(edge, str | bytes) or not isinstance(edge, Iterable) or len(pair := tuple(edge)) != 2:
         raise ShapeError(f'edges holds {edge!r}; expected pairs such as ("a", "b").')
     for end in pair:

@@ -123,7 +123,7 @@ class PDAG:
             graph.add_edges_from([(a, b), (b, a)], directed=False)
         return graph
 
-    def plot(self, ax: Axes = None, *, positions: Mapping[Hashable, Any] | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, positions: Mapping[Hashable, Any] | None = None) -> Any:
         """Draw the graph; returns the matplotlib Axes. `positions` maps names to (x, y)."""
         return draw(self.to_networkx(), ax, positions=positions, labels=self._labels(), support=self._support())
 

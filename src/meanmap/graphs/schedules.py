@@ -34,7 +34,7 @@ class Schedule(ABC):
     compiled: ClassVar[bool] = False
 
     @abstractmethod
-    def run(self, exchange: Any) -> Any:
+    def run(self, exchange: object) -> Any:
         """Send messages until they settle."""
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]] | None:

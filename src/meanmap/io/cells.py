@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -83,7 +82,7 @@ class Cells:
         parts: Sequence[np.ndarray],
         name: str,
         labels: bool,
-        path: Any,
+        path: object,
         tell: Callable[[str], object],
         said: bool = False,
     ) -> np.ndarray:

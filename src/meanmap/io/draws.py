@@ -11,7 +11,7 @@ from meanmap.bp import Beliefs
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
-from meanmap.core.types import Points, Seed
+from meanmap.core.types import Data, Seed
 from meanmap.embeddings.posterior import GaussianElement
 from meanmap.embeddings.readouts import Readouts
 from meanmap.ep import Posterior
@@ -28,7 +28,7 @@ Groups = dict[str, dict[str, Any]]
 SEVERAL = "these beliefs answer several queries: ask one query for draws."
 
 
-def posterior_draws(posterior: Any, draws: int = 1000, rng: Seed = None, points: Points = None) -> Groups:
+def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, points: Data = None) -> Groups:
     """Groups of arrays (chains, draws, ...) by name, as `arviz.from_dict` takes them.
 
     Parameters
@@ -60,7 +60,7 @@ def posterior_draws(posterior: Any, draws: int = 1000, rng: Seed = None, points:
     return _groups(posterior, int(draws), Rng.of(rng).generator, points)
 
 
-def to_arviz(posterior: Any, draws: int = 1000, rng: Seed = None, points: Points = None) -> Any:
+def to_arviz(posterior: object, draws: int = 1000, rng: Seed = None, points: Data = None) -> Any:
     """`posterior_draws` as ArviZ's InferenceData (from ArviZ 1.0 on a DataTree), for its plots and tables.
 
     ArviZ comes with `pip install arviz`; the arguments are those of [`posterior_draws`][].
@@ -85,7 +85,7 @@ def _together(names: Iterable[object], normal: Any, draws: int, generator: np.ra
 
 
 @singledispatch
-def _groups(posterior: Any, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _groups(posterior: object, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     """The groups of one kind of posterior; others register theirs."""
     raise KindError(
         f"a {type(posterior).__name__} has no draws; expected draws of a kernel, a posterior or model of mm.ep, "
@@ -94,49 +94,49 @@ def _groups(posterior: Any, draws: int, generator: np.random.Generator, points: 
 
 
 @_groups.register
-def _of_a_kernel(posterior: KernelDraws, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _of_a_kernel(posterior: KernelDraws, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     return posterior.groups()
 
 
 @_groups.register
-def _of_a_formula(posterior: Fitted, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _of_a_formula(posterior: Fitted, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     return _one_chain(posterior.draws(draws, generator).items())
 
 
 @_groups.register
-def _of_coefficients(posterior: Regression, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _of_coefficients(posterior: Regression, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     return _together(posterior.names, posterior, draws, generator)
 
 
 @_groups.register
-def _of_skills(posterior: Ranking, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _of_skills(posterior: Ranking, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     return _together(posterior.players, posterior, draws, generator)
 
 
 @_groups.register
-def _of_a_function(posterior: GaussianElement, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _of_a_function(posterior: GaussianElement, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     if points is None:
         raise ParameterError("a function is drawn at points: pass points=.")
     return _one_chain([("f", posterior.sample(points, draws, generator))])
 
 
 @_groups.register(Posterior | Beliefs | dict)
-def _of_beliefs(posterior: Any, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _of_beliefs(posterior: Any, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     return _one_chain((name, _drawn(law, draws, generator)) for name, law in posterior.items())
 
 
 @_groups.register
-def _of_a_program(posterior: Program, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _of_a_program(posterior: Program, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     return _of_beliefs(posterior.parameters, draws, generator, points)
 
 
 @_groups.register(Distribution | Readouts)
-def _of_one_law(posterior: Any, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+def _of_one_law(posterior: object, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     return _one_chain([("x", _drawn(posterior, draws, generator))])
 
 
 @singledispatch
-def _drawn(law: Any, draws: int, generator: np.random.Generator) -> np.ndarray:
+def _drawn(law: object, draws: int, generator: np.random.Generator) -> np.ndarray:
     """Draws of one belief, the axis of draws first; of states where it is their probabilities."""
     probabilities = np.asarray(law, dtype=float)
     if probabilities.ndim != 1:

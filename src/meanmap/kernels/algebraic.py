@@ -1,7 +1,6 @@
 """Kernels of the inner product: linear, polynomial, cosine, and linear after a random projection of labels."""
 
 from abc import abstractmethod
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -32,7 +31,7 @@ class _OfInnerProduct(Kernel):
     def profile(self, inner: jax.Array, x_norm: jax.Array, y_norm: jax.Array) -> jax.Array:
         """k as a function f of the inner product."""
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two points."""
         return self.gram(x[None], y[None])[0, 0]
 
@@ -79,7 +78,7 @@ class Polynomial(_OfInnerProduct):
     degree: int = eqx.field(static=True)
     offset: Array
 
-    def __init__(self, degree: int = 2, offset: Any = 1.0):
+    def __init__(self, degree: int = 2, offset: object = 1.0):
         whole_number(degree, "degree")
         self.degree = int(degree)
         self.offset = parameter(offset, "offset", axes=0, positive=False, at_least=0.0)
@@ -159,7 +158,7 @@ class RandomProjection(Kernel):
         """A y for each row of points already read, (n, D)."""
         return inner_products(y, jnp.asarray(self.matrix))
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two points."""
         return jnp.vdot(self.project(x[None]), self.project(y[None]))
 

@@ -34,7 +34,7 @@ class Delta(Kernel):
         """Labels, hashed to 64 bits."""
         return Labels()
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two points."""
         return jnp.where(jnp.all(x == y), 1.0, 0.0)  # weakly typed: takes the precision of kernels it is multiplied by
 
@@ -68,7 +68,7 @@ class Hamming(Kernel):
         """Labels, hashed to 64 bits."""
         return Labels()
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two points."""
         differ = jnp.any(x != y, axis=-1)
         return jnp.exp(-jnp.mean(differ, dtype=jnp.result_type(self.lengthscale, float)) / self.lengthscale)
@@ -112,7 +112,7 @@ class Spectrum(Kernel):
     def _on_counts(self) -> Kernel:
         return Cosine() if self.normalise else Linear()
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two rows of counts, each (1, columns)."""
         return self._on_counts().gram(x, y)[0, 0]
 
@@ -158,7 +158,7 @@ class Precomputed(Kernel):
         """Row numbers of the matrix."""
         return Indices(self.matrix.shape[0])
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two row numbers."""
         return jnp.asarray(self.matrix)[x, y]
 

@@ -9,7 +9,7 @@ exponential.
 import math
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from meanmap.core.anew import compiled_anew
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, bucket, count, library_of, on_device, pad, rows, slices
 from meanmap.core.progress import track
-from meanmap.core.types import Array, KernelLike, Points
+from meanmap.core.types import Array, Points
 
 __all__ = [
     "diagonal_array",
@@ -45,12 +45,29 @@ IN_FLIGHT = 4
 SPARSE_BLOCK = 1 << 23
 
 
-def suits_numpy(kernel: KernelLike, *points: Points) -> bool:
+class OnPoints(Protocol):
+    """A kernel as it is asked here: for values between points that were read."""
+
+    @property
+    def in_numpy(self) -> bool:
+        """Whether its values can be computed by NumPy."""
+        ...
+
+    def gram(self, x: Points, y: Points) -> jax.Array:
+        """k(xᵢ, yⱼ) for all pairs, (n, m)."""
+        ...
+
+    def diagonal(self, x: Points) -> jax.Array:
+        """k(xᵢ, xᵢ) for each point, (n,)."""
+        ...
+
+
+def suits_numpy(kernel: OnPoints, *points: Points) -> bool:
     """Whether kernel values between so many points, on the host, are few enough to be computed by NumPy at once."""
     return math.prod(map(count, points)) <= FEW_VALUES and _in_numpy(kernel, *points)
 
 
-def numpy_gram(kernel: KernelLike, x: Points, y: Points) -> np.ndarray:
+def numpy_gram(kernel: OnPoints, x: Points, y: Points) -> np.ndarray:
     """The Gram matrix of points that `suits_numpy`, some rows at a time; what overflows is infinite, as in a tile."""
     out = np.empty((count(x), count(y)))
     with np.errstate(all="ignore"):
@@ -59,38 +76,38 @@ def numpy_gram(kernel: KernelLike, x: Points, y: Points) -> np.ndarray:
     return out
 
 
-def _numpy_diagonal(kernel: KernelLike, x: Points) -> np.ndarray:
+def _numpy_diagonal(kernel: OnPoints, x: Points) -> np.ndarray:
     with np.errstate(all="ignore"):
         return np.array(kernel.diagonal(x))
 
 
-def _in_numpy(kernel: KernelLike, *points: Points) -> bool:
+def _in_numpy(kernel: OnPoints, *points: Points) -> bool:
     return kernel.in_numpy and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((kernel, points)))
 
 
 @compiled_anew
 @jax.jit
-def _tile(kernel: KernelLike, x: Points, y: Points) -> jax.Array:
+def _tile(kernel: OnPoints, x: Points, y: Points) -> jax.Array:
     return kernel.gram(x, y)
 
 
 @compiled_anew
 @jax.jit
-def point_values(kernel: KernelLike, x: Points) -> jax.Array:
+def point_values(kernel: OnPoints, x: Points) -> jax.Array:
     """k(xᵢ, xᵢ), compiled."""
     return kernel.diagonal(x)
 
 
 @compiled_anew
 @jax.jit
-def _square(kernel: KernelLike, x: Points) -> jax.Array:
+def _square(kernel: OnPoints, x: Points) -> jax.Array:
     # The diagonal is written: distances by expansion leave 1e-7 there in float32, of which a square root makes 3e-4.
     return jnp.where(jnp.eye(count(x), dtype=bool), kernel.diagonal(x)[:, None], kernel.gram(x, x))
 
 
 @compiled_anew
 @jax.jit
-def _row_of_tiles(kernel: KernelLike, x: Points, y_tiles: Any, v_tiles: jax.Array) -> jax.Array:
+def _row_of_tiles(kernel: OnPoints, x: Points, y_tiles: Any, v_tiles: jax.Array) -> jax.Array:
     """K(x, y) v for one tile of x, y running over tiles; only one tile of K exists at a time."""
 
     def step(total, tile):
@@ -110,7 +127,7 @@ def _tiles(points: Points) -> tuple[list[slice], list[Any]]:
     return ranges, tiles if len(tiles) == 1 else [on_device(tile) for tile in tiles]
 
 
-def diagonal_array(kernel: KernelLike, x: Points, door: Door) -> Any:
+def diagonal_array(kernel: OnPoints, x: Points, door: Door) -> Any:
     """k(xᵢ, xᵢ) on the side of the door that the inputs came from."""
     if any_sparse(x):
         with jax.enable_x64(True):
@@ -124,7 +141,7 @@ def diagonal_array(kernel: KernelLike, x: Points, door: Door) -> Any:
     return np.array(np.asarray(point_values(kernel, pad(x, bucket(n))))[:n])
 
 
-def gram_array(kernel: KernelLike, x: Points, y: Points = None) -> Any:
+def gram_array(kernel: OnPoints, x: Points, y: Points = None) -> Any:
     """The Gram matrix as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; all of it at once."""
     if any_sparse((x, y)):
         with jax.enable_x64(True):  # sparse points stay on the host, in float64
@@ -132,7 +149,7 @@ def gram_array(kernel: KernelLike, x: Points, y: Points = None) -> Any:
     return _square(kernel, x) if y is None else _tile(kernel, x, y)
 
 
-def gram_matrix(kernel: KernelLike, x: Points, y: Points = None, out: np.ndarray | None = None) -> np.ndarray:
+def gram_matrix(kernel: OnPoints, x: Points, y: Points = None, out: np.ndarray | None = None) -> np.ndarray:
     """The Gram matrix of points already read, on the host; `y=None` means `y = x` and computes one half.
 
     Tiles are computed in the scope's precision and written to `out` in its own, where one is given.
@@ -186,7 +203,7 @@ def gram_matrix(kernel: KernelLike, x: Points, y: Points = None, out: np.ndarray
     return out
 
 
-def streamed_product(kernel: KernelLike, x: Points, y: Points, v: np.ndarray) -> np.ndarray:
+def streamed_product(kernel: OnPoints, x: Points, y: Points, v: np.ndarray) -> np.ndarray:
     """K(x, y) v on the host for v of shape (m, q), holding one row of tiles at a time. Cost O(n m (d + q))."""
     if any_sparse((x, y)):
         return np.concatenate([block @ v for block in _sparse_blocks(kernel, x, y)])
@@ -211,7 +228,7 @@ def streamed_product(kernel: KernelLike, x: Points, y: Points, v: np.ndarray) ->
     return out
 
 
-def _sparse_blocks(kernel: KernelLike, x: Points, y: Points) -> Iterator[np.ndarray]:
+def _sparse_blocks(kernel: OnPoints, x: Points, y: Points) -> Iterator[np.ndarray]:
     """The Gram matrix of sparse points by blocks of rows, in sizes of a short list like those of dense points."""
     m = count(y)
     y = pad(y, bucket(m))
@@ -220,7 +237,7 @@ def _sparse_blocks(kernel: KernelLike, x: Points, y: Points) -> Iterator[np.ndar
         yield np.asarray(kernel.gram(pad(rows(x, part), bucket(n)), y))[:n, :m]
 
 
-def _sparse_diagonal(kernel: KernelLike, x: Points) -> np.ndarray:
+def _sparse_diagonal(kernel: OnPoints, x: Points) -> np.ndarray:
     n = count(x)
     return np.array(np.asarray(kernel.diagonal(pad(x, bucket(n))))[:n])
 
@@ -242,7 +259,7 @@ def _stack(y: Points, v: Array, bucket_tiles: bool) -> tuple[Any, Any]:
 
 @compiled_anew
 @jax.jit
-def product(kernel: KernelLike, x: Points, y: Points, v: jax.Array) -> jax.Array:
+def product(kernel: OnPoints, x: Points, y: Points, v: jax.Array) -> jax.Array:
     """K(x, y) v as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; same streaming."""
     n = count(x)
     y_tiles, v_tiles = _stack(y, v, bucket_tiles=False)
@@ -253,7 +270,7 @@ def product(kernel: KernelLike, x: Points, y: Points, v: jax.Array) -> jax.Array
     return result.reshape(number * size, -1)[:n]
 
 
-def times(kernel: KernelLike, x: Points, y: Points, v: Array, door: Door) -> Any:
+def times(kernel: OnPoints, x: Points, y: Points, v: Array, door: Door) -> Any:
     """K(x, y) v for v of shape (m, q), streamed, on the side of the door that the inputs came from."""
     if door.follows and not any_sparse((x, y)):
         return product(kernel, x, y, on_device(v))

@@ -1,7 +1,7 @@
 """From what users pass to points that fit a kernel and each other."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -13,17 +13,30 @@ from meanmap.core.labels import Labels
 from meanmap.core.points import count, has_rows, row_shape
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.table import named_columns
-from meanmap.core.types import Array, Data, KernelLike
+from meanmap.core.types import Array, Data, Points
 
 __all__ = ["by_position", "check_alike", "is_flat", "read_alike", "read_pair", "read_points"]
 
 
-def is_flat(data: Any, kernel: KernelLike) -> bool:
+class Reads(Protocol):
+    """A kernel as it is asked here: how it reads what users pass, and which points it takes."""
+
+    @property
+    def domain(self) -> Domain:
+        """How users' data become points."""
+        ...
+
+    def check(self, points: Points, argument: str) -> None:
+        """Refuse points that its hyperparameters do not fit."""
+        ...
+
+
+def is_flat(data: Any, kernel: Reads) -> bool:
     """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
     return holds_vectors(kernel.domain) and np.ndim(data) == 1 and not source_of(data).named
 
 
-def read_points(kernel: KernelLike, data: Data, argument: str, door: Door) -> Any:
+def read_points(kernel: Reads, data: Data, argument: str, door: Door) -> Any:
     """The points in `data` as the kernel reads them, checked to fit its hyperparameters."""
     domain = getattr(kernel, "domain", None)
     if domain is None:
@@ -33,14 +46,14 @@ def read_points(kernel: KernelLike, data: Data, argument: str, door: Door) -> An
     return points
 
 
-def read_pair(kernel: KernelLike, x: Data, y: Data, door: Door) -> tuple[Any, Any, Any]:
+def read_pair(kernel: Reads, x: Data, y: Data, door: Door) -> tuple[Any, Any, Any]:
     """The kernel in the door's dtype and the points of x and y (`None` stays), checked to fit it and each other."""
     if y is None:
         return door.cast(kernel), read_points(kernel, x, "x", door), None
     return door.cast(kernel), *read_alike(kernel, (x, y), ("x", "y"), door)
 
 
-def read_alike(kernel: KernelLike, samples: Sequence[Any], names: Sequence[str], door: Door) -> list[Any]:
+def read_alike(kernel: Reads, samples: Sequence[Any], names: Sequence[str], door: Door) -> list[Any]:
     """The points of several samples, checked to fit the kernel and the first of them; `names` are for errors."""
     points = [read_points(kernel, data, name, door) for data, name in zip(samples, names, strict=True)]
     for i in range(1, len(points)):

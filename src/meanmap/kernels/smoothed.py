@@ -74,7 +74,7 @@ class Smoothed(Kernel):
         """One lengthscale per column, if they are several."""
         self.kernel.check(points, argument)
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """r(x, y) for two points."""
         return self.gram(x[None], y[None])[0, 0]
 
@@ -134,7 +134,7 @@ def _log_bessel(order: float, t: jax.Array) -> jax.Array:
     """log K_order(t): ∫₀^∞ exp(−t cosh u) cosh(order u) du, node by node so that no larger array is held."""
     step = NODES[1] - NODES[0]
 
-    def add(i: Any, total: jax.Array) -> jax.Array:
+    def add(i: object, total: jax.Array) -> jax.Array:
         u = jnp.asarray(NODES, t.dtype)[i]
         return jnp.logaddexp(total, order * u + jnp.log1p(jnp.exp(-2 * order * u)) - t * jnp.cosh(u))
 

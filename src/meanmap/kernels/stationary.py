@@ -27,7 +27,7 @@ class Stationary(Kernel):
     def profile(self, squared_distance: jax.Array) -> jax.Array:
         """f, with f(0) = 1."""
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two points."""
         difference = self.coordinates(x[None]) - self.coordinates(y[None])
         return self.profile(jnp.sum(difference * difference))
@@ -236,7 +236,7 @@ class Laplace(_WithLengthscale):
         """Real points, dense."""
         return Real()
 
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
+    def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two points."""
         return jnp.exp(-jnp.sum(jnp.abs((x - y) / self.lengthscale)))
 

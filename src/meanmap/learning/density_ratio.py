@@ -29,7 +29,7 @@ AT_ONCE = 1_000_000
 LEAST = 1e-3
 
 
-def ratio_operator(phi: Array, psi: Any, first: Ridge, second: Ridge) -> Any:
+def ratio_operator(phi: Array, psi: Array, first: Ridge, second: Ridge) -> Any:
     """(C_xx + λ₁ I)⁻¹ C_xy (C_yy + λ₂ I)⁻¹ from features (n, r), (n, s) of pairs, with both inverses factored."""
     left = first.solve(phi.T @ psi / len(phi))
     return second.solve(left.T).T

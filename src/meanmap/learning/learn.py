@@ -75,7 +75,7 @@ class LearnedKernel(Value):
             lines.append(f"  mode at {mode.kernel}: {mode.objective:.1f}, {doubt}, in {mode.share:.0%} of draws")
         return "\n".join([*lines, *(f"  {line}" for line in str(self.report).splitlines())])
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the objective over lengthscales, each draw of landmarks and their mean, with the modes."""
         ax = new_axes(5.5, 3.5) if ax is None else ax
         unit = float(np.exp(np.mean(np.log(self.units))))

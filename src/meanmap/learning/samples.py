@@ -1,7 +1,5 @@
 """What a kernel is learned from: rows of numbers, and landmarks among them."""
 
-from typing import Any
-
 import jax
 import numpy as np
 
@@ -57,7 +55,7 @@ def rows_used(x: Points, used: int, n: int) -> list[str]:
 
 
 def draw_landmarks(
-    wanted: Any, points: np.ndarray, n: int, draws: int, generator: np.random.Generator, door: Door
+    wanted: object, points: np.ndarray, n: int, draws: int, generator: np.random.Generator, door: Door
 ) -> np.ndarray:
     """Landmarks of each draw, (draws, m, d)."""
     d = points.shape[1]

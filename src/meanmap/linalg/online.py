@@ -233,7 +233,7 @@ def _update_xla(one: OnlineRegression, phi: Array, y: jax.Array) -> OnlineRegres
     )
 
 
-def _door(one: OnlineRegression, *inputs: Any) -> Door:
+def _door(one: OnlineRegression, *inputs: object) -> Door:
     # Not the whole value: looking through hundreds of waiting rows would cost more than the update itself.
     return Door(one.mean, one.noise, one.prior_variance, *inputs)
 
@@ -254,7 +254,7 @@ def _settled(one: OnlineRegression) -> dict[str, Any]:
     }
 
 
-def _with(one: OnlineRegression, **changes: Any) -> OnlineRegression:
+def _with(one: OnlineRegression, **changes: object) -> OnlineRegression:
     fields = {name: getattr(one, name) for name in one.__dataclass_fields__}
     return OnlineRegression(**{**fields, **changes})
 

@@ -71,7 +71,7 @@ class Ridge(eqx.Module):
             return _factor(matrix, matrix.shape[0] * lam, lam, "the Gram matrix", overwrite=False)
 
     @classmethod
-    def factor_features(cls, features: Any, *, ridge: Numbers) -> "Ridge":
+    def factor_features(cls, features: object, *, ridge: Numbers) -> "Ridge":
         """Factor ΦᵀΦ / n + λ I from features Φ (n, r). Cost n r² + r³ / 3."""
         with Door(features, ridge) as door:
             matrix = read_matrix(features, "features", door, sparse=False)

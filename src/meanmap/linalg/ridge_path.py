@@ -88,7 +88,7 @@ def choose_ridge(
     target_gram: Array | None = None,
     ridges: Array | None = None,
     criterion: str = "leave-one-out",
-    folds: Any = 10,
+    folds: object = 10,
     method: str = "auto",
     rank: int | None = None,
 ) -> RidgePath:
@@ -150,13 +150,13 @@ def choose_ridge(
 
 
 def choose_ridge_features(
-    features: Any,
+    features: object,
     targets: Array | None = None,
     *,
     target_gram: Array | None = None,
     ridges: Array | None = None,
     criterion: str = "leave-one-out",
-    folds: Any = 10,
+    folds: object = 10,
     taken: Array | None = None,
 ) -> RidgePath:
     """Choose the ridge for features Φ (n, r), K = ΦΦᵀ, at cost n r² and never n × n.

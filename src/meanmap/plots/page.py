@@ -146,7 +146,7 @@ def _is_number(cell: str) -> bool:
     return cell.lstrip("−-+<> ")[:1].isdigit() or not cell.strip(" -–")
 
 
-def _figure(figure: Any, caption: str) -> str:
+def _figure(figure: object, caption: str) -> str:
     png = figure if isinstance(figure, bytes) else png_of(figure)
     image = f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}" alt="{html.escape(caption)}">'
     if _is_wide(png):  # on a small screen it scrolls, rather than shrink until nothing can be read

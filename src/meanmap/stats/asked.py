@@ -48,7 +48,7 @@ class Found:
 
     @classmethod
     def exact(
-        cls, found: Permuted, kind: str, kernels: Any, method: str, sizes: tuple[int, ...], told: Sequence[str]
+        cls, found: Permuted, kind: str, kernels: object, method: str, sizes: tuple[int, ...], told: Sequence[str]
     ) -> "Found":
         """From values of which the first is the data's and the others are its exact null distribution."""
         value, null = float(found.values[0]), Null(kind, found.values[1:], exact=True, rounding=found.rounding)

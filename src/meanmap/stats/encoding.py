@@ -25,7 +25,7 @@ TOLERANCE = 1e-3
 Encoder = Callable[[Any], Any]
 
 
-def encoded(sample: Any, features: Encoder, argument: str, generator: np.random.Generator) -> np.ndarray:
+def encoded(sample: object, features: Encoder, argument: str, generator: np.random.Generator) -> np.ndarray:
     """The feature vectors of all rows, (n, d).
 
     Level and p-values rest on each vector being a function of its row alone: some rows are encoded again beside others,
@@ -102,13 +102,13 @@ def _halves(samples: Sequence[Any], generator: np.random.Generator) -> tuple[lis
     return first, second
 
 
-def _callable(features: Any, argument: str = "features") -> Encoder:
+def _callable(features: object, argument: str = "features") -> Encoder:
     if not callable(features):
         raise KindError(f"{argument} is {features!r}; expected a function from rows to vectors, or an object with fit.")
     return features
 
 
-def _vectors(sample: Any, rows: np.ndarray, features: Encoder, argument: str) -> np.ndarray:
+def _vectors(sample: object, rows: np.ndarray, features: Encoder, argument: str) -> np.ndarray:
     """The vectors of some rows, in one call."""
     found = np.asarray(features(chosen_rows(sample, rows)))
     found = found[:, None] if found.ndim == 1 else found

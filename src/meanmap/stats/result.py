@@ -146,7 +146,7 @@ class TestResult(Value):
         said = plain(self, *(("why",) if self.why else ()), "statistic", "pvalue", "method")
         return {**said, **null, "kernel": repr(self.kernel), **plain(self, "sizes", "seed", "warnings")}
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the null distribution with the statistic; returns the matplotlib Axes."""
         ax = new_axes(5, 3) if ax is None else ax
         ax.hist(self.null.draws, bins=40, color="lightgrey", label=f"null: {self.null.kind}")

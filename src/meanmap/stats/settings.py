@@ -1,7 +1,7 @@
 """Settings that every test shares, read and checked in one place."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def check_choice(statistic: str, null: str, choices: Mapping[str, Sequence[str]]
         )
 
 
-def check_draws(n_permutations: Any, level: float = 0.05) -> None:
+def check_draws(n_permutations: object, level: float = 0.05) -> None:
     """Refuse fewer draws than a level needs, as then no p-value is as small, and more than memory holds."""
     # Rounded: 1 / 0.05 is a little more than 20 in binary.
     least = max(LEAST_PERMUTATIONS, int(np.ceil(np.round(1 / level, 6))) - 1)

@@ -98,7 +98,7 @@ class RejectionRate(Value):
         rest = plain(self, "rejections", "repeats", "level", "pvalues", "seed", "report")
         return {"rate": self.rate, "interval": list(self.interval()), **rest}
 
-    def plot(self, ax: Axes = None, confidence: float = 0.95) -> Any:
+    def plot(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
         """Draw the calibration: the share of p-values below u against u, with a band for a calibrated test.
 
         The band is simultaneous: the whole curve of a test with uniform p-values stays inside with this confidence
@@ -185,7 +185,7 @@ class PowerCurve(Value):
         """The result as plain Python values, ready for JSON."""
         return plain(self, "sizes", "rates")
 
-    def plot(self, ax: Axes = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
+    def plot(self, ax: Axes | None = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
         """Draw rates with their intervals, and the size that reaches `power`; returns the matplotlib Axes."""
         ax = new_axes(5, 3) if ax is None else ax
         rates = np.array([rate.rate for rate in self.rates])
@@ -364,7 +364,7 @@ def _takes_rng(test: Callable[..., Any]) -> bool:
         return False
 
 
-def _pvalue(result: Any) -> float:
+def _pvalue(result: object) -> float:
     value = getattr(result, "pvalue", result)
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number | np.ndarray):
         raise KindError(f"the test gave {result!r}; expected a result with a pvalue, or the p-value itself.")

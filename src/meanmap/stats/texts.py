@@ -27,7 +27,7 @@ TEXT = "text"
 
 
 def read_texts(
-    samples: Sequence[Data], names: Sequence[str], kernel: Any = None, kinds: Mapping[str, Any] | None = None
+    samples: Sequence[Data], names: Sequence[str], kernel: object = None, kinds: Mapping[str, Any] | None = None
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples in which every column of texts is a block of principal coordinates, and a sentence for each.
 

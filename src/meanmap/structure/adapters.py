@@ -90,7 +90,7 @@ def register_in_causal_learn(name: str = "meanmap", **settings: Any) -> str:
             self.method = name
             self._tests = KernelTests(data, **settings)
 
-        def __call__(self, X: Data, Y: Any, condition_set: Any = None) -> float:
+        def __call__(self, X: Data, Y: object, condition_set: object = None) -> float:
             """The p-value of columns X and Y given others."""
             (x,), (y,), given, key = self.get_formatted_XYZ_and_cachekey(X, Y, condition_set)
             if key not in self.pvalue_cache:
@@ -193,7 +193,7 @@ def tigramite_test(**settings: Any) -> Any:
             spread = float(draws.std())
             return (found.statistic - float(draws.mean())) / spread if spread > 0 else 0.0
 
-        def get_analytic_significance(self, value: float, T: int, dim: int, xyz: Any = None) -> float:
+        def get_analytic_significance(self, value: float, T: int, dim: int, xyz: object = None) -> float:
             """The p-value of the value that was asked for last."""
             return self._pvalue
 

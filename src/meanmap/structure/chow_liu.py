@@ -86,7 +86,7 @@ class DependenceTree(Graph):
                 graph.edges[pair]["support"] = self.support.get(pair, 0.0)
         return graph
 
-    def plot(self, ax: Axes = None, *, positions: Mapping[Hashable, Any] | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, positions: Mapping[Hashable, Any] | None = None) -> Any:
         """Draw the tree, with the support or the weight of each edge; returns the matplotlib Axes."""
         labels = {
             pair: f"{self.support.get(pair, 0):.0%}" if self.support else f"{weight:.2g}"

@@ -131,11 +131,11 @@ class DSeparation(Tests):
     """
 
     def __init__(self, dag: GraphLike):
-        dag = PDAG.of(dag)
-        equivalence_class(dag)  # refuses cycles and undirected edges
-        self.names = tuple(dag.names)
+        graph: Any = PDAG.of(dag)
+        equivalence_class(graph)  # refuses cycles and undirected edges
+        self.names = tuple(graph.names)
         self.most_given = len(self.names)
-        self._graph = dag.to_networkx()
+        self._graph = graph.to_networkx()
 
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
         """Whether each pair is d-separated by the given variables (Pearl 1988)."""

@@ -11,7 +11,7 @@ from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import one_of, probability
 from meanmap.core.tables.table import Table
-from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.core.types import Data, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.learning.default import asks_to_learn, strange_kernel
 from meanmap.stats import independence_test
@@ -80,7 +80,7 @@ class KernelTests(Tests):
         table: Data,
         *,
         method: str = "auto",
-        kernel: KernelLike = None,
+        kernel: Kernel | str | None = None,
         level: float = 0.05,
         n_permutations: int | None = None,
         rng: Seed | Rng = None,

@@ -50,7 +50,7 @@ def functions_told(pairs: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
     return tuple(f"{note}may be missing. Leave one of the two out." for note in notes)
 
 
-def _numbers(column: Any) -> np.ndarray | None:
+def _numbers(column: object) -> np.ndarray | None:
     """Numbers in one column with more than a few values."""
     array = np.asarray(column)
     if array.ndim != 1 or not holds_numbers(array):

@@ -17,9 +17,10 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import few_columns, opened, varying
 from meanmap.core.threads import one_blas_thread
-from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.core.types import Data, Seed
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
+from meanmap.kernels.base import Kernel
 from meanmap.stats.multiple import holm
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.structure.colliders import Colliders, find_colliders
@@ -45,7 +46,7 @@ def pc(
     level: float = 0.05,
     *,
     test: str | Callable[[Any, Any, Any], Any] = "auto",
-    kernel: KernelLike = None,
+    kernel: Kernel | str | None = None,
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     tiers: Iterable[Iterable[str]] = (),
@@ -179,7 +180,7 @@ def pc(
     )
 
 
-def _tests(table: Data, test: Any, kernel: KernelLike, level: float, random: Rng) -> Tests:
+def _tests(table: Data, test: Any, kernel: Kernel | str | None, level: float, random: Rng) -> Tests:
     if kernel is not None and (callable(test) or isinstance(table, ConditionalTests)):
         raise ParameterError("kernel= is for the tests of this library; here another test answers: leave kernel out.")
     if isinstance(table, ConditionalTests):

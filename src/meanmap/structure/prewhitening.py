@@ -28,7 +28,7 @@ CORRELATIONS = {
 }
 
 
-def prewhiten(table: Data, time: Any = None, *, method: str = "gp") -> Any:
+def prewhiten(table: Data, time: object = None, *, method: str = "gp") -> Any:
     """Replace each column of a table of time series by what its own past does not predict.
 
     Independence tests take rows for independent draws. Two series that each go their own slow way look dependent to
@@ -93,7 +93,7 @@ def prewhiten(table: Data, time: Any = None, *, method: str = "gp") -> Any:
     return found if np.ndim(array_of(table, "table")) == 2 else found[:, 0]
 
 
-def _times(time: Any, n: int) -> np.ndarray:
+def _times(time: object, n: int) -> np.ndarray:
     when = as_array(time, "time").astype(float)
     check_finite(when, "time")
     if when.shape != (n,):

@@ -137,9 +137,10 @@ def test_few_nodes_serve_where_a_row_says_little(name, link, monkeypatch):
     weights = 0.25 * rng.random(n) / variances
     weights = np.minimum(weights, family.first_sites(observed, p)[0] * 2)
     shifts = weights * means
-    few = sites._tilted(family, observed, p, means, variances, weights, shifts)
+    known = sites.Predictors(means, variances, weights, shifts)
+    few = known.tilted(family, observed, p)
     monkeypatch.setattr(sites, "_LITTLE", -1.0)
-    many = sites._tilted(family, observed, p, means, variances, weights, shifts)
+    many = known.tilted(family, observed, p)
     np.testing.assert_allclose(few[0], many[0], atol=2e-6)
     np.testing.assert_allclose((few[1] - many[1]) / np.sqrt(variances), 0, atol=2e-6)
     np.testing.assert_allclose(few[2], many[2], rtol=1e-5)

@@ -239,7 +239,10 @@ def test_steps_that_turn_back_are_shortened_and_slow_ones_are_not():
 
 
 def test_bad_schedules():
-    with pytest.raises(ParameterError, match="schedule is 'serial'; expected one of 'auto', 'parallel', 'sequential'"):
+    with pytest.raises(
+        ParameterError,
+        match=r"schedule is 'serial' \(did you mean 'sequential'\?\); expected one of",
+    ):
         ep.infer(regression(), schedule="serial")
     mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
     other = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=1.0)))

@@ -68,7 +68,7 @@ class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
             found[label] = found.get(label, 0.0) + belief.weights[..., i]
         return found
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
         return draw_beliefs(self, ax)
 

@@ -22,7 +22,7 @@ MOST_QUERIES = 8
 MOST_BARS = 12
 
 
-def draw_beliefs(beliefs: Any, ax: Axes = None) -> Any:
+def draw_beliefs(beliefs: Any, ax: Any = None) -> Any:
     """One picture for each target, in a row; returns their matplotlib Axes, an array."""
     number = len(beliefs)
     places = np.atleast_1d(new_axes(3.2 * max(number, 1), 2.6, max(number, 1)) if ax is None else ax)
@@ -30,16 +30,17 @@ def draw_beliefs(beliefs: Any, ax: Axes = None) -> Any:
         raise KindError(f"ax has {len(places)} entries; expected one for each of {number} targets.")
     for (name, belief), place in zip(beliefs.items(), places, strict=True):
         place.set_title(str(name))
-        if isinstance(belief, Density):
-            _density(belief, place)
-        elif isinstance(belief, PointEmbedding):
-            if not isinstance(belief, LabelBelief) and name not in beliefs.labels:
-                _embedding(belief, place)
-            else:
-                each = beliefs.probabilities(name)
-                _bars(np.atleast_2d(np.array(list(each.values())).T), place, "label", list(each))
-        else:
-            _bars(np.atleast_2d(np.asarray(belief)), place, "state")
+        match belief:
+            case Density():
+                _density(belief, place)
+            case PointEmbedding():
+                if not isinstance(belief, LabelBelief) and name not in beliefs.labels:
+                    _embedding(belief, place)
+                else:
+                    each = beliefs.probabilities(name)
+                    _bars(np.atleast_2d(np.array(list(each.values())).T), place, "label", list(each))
+            case _:
+                _bars(np.atleast_2d(np.asarray(belief)), place, "state")
     return places
 
 

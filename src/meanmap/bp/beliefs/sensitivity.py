@@ -42,7 +42,7 @@ class Sensitivity(Value):
         return "\n".join([*lines, f"  {self.alone:.2g} without any evidence"])
 
 
-def sensitivity(model: Any, evidence: Mapping[Any, Any], target: Hashable, **settings: Any) -> Sensitivity:
+def sensitivity(model: Any, evidence: Mapping[Any, Any], target: Hashable, **settings: object) -> Sensitivity:
     """Leave out one piece of evidence at a time, and see how far a belief moves.
 
     Parameters

@@ -136,7 +136,7 @@ class CausalEffect(Value):
     rows: int
     notes: tuple[str, ...] = ()
 
-    def difference(self, label: Any = None) -> Estimate:
+    def difference(self, label: object = None) -> Estimate:
         """The difference of means, `to` less `from_`; of labels of their shares, (L,), or of the share of one."""
         before, after = (arm.mean() for arm in self.arms)
         found = Estimate(after.value - before.value, after.draws - before.draws)

@@ -69,7 +69,7 @@ class CodedColumn:
     whole: bool = False
 
     @classmethod
-    def of(cls, name: Hashable, values: Data, kind: Any = None) -> "CodedColumn":
+    def of(cls, name: Hashable, values: Data, kind: object = None) -> "CodedColumn":
         """From a column as it came, whose kind may be declared."""
         told = None if kind is None else wanted_kind(kind, values)
         column = Column.of(name, (values,), ("data",), told)

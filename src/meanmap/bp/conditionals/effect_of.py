@@ -267,7 +267,7 @@ def _missed(unbalanced: np.ndarray, variances: np.ndarray, left: np.ndarray, ran
     return np.einsum("ab,bdk->adk", root, drawn)
 
 
-def _value(column: CodedColumn, name: Hashable, value: Any, seen: np.ndarray, argument: str) -> np.ndarray:
+def _value(column: CodedColumn, name: Hashable, value: object, seen: np.ndarray, argument: str) -> np.ndarray:
     """A value of the cause as numbers (1, width), refused where no row is near."""
     if column.column.kind == "boolean":
         if value not in (True, False):

@@ -38,7 +38,7 @@ class ArrowScores(Value):
     lines: Mapping[Hashable, Gain]
     arrows: Mapping[tuple, Gain]
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the graph with the gain of each arrow, dashed below two errors; returns the matplotlib Axes."""
         labels = {pair: f"{gain.mean:.2g}" for pair, gain in self.arrows.items()}
         worth = {pair: float(gain.mean > 2 * gain.error) for pair, gain in self.arrows.items()}

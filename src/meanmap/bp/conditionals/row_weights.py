@@ -116,7 +116,7 @@ def nearest(rows: np.ndarray, targets: np.ndarray) -> NearestWeights:
     return NearestWeights(rows, min(NEIGHBOURS, len(rows)))
 
 
-def learned(regression: Any, rows: np.ndarray, targets: np.ndarray) -> RowWeights:
+def learned(regression: object, rows: np.ndarray, targets: np.ndarray) -> RowWeights:
     """Of a regression of scikit-learn that is fitted anew."""
     from sklearn.base import clone
     from sklearn.utils import get_tags

@@ -8,7 +8,8 @@ import numpy as np
 from meanmap.bp.edges.coordinates import coordinates, transformed
 from meanmap.core.door import Door
 from meanmap.core.points import count, rows, spread_rows
-from meanmap.core.types import Data, KernelLike
+from meanmap.core.types import Data
+from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 
 __all__ = ["Approximation", "approximation"]
@@ -98,7 +99,7 @@ def approximation(learned: Any, number: int) -> Approximation:
     )
 
 
-def _feature_error(kernel: KernelLike, features: Any, points: Data) -> float:
+def _feature_error(kernel: Kernel, features: Any, points: Data) -> float:
     """max ‖φ(x) − φ̃(x)‖, where ‖φ(x)‖² − ‖φ̃(x)‖² is its square."""
     chosen = rows(points, spread_rows(count(points), MEASURED))
     with Door():

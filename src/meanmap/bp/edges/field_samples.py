@@ -109,7 +109,7 @@ def _labels(given: Any, names: Any, size: int, argument: str) -> tuple[list[Hash
     return list(number), np.array([number[item] for item in items], dtype=np.int64)
 
 
-def _edge_labels(graph: Graph, given: Any) -> tuple[list[Hashable], np.ndarray]:
+def _edge_labels(graph: Graph, given: object) -> tuple[list[Hashable], np.ndarray]:
     if len(graph.edges) == 0:
         raise EmptyError("the graph has no edges: nothing relates its variables.")
     if isinstance(given, Mapping):

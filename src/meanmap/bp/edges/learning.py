@@ -252,7 +252,7 @@ class LearnedLikelihood(Likelihood):
         """The density ratio; where it comes out small or negative, `FLOOR` of its mean."""
         return self.at_points(self._read(observed), points)
 
-    def at_points(self, read: Any, points: Points, floor: float | None = FLOOR) -> np.ndarray:
+    def at_points(self, read: object, points: Points, floor: float | None = FLOOR) -> np.ndarray:
         """What observations that were read tell, (N, n) at points that were read."""
         return raised(transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T, floor)
 

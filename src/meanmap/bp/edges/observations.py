@@ -162,7 +162,7 @@ def numbers(data: Data, argument: str) -> np.ndarray:
     return array.reshape(len(array), -1)
 
 
-def read_likelihood(given: Any) -> Any:
+def read_likelihood(given: object) -> Any:
     """A likelihood, a class of them to learn, or a function."""
     if isinstance(given, Likelihood) or (isinstance(given, type) and issubclass(given, Likelihood)):
         return given
@@ -175,7 +175,7 @@ def read_likelihood(given: Any) -> Any:
 
 
 def learn_likelihoods(
-    samples: Mapping, observed: Data, likelihood: Any, default: type[Likelihood]
+    samples: Mapping, observed: Data, likelihood: object, default: type[Likelihood]
 ) -> dict[Hashable, Likelihood]:
     """A likelihood for each kind that is observed: learned from pairs, or given."""
     kinds = list(samples)
@@ -284,7 +284,9 @@ class CentredLikelihood(Likelihood):
     noise: NoiseLikelihood
 
     @classmethod
-    def fit(cls, hidden: Data, observed: Data, kernel: Kernel | None = None, groups: Any = None) -> "CentredLikelihood":
+    def fit(
+        cls, hidden: Data, observed: Data, kernel: Kernel | None = None, groups: object = None
+    ) -> "CentredLikelihood":
         """From pairs.
 
         Parameters
@@ -342,7 +344,7 @@ class CentredLikelihood(Likelihood):
         return self.regression(read)
 
 
-def _guesses(seen: NodeSample, x: np.ndarray, groups: Any) -> np.ndarray:
+def _guesses(seen: NodeSample, x: np.ndarray, groups: object) -> np.ndarray:
     """Guesses (m, d) for the points of each group by regressions that saw none of its fold."""
     fold = np.unique(as_array(groups, "groups"), return_inverse=True)[1]
     if fold.shape != (len(x),):

@@ -131,7 +131,7 @@ class _Line:
         return features - self.basis @ (self.basis.T @ features)
 
     def left_out(
-        self, values: np.ndarray, residuals: np.ndarray, taken: Any = 0.0, chosen: Any = slice(None)
+        self, values: np.ndarray, residuals: np.ndarray, taken: object = 0.0, chosen: Any = slice(None)
     ) -> np.ndarray:
         """Residuals as they would be without each row; `taken` is what a row decides of itself by features.
 

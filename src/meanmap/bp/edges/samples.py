@@ -218,7 +218,9 @@ def read_sample(
     return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels, schema)
 
 
-def variable_schema(name: Hashable, parts: list[Any], argument: str, kernel: Kernel | None, kind: Any = None) -> Schema:
+def variable_schema(
+    name: Hashable, parts: list[Any], argument: str, kernel: Kernel | None, kind: object = None
+) -> Schema:
     """The schema of one variable, from all its samples as they came; `kernel` is what the user chose to read them."""
     rows = sum(map(length, parts))
     if kernel is not None and not isinstance(kernel.domain, Real | Labels | Strings):
@@ -285,7 +287,7 @@ def _from_pairs(
     return columns, pairs, most, notes
 
 
-def read_pair(value: Any, where: str, what: str, most: int | None = None) -> tuple[tuple[Any, Any], int]:
+def read_pair(value: object, where: str, what: str, most: int | None = None) -> tuple[tuple[Any, Any], int]:
     """Two samples without the rows that miss a value, at most so many of these, and how many there are in all.
 
     Of files and collections of Dask so many rows are read, or `MOST_PAIRS`.

@@ -59,7 +59,7 @@ class Algebra(eqx.Module):
         return joined
 
     @abstractmethod
-    def join(self, first: Any, second: Any) -> Any:
+    def join(self, first: object, second: object) -> Any:
         """Two of them, open."""
 
     @abstractmethod

@@ -21,7 +21,7 @@ AT_ONCE = 4_000_000
 FEW = 8
 
 
-def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
+def outgoing(layout: Layout, messages: object, own: np.ndarray) -> np.ndarray:
     """What each node knows without one neighbour, (rows, B, L), from settled messages of directed edges.
 
     Some nodes at a time: with a million of them, what is in between would need two gigabytes.

@@ -45,7 +45,7 @@ def _run(terms: Terms, steps: Any, messages: jax.Array, unheard: jax.Array) -> t
     receivers = jnp.concatenate([terms.layout.receiver, jnp.full(1, terms.own.shape[0])])
     damping = terms.settings.damping
 
-    def step(state: Any, nodes: jax.Array) -> tuple[Any, None]:
+    def step(state: tuple[Any, ...], nodes: jax.Array) -> tuple[Any, None]:
         messages, unheard, largest = state
         out, new = terms.send_from(nodes, messages)
         change = jnp.max(jnp.abs(new - messages[out]), axis=(1, 2), initial=0.0)

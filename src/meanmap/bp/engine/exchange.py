@@ -86,7 +86,7 @@ class Exchange:
         messages, read = pass_and_read(self.passes, self.terms, self.potentials)
         return Sent(messages, 2, np.empty(0), True, read)
 
-    def flood(self, max_sweeps: int, mesh: Any = None) -> Sent:
+    def flood(self, max_sweeps: int, mesh: jax.sharding.Mesh | None = None) -> Sent:
         """All messages at once, sweep after sweep; the one way that has derivatives on graphs with cycles.
 
         With a mesh nodes are divided among its devices.

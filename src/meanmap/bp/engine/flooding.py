@@ -29,12 +29,12 @@ def flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Arra
 
 
 def _flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    def unfinished(state: Any) -> jax.Array:
+    def unfinished(state: tuple[Any, ...]) -> jax.Array:
         _, count, trace = state
         last = trace[jnp.maximum(count - 1, 0)]
         return (count < max_sweeps) & ((count == 0) | (last > terms.settings.tolerance))
 
-    def step(state: Any) -> Any:
+    def step(state: tuple[Any, ...]) -> Any:
         messages, count, trace = state
         new = terms.send_all(messages)
         return terms.damped(new, messages), count + 1, trace.at[count].set(residual(new, messages))
@@ -58,7 +58,7 @@ def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.
     def left(messages: jax.Array) -> jax.Array:
         return terms.send_all(messages) - messages
 
-    def settled(_: Any, __: Any) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    def settled(_: object, __: object) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
         messages, count, trace = flood(fixed, max_sweeps)
         return messages, (count.astype(trace.dtype), trace)  # whole numbers have no derivatives
 
@@ -66,11 +66,11 @@ def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.
         """x with ∂F x − x = b: from x towards ∂F x − b, until nothing is left to go."""
         enough = terms.settings.tolerance * jnp.max(jnp.abs(right), initial=0.0)
 
-        def unfinished(state: Any) -> jax.Array:
+        def unfinished(state: tuple[Any, ...]) -> jax.Array:
             count, _, left = state
             return (count < DERIVATIVE_SWEEPS * max_sweeps) & (left > enough)
 
-        def step(state: Any) -> Any:
+        def step(state: tuple[Any, ...]) -> Any:
             count, x, _ = state
             change = product(x) - right
             return count + 1, fixed.damped(x + change, x), jnp.max(jnp.abs(change), initial=0.0)

@@ -50,7 +50,7 @@ class EdgeOperators(eqx.Module):
         """How many different operators there are."""
 
     @abstractmethod
-    def apply(self, products: jax.Array, template: Any) -> jax.Array:
+    def apply(self, products: jax.Array, template: object) -> jax.Array:
         """Messages from products (rows, B, L); `template` is one operator number, or one for each row."""
 
     def send(self, products: jax.Array, template: jax.Array, grouping: Grouping | None = None) -> jax.Array:
@@ -85,7 +85,7 @@ class EdgeMatrices(EdgeOperators):
         """T, how many operators there are."""
         return self.matrices.shape[0]
 
-    def apply(self, products: jax.Array, template: Any) -> jax.Array:
+    def apply(self, products: jax.Array, template: object) -> jax.Array:
         """Products times matrices."""
         matrix = self.matrices[template]
         return _largest(products, matrix) if self.maximum else jnp.matmul(products, matrix, precision="highest")
@@ -134,11 +134,11 @@ class Factored(EdgeOperators):
         """Messages for rows of any templates; blocks are gathered, however few operators there are."""
         return super().send(products, template, grouping if self.begin is None else None)
 
-    def apply(self, products: jax.Array, template: Any) -> jax.Array:
+    def apply(self, products: jax.Array, template: object) -> jax.Array:
         """Products times both factors."""
         return self._sent(products, template) if self.begin is None else self._added(products, template)
 
-    def _sent(self, products: jax.Array, block: Any) -> jax.Array:
+    def _sent(self, products: jax.Array, block: object) -> jax.Array:
         """Through one block each."""
         inner = jnp.matmul(products, self.into[block], precision="highest")
         return jnp.matmul(inner, self.out[block], precision="highest")

@@ -134,15 +134,15 @@ def all_but_one(own: Product, incoming: Product) -> Product:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=1), *products)
 
 
-def _slots_first(incoming: Any) -> Any:
+def _slots_first(incoming: object) -> Any:
     return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), incoming)
 
 
-def _count(slots: Any) -> int:
+def _count(slots: object) -> int:
     return len(jax.tree.leaves(slots)[0])
 
 
-def _at(slots: Any, j: int) -> Any:
+def _at(slots: object, j: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[j], slots)
 
 

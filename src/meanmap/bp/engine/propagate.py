@@ -131,7 +131,7 @@ class Engine:
         floor: Numbers | None = None,
         tolerance: Numbers | None = None,
         potentials: bool = False,
-        counting: Any = None,
+        counting: object = None,
         read: bool = True,
     ) -> Propagation:
         """Propagate from the nodes' own factors (n, B, L): priors and evidence.
@@ -199,11 +199,11 @@ class _OffDevice:
     values: np.ndarray
 
 
-def _off_device(leaf: Any) -> Any:
+def _off_device(leaf: object) -> Any:
     return _OffDevice(np.asarray(leaf)) if isinstance(leaf, jax.Array) else leaf
 
 
-def _on_device(leaf: Any) -> Any:
+def _on_device(leaf: object) -> Any:
     return on_device(leaf.values) if isinstance(leaf, _OffDevice) else leaf
 
 
@@ -224,7 +224,7 @@ def floor_note(share: float, floor: Numbers | None) -> str:
     return f"{where}: {100 * share:.2g} %."
 
 
-def _counted(counting: Any, settings: Settings) -> Counted:
+def _counted(counting: object, settings: Settings) -> Counted:
     counting = float(parameter(counting, "counting", axes=0))
     if counting > 1:
         raise ParameterError(f"counting is {counting}; expected a share of each message, at most 1.")

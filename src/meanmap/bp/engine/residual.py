@@ -25,11 +25,11 @@ def by_residual(terms: Terms, at_once: int, max_messages: int) -> tuple[jax.Arra
     receivers = jnp.concatenate([terms.layout.receiver, jnp.full(1, terms.own.shape[0])])
     count = min(at_once, rows)
 
-    def unfinished(state: Any) -> jax.Array:
+    def unfinished(state: tuple[Any, ...]) -> jax.Array:
         _, _, change, sent = state
         return (sent < max_messages) & (jnp.max(change, initial=0.0) > terms.settings.tolerance)
 
-    def step(state: Any) -> Any:
+    def step(state: tuple[Any, ...]) -> Any:
         messages, candidates, change, sent = state
         chosen = jax.lax.top_k(change, count)[1] if count > 1 else jnp.argmax(change)[None]
         messages = messages.at[chosen].set(terms.damped(candidates[chosen], messages[chosen]))

@@ -72,7 +72,7 @@ class Spread(eqx.Module):
         by_node, whole = PartitionSpec(AXIS), PartitionSpec()
         return self._on_each(step, parts, (terms.operators, terms.settings), (by_node, whole, whole, whole))
 
-    def _on_each(self, function: Any, divided: tuple, whole: tuple = (), out: Any = None) -> Any:
+    def _on_each(self, function: Any, divided: tuple, whole: tuple = (), out: object = None) -> Any:
         """A function of a device's layout, of parts and of what every device has, on each of them."""
 
         def step(local: Layout, algebra: Algebra, divided: tuple, whole: tuple) -> Any:
@@ -86,7 +86,7 @@ class Spread(eqx.Module):
 
 
 def spread_flood(
-    graph: Graph, terms: Terms, mesh: Any, max_sweeps: int, potentials: bool
+    graph: Graph, terms: Terms, mesh: jax.sharding.Mesh, max_sweeps: int, potentials: bool
 ) -> tuple[np.ndarray, int, np.ndarray, tuple[Any, ...]]:
     """Messages of directed edges, sweeps, what each changed, and what is read off, by the devices of a mesh."""
     if not isinstance(mesh, Mesh):
@@ -105,7 +105,7 @@ def spread_flood(
 def _placed(parts: Parts, terms: Terms, mesh: Mesh) -> Terms:
     """Terms whose parts lie on their devices; each process hands over what its own devices hold."""
 
-    def put(leaf: Any, spec: PartitionSpec = PartitionSpec(AXIS)) -> jax.Array:  # noqa: B008
+    def put(leaf: object, spec: PartitionSpec = PartitionSpec(AXIS)) -> jax.Array:  # noqa: B008
         host = np.asarray(leaf)
         return jax.make_array_from_callback(host.shape, NamedSharding(mesh, spec), host.__getitem__)
 

@@ -84,7 +84,7 @@ def two_pass(passes: Passes, terms: Terms) -> tuple[jax.Array, jax.Array]:
         sent = jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)
         return sent, jnp.where(raw < 0, -sent, sent) if floored else sent
 
-    def inward(state: Any, nodes: jax.Array) -> tuple[Any, None]:
+    def inward(state: tuple[Any, ...], nodes: jax.Array) -> tuple[Any, None]:
         up, heard = state
         products = algebra.close(algebra.join(_at(factors, nodes), _at(heard, nodes)))
         sent, kept = finished(operators.send(products, passes.up_template[nodes]), nodes, up_given)

@@ -70,7 +70,7 @@ class Evidence:
         return range(count(self.points[node]))
 
 
-def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> Evidence:
+def read_evidence(graph: Graph, samples: Samples, evidence: object, door: Door) -> Evidence:
     """Values and functions by node number."""
     heard = read_values(graph, samples.nodes.__getitem__, evidence, door)
     size = number_of_queries(heard.sizes)
@@ -84,7 +84,7 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> 
 def read_values(
     graph: Graph,
     sample_of: Callable[[int], NodeSample],
-    evidence: Any,
+    evidence: object,
     door: Door,
     gaps: bool = False,
     argument: str = "evidence",

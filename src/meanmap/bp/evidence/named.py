@@ -34,7 +34,7 @@ def number_of_queries(sizes: Mapping[Hashable, int]) -> int:
     return next(iter(sizes.values()), 1)
 
 
-def refuse_missing(value: Any, where: str) -> None:
+def refuse_missing(value: object, where: str) -> None:
     """Refuse a single value that is missing."""
     if is_missing(value):
         raise InputError(f"{where} is missing ({value!r}); leave out what is not known.")

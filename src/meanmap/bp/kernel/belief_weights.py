@@ -87,7 +87,12 @@ class MessageWeights(Weights):
 
     @classmethod
     def of(
-        cls, values: np.ndarray, factors: tuple[Factor, ...], sample: NodeSample, likelihood: Any, floor: float | None
+        cls,
+        values: np.ndarray,
+        factors: tuple[Factor, ...],
+        sample: NodeSample,
+        likelihood: object,
+        floor: float | None,
     ) -> "MessageWeights":
         """From weights of the node's points that sum to one, (B, N)."""
         none = cls(values, factors, np.ones((len(values), 1)), sample, likelihood, floor)

@@ -26,7 +26,7 @@ from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_
 from meanmap.core.points import count, on_device, pieces
 from meanmap.core.types import Data, DType, Points
 from meanmap.embeddings.points import PointEmbedding
-from meanmap.graphs import Flooding, Graph
+from meanmap.graphs import Flooding, Graph, Schedule
 from meanmap.graphs.rooted import Rooted, informed
 
 __all__ = ["FittedKernelField"]
@@ -63,7 +63,7 @@ class FittedKernelField(FittedField):
         kind: np.ndarray,
         likelihoods: Mapping[Hashable, Likelihood] | None = None,
         *,
-        schedule: Any = None,
+        schedule: Schedule | None = None,
     ):
         self.graph, self.learned, self.template, self.kind = graph, learned, template, kind
         self.likelihoods = dict(likelihoods or {})
@@ -188,7 +188,7 @@ class FittedKernelField(FittedField):
             for kind, (_, correct) in corrections.items()
         ]
 
-    def _known(self, node: int, value: Any) -> PointEmbedding:
+    def _known(self, node: int, value: object) -> PointEmbedding:
         return self._belief(node, value, np.ones(1))
 
     def _belief(self, node: int, points: Points, mass: np.ndarray) -> PointEmbedding:
@@ -292,7 +292,7 @@ class FittedKernelField(FittedField):
         )
         return [note]
 
-    def _contradictions(self, seen: Evidence, nodes: np.ndarray, messages: Any, own: np.ndarray) -> list[str]:
+    def _contradictions(self, seen: Evidence, nodes: np.ndarray, messages: object, own: np.ndarray) -> list[str]:
         """Of which nodes the messages contradict each other; on forests, where none was heard twice."""
         if not self.graph.is_forest:
             return []

@@ -32,6 +32,7 @@ from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
 from meanmap.graphs.rooted import informed
+from meanmap.graphs.schedules import Schedule
 
 __all__ = ["FittedKernelGraph"]
 
@@ -61,7 +62,7 @@ class FittedKernelGraph(ManyRows):
         samples: Samples,
         messages: tuple[MessageEdge, ...],
         likelihoods: tuple[LikelihoodEdge, ...],
-        schedule: Any = None,
+        schedule: Schedule | None = None,
     ):
         self.graph, self.samples, self.messages, self.likelihoods = graph, samples, messages, likelihoods
         self.chosen = {
@@ -317,7 +318,7 @@ class FittedKernelGraph(ManyRows):
             found[pair] = Gain.of(self.score(ends), first + second)
         return found
 
-    def plot(self, ax: Axes = None, *, gains: Mapping[tuple, Gain] | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, gains: Mapping[tuple, Gain] | None = None) -> Any:
         """Draw the graph, with what `gains` found at edges, dashed below two errors; returns the matplotlib Axes."""
         labels = {pair: f"{gain.mean:.2g}" for pair, gain in (gains or {}).items()}
         support = {pair: float(gain.mean > 2 * gain.error) for pair, gain in (gains or {}).items()}

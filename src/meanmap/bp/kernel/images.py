@@ -1,7 +1,5 @@
 """Images as data: read in batches, cut into pairs of neighbours, described by the patch around each pixel."""
 
-from typing import Any
-
 import numpy as np
 
 from meanmap.core.arrays import as_array, parameter
@@ -77,7 +75,7 @@ def band_of(height: int, bands: int) -> np.ndarray:
     return np.arange(height) * bands // height
 
 
-def patches(image: Any, size: int = 5) -> np.ndarray:
+def patches(image: object, size: int = 5) -> np.ndarray:
     """The size × size patch around each pixel as its features, (H, W, size²); images go on beyond their edges mirrored.
 
     Examples

@@ -12,6 +12,7 @@ from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
 from meanmap.core.types import GraphLike, Points
+from meanmap.graphs import Schedule
 from meanmap.kernels.base import Kernel
 
 __all__ = ["KernelField"]
@@ -74,12 +75,12 @@ class KernelField(Field[FittedKernelField]):
         self,
         graph: GraphLike,
         *,
-        relations: Any = None,
-        variables: Any = None,
+        relations: object = None,
+        variables: object = None,
         kernels: Mapping[Any, Kernel] | Kernel | None = None,
         ridge: float | None = None,
         update: Update | None = None,
-        schedule: Any = None,
+        schedule: Schedule | None = None,
     ):
         super().__init__(graph, relations=relations, variables=variables, schedule=schedule)
         self.kernels = kernels

@@ -15,7 +15,7 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.core.progress import track
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike
-from meanmap.graphs import PDAG, Graph
+from meanmap.graphs import PDAG, Graph, Schedule
 from meanmap.graphs.graph import is_networkx
 from meanmap.kernels.base import Kernel
 
@@ -73,7 +73,7 @@ class KernelGraph:
         kernels: Mapping[Any, Kernel] | None = None,
         ridge: float | None = None,
         rank: int | None = None,
-        schedule: Any = None,
+        schedule: Schedule | None = None,
     ):
         self.graph = graph.skeleton if isinstance(graph, PDAG) else Graph.of(graph)
         _refuse_meeting_arrows(graph)

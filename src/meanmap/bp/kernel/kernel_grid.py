@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import jax
 import numpy as np
 
 from meanmap.bp.edges.floors import FLOOR
@@ -120,10 +121,10 @@ class KernelGrid:
     @one_blas_thread()
     def fit(
         self,
-        images: Any,
+        images: object,
         observed: Data = None,
         *,
-        likelihood: Any = None,
+        likelihood: object = None,
         pairs: int | None = MOST_PAIRS,
         rng: Seed = None,
         correct: bool = True,
@@ -190,7 +191,7 @@ class KernelGrid:
 
 
 def _likelihood(
-    images: list[np.ndarray], observed: Data, likelihood: Any, pairs: int | None, generator: np.random.Generator
+    images: list[np.ndarray], observed: Data, likelihood: object, pairs: int | None, generator: np.random.Generator
 ) -> Likelihood | None:
     """The likelihood of a pixel, learned from some of them."""
     if observed is None and likelihood is None:
@@ -251,7 +252,7 @@ class FittedKernelGrid:
     ):
         self.model, self.field, self.likelihood, self.widening = model, field, likelihood, widening
 
-    def on(self, height: int, width: int, mesh: Any = None) -> FittedKernelField:
+    def on(self, height: int, width: int, mesh: jax.sharding.Mesh | None = None) -> FittedKernelField:
         """The field of images of one size on the devices of a mesh, kept for the next."""
         if (height, width, mesh) not in self._fields:
             graph, direction = grid(height, width, self.model.neighbours)
@@ -270,13 +271,13 @@ class FittedKernelGrid:
         self,
         observed: Data,
         *,
-        likelihood: Any = None,
+        likelihood: object = None,
         floor: float | None = FLOOR,
         damping: float = DAMPING,
         dtype: DType = np.float64,
         counting: float | None = None,
         tolerance: float | None = None,
-        mesh: Any = None,
+        mesh: jax.sharding.Mesh | None = None,
     ) -> "Restored":
         """Beliefs about all pixels.
 

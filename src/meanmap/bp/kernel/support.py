@@ -75,7 +75,7 @@ class Support:
         return cls(far, np.sum(weights, axis=1) ** 2 / np.maximum(np.sum(weights**2, axis=1), 1e-300))
 
 
-def far_note(name: Hashable, sample: NodeSample, seen: Any, far: np.ndarray) -> str:
+def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray) -> str:
     """That what was seen is out of sight of all data, and for numbers how far away."""
     text = f"evidence[{name!r}] is far from all data in {int(far.sum())} of {len(far)} queries"
     if in_columns(seen) and holds_floats(seen):

@@ -25,6 +25,7 @@ from meanmap.bp.engine.propagate import Engine
 from meanmap.core.report import Report
 from meanmap.core.types import Array
 from meanmap.graphs import Graph
+from meanmap.graphs.schedules import Schedule
 
 __all__ = ["GaussianModel", "is_positive_definite", "spectral_radius"]
 
@@ -50,7 +51,7 @@ class GaussianEdges(EdgeOperators):
         """T, how many operators there are."""
         return self.couplings.shape[0]
 
-    def apply(self, products: jax.Array, template: Any) -> jax.Array:
+    def apply(self, products: jax.Array, template: object) -> jax.Array:
         """Completing the square and integrating x_t out."""
         precision, vector = products[..., 0], products[..., 1]
         coupling = self.couplings[template]
@@ -95,7 +96,7 @@ class GaussianModel:
         values: dict[int, Any],
         precision: np.ndarray,
         vector: np.ndarray,
-        schedule: Any,
+        schedule: Schedule | None,
         damping: float,
         tolerance: float | None,
     ) -> tuple[np.ndarray, np.ndarray, Report]:
@@ -138,7 +139,7 @@ class GaussianModel:
         report = self._report(found.report, engine.schedule, free, diagonal, h, means, precisions)
         return means, precisions, report
 
-    def _engine(self, schedule: Any) -> Engine:
+    def _engine(self, schedule: Schedule | None) -> Engine:
         """The graph laid out for a schedule, kept for the next query; couplings are those of each query's units."""
         if schedule not in self._engines:
             self._engines[schedule] = Engine(self.graph, np.arange(2 * len(self.couplings)), schedule, SUM)
@@ -151,7 +152,7 @@ class GaussianModel:
     def _report(
         self,
         report: Report,
-        schedule: Any,
+        schedule: Schedule,
         free: np.ndarray,
         diagonal: np.ndarray,
         h: np.ndarray,

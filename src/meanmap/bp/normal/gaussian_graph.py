@@ -17,6 +17,7 @@ from meanmap.core.points import is_sparse
 from meanmap.core.settings import by_name
 from meanmap.core.types import Array, Data, GraphLike
 from meanmap.graphs import Graph
+from meanmap.graphs.schedules import Schedule
 
 __all__ = ["GaussianGraph", "add_edges", "normal_belief", "read_precision"]
 
@@ -75,7 +76,7 @@ class GaussianGraph:
             raise InputError("precision is not positive definite: there is no Gaussian with it.")
 
     @classmethod
-    def from_moments(cls, graph: GraphLike, means: Array, variances: Any, covariances: Any) -> "GaussianGraph":
+    def from_moments(cls, graph: GraphLike, means: Array, variances: object, covariances: object) -> "GaussianGraph":
         """The field whose neighbours have these moments, without evidence and as far as belief propagation can tell.
 
         ψ_st = p(x_s, x_t) / (p(x_s) p(x_t)) and φ_s = p(x_s), Gaussians: on forests its marginals have the moments
@@ -145,7 +146,7 @@ class GaussianGraph:
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        schedule: Any = None,
+        schedule: Schedule | None = None,
         damping: float = 0.0,
         tolerance: float | None = None,
     ) -> Beliefs:

@@ -1,7 +1,6 @@
 """Belief propagation as a solver of linear systems."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from meanmap.core.report import Report
 from meanmap.core.types import Array
 from meanmap.core.values import Value
 from meanmap.graphs import Flooding
+from meanmap.graphs.schedules import Schedule
 
 __all__ = ["Solution", "solve"]
 
@@ -39,7 +39,9 @@ class Solution(Value):
     report: Report
 
 
-def solve(matrix: Array, h: Any, *, schedule: Any = None, damping: float = 0.0, tolerance: float = 1e-10) -> Solution:
+def solve(
+    matrix: Array, h: object, *, schedule: Schedule | None = None, damping: float = 0.0, tolerance: float = 1e-10
+) -> Solution:
     """Solve J x = h for a symmetric positive definite J by Gaussian belief propagation (Bickson 2008).
 
     Parameters

@@ -74,7 +74,7 @@ class ForestGrid:
     True
     """
 
-    def fit(self, images: Any, observed: Data, *, rng: Seed = None) -> "FittedForestGrid":
+    def fit(self, images: object, observed: Data, *, rng: Seed = None) -> "FittedForestGrid":
         """Learn from images, and from what is observed of them.
 
         Parameters

@@ -169,7 +169,7 @@ class CliqueTree:
         }
         return Beliefs(self.factors.names, answers, _exact(), log_evidence if batched else log_evidence[0])
 
-    def _inwards(self, likelihoods: dict[int, np.ndarray], reduce: Any) -> tuple[list[CliqueTable], np.ndarray]:
+    def _inwards(self, likelihoods: dict[int, np.ndarray], reduce: object) -> tuple[list[CliqueTable], np.ndarray]:
         """What each clique knows from its factors and its children, and log Z (B,)."""
         values = [*(np.asarray(table, dtype=float)[None] for table in self.factors.tables), *likelihoods.values()]
         scopes = [*self.factors.scopes, *((i,) for i in likelihoods)]

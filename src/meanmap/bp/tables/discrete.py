@@ -17,6 +17,7 @@ from meanmap.core.settings import by_name
 from meanmap.core.types import Array, Axes, GraphLike
 from meanmap.graphs import Factors, Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
+from meanmap.graphs.schedules import Schedule
 
 __all__ = ["DiscreteGraph"]
 
@@ -48,7 +49,7 @@ class DiscreteGraph:
     [0.2921, 0.7079]
     """
 
-    def __init__(self, graph: GraphLike, potentials: Any, priors: Any = None):
+    def __init__(self, graph: GraphLike, potentials: object, priors: object = None):
         self.graph = Graph.of(graph)
         with Door(potentials, priors) as door:
             read = read_model(self.graph, potentials, priors, door)
@@ -93,7 +94,7 @@ class DiscreteGraph:
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        schedule: Any = None,
+        schedule: Schedule | None = None,
         damping: float = 0.0,
         tolerance: float | None = None,
     ) -> Beliefs:
@@ -145,7 +146,7 @@ class DiscreteGraph:
         self,
         evidence: Mapping[Any, Any] | None = None,
         *,
-        schedule: Any = None,
+        schedule: Schedule | None = None,
         damping: float = 0.0,
         tolerance: float | None = None,
     ) -> Beliefs:
@@ -183,7 +184,7 @@ class DiscreteGraph:
 
         return Beliefs(tuple(self.graph.names), answer, found.report, log_evidence)
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the graph; returns the matplotlib Axes."""
         return draw_forest(self.graph, ax)
 
@@ -192,7 +193,9 @@ class DiscreteGraph:
         likelihoods, batched = read_likelihoods(self.graph, self.states, evidence, door)
         return with_likelihoods(self._priors, likelihoods, door), batched
 
-    def _run(self, own: Array, schedule: Any, damping: float, tolerance: float | None, maximum: bool) -> Propagation:
+    def _run(
+        self, own: Array, schedule: Schedule | None, damping: float, tolerance: float | None, maximum: bool
+    ) -> Propagation:
         """Propagate on the graph laid out for a schedule, which is kept for the next query."""
         if schedule not in self._engines:
             self._engines[schedule] = Engine(self.graph, self._template, schedule)

@@ -20,6 +20,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.settings import by_name
 from meanmap.core.types import Numbers
 from meanmap.graphs import Factors, Flooding, Graph
+from meanmap.graphs.schedules import Schedule
 
 __all__ = ["FactorGraph"]
 
@@ -123,7 +124,9 @@ class FactorGraph:
             states = states[:, 0] if not is_concrete(states) else states[:, 0].tolist()
         return Beliefs(self.factors.names, dict(zip(self.factors.names, states, strict=True)), report, log_evidence)
 
-    def _run(self, evidence: Any, schedule: Any, damping: float, tolerance: Numbers | None, maximum: bool) -> Any:
+    def _run(
+        self, evidence: Any, schedule: Schedule | None, damping: float, tolerance: Numbers | None, maximum: bool
+    ) -> Any:
         """Beliefs (n, B, L), log Z, the report and whether there was a batch."""
         schedule = self._usual if schedule is None else schedule
         if not isinstance(schedule, Flooding):

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -30,7 +31,7 @@ class Model:
     states: np.ndarray
 
 
-def read_model(graph: Graph, potentials: Any, priors: Any, door: Door) -> Model:
+def read_model(graph: Graph, potentials: object, priors: object, door: Door) -> Model:
     """Potentials and priors as arrays."""
     edges = len(graph.edges)
     tables = _tables(graph, potentials, door)
@@ -62,7 +63,7 @@ def read_model(graph: Graph, potentials: Any, priors: Any, door: Door) -> Model:
     return Model(matrices.astype(door.dtype), both, library.asarray(own), states)
 
 
-def _tables(graph: Graph, potentials: Any, door: Door) -> list[Any]:
+def _tables(graph: Graph, potentials: object, door: Door) -> list[Any]:
     """One table for all edges, or one for each, rows for the first end."""
     edges = len(graph.edges)
     if not isinstance(potentials, Mapping):
@@ -96,7 +97,7 @@ def _tables(graph: Graph, potentials: Any, door: Door) -> list[Any]:
     return tables
 
 
-def _priors(graph: Graph, priors: Any, door: Door) -> Any:
+def _priors(graph: Graph, priors: object, door: Door) -> Any:
     """Priors (n, k), or those of some nodes by number."""
     if priors is None:
         return {}
@@ -191,7 +192,7 @@ def _numbers(labels: tuple | None, name: Hashable, value: Any) -> Any:
     return np.array([labels.index(each) for each in value]) if known else value
 
 
-def with_likelihoods(priors: Any, likelihoods: dict[int, Any], door: Door) -> Any:
+def with_likelihoods(priors: object, likelihoods: dict[int, Any], door: Door) -> Any:
     """Priors (n, L) times the likelihoods of some nodes, (n, B, L)."""
     library: Any = jnp if door.follows else np
     own = library.asarray(priors, dtype=door.dtype)[:, None, :]
@@ -244,7 +245,7 @@ def _check_weights(array: Array, where: str) -> None:
         raise InputError(f"{where} is zero everywhere: nothing would be possible.")
 
 
-def _padded(array: Array, shape: tuple[int, ...], library: Any) -> Any:
+def _padded(array: Array, shape: tuple[int, ...], library: ModuleType) -> Any:
     return library.pad(
         library.asarray(array), [(0, size - have) for size, have in zip(shape, array.shape, strict=True)]
     )

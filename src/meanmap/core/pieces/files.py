@@ -40,7 +40,7 @@ class ParquetFiles(Source):
         return isinstance(data, ParquetFiles) or _is_path(data)
 
     @classmethod
-    def of(cls, source: Any, columns: Sequence[str] | None = None) -> "ParquetFiles":
+    def of(cls, source: object, columns: Sequence[str] | None = None) -> "ParquetFiles":
         """The files that a path, a folder, a pattern such as "2026/*.parquet", or a list of these names.
 
         Files of a folder or a pattern come in the order of their names, numbers in these by size: part-2 before
@@ -275,7 +275,7 @@ def _natural(path: Path) -> list[Any]:
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", str(path))]
 
 
-def _polars(source: Any) -> Any:
+def _polars(source: object) -> Any:
     try:
         import polars
     except ImportError as error:

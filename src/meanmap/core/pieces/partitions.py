@@ -185,7 +185,7 @@ def computed(tasks: list[Any]) -> list[Any]:
     return list(compute(*tasks))
 
 
-def delayed(value: Any) -> Any:
+def delayed(value: object) -> Any:
     """A function for tasks to call, or a value that is sent to a worker once."""
     from dask.delayed import delayed
 

@@ -29,7 +29,7 @@ def numbers_by_partition(shape: Callable[..., tuple[int, ...]]) -> Callable[[Met
         first = list(signature(method).parameters)[1]
 
         @wraps(method)
-        def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        def call(self: Any, *arguments: Any, **named: object) -> Any:
             if first in named and not arguments:
                 arguments = (named.pop(first),)
             if not arguments or not is_dask(arguments[0]):
@@ -58,7 +58,7 @@ def filled_by_partition(method: Method) -> Method:
     """For methods that give a table of the same columns: of a frame of Dask a frame of Dask, of an array an array."""
 
     @wraps(method)
-    def call(self: Any, frame: Any, *arguments: Any, **named: Any) -> Any:
+    def call(self: Any, frame: Any, *arguments: object, **named: object) -> Any:
         if not is_dask(frame):
             return method(self, frame, *arguments, **named)
         if named.get("draws") is not None:
@@ -91,7 +91,7 @@ class Task:
     arguments: tuple
     named: dict
 
-    def of(self, model: Any, part: Any) -> Any:
+    def of(self, model: object, part: object) -> Any:
         """What the method of the model gives for one partition."""
         with part_of(self.call):
             return getattr(model, self.method)(part, *self.arguments, **self.named)

@@ -88,7 +88,7 @@ class Column:
     zoned: bool | None = None
 
     @classmethod
-    def of(cls, name: Any, parts: Sequence[Any], arguments: Sequence[str], told: Kind | None = None) -> "Column":
+    def of(cls, name: object, parts: Sequence[Any], arguments: Sequence[str], told: Kind | None = None) -> "Column":
         """Of a column's values in several samples, as they came; `arguments` name the samples."""
         where = [f"{argument}[{name!r}]" for argument in arguments]
         if any(map(is_whole, parts)):
@@ -116,7 +116,7 @@ class Column:
         found = replace(found, zoned=zones[0]) if found.kind in OF_TIMES else found
         return replace(found, written=written) if written is not None and written.many else found
 
-    def read(self, values: Data, argument: str, told: Kind | None = None, called: Any = None) -> Any:
+    def read(self, values: Data, argument: str, told: Kind | None = None, called: object = None) -> Any:
         """Later values of this column, turned into the kind that was declared; those of another kind are refused.
 
         In errors they are `called` so, by default by the name of the column.
@@ -235,7 +235,7 @@ def _read(name: Hashable, values: Data, argument: str) -> Any:
     return read[:, 0] if read.ndim == 2 and read.shape[1] == 1 else read
 
 
-def _measured(name: Any, values: np.ndarray, missing: int, told: Kind | None, order: tuple[str, ...]) -> Column:
+def _measured(name: object, values: np.ndarray, missing: int, told: Kind | None, order: tuple[str, ...]) -> Column:
     """What is known of a column from its values in all samples, the missing ones left out."""
     if isinstance(told, tuple):
         return Column(name, "rank", missing, len(np.unique(values)), labels=told)

@@ -223,7 +223,7 @@ def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return one is not None and other is not None and np.array_equal(one, other)
 
 
-def _measures(column: Any) -> np.ndarray | None:
+def _measures(column: object) -> np.ndarray | None:
     """Numbers of a column without gaps, of which there are more than a few."""
     numbers = None if getattr(column, "ndim", 1) != 1 else _numbers(column)
     if numbers is None or numbers.dtype.kind != "f" or len(numbers) < LEAST_ROWS or not np.isfinite(numbers).all():

@@ -80,7 +80,7 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
     }
 
 
-def are_whole(values: Any) -> bool:
+def are_whole(values: object) -> bool:
     """Whether all numbers of a column are whole ones that a float holds exactly.
 
     Examples

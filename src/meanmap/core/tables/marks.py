@@ -21,7 +21,7 @@ from meanmap.core.values import label_text
 __all__ = ["marked", "policy_and_marks", "without_marks"]
 
 
-def policy_and_marks(missing: Any) -> tuple[Any, tuple[Any, ...]]:
+def policy_and_marks(missing: object) -> tuple[Any, tuple[Any, ...]]:
     """What happens to missing values, and which values stand for them: with a list of marks their rows are left out.
 
     Examples

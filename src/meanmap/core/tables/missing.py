@@ -105,7 +105,7 @@ def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray
 
 
 def settle(
-    samples: Sequence[Any], names: Sequence[str], missing: Any, paired: bool = False, least: int = 1
+    samples: Sequence[Any], names: Sequence[str], missing: object, paired: bool = False, least: int = 1
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples whose missing values are seen to, and what was done, in words.
 
@@ -140,7 +140,7 @@ def settle(
     return found, tuple(notes)
 
 
-def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: Any) -> tuple[list[Any], dict[str, int]]:
+def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: object) -> tuple[list[Any], dict[str, int]]:
     """Parts of samples that lie side by side, as `settle` leaves them, perhaps without any row, and what was missing.
 
     This is how often in which column, of several parts with their names.
@@ -165,7 +165,7 @@ def left_out(name: str, rows: int, kept: int, where: str) -> str:
 
 
 def _settle(
-    parts: Sequence[Any], names: Sequence[str], missing: Any, paired: bool
+    parts: Sequence[Any], names: Sequence[str], missing: object, paired: bool
 ) -> tuple[list[Any], list[dict[str, int]], list[np.ndarray]]:
     """The parts as they are left, how often a value was missing in which column, and which rows stay."""
     policy, marks = policy_and_marks(missing)
@@ -195,7 +195,7 @@ def _of(where: str, name: str) -> str:
 
 
 def by_pairs(
-    table: Data, name: str, missing: Any, least: int = 1, told: Collection[str] = ()
+    table: Data, name: str, missing: object, least: int = 1, told: Collection[str] = ()
 ) -> tuple[Any, tuple[str, ...]]:
     """As `settle` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
 
@@ -241,7 +241,7 @@ def _where(gaps: Mapping[str, int]) -> str:
     return ", ".join(f"{key} ({number})" for key, number in gaps.items())
 
 
-def chosen_rows(sample: Any, index: np.ndarray) -> Any:
+def chosen_rows(sample: object, index: np.ndarray) -> Any:
     """Some rows of a sample, which stays what it is; of a frame of polars a table."""
     if isinstance(sample, Table):
         return rows(sample, index)

@@ -68,7 +68,7 @@ structure.prewhiten leaves. Rows that were only sorted do no harm.
     return (*notes, series_note(list(series), sizes, [r for r, _ in series.values()], rows, harm))
 
 
-def clocks(given: Any, name: str) -> tuple[str, ...]:
+def clocks(given: object, name: str) -> tuple[str, ...]:
     """What is to be said of columns that are `given`, one after another in equal steps, each value once, in any order.
 
     Examples
@@ -89,7 +89,7 @@ within pairs of neighbouring rows suffer least from this: independence_test(x, y
     )
 
 
-def counters(given: Any, name: str) -> tuple[str, ...]:
+def counters(given: object, name: str) -> tuple[str, ...]:
     """What is to be said of such columns where a table has them as variables.
 
     Examples
@@ -101,7 +101,7 @@ Leave it out if it only says where a row stands.
     return tuple(_associated(place, steps) for place, steps in _stepping(given, name))
 
 
-def _stepping(given: Any, name: str) -> list[tuple[str, str]]:
+def _stepping(given: object, name: str) -> list[tuple[str, str]]:
     """Columns that have each value once, in equal steps, and what these are called."""
     found, columns = [], columns_in(given, name)
     for label, column in columns:
@@ -138,7 +138,7 @@ def _looked_at(
     return series, [], len(rows)
 
 
-def _called(label: Any) -> str:
+def _called(label: object) -> str:
     return f"column {label}" if isinstance(label, int) else repr(label)
 
 
@@ -160,7 +160,7 @@ def series_note(names: Sequence[str], sizes: Sequence[str], by: Sequence[float],
     )
 
 
-def _array(column: Any) -> np.ndarray | None:
+def _array(column: object) -> np.ndarray | None:
     """Numbers, times, labels or truth values of a column without gaps."""
     column = on_host(column) if not isinstance(column, Tracer) else column
     if isinstance(column, Tracer | np.ma.MaskedArray) or getattr(column, "ndim", 1) != 1:
@@ -227,14 +227,14 @@ def _steps_of(column: np.ndarray, whole: bool = True) -> str:
     return "whole numbers one by one" if whole else "numbers in equal steps"
 
 
-def _placed(name: str, label: Any, several: bool) -> str:
+def _placed(name: str, label: object, several: bool) -> str:
     """A variable, or one of several of its columns, or a column that is called as it is."""
     if label is None or not several:
         return name
     return f"column {label!r}" if name == str(label) else f"column {label!r} of {name}"
 
 
-def _counts(name: str, label: Any, column: np.ndarray, several: bool) -> str:
+def _counts(name: str, label: object, column: np.ndarray, several: bool) -> str:
     return _associated(_placed(name, label, several), _steps_of(column))
 
 

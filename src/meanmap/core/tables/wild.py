@@ -1,7 +1,6 @@
 """Single cells so far from all others of their column that what is learned should not depend on them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -86,7 +85,7 @@ class WildCells:
         )
 
 
-def without_wild_cells(column: Any, where: str) -> tuple[np.ndarray, str]:
+def without_wild_cells(column: object, where: str) -> tuple[np.ndarray, str]:
     """Which rows of a column as it came hold a wild cell, and what is to be said of them: empty where none does."""
     there = present(column)
     none = np.zeros(len(there), dtype=bool), ""
@@ -107,5 +106,5 @@ def without_wild_cells(column: Any, where: str) -> tuple[np.ndarray, str]:
     return wild, found.note(where)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return str(value) if isinstance(value, np.datetime64 | np.timedelta64) else f"{value:.6g}"

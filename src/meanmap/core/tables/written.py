@@ -160,7 +160,7 @@ class Written:
         shown = ", ".join(map(repr, self.others[:SHOWN])) + (", ..." if len(self.others) > SHOWN else "")
         return f"{self.what}{f' (but for {shown})' if shown else ''}"
 
-    def note(self, where: str, name: Any = None) -> str:
+    def note(self, where: str, name: object = None) -> str:
         """What is to be said of the column of this name, called so."""
         kind = {"numbers": "number", "dates": "time"}.get(self.what)
         said = f", or say so with kinds={{{name!r}: {kind!r}}}" if kind and name is not None and not self.others else ""

@@ -162,7 +162,7 @@ class PoissonRate(Factor):
         return Answer((message, None, None), jax.tree.map(jnp.add, rate, message).log_normaliser + constant)
 
 
-def _refuse_prior(kind: str, p: Any, x: Any, observed: Data) -> None:
+def _refuse_prior(kind: str, p: object, x: object, observed: Data) -> None:
     """Raise where numbers are given alone: a prior is meant, whose law has the name of the factor."""
     if x is None and observed is None and not isinstance(p, Variable | Selection):
         raise KindError(

@@ -191,7 +191,7 @@ class Sum(Factor):
         return Answer(tuple(messages), _log_integral(met))
 
 
-def _moments(message: Any) -> tuple[jax.Array, jax.Array]:
+def _moments(message: Normal | jax.Array) -> tuple[jax.Array, jax.Array]:
     """Mean and variance of what comes in: (0, ∞) where it says nothing, (x, 0) for a given x."""
     if not isinstance(message, Normal):
         return message, jnp.zeros(())
@@ -200,7 +200,7 @@ def _moments(message: Any) -> tuple[jax.Array, jax.Array]:
     return jnp.where(known, message.precision_mean / precision, 0.0), jnp.where(known, 1 / precision, jnp.inf)
 
 
-def _log_overlap(message: Any, mean: Array, variance: Array) -> Array:
+def _log_overlap(message: Normal | jax.Array, mean: Array, variance: Array) -> Array:
     """log ∫ exp(ν x − τ x²/2) N(x; mean, variance) dx; for given numbers x, log N(x; mean, variance)."""
     if not isinstance(message, Normal):
         return -((message - mean) ** 2 / variance + jnp.log(variance)) / 2 - HALF_LOG_TWO_PI

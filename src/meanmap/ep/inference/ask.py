@@ -72,7 +72,7 @@ def ask(
 
 
 def _asked(
-    factor: FactorLike,
+    factor: Any,
     incoming: tuple[Any, ...],
     oracle: Any,
     power: float,

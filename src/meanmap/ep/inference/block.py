@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from meanmap.ep.factor import Factor, FactorLike
+from meanmap.ep.factor import Factor
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.factors.precision import GaussianPrecision
 from meanmap.ep.inference.curved import curvatures, has_slopes, slopes
@@ -38,7 +39,7 @@ class Block:
     sizes: dict[str, int] = field(default_factory=dict)
     linear: list[Factor] = field(default_factory=list)
     # Others that join several of the unknowns.
-    curved: list[FactorLike] = field(default_factory=list)
+    curved: list[Any] = field(default_factory=list)
     others: list[Factor] = field(default_factory=list)
     # Of the joint precision, when it is known, and its size.
     log_determinant: float = np.nan
@@ -242,13 +243,13 @@ class Block:
         stacked = sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, self.total))
         return spread[:, ~is_defined], stacked, np.concatenate(weights) if weights else np.zeros(0)
 
-    def _defines(self, factor: FactorLike) -> bool:
+    def _defines(self, factor: Factor) -> bool:
         """Whether a function says what one of the unknowns is."""
         if not has_slopes(factor):
             raise NotMeasured
         return bool(factor.outputs) and factor.arguments[-1].name in self.first
 
-    def _curvature(self, factor: FactorLike, messages: dict[str, tuple[Any, ...]], beliefs: Beliefs) -> Any:
+    def _curvature(self, factor: BlackBoxFactor, messages: dict[str, tuple[Any, ...]], beliefs: Beliefs) -> Any:
         """What a function adds to the joint precision."""
         found = curvatures(factor, beliefs, messages[factor.name])
         unknown = [a for a in factor.arguments if not a.known and a.name in self.first]
@@ -313,7 +314,7 @@ class Block:
         return blocks
 
 
-def _out(factor: FactorLike) -> Any:
+def _out(factor: Factor) -> Any:
     """The unknown that a factor without noise computes from others; None where there is none."""
     if isinstance(factor, Dot):
         return factor.arguments[2]

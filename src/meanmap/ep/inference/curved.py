@@ -1,24 +1,25 @@
 """What functions of several unknowns say about how these vary together: slopes and curvatures at the beliefs."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.types import Array
-from meanmap.ep.factor import FactorLike
+from meanmap.ep.factor import Factor
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["curvatures", "has_slopes", "slopes"]
 
 
-def has_slopes(factor: FactorLike) -> bool:
+def has_slopes(factor: Factor) -> TypeGuard[BlackBoxFactor]:
     """Whether the function can be differentiated: it is no sampler, and JAX runs it."""
-    return bool(factor.asks_oracle and not factor.host and not factor.random)
+    return isinstance(factor, BlackBoxFactor) and not factor.host and not factor.random
 
 
-def slopes(factor: FactorLike, beliefs: dict[str, Any]) -> list[np.ndarray]:
+def slopes(factor: BlackBoxFactor, beliefs: dict[str, Any]) -> list[np.ndarray]:
     """Derivatives of what comes out by each Gaussian unknown that goes in, (members, length) each, at the means."""
     middles = _middles(factor, beliefs)[:-1]
     places = _gaussian(factor)[:-1]
@@ -27,7 +28,7 @@ def slopes(factor: FactorLike, beliefs: dict[str, Any]) -> list[np.ndarray]:
     return [np.asarray(each).reshape(len(each), -1) for each in found]
 
 
-def curvatures(factor: FactorLike, beliefs: dict[str, Any], sent: tuple[Any, ...]) -> np.ndarray:
+def curvatures(factor: BlackBoxFactor, beliefs: dict[str, Any], sent: tuple[Any, ...]) -> np.ndarray:
     """Minus second derivatives of the log factor by all Gaussian unknowns that go in, one after another, a member each.
 
     What comes in from an output that is not Gaussian is part of the factor.
@@ -45,20 +46,20 @@ def curvatures(factor: FactorLike, beliefs: dict[str, Any], sent: tuple[Any, ...
         values = {at: came[at][None] for at in asked}
         for at, part in zip(places, jnp.split(moved, np.cumsum(lengths)[:-1]), strict=True):
             values[at] = part.reshape(came[at].shape)[None]
-        return factor.weigh(values, came, 1.0, jax.random.key(0))[0].sum()
+        return factor.weigh(values, came, jnp.asarray(1.0), jax.random.key(0))[0].sum()
 
     with jax.enable_x64(True):
         start = jnp.concatenate([jnp.asarray(middles[at]).reshape(len(middles[at]), -1) for at in places], axis=1)
         return -np.asarray(jax.vmap(jax.hessian(height))(start, jax.tree.map(jnp.asarray, incoming)))
 
 
-def _gaussian(factor: FactorLike) -> tuple[int, ...]:
+def _gaussian(factor: BlackBoxFactor) -> tuple[int, ...]:
     """Positions of Gaussian unknowns."""
     families = (Normal, MultivariateNormal)
     return tuple(at for at, a in enumerate(factor.arguments) if not a.known and a.variable.family in families)
 
 
-def _middles(factor: FactorLike, beliefs: dict[str, Any]) -> list[np.ndarray]:
+def _middles(factor: BlackBoxFactor, beliefs: dict[str, Any]) -> list[np.ndarray]:
     """The means of what is unknown, and what is given, one for each member."""
     count, found = factor.plate or 1, []
     for argument in factor.arguments:

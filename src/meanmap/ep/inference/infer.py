@@ -14,7 +14,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Seed
 from meanmap.ep.calling import accounting, as_now
-from meanmap.ep.factor import Factor, FactorLike, replaced
+from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
@@ -40,7 +40,7 @@ __all__ = ["infer", "with_oracle"]
 @one_blas_thread()
 def infer(
     model: FactorGraph,
-    messages: Any = None,
+    messages: object = None,
     *,
     sweeps: int = 300,
     tolerance: float = 1e-6,
@@ -49,7 +49,7 @@ def infer(
     improper: str = "allow",
     schedule: str = "auto",
     start_from: Posterior | None = None,
-    mesh: Any = None,
+    mesh: jax.sharding.Mesh | None = None,
     rng: Seed = None,
 ) -> Posterior:
     """The posterior of every variable by expectation propagation.
@@ -156,7 +156,11 @@ def infer(
 
 
 def _laid_out(
-    mesh: Any, model: FactorGraph, factors: tuple[Factor, ...], hosts: dict[int, HostOracle], schedule: str
+    mesh: jax.sharding.Mesh,
+    model: FactorGraph,
+    factors: tuple[Factor, ...],
+    hosts: dict[int, HostOracle],
+    schedule: str,
 ) -> Layout:
     """Where the rows of plates lie on several devices, refused where all rows must be in one place."""
     if hosts:
@@ -211,7 +215,7 @@ def _ladder(plan: Plan, factors: tuple[Factor, ...]) -> tuple[Plan, ...]:
     return tuple(plans)
 
 
-def with_oracle(factor: FactorLike, messages: Any, memory: Any = None) -> BlackBoxFactor:
+def with_oracle(factor: Any, messages: Any, memory: Any = None) -> BlackBoxFactor:
     """The factor as it is now, with the oracle that computes its messages: its own, the given or the default one."""
     oracle = messages.get(factor.name) if isinstance(messages, dict) else messages
     oracle = factor.oracle or oracle or _default(factor)

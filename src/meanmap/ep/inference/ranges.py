@@ -32,7 +32,7 @@ def left_range(plan: Plan, state: State, at: int, factor: Any, members: np.ndarr
         return _of_member(factor, out, tuple(_one(value, member, factor.plate) for value in incoming), member)
 
 
-def _one(value: Any, member: int, plate: int | None) -> Any:
+def _one(value: object, member: int, plate: int | None) -> Any:
     """What comes in for one member."""
     return value if plate is None else jax.tree.map(lambda leaf: jnp.asarray(leaf)[member], value)
 

@@ -54,7 +54,7 @@ class Record:
         # Why data cannot be under the model, in words.
         self.impossible = ""
 
-    def add(self, plan: Plan, happened: tuple[Happened, ...], moved: Any) -> None:
+    def add(self, plan: Plan, happened: tuple[Happened, ...], moved: object) -> None:
         """One more sweep."""
         self.residuals.append(float(np.asarray(moved).max()))
         self.last = [
@@ -121,7 +121,7 @@ class Record:
                 notes.append(f"{name}{_where(high)}: beliefs may be off by {_off(doubt[high].max())}")
         notes += self._together()
         for at, oracle in self.hosts.items():
-            factor = self.factors[at]
+            factor: Any = self.factors[at]
             counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
             counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
             notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]

@@ -223,13 +223,15 @@ class Run:
         with user_errors():
             found = lean(self.plan, state, asked, send, self.power, self.policy)
         # Each is told, whatever the others say.
-        accepted = {at: self.hosts[at].accepts(self.plan.factors[at], found) for at in asked}
+        factors: Any = self.plan.factors
+        accepted = {at: self.hosts[at].accepts(factors[at], found) for at in asked}
         self.last_asked = asked if all(accepted.values()) else {}
         return bool(self.last_asked)
 
     def _asks_everything(self) -> bool:
         """Whether an oracle that predicted does so no longer, because sweeps do not come to rest; each notes it."""
-        told = {at: oracle.stop_predicting(self.plan.factors[at]) for at, oracle in self.hosts.items()}
+        factors: Any = self.plan.factors
+        told = {at: oracle.stop_predicting(factors[at]) for at, oracle in self.hosts.items()}
         return any(told.values())
 
     def _ask_last(self, state: State, at: int) -> Asked:

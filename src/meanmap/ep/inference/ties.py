@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.ep.inference.run import Run
 from meanmap.ep.sweeps.plan import Plan, Port, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
-from meanmap.families import Beta, Gamma, Normal
+from meanmap.families import Beta, Family, Gamma, Normal
 
 __all__ = ["advice"]
 
@@ -76,11 +76,11 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
     return (note,)
 
 
-def _place(law: Any) -> np.ndarray:
+def _place(law: Family) -> np.ndarray:
     return fetched(law.mean_in(law.coordinates[-1]))
 
 
-def _spread(law: Any) -> np.ndarray:
+def _spread(law: Family) -> np.ndarray:
     return np.atleast_1d(fetched(law.variance_in(law.coordinates[-1])))
 
 

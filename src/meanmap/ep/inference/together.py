@@ -67,14 +67,14 @@ _ADVICE = (
 )
 
 
-def _spread(belief: Any) -> np.ndarray:
+def _spread(belief: Normal | MultivariateNormal) -> np.ndarray:
     """The variances of a belief."""
     if isinstance(belief, Normal):
         return np.atleast_1d(np.asarray(belief.var()))
     return np.diagonal(np.asarray(belief.cov()))
 
 
-def _with_variance(belief: Any, found: np.ndarray) -> Any:
+def _with_variance(belief: Normal | MultivariateNormal, found: np.ndarray) -> Any:
     """The belief about its mean."""
     if isinstance(belief, Normal):
         variance = found.reshape(np.shape(belief.mean()))

@@ -103,7 +103,7 @@ class Learned(HostOracle):
 
     def __init__(
         self,
-        oracle: Any = None,
+        oracle: object = None,
         *,
         threshold: float = 0.25,
         initial: int = 300,
@@ -135,7 +135,7 @@ class Learned(HostOracle):
     predicts: ClassVar[bool] = True
 
     @classmethod
-    def published(cls, oracle: Any = None, initial: int = 300) -> "Learned":
+    def published(cls, oracle: object = None, initial: int = 300) -> "Learned":
         """The setting of the paper and its code, to compare with: tilted moments, frozen widths, no audits.
 
         The limit is −9, every message is replaced by a Normal for its embedding, widths come from the mean variance of

@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.points import spread_rows
 from meanmap.core.settings import one_of, truth
-from meanmap.core.types import Array, KernelLike
+from meanmap.core.types import Array
 from meanmap.ep.learned.points import laws, thinned, varying
 from meanmap.ep.learned.regression import Estimate, Regression
 from meanmap.families import PointMass
@@ -231,7 +231,7 @@ def newest(shared: np.ndarray, noise: float, limit: float) -> list[int]:
     return picked
 
 
-def _narrowed(kernel: KernelLike, part: float, points: Array) -> EmbeddingGaussian:
+def _narrowed(kernel: Any, part: float, points: Array) -> EmbeddingGaussian:
     """A kernel with its inner lengthscales made shorter, and an outer width to go with them."""
     inner: Any = kernel.inner
     shorter = tuple(RBF(member.lengthscale * part) for member in inner.kernel)

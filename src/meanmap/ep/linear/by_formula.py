@@ -34,7 +34,7 @@ _STARTS = {"nu": np.log(4.0)}
 @one_blas_thread()
 def fit(
     formula: str,
-    data: Any,
+    data: object,
     family: str = "gaussian",
     *,
     link: str | None = None,

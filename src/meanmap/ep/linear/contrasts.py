@@ -21,7 +21,7 @@ _MOST_LEVELS, _MOST_ROWS = 200, 1_000_000
 _NO_GROUP = "\0"
 
 
-def named(level: Any) -> Any:
+def named(level: object) -> Any:
     """A group as it was typed: one that joins several columns by their values with colons."""
     return ":".join(map(str, level)) if isinstance(level, tuple) else level
 

@@ -206,7 +206,7 @@ def _check_type(name: str, rows: list[Any], known: tuple[Any, ...]) -> None:
             )
 
 
-def _written(level: Any) -> tuple[str, ...]:
+def _written(level: object) -> tuple[str, ...]:
     return tuple(map(str, level if isinstance(level, tuple) else (level,)))
 
 
@@ -232,14 +232,14 @@ def _whole(label: str) -> str:
     return re.sub(r"(?<=\[)(-?\d+)\.0(?=\])", r"\1", label)
 
 
-def _as_typed(level: Any) -> Any:
+def _as_typed(level: object) -> Any:
     """Groups numbered 1, 2, 3 are not 1.0, 2.0, 3.0."""
     if isinstance(level, tuple):
         return tuple(map(_as_typed, level))
     return int(level) if isinstance(level, float) and level.is_integer() else level
 
 
-def _is_one(term: Any) -> bool:
+def _is_one(term: object) -> bool:
     return type(term).__name__ == "Intercept"
 
 
@@ -259,7 +259,7 @@ class _told:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, KeyError):
             raise ColumnError(
                 f"formula {self.text!r} has {error}, which is no function that is known here. Functions of NumPy are "

@@ -104,14 +104,14 @@ def _check_labels(values: np.ndarray, name: str, argument: str) -> None:
         )
 
 
-def _composed(value: Any) -> Any:
+def _composed(value: object) -> Any:
     return normalize("NFC", value) if isinstance(value, str) else value
 
 
 def _levels(values: Any) -> list[Any] | None:
     """The levels of a categorical column of pandas, or an Enum of polars, those that occur."""
-    kind = getattr(values, "dtype", None)
+    kind: Any = getattr(values, "dtype", None)
     if type(kind).__name__ not in ("CategoricalDtype", "Enum"):
         return None
-    occurring = set(values.to_list())
-    return [level for level in kind.categories.to_list() if level in occurring]
+    occurring = set(values)
+    return [level for level in kind.categories if level in occurring]

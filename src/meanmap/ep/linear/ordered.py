@@ -49,7 +49,7 @@ def read_levels(formula: Formula, data: Any) -> tuple[np.ndarray, tuple[Any, ...
             f"formula {formula.text!r} has no intercept; thresholds take its place in family='cumulative'. Leave out 0."
         )
     if found.kind == "categoric":
-        column = data[name] if name in formula.rows.frame else None
+        column: Any = data[name] if name in formula.rows.frame else None
         if not (is_categorical(formula.rows.frame.get(name)) and getattr(column.dtype, "ordered", True)):
             raise ParameterError(
                 f"the response {name!r} holds labels without an order; expected numbers, or "

@@ -132,13 +132,13 @@ class Scaled:
         return turn
 
 
-def _middle_and_sd(name: str, asked: Any) -> tuple[float, float]:
+def _middle_and_sd(name: str, asked: object) -> tuple[float, float]:
     if not isinstance(asked, tuple | list) or len(asked) != 2 or not is_number(asked[0]):
         raise ParameterError(f"priors[{name!r}] is {asked!r}; expected a mean and a standard deviation: (0.0, 1.0).")
     return float(asked[0]), _above_0(name, asked[1])
 
 
-def _above_0(name: str, asked: Any) -> float:
+def _above_0(name: str, asked: object) -> float:
     if not is_number(asked) or not 0 < asked < np.inf:
         raise ParameterError(f"priors[{name!r}] holds {asked!r}; expected a scale above 0, such as 1.0.")
     return float(asked)

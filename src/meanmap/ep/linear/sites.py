@@ -65,6 +65,30 @@ class Predictors:
         site = self.shifts[:, None] * eta - self.weights[:, None] * eta**2 / 2
         return eta, family.weighted(observed.columns(), eta, parameters) - site + rule[1]
 
+    def tilted(
+        self, family: Family, observed: Observed, parameters: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of likelihood over site times the belief: log mass, mean and variance, row by row."""
+        means, variances, weights = self.means, self.variances, self.weights
+        if family.exact:
+            # Likelihood over site is the same everywhere, hence what it is at 0.
+            return family.weighted(observed, np.zeros_like(means), parameters), means, variances
+        gains, found, spread = np.empty_like(means), np.empty_like(means), np.empty_like(means)
+        easy = (
+            (variances < 1) & (weights >= 0) & (weights * variances < _LITTLE) & (observed.weights <= 1) & family.slight
+        )
+        for rule, chosen in ((_SHORT, np.flatnonzero(easy)), (_LONG, np.flatnonzero(~easy))):
+            for at in range(0, len(chosen), _PIECE):
+                rows = chosen[at : at + _PIECE]
+                eta, log_tilted = self.taken(rows).log_tilt(family, observed.taken(rows), parameters, rule)
+                top = log_tilted.max(1, keepdims=True)
+                mass = np.exp(log_tilted - top)
+                total = mass.sum(1)
+                gains[rows] = np.log(total) + top[:, 0]
+                found[rows] = (mass * eta).sum(1) / total
+                spread[rows] = (mass * (eta - found[rows, None]) ** 2).sum(1) / total
+        return gains, found, spread
+
 
 @dataclass(frozen=True)
 class Settled(Predictors):
@@ -114,7 +138,7 @@ def settle(
         if not (np.isfinite(means).all() and (variances > 0).all()):
             raise np.linalg.LinAlgError("the joint belief is not positive")
         known = Predictors(means, variances, weights, shifts)
-        gains, tilted_means, tilted_variances = _tilted(family, observed, parameters, known)
+        gains, tilted_means, tilted_variances = known.tilted(family, observed, parameters)
         left = np.stack([(tilted_means - means) / np.sqrt(variances), tilted_variances / variances - 1])
         moved = float(np.abs(left).max(initial=0))
         if moved < tolerance or sweep == most:
@@ -145,26 +169,3 @@ def _share(share: float, before: np.ndarray, left: np.ndarray, longest: float) -
     """The next share, from what was left to move before and after a step of this share."""
     turned = float((before * left).sum() / (before * before).sum())
     return float(np.clip(share / (1 - turned), _LEAST, longest)) if turned < 1 else share
-
-
-def _tilted(
-    family: Family, observed: Observed, parameters: np.ndarray, known: Predictors
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of likelihood over site times the belief: log mass, mean and variance, row by row."""
-    means, variances, weights = known.means, known.variances, known.weights
-    if family.exact:
-        # Likelihood over site is the same everywhere, hence what it is at 0.
-        return family.weighted(observed, np.zeros_like(means), parameters), means, variances
-    gains, found, spread = np.empty_like(means), np.empty_like(means), np.empty_like(means)
-    easy = (variances < 1) & (weights >= 0) & (weights * variances < _LITTLE) & (observed.weights <= 1) & family.slight
-    for rule, chosen in ((_SHORT, np.flatnonzero(easy)), (_LONG, np.flatnonzero(~easy))):
-        for at in range(0, len(chosen), _PIECE):
-            rows = chosen[at : at + _PIECE]
-            eta, log_tilted = known.taken(rows).log_tilt(family, observed.taken(rows), parameters, rule)
-            top = log_tilted.max(1, keepdims=True)
-            mass = np.exp(log_tilted - top)
-            total = mass.sum(1)
-            gains[rows] = np.log(total) + top[:, 0]
-            found[rows] = (mass * eta).sum(1) / total
-            spread[rows] = (mass * (eta - found[rows, None]) ** 2).sum(1) / total
-    return gains, found, spread

@@ -98,7 +98,7 @@ class GPClassification(Inferred):
         """The more probable label at new points."""
         return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
 
-    def plot(self, X: Data, y: Data = None, ax: Axes = None) -> Any:
+    def plot(self, X: Data, y: Data = None, ax: Axes | None = None) -> Any:
         """Draw the probability of the second label over the range of X, of one or two columns; returns the Axes."""
         points = _numbers(X, self.names)
         if points.shape[1] > 2:

@@ -159,7 +159,7 @@ def _instead(classes: np.ndarray) -> str:
     return " For ordered labels use ordinal_regression."
 
 
-def read_codes(y: Data, rows: int, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def read_codes(y: Data, rows: int, levels: object = None) -> tuple[np.ndarray, np.ndarray]:
     """Ordered labels, from the lowest, and for each row which it has: 0, 1, ..."""
     values = _outcome(y, rows, "y")
     if levels is None:

@@ -52,7 +52,7 @@ def ordinal_regression(
     X: Data,
     y: Data,
     *,
-    levels: Any = None,
+    levels: object = None,
     prior_sd: Numbers = 2.5,
     standardise: bool = True,
     kinds: Mapping[str, Any] | None = None,

@@ -60,7 +60,7 @@ class Program(Inferred):
         }
         return Summary(names=tuple(self.parameters), confidence=confidence, **columns)
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw every parameter with its interval; returns the matplotlib Axes."""
         return self.summary().plot(ax)
 
@@ -89,9 +89,9 @@ class Program(Inferred):
 def simulator(
     function: Callable[..., Any],
     parameters: Mapping[str, Family],
-    *settings: Any,
+    *settings: object,
     observed: Data,
-    noise_sd: Any,
+    noise_sd: object,
     random: bool = False,
     **options: Any,
 ) -> Program:

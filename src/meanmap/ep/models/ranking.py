@@ -73,7 +73,7 @@ class Ranking(Inferred):
         win, lose = ndtr((mean - self.margin) / sd), ndtr((-mean - self.margin) / sd)
         return {"win": float(win), "draw": float(max(1 - win - lose, 0)), "lose": float(lose)}
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw skills with their intervals, best first; returns the matplotlib Axes."""
         ax = self.summary().plot(ax)
         ax.set_xlabel("skill, mean and 95% interval")
@@ -105,7 +105,7 @@ class Ranking(Inferred):
 def ranking(
     winners: Any,
     losers: Any,
-    draws: Any = None,
+    draws: object = None,
     *,
     prior_sd: float = 1.0,
     performance_sd: float = 0.5,

@@ -77,7 +77,7 @@ class Regression(Inferred):
         rows = self.design.matrix(X)
         return rows @ self.mean, np.maximum(((rows @ self.covariance) * rows).sum(1), np.finfo(float).tiny)
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw what a standard deviation of each column does, with intervals; returns the matplotlib Axes.
 
         The intercept is left out, and columns that were not standardised are drawn as they are.
@@ -119,7 +119,7 @@ class Regression(Inferred):
         return f"<p><b>{html.escape(self.title)}</b>{facts}</p>{self.summary()._repr_html_()}"
 
 
-def prior_of(design: Design, prior_sd: Numbers, intercept_sd: Any) -> MultivariateNormal:
+def prior_of(design: Design, prior_sd: Numbers, intercept_sd: object) -> MultivariateNormal:
     """Independent Normals of mean 0 for the (standardised) coefficients."""
     d = len(design.names)
     sds = np.asarray(parameter(prior_sd, "prior_sd"))

@@ -148,10 +148,10 @@ def robust_regression(
     prior = prior_of(design, prior_sd, intercept_sd)
 
     def on(rows: np.ndarray, values: np.ndarray, begin: np.ndarray | None = None) -> Fit:
-        def fit(log_scale: float, near: Any) -> Any:
+        def fit(log_scale: float, near: object) -> Any:
             noise = float(np.exp(log_scale))
 
-            def outcome(z: Any) -> Any:
+            def outcome(z: object) -> Any:
                 return Student(z, observed=values, scale=noise, degrees=freedom)
 
             slopes = None if begin is None else lambda z: _slopes(values - z, noise, freedom)

@@ -104,7 +104,8 @@ def ask_host(
     plan: Plan, state: State, at: int, oracle: HostOracle, key: Array, sweep: int | None, power: float
 ) -> Asked:
     """Ask for the messages of all members of a factor that can use what comes in."""
-    factor, shape, size = plan.factors[at], plan.shapes[at], int(plan.sizes[at])
+    factor: Any = plan.factors[at]
+    shape, size = plan.shapes[at], int(plan.sizes[at])
     incoming, usable = compiled_cavities(plan, state, at, power)
 
     def as_batch(value: Any) -> Any:
@@ -174,5 +175,5 @@ def _label(oracle: HostOracle) -> str:
     return repr(oracle) if isinstance(oracle, FunctionOracle) else type(oracle).__name__
 
 
-def _kind(message: Any) -> str:
+def _kind(message: object) -> str:
     return "None" if message is None else f"a {type(message).__name__}"

@@ -82,7 +82,7 @@ class Oracle(eqx.Module):
         return in_parts(in_turn, self.parts, (questions, keys), min(self.block, _IN_CACHE))
 
 
-def in_parts(function: Callable[[Any, int], Any], parts: int, members: Any, at_once: int) -> Any:
+def in_parts(function: Callable[[Any, int], Any], parts: int, members: object, at_once: int) -> Any:
     """What a function of all members gives, asked about so many equal parts by themselves, one on each device.
 
     Loops that take some members at a time would otherwise bring all of them to every device. It says how many each

@@ -174,7 +174,7 @@ class ImportanceSampling(Sampler):
     proposal: Any
     paired: bool = eqx.field(static=True)
 
-    def __init__(self, points: int = 10_000, proposal: Any = None, paired: bool = True):
+    def __init__(self, points: int = 10_000, proposal: object = None, paired: bool = True):
         self.points = int(parameter(points, "points", axes=0, integer=True, at_least=4))
         if proposal is not None and not (isinstance(proposal, Distribution) and proposal.shape == ()):
             raise KindError(f"proposal is {proposal!r}; expected one distribution, such as Normal(0.0, 200.0).")

@@ -74,7 +74,7 @@ class _Rows:
         self.pieces = Pieces(self._values)
         self.evaluate: Any = None
 
-    def ask(self, evaluate: Any, z: np.ndarray, wanted: np.ndarray, arguments: list[np.ndarray]) -> Any:
+    def ask(self, evaluate: object, z: np.ndarray, wanted: np.ndarray, arguments: list[np.ndarray]) -> Any:
         self.evaluate = evaluate
         lines = self._lines(len(z), arguments)
         span = np.ptp(z, axis=1)

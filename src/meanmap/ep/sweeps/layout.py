@@ -96,10 +96,10 @@ class Layout:
         per_member = np.ndim(argument.values) and np.shape(argument.values)[0] == shape[0]
         return Given(self._rows(argument.values), argument.name) if per_member else argument
 
-    def _rows(self, tree: Any) -> Any:
+    def _rows(self, tree: object) -> Any:
         return jax.tree.map(lambda leaf: self._placed(leaf, PartitionSpec(self.mesh.axis_names[0])), tree)
 
-    def _placed(self, leaf: Any, spec: PartitionSpec) -> jax.Array:
+    def _placed(self, leaf: object, spec: PartitionSpec) -> jax.Array:
         """Each process hands over only what its own devices hold."""
         host = np.asarray(leaf)
         return jax.make_array_from_callback(host.shape, NamedSharding(self.mesh, spec), host.__getitem__)

@@ -113,7 +113,7 @@ def gather(belief: Any, port: Port, shape: tuple[int, ...]) -> Family:
     return belief
 
 
-def scatter(message: Any, port: Port, flat: Any) -> Family:
+def scatter(message: Any, port: Port, flat: object) -> Family:
     """The product of the messages of all members of a factor to each member of a variable."""
     if port.way == "selected":
         return jax.tree.map(lambda leaf, zero: jnp.zeros_like(zero).at[port.index].add(leaf), message, flat)
@@ -159,7 +159,7 @@ def beliefs(plan: Plan, messages: tuple[tuple[Any, ...], ...]) -> tuple[Family, 
     return tuple(total)
 
 
-def unpadded(tree: Any, plate: int | None) -> Any:
+def unpadded(tree: object, plate: int | None) -> Any:
     """The real members as NumPy arrays; where there are no others, what is divided among devices stays there."""
 
     def cut(leaf: Any) -> Any:

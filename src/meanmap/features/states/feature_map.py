@@ -159,7 +159,7 @@ def _tiles(x: Points) -> Any:
     return jax.tree.map(lambda leaf: leaf.reshape(-1, TILE, *leaf.shape[1:]), x)
 
 
-def _cast(tree: Any, dtype: DType) -> Any:
+def _cast(tree: object, dtype: DType) -> Any:
     """`tree` with its floating leaves in `dtype`, in single precision cut to what it holds; labels stay as they are."""
 
     def cast(leaf):

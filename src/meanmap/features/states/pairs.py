@@ -63,7 +63,7 @@ def readings_beside(
     return tuple(reading for reading, _ in found), [read for _, read in found]
 
 
-def beside_state(plan: Any, sources: Sequence[Data], names: Sequence[str] = NAMES) -> SampleState:
+def beside_state(plan: object, sources: Sequence[Data], names: Sequence[str] = NAMES) -> SampleState:
     """What some rows add; the first source alone is an iterator of pieces, tuples with a member for each variable.
 
     The plan has the variables' `readings`, the features of each as `members`, a map of all as `features`, and says what
@@ -74,7 +74,7 @@ def beside_state(plan: Any, sources: Sequence[Data], names: Sequence[str] = NAME
     return one_pass(plan, step, [tuple(there) if len(there) > 1 else there[0]], [" and ".join(names)])[0]
 
 
-def _state(plan: Any, source: Any, name: str, sides: tuple[str, ...]) -> SampleState:
+def _state(plan: Any, source: object, name: str, sides: tuple[str, ...]) -> SampleState:
     """What the rows of one source, or of several side by side, add."""
     rows, gaps = 0, Counter()
 

@@ -58,7 +58,7 @@ def known_seed(random: Rng) -> int:
 
 
 def one_pass(
-    plan: Any, step: Callable[[Any, Any, str], SampleState], sources: Sequence[Any], names: Sequence[str]
+    plan: object, step: Callable[[Any, Any, str], SampleState], sources: Sequence[Any], names: Sequence[str]
 ) -> list[SampleState]:
     """`step(plan, part, name)` for each part of each source, merged; `step` is a function that can be imported.
 

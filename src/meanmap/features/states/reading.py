@@ -65,7 +65,7 @@ class Reading(Value):
             yield self.read(found, where) if count_rows(found) else None, came, gaps
             rows += came
 
-    def read(self, piece: Any, name: str) -> Any:
+    def read(self, piece: object, name: str) -> Any:
         """A piece with the columns of the sample, for a kernel to read."""
         if self.schema is None:
             return piece

@@ -1,5 +1,6 @@
 """Bags: samples of different sizes as the points of one data set, for distribution regression."""
 
+from types import ModuleType
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -46,7 +47,7 @@ class Bags(eqx.Module):
 
     coordinates: ClassVar[tuple[str, ...]] = ("x",)
 
-    def __init__(self, bags: Any, argument: str = "bags"):
+    def __init__(self, bags: object, argument: str = "bags"):
         members = _members(bags, argument)
         with Door(members) as door:
             matrices = [_read(bag, f"{argument}[{i}]", door) for i, bag in enumerate(members)]
@@ -140,7 +141,7 @@ def _characteristic(bags: Bags, w: Array) -> jax.Array:
     return jax.lax.complex(cosines, sines)
 
 
-def _members(bags: Any, argument: str) -> list[Any]:
+def _members(bags: object, argument: str) -> list[Any]:
     if isinstance(bags, np.ndarray | jax.Array):
         if bags.dtype != object and bags.ndim != 3:
             raise ShapeError(
@@ -169,7 +170,7 @@ def _read(bag: Any, argument: str, door: Door) -> Any:
         raise EmptyError(f"{argument} is a bag without points or columns; leave it out, with its target.") from error
 
 
-def _lengthen(matrix: Array, size: int, library: Any) -> Any:
+def _lengthen(matrix: Array, size: int, library: ModuleType) -> Any:
     missing = size - matrix.shape[0]
     return library.concatenate([matrix, library.broadcast_to(matrix[:1], (missing, matrix.shape[1]))])
 

@@ -64,7 +64,7 @@ def variables(points: Points) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return (None,), (points,)
 
 
-def label(argument: str, name: Any) -> str:
+def label(argument: str, name: object) -> str:
     """How a variable is called in messages: x, x[0] or x['height']."""
     return argument if name is None else f"{argument}[{name!r}]"
 
@@ -133,7 +133,7 @@ def _check_batch(law: Distribution, argument: str) -> None:
             )
 
 
-def _in_dtype(law: Any, door: Door) -> Any:
+def _in_dtype(law: object, door: Door) -> Any:
     if door.follows:
         return to_jax(law, door.dtype)
 

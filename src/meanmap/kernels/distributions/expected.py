@@ -80,7 +80,7 @@ class ExpectedProduct(DistributionKernel):
     coordinate: Any = eqx.field(static=True)
     names: tuple[Any, ...] | None = eqx.field(static=True)
 
-    def __init__(self, kernel: KernelLike = None, coordinate: Any = "x"):
+    def __init__(self, kernel: KernelLike = None, coordinate: object = "x"):
         kernel, names = settings(RBF(1.0) if kernel is None else kernel, "kernel")
         for member in as_tuple(kernel):
             if not isinstance(member, Kernel) or isinstance(member, DistributionKernel):
@@ -94,7 +94,7 @@ class ExpectedProduct(DistributionKernel):
         self.kernel, self.coordinate, self.names = kernel, coordinate, names if places is None else places
 
     @classmethod
-    def at_scale_of(cls, messages: Any, coordinate: Any = "auto", widths: str = "total") -> "ExpectedProduct":
+    def at_scale_of(cls, messages: object, coordinate: object = "auto", widths: str = "total") -> "ExpectedProduct":
         """RBF kernels at the scale of some distributions, a lengthscale for every variable and coordinate.
 
         Parameters
@@ -174,7 +174,7 @@ def _base(kernel: Kernel) -> Kernel:
     return _split(kernel)[1]
 
 
-def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
+def _prepare_variable(kernel: Kernel, place: str, name: object, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
     if isinstance(x, Bags):
         return _prepare_bags(kernel, x, y)
     scale, base = _split(kernel)
@@ -188,7 +188,7 @@ def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Points, y: Point
     return (part if scale is None else Scaled(part, scale)), px, py
 
 
-def _prepare_laws(lengthscale: Array, place: str, name: Any, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
+def _prepare_laws(lengthscale: Array, place: str, name: object, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
     gaussian = x.gaussian_parts(place)
     if gaussian is not None:
         return GaussianPart(lengthscale), gaussian, None if y is None else y.gaussian_parts(place)

@@ -47,7 +47,7 @@ class EmbeddingGaussian(DistributionKernel):
     inner: DistributionKernel
     width: Any
 
-    def __init__(self, inner: Any = None, width: Numbers = 1.0):
+    def __init__(self, inner: object = None, width: Numbers = 1.0):
         inner = ExpectedProduct() if inner is None else inner
         if not isinstance(inner, DistributionKernel):
             raise KindError(
@@ -58,7 +58,7 @@ class EmbeddingGaussian(DistributionKernel):
 
     @classmethod
     def at_scale_of(
-        cls, messages: Any, coordinate: Any = "auto", widths: str = "total", most: int = MOST_MESSAGES
+        cls, messages: object, coordinate: object = "auto", widths: str = "total", most: int = MOST_MESSAGES
     ) -> "EmbeddingGaussian":
         """The kernel at the scale of some distributions: inner lengthscales by their spread, γ² by their distances.
 
@@ -83,7 +83,7 @@ class EmbeddingGaussian(DistributionKernel):
         return cls.around(ExpectedProduct.at_scale_of(messages, coordinate, widths), messages, most)
 
     @classmethod
-    def around(cls, inner: DistributionKernel, messages: Any, most: int = MOST_MESSAGES) -> "EmbeddingGaussian":
+    def around(cls, inner: DistributionKernel, messages: object, most: int = MOST_MESSAGES) -> "EmbeddingGaussian":
         """The kernel of a given inner product, with γ² half the median squared distance between some distributions."""
         with Door(inner, messages) as door:
             return cls(inner, embedding_width(inner, messages, most, door))
@@ -110,7 +110,7 @@ class EmbeddingGaussian(DistributionKernel):
         )
 
 
-def embedding_width(inner: DistributionKernel, messages: Any, most: int, door: Door) -> Any:
+def embedding_width(inner: DistributionKernel, messages: object, most: int, door: Door) -> Any:
     """γ with γ² half the median squared distance of embeddings."""
     points = spread_out(Messages().read(messages, "messages", door), most)
     gram = inner(points)

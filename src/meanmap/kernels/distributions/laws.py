@@ -19,7 +19,7 @@ __all__ = ["TRACED_FREQUENCY", "characteristic", "moments", "resolve_coordinate"
 TRACED_FREQUENCY = 256.0
 
 
-def resolve_coordinate(coordinate: str, law: Any, name: Any = None) -> str:
+def resolve_coordinate(coordinate: str, law: Distribution | Bags, name: object = None) -> str:
     """A coordinate that the law has; "auto" is "log" for a Gamma, "logit" for a Beta, "x" for most others."""
     known = law.coordinates
     if coordinate == "auto":
@@ -33,7 +33,7 @@ def resolve_coordinate(coordinate: str, law: Any, name: Any = None) -> str:
     return coordinate
 
 
-def moments(law: Any, coordinate: str) -> tuple[Any, Any]:
+def moments(law: Distribution | Bags, coordinate: str) -> tuple[Any, Any]:
     """Mean and variance of each law in a coordinate, (N, d) each."""
     mean, variance = law.mean_in(coordinate), law.variance_in(coordinate)
     if np.ndim(mean) == 1:
@@ -41,13 +41,13 @@ def moments(law: Any, coordinate: str) -> tuple[Any, Any]:
     return mean, variance
 
 
-def characteristic(law: Any, w: Array, coordinate: str) -> Any:
+def characteristic(law: Distribution | Bags, w: Array, coordinate: str) -> Any:
     """E exp(i w·X) of each law at frequencies w (D, d), complex (N, D)."""
     vectors = bool(law.event_shape) or isinstance(law, Categorical)
     return law.characteristic_function(w if vectors else w[:, 0], coordinate)
 
 
-def check_traced_frequency(law: Any, coordinate: str, largest: Any, name: Any, argument: str) -> None:
+def check_traced_frequency(law: object, coordinate: str, largest: Any, name: Any, argument: str) -> None:
     """Refuse a Beta in x at frequencies that its characteristic function is not computed for inside `jit`."""
     inner = law.components if isinstance(law, Mixture) else law
     if isinstance(inner, Beta) and coordinate == "x" and is_concrete(largest) and float(largest) > TRACED_FREQUENCY:
@@ -57,7 +57,7 @@ def check_traced_frequency(law: Any, coordinate: str, largest: Any, name: Any, a
         )
 
 
-def check_distribution(law: Any, action: str) -> None:
+def check_distribution(law: object, action: str) -> None:
     """Refuse vector laws without a closed form."""
     if isinstance(law, Distribution) and law.event_shape:
         raise KindError(

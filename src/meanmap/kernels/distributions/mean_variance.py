@@ -51,7 +51,7 @@ class MeanVariance(DistributionKernel):
     coordinate: Any = eqx.field(static=True)
     names: tuple[Any, ...] | None = eqx.field(static=True)
 
-    def __init__(self, mean_width: Any = 1.0, variance_width: Any = 1.0, coordinate: Any = "x"):
+    def __init__(self, mean_width: object = 1.0, variance_width: object = 1.0, coordinate: object = "x"):
         read = []
         for value, name in ((mean_width, "mean_width"), (variance_width, "variance_width")):
             given, keys = (value, None) if isinstance(value, list) else settings(value, name)
@@ -65,7 +65,7 @@ class MeanVariance(DistributionKernel):
         self.names = keys[0] if keys else None
 
     @classmethod
-    def at_scale_of(cls, messages: Any, coordinate: Any = "auto") -> "MeanVariance":
+    def at_scale_of(cls, messages: object, coordinate: object = "auto") -> "MeanVariance":
         """Widths at the median distance between means, and between variances, column by column."""
         with Door(messages) as door:
             points = spread_out(Messages().read(messages, "messages", door))

@@ -22,7 +22,7 @@ MOST_MESSAGES = 1000
 
 
 def inner_kernels(
-    messages: Any, coordinate: Any, widths: str, door: Door
+    messages: object, coordinate: object, widths: str, door: Door
 ) -> tuple[tuple[Kernel, ...], tuple[str, ...], tuple[Any, ...]]:
     """An RBF kernel, a coordinate and a name for each variable of some distributions."""
     if widths not in ("total", "within"):
@@ -38,7 +38,7 @@ def inner_kernels(
     return kernels, places, names
 
 
-def _kernel(law: Any, place: str, widths: str, name: Any) -> Kernel:
+def _kernel(law: object, place: str, widths: str, name: object) -> Kernel:
     mean, variance = moments(law, place)
     square = variance.mean(axis=0)
     if widths == "total":

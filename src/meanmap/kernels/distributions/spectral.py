@@ -49,7 +49,7 @@ def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array([low]), np.array([high])
 
 
-def nodes_for(x: Points, y: Points, lengthscale: Array | None, coordinate: str, name: Any = None) -> np.ndarray:
+def nodes_for(x: Points, y: Points, lengthscale: Array | None, coordinate: str, name: object = None) -> np.ndarray:
     """How many frequencies each coordinate needs for the laws x against the laws y, (d,)."""
     (low_x, high_x), (low_y, high_y) = extent(x, coordinate), extent(y, coordinate)
     lengthscale = np.broadcast_to(np.asarray(lengthscale, dtype=float), low_x.shape)
@@ -73,7 +73,7 @@ def _rule(number: int) -> tuple[np.ndarray, np.ndarray]:
     return omega, np.sqrt(weights)
 
 
-def law_coordinates(law: Any, lengthscale: Array, coordinate: str, number: int) -> jax.Array:
+def law_coordinates(law: object, lengthscale: Array, coordinate: str, number: int) -> jax.Array:
     """√w (Re c, Im c) of laws on the line, (N, 2 number)."""
     omega, roots = _rule(number)
     dtype = jax.tree.leaves(law)[0].dtype

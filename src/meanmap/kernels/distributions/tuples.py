@@ -49,7 +49,7 @@ class TupleKernel(DistributionKernel):
         return Joint(kernels, self.by), px, py
 
 
-def _members(members: Any) -> tuple[Any, Any]:
+def _members(members: object) -> tuple[Any, Any]:
     members, names = settings(members, "members")
     members = as_tuple(members)
     for member in members:
@@ -84,7 +84,7 @@ class TupleProduct(TupleKernel):
     names: tuple[Any, ...] | None = eqx.field(static=True)
     by = "product"
 
-    def __init__(self, members: Any):
+    def __init__(self, members: object):
         self.members, self.names = _members(members)
 
     def coordinates(self, x: Points) -> Any:
@@ -120,5 +120,5 @@ class TupleSum(TupleKernel):
     names: tuple[Any, ...] | None = eqx.field(static=True)
     by = "sum"
 
-    def __init__(self, members: Any):
+    def __init__(self, members: object):
         self.members, self.names = _members(members)

@@ -95,7 +95,7 @@ class Bet(Value, ABC):
     def _after(self, x: np.ndarray, y: np.ndarray) -> tuple[Wager, tuple[np.ndarray, np.ndarray]]:
         """The wager after bets on these features, and those that are left for the next batch."""
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the e-value after each batch; returns the matplotlib Axes."""
         ax = new_axes(6, 2.8) if ax is None else ax
         ax.plot(np.arange(1, len(self.log_evalues) + 1), self.log_evalues / np.log(10), label="e-value")
@@ -266,7 +266,7 @@ def _settle(x: Data, y: Data, missing: str, paired: bool, told: Collection[str])
     return batch
 
 
-def _warn_of_texts(samples: Sequence[Data], names: Sequence[str], kernel: Any) -> None:
+def _warn_of_texts(samples: Sequence[Data], names: Sequence[str], kernel: object) -> None:
     """Later batches are read by what the first one chose, which for texts is whether they are equal."""
     if is_default(kernel):
         warn_of(texts_as_labels(samples, names))

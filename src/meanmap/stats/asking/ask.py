@@ -48,7 +48,7 @@ def test(
     data: Data,
     *,
     within: str | Sequence[str] | None = None,
-    clusters: Any = None,
+    clusters: object = None,
     kernel: KernelLike = None,
     n_permutations: int = 1000,
     missing: str = "raise",
@@ -107,9 +107,9 @@ def plan_for(
     line: str,
     data: Data,
     within: Sequence[str] = (),
-    clusters: Any = None,
+    clusters: object = None,
     kinds: Mapping[str, Any] | None = None,
-    missing: Any = "drop",
+    missing: object = "drop",
 ) -> Plan:
     """The test that fits a question about a table."""
     _check_named(line, data)
@@ -154,7 +154,7 @@ def plan_for(
     )
 
 
-def _check_named(line: Any, data: Any) -> None:
+def _check_named(line: object, data: object) -> None:
     """Refuse a question that is none, or is about data whose columns have no names."""
     if isinstance(data, str) and not isinstance(line, str):
         raise KindError(f"the question {data!r} comes second; expected it first, and then the table.")
@@ -173,7 +173,7 @@ def _compared(
     others: Sequence[str],
     number: int,
     strata: Sequence[str],
-    clusters: Any,
+    clusters: object,
     kinds: Mapping[str, Any],
 ) -> Plan:
     """A test of the groups of one column."""
@@ -191,7 +191,7 @@ def _independence(
     asked: Question,
     columns: Mapping[str, Any],
     strata: Sequence[str],
-    clusters: Any,
+    clusters: object,
     missing: str,
     kinds: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -208,7 +208,7 @@ def _conditional(
     asked: Question,
     columns: Mapping[str, Any],
     strata: Sequence[str],
-    clusters: Any,
+    clusters: object,
     kinds: Mapping[str, Any],
     is_label: Mapping[str, bool],
 ) -> Plan:
@@ -239,7 +239,7 @@ def _no_strata(given: Sequence[str], is_label: Mapping[str, bool]) -> str:
     return f"{_listed(given)} behind | {make} strata of fewer than {ROWS_IN_A_STRATUM} rows on average"
 
 
-def _values(name: str, column: Any) -> str:
+def _values(name: str, column: object) -> str:
     """What becomes of numbers that repeat beside other columns."""
     distinct = len(np.unique(np.asarray(column)[present(column)].astype(str)))
     if not 2 < distinct <= MOST_VALUES:
@@ -251,7 +251,7 @@ def _once(asked: Question) -> str:
     return f", given {', '.join(asked.given)}" if asked.given else ""
 
 
-def _groups(column: Any) -> int:
+def _groups(column: object) -> int:
     """How many groups the labels of a column make, 0 if they are too many or one of them has too few rows."""
     held = as_labels(np.asarray(take(column, np.flatnonzero(present(column)))))
     counts = np.unique(held, return_counts=True)[1]
@@ -264,7 +264,7 @@ def _are_strata(columns: Sequence[Any]) -> bool:
     return held.shape[1] >= ROWS_IN_A_STRATUM * len(np.unique(held, axis=1).T)
 
 
-def _assumption(strata: Sequence[str], clusters: Any, what: str) -> str:
+def _assumption(strata: Sequence[str], clusters: object, what: str) -> str:
     """What the permutations rest on."""
     where = f" within each {_listed(strata)}" if strata else ""
     if clusters is None:

@@ -373,7 +373,7 @@ def _streams(variables: Sequence[Any], designed: bool, method: str, kernels: Seq
     return not asked and not texts and null in ("auto", *METHODS["features"])
 
 
-def _kernels(*kernels: KernelLike) -> tuple[Kernel | str | None, ...]:
+def _kernels(*kernels: Any) -> tuple[Kernel | str | None, ...]:
     for name, kernel in zip(("kernel_x", "kernel_y"), kernels, strict=True):
         if not (kernel is None or isinstance(kernel, Kernel) or kernel in ("median", "learned")):
             raise strange_kernel(kernel, name)

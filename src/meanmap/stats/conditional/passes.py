@@ -208,7 +208,7 @@ class Passes(Value):
             return [self.sample[side][0].shape[1] for side in (0, 1)]
         return [side.turn.shape[1] for side in self.sides]
 
-    def _rows(self, points: Any) -> np.ndarray:
+    def _rows(self, points: object) -> np.ndarray:
         """The columns of this pass; of the last one in two parts."""
         raw = self._raw(points)
         if self.left > 1:

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import count
-from meanmap.core.types import Data, KernelLike, Points, Seed
+from meanmap.core.types import Data, Points, Seed
 from meanmap.features.base import transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -210,7 +210,7 @@ class Residuals:
         return max(fit.freedom for fit in (self.first, self.second, self.third) if fit is not None)
 
 
-def read_side(data: Data, argument: str, kernel: KernelLike, door: Door) -> Variable | Unread:
+def read_side(data: Data, argument: str, kernel: Any, door: Door) -> Variable | Unread:
     """A variable as columns, or with a kernel of its own where that is what reads it."""
     if is_default(kernel):
         return read_variable(data, argument)

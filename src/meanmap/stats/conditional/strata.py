@@ -156,7 +156,7 @@ def _table(z: Data) -> Table | None:
     return None if is_sparse(z) else table_of(z, "z")
 
 
-def _is_code(column: Any) -> bool:
+def _is_code(column: object) -> bool:
     """Whether values may be codes: labels and whole numbers."""
     column = np.asarray(column)
     whole = holds_numbers(column) and bool(np.all(column == np.round(column)))

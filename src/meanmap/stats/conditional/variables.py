@@ -177,7 +177,7 @@ class VariableReading(Value):
         """Other rows of the same columns."""
         return self._variable(table_of(data, argument), argument)
 
-    def read(self, data: Data, argument: str, _door: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, data: Data, argument: str, _door: object = None) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and indicators of other rows."""
         found = self.variable(data, argument)
         return found.numbers, found.indicators
@@ -207,7 +207,7 @@ def read_given(data: Data) -> Variable:
     return VariableReading.of(data, "z", given=True)[1]
 
 
-def check_given(data: Any) -> None:
+def check_given(data: object) -> None:
     """Refuse a z that is nothing."""
     if comes_in_pieces(data):
         return

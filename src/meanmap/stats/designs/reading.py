@@ -58,7 +58,7 @@ def check_permuted(statistic: str, null: str, *statistics: str) -> None:
 
 
 def grouped(
-    frame: Data, by: Any, missing: str, kinds: Mapping[str, Any] | None
+    frame: Data, by: object, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
     """The samples of one table, one for each value of the column `by`, and notes."""
     if isinstance(frame, str | bytes | Path):
@@ -93,7 +93,7 @@ def grouped(
     return found, told
 
 
-def without_design(samples: Sequence[Any], names: Sequence[str], *columns: Any) -> list[Any]:
+def without_design(samples: Sequence[Any], names: Sequence[str], *columns: object) -> list[Any]:
     """The samples without the columns that say how rows belong together."""
     used = [name for wanted in columns for name in _names(wanted, samples[0], names[0])]
     if not used:
@@ -111,9 +111,9 @@ def without_design(samples: Sequence[Any], names: Sequence[str], *columns: Any) 
 def design_of(
     samples: Sequence[Any],
     names: Sequence[str],
-    within: Any,
-    clusters: Any,
-    weights: Any,
+    within: object,
+    clusters: object,
+    weights: object,
     missing: str = "raise",
     by: str | None = None,
 ) -> Exchange | None:
@@ -159,8 +159,8 @@ def design_of(
 def observed(
     variables: Sequence[Any],
     names: Sequence[str],
-    within: Any,
-    clusters: Any,
+    within: object,
+    clusters: object,
     missing: str,
     kinds: Mapping[str, Any] | None,
     *,
@@ -204,7 +204,7 @@ def check_exchange(exchange: Exchange, drawn: str, rows: int, others: Sequence[A
         raise ShapeError(f"within is an Exchange of {len(exchange.units)} rows; expected one of {rows}.")
 
 
-def _check_for_each_row(**given: Any) -> None:
+def _check_for_each_row(**given: object) -> None:
     """Refuse a whole number where only `clusters`, the length of blocks, may be one."""
     for name, value in given.items():
         if isinstance(value, Exchange):
@@ -245,7 +245,7 @@ def _less_means(parts: Sequence[np.ndarray], design: Exchange, ends: np.ndarray)
     return np.split(design.centred(whole.reshape(len(whole), -1)).reshape(whole.shape), ends)
 
 
-def _names(wanted: Any, sample: Any, argument: str) -> list[str]:
+def _names(wanted: object, sample: object, argument: str) -> list[str]:
     """The names of columns that were given, none of an array; a list of text is one unless it names columns."""
     listed = names_of(wanted)
     if not listed or isinstance(wanted, str):
@@ -254,13 +254,13 @@ def _names(wanted: Any, sample: Any, argument: str) -> list[str]:
     return listed if set(listed) <= set(known) else []
 
 
-def _with_names(sample: Any, name: str) -> Table:
+def _with_names(sample: object, name: str) -> Table:
     if not Table.has_names(sample):
         raise KindError(f"{name} has no columns with names: pass within=, clusters= and weights= as arrays.")
     return Table.of(sample, name)
 
 
-def _columns(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument: str) -> list[np.ndarray]:
+def _columns(samples: Sequence[Any], names: Sequence[str], wanted: object, argument: str) -> list[np.ndarray]:
     """The columns of all rows that were asked for."""
     columns = _names(wanted, samples[0], names[0])
     total = sum(map(length, samples))
@@ -283,13 +283,13 @@ def _columns(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument
     return [np.asarray(column) for column in found]
 
 
-def _labels(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument: str) -> np.ndarray:
+def _labels(samples: Sequence[Any], names: Sequence[str], wanted: object, argument: str) -> np.ndarray:
     """Labels of all rows, counted from 0, those of several columns by their combinations."""
     codes = [np.unique(column, return_inverse=True)[1] for column in _columns(samples, names, wanted, argument)]
     return np.unique(np.stack(codes), axis=1, return_inverse=True)[1].ravel()
 
 
-def _weights(samples: Sequence[Any], names: Sequence[str], wanted: Any) -> np.ndarray:
+def _weights(samples: Sequence[Any], names: Sequence[str], wanted: object) -> np.ndarray:
     column = _columns(samples, names, wanted, "weights")[0]
     if not holds_numbers(column):
         raise KindError(f"weights are labels, such as {str(column[0])!r}; expected numbers that are not negative.")
@@ -314,7 +314,7 @@ def _check_compared(sizes: Sequence[int], names: Sequence[str], strata: np.ndarr
         )
 
 
-def _check_no_switch(**given: Any) -> None:
+def _check_no_switch(**given: object) -> None:
     """Refuse True, False and fractions, which say nothing of rows."""
     for argument, value in given.items():
         if isinstance(value, bool | np.bool_ | float):

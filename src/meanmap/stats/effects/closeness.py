@@ -180,7 +180,7 @@ def closeness_test(
     )
 
 
-def _reference(margin: Any) -> tuple[Any, Any] | None:
+def _reference(margin: object) -> tuple[Any, Any] | None:
     """The two reference samples, or None where the margin is a number."""
     if is_number(margin):
         if not 0 < margin < np.inf:

@@ -42,7 +42,7 @@ SINGLE = 8 * float(np.finfo(np.float32).eps)
 
 @own_words
 def joint_independence_test(
-    variables: Any,
+    variables: object,
     kernel: KernelLike = None,
     *,
     within: Data = None,

@@ -155,7 +155,7 @@ class JointIndependencePlan(VariablesPlan):
     @own_words
     def of(
         cls,
-        variables: Any,
+        variables: object,
         kernel: KernelLike = None,
         *,
         missing: str = "raise",

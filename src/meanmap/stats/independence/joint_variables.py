@@ -17,7 +17,7 @@ from meanmap.stats.settings import LEAST_POINTS
 __all__ = ["alone", "common_length", "listed", "varying"]
 
 
-def listed(variables: Any) -> tuple[list[str], list[Any]]:
+def listed(variables: object) -> tuple[list[str], list[Any]]:
     """The variables and what to call them; columns of a table, of files or of Dask are tables of one column each."""
     source = source_of(variables, "variables")
     if source.once:
@@ -50,7 +50,7 @@ def common_length(names: Sequence[str], columns: Sequence[Any]) -> int:
     return lengths[0] or 0
 
 
-def alone(variable: Any, name: str) -> Any:
+def alone(variable: object, name: str) -> Any:
     """The one column of a table of one, which kernels read like an array; anything else as it is."""
     table = table_in(variable, name)
     return variable if table is None else table.columns[table.names[0]] if len(table.names) == 1 else table
@@ -71,7 +71,7 @@ def _of_array(array: Any) -> tuple[list[str], list[Any]]:
     return [f"variables[:, {k}]" for k in range(array.shape[1])], [array[:, k] for k in range(array.shape[1])]
 
 
-def _is_constant(column: Any) -> bool:
+def _is_constant(column: object) -> bool:
     if table := table_in(column, "a variable"):
         column = np.stack([np.asarray(each) for each in table.columns.values()], axis=1)
     array = values_of(column, "a variable")

@@ -69,7 +69,7 @@ def one_for_each(kernel: KernelLike, count: int) -> tuple[Any, ...]:
     )
 
 
-def kernels_of(wanted: Any, data: Data, name: str, default: str, rng: Seed) -> tuple[Kernel, ...]:
+def kernels_of(wanted: object, data: Data, name: str, default: str, rng: Seed) -> tuple[Kernel, ...]:
     """The kernels of one variable.
 
     `default` says which are taken where nothing is asked for: "median", "several" from short to long distances, or
@@ -86,7 +86,7 @@ def kernels_of(wanted: Any, data: Data, name: str, default: str, rng: Seed) -> t
     raise strange_kernel(wanted, f"the kernel of {name}", "a list of kernels, ")
 
 
-def single_kernel(wanted: Any, data: Data, name: str, rng: Seed) -> Kernel:
+def single_kernel(wanted: object, data: Data, name: str, rng: Seed) -> Kernel:
     """The one kernel of a variable, by default the median's."""
     kernel, *more = kernels_of(wanted, data, name, "median", rng)
     if more:

@@ -346,7 +346,7 @@ class DriftMonitor:
             money = min((money + 1 / (t * (t + 1))) * payoff, 1e300)
         return float(money + 1 / (len(self.pvalues) + 1))
 
-    def plot(self, ax: Axes = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
         ax = new_axes(6, 2.8) if ax is None else ax
         batches = np.arange(1, len(self.evidence) + 1)

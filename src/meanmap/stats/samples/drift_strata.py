@@ -39,7 +39,7 @@ class Strata(Value):
     codes: np.ndarray
 
     @classmethod
-    def of(cls, reference: Data, within: Any) -> tuple[Any, "Strata"]:
+    def of(cls, reference: Data, within: object) -> tuple[Any, "Strata"]:
         """A reference without these columns, and the strata of all its rows."""
         columns = tuple(names_of(within))
         if not columns:

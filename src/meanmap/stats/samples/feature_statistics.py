@@ -96,7 +96,7 @@ def summed(samples: Samples, of_sums: OfSums, n_draws: int, generator: np.random
 
 
 def of_moments(
-    of_sums: OfSums, x: Moments, y: Moments, features: Any, n_draws: int, generator: np.random.Generator
+    of_sums: OfSums, x: Moments, y: Moments, features: object, n_draws: int, generator: np.random.Generator
 ) -> Outcome:
     """What a statistic finds in means and covariances of features, and the difference of these means."""
     kernels, _ = without_columns(features)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ def _permuted(
     return exact_test(samples, found, samples.rate, of_columns, "permutation")
 
 
-def centred_gram(kernel: Kernel, units: Units, pooled: Any, door: Door) -> tuple[Centred, float]:
+def centred_gram(kernel: Kernel, units: Units, pooled: object, door: Door) -> tuple[Centred, float]:
     """The centred Gram matrix of units, by few features where these hold it, and the norm of that of rows."""
     size = count(pooled)
     if size >= LOW_RANK_FROM:

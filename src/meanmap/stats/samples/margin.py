@@ -101,7 +101,7 @@ def few_rows(n: int) -> tuple[str, ...]:
     return (f"{said} Join some.",)
 
 
-def batch_state(monitor: Any, source: Any, name: str) -> SampleState:
+def batch_state(monitor: Any, source: object, name: str) -> SampleState:
     """What some rows of a batch add."""
     rows, gaps = 0, Counter()
 

@@ -1,6 +1,7 @@
 """Scores of columns as features of a row, by the quantiles of a sample: what tests of many rows know of ranks."""
 
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -95,7 +96,7 @@ def with_columns(features: Concatenated, pooled: Points) -> Concatenated:
     return Concatenated(Sum(kernels), (*features.members, ranks))
 
 
-def without_columns(features: Any) -> tuple[Any, RankFeatures | None]:
+def without_columns(features: object) -> tuple[Any, RankFeatures | None]:
     """Those of kernels alone, and those of single columns where there are any."""
     members = features.members if isinstance(features, Concatenated) else ()
     if not members or not isinstance(members[-1], RankFeatures):
@@ -110,7 +111,7 @@ def _ranks(knots: Any, x: Any) -> Any:
     return jax.vmap(of_column, in_axes=(0, 1), out_axes=1)(knots, x).astype(x.dtype)
 
 
-def _midranks(library: Any, quantiles: Any, values: Any) -> Any:
+def _midranks(library: ModuleType, quantiles: Any, values: Any) -> Any:
     """Shares of quantiles below, half of those that tie among them, and neither 0 nor 1."""
     below, upto = (library.searchsorted(quantiles, values, side=side) for side in ("left", "right"))
     return library.clip((below + upto) / (2 * QUANTILES), 0.5 / QUANTILES, 1 - 0.5 / QUANTILES)

@@ -215,13 +215,13 @@ def _chosen(
     return (at_median(RBF(units), pooled, rng),), ()
 
 
-def _widths(together: Any) -> dict[str, int]:
+def _widths(together: object) -> dict[str, int]:
     """The columns of a table that have several coordinates, and how many."""
     columns = together.columns if isinstance(together, Table) else {}
     return {name: column.shape[1] for name, column in columns.items() if column.ndim > 1}
 
 
-def _constant(together: Any, pooled: Any) -> dict[str, bool]:
+def _constant(together: object, pooled: object) -> dict[str, bool]:
     """Whether each column holds one value only; empty where points have no columns."""
     if isinstance(together, Table):
         columns = {f"column {name!r}": np.asarray(column) for name, column in together.columns.items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.special import logsumexp, ndtri
 from meanmap.core.labels import are_codes
 from meanmap.core.points import pieces, slices
 from meanmap.core.progress import track
-from meanmap.core.types import Points
+from meanmap.core.types import Array, Points
 from meanmap.stats.collections import together
 from meanmap.stats.permutations import BLOCK, Centred, CentredFeatures, CentredGram, Permuted
 from meanmap.stats.samples.shuffling import leaf_at, places_of_columns
@@ -80,7 +81,7 @@ class Scores:
     @classmethod
     def of(
         cls,
-        domain: Any,
+        domain: object,
         pooled: Points,
         names: Sequence[str] = (),
         widths: Mapping[str, int] | None = None,
@@ -231,7 +232,7 @@ def of_numbers(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return standardised(raw), shares / shares.sum()
 
 
-def raw_scores(u: Any, normal: Any, library: Any) -> Any:
+def raw_scores(u: Array, normal: Array, library: ModuleType) -> Any:
     """Normal scores, their squares, and the third and fourth Legendre polynomials of ranks."""
     v = 2 * u - 1
     return library.stack([normal, normal**2, 5 * v**3 - 3 * v, 35 * v**4 - 30 * v**2 + 3], axis=-1)

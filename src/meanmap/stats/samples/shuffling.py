@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 def places_of_columns(
-    domain: Any, points: Points, names: Sequence[str] = (), widths: Mapping[str, int] | None = None
+    domain: object, points: Points, names: Sequence[str] = (), widths: Mapping[str, int] | None = None
 ) -> dict[str, list[Place]]:
     """The places of each column, which several kernels may read; `names` are those of points that are plain rows.
 
@@ -59,7 +59,7 @@ def _spans(names: Sequence[Any], widths: Mapping[str, int]) -> dict[Any, slice]:
 
 
 def _places(
-    domain: Any, points: Points, path: tuple[int, ...], widths: Mapping[str, int]
+    domain: object, points: Points, path: tuple[int, ...], widths: Mapping[str, int]
 ) -> Iterator[tuple[Any, Place]]:
     if isinstance(domain, Each):
         for i, (part, leaf) in enumerate(zip(domain.parts, points, strict=True)):

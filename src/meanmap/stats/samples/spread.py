@@ -116,7 +116,7 @@ class Spread:
         return ~np.isin(column, self.codes[j]) if j in self.codes else True
 
 
-def _holds_numbers(leaf: Any) -> bool:
+def _holds_numbers(leaf: object) -> bool:
     return isinstance(leaf, np.ndarray | jax.Array) and np.issubdtype(leaf.dtype, np.floating) and leaf.ndim <= 2
 
 

@@ -68,7 +68,7 @@ class KnownLabels(Value):
         return joined(*found)
 
     @staticmethod
-    def _replaced(leaf: Any, known: tuple[np.ndarray, ...]) -> np.ndarray:
+    def _replaced(leaf: object, known: tuple[np.ndarray, ...]) -> np.ndarray:
         found = np.array(leaf)
         for column, (codes, mine) in enumerate(zip(known, _whole(found).T, strict=True)):
             found[~np.isin(mine, codes), column] = UNKNOWN
@@ -79,6 +79,6 @@ def _labels(points: Points) -> list[Any]:
     return [leaf for leaf in jax.tree.leaves(points) if are_codes(leaf)]
 
 
-def _whole(leaf: Any) -> np.ndarray:
+def _whole(leaf: object) -> np.ndarray:
     """Codes of two words as one number each, (n, d)."""
     return np.ascontiguousarray(leaf).view(np.int64)[..., 0]

@@ -50,7 +50,7 @@ def two_sample_test(
     within: Data = None,
     clusters: Data = None,
     weights: Data = None,
-    features: Any = None,
+    features: object = None,
     statistic: str = "auto",
     null: str = "auto",
     n_permutations: int = 1000,

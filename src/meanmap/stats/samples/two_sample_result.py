@@ -172,7 +172,7 @@ class TwoSampleResult(TestResult):
         parts = [np.sort(generator.choice(k, size, replace=False)) for k, size in zip((n, m), sizes, strict=True)]
         return np.concatenate([parts[0], n + parts[1]]), sizes
 
-    def plot_witness(self, ax: Axes = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
+    def plot_witness(self, ax: Axes | None = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
         """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes.
 
         `names` are what the samples are called in the picture.
