@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.types import Array
 
-__all__ = ["Value", "as_known", "as_tuple", "is_sequence", "label_text", "plain"]
+__all__ = ["Value", "as_known", "as_tuple", "entries_of", "is_sequence", "label_text", "plain"]
 
 # Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
@@ -50,6 +50,11 @@ class Value:
 def as_tuple(value: object) -> tuple[Any, ...]:
     """What may be one value or several: a list or a tuple is several."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def entries_of(value: Any) -> dict[Any, Any] | None:
+    """What a mapping, or a series of pandas, holds by name; None of what has no names."""
+    return dict(value.items()) if hasattr(value, "items") else None
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:

@@ -9,7 +9,7 @@ from meanmap.core.errors import EmptyError, KindError, ParameterError
 from meanmap.core.meant import did_you_mean
 from meanmap.core.settings import is_number, probability
 from meanmap.core.synonyms import own_words
-from meanmap.core.values import Value, is_sequence, plain
+from meanmap.core.values import Value, entries_of, is_sequence, plain
 
 __all__ = ["Adjusted", "adjusted", "holm"]
 
@@ -150,15 +150,14 @@ def _benjamini_yekutieli(pvalues: np.ndarray) -> np.ndarray:
 
 def _named(results: Any) -> dict[Any, Any]:
     """Results by name: of mappings, and of pandas' series by their index; of others by number."""
-    if hasattr(results, "items"):
-        named = dict(results.items())
+    if (named := entries_of(results)) is not None:
         if len(named) < len(results):
             raise ParameterError("results has one name for several tests; expected a name for each.")
         return named
-    if hasattr(results, "__array__") and np.ndim(results) == 1:
-        return dict(enumerate(np.asarray(results).tolist()))
     if is_sequence(results):
         return dict(enumerate(results))
+    if np.ndim(results) == 1:
+        return dict(enumerate(np.asarray(results).tolist()))
     raise KindError(
         f"results is a {type(results).__name__}; expected a mapping from names to results of tests, or a list of them."
     )
@@ -184,9 +183,8 @@ def _evalue(result: Any, argument: str) -> tuple[float, float]:
     """One over an e-value, which is corrected as p-values are by Benjamini & Hochberg, and the smallest possible."""
     value = result if is_number(result) else getattr(result, "evalue", None)
     if not is_number(value):
-        otherwise = (
-            " Its p-value is taken by method='holm' or 'benjamini-yekutieli'." if hasattr(result, "pvalue") else ""
-        )
+        tested = is_number(getattr(result, "pvalue", None))
+        otherwise = " Its p-value is taken by method='holm' or 'benjamini-yekutieli'." if tested else ""
         raise KindError(
             f"{argument} is a {type(result).__name__}; expected a bet, a drift monitor or an e-value.{otherwise}"
         )

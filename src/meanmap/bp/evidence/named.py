@@ -10,6 +10,7 @@ from meanmap.core.points import refuse_unread
 from meanmap.core.tables.missing import is_missing, length, present
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data
+from meanmap.core.values import entries_of
 
 __all__ = ["as_columns", "named", "number_of_queries", "refuse_missing"]
 
@@ -22,8 +23,8 @@ def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
         return evidence
     if columns := named_columns(evidence, argument):
         return columns
-    if hasattr(evidence, "iloc"):  # a row of a pandas table
-        return dict(evidence.items())
+    if (row := entries_of(evidence)) is not None:
+        return row
     raise KindError(f'{argument} is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
 
 
