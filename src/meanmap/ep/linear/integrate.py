@@ -139,7 +139,7 @@ class Problem:
         return Height(settled.log_evidence + log_prior, self.gradient(phi, settled) + slope, settled)
 
     def height_at(self, chart: Coordinates, psi: np.ndarray, start: Settled | None = None) -> "Height":
-        """The same, by coordinates ψ."""
+        """As `height`, where coordinates ψ of the chart are given and the gradient is by them."""
         height = self.height(chart.joined(psi), start)
         return height._replace(gradient=chart.slopes(psi).T @ height.gradient)
 
