@@ -31,7 +31,7 @@ class Target(ABC):
         """The variant that suits some messages."""
 
     @abstractmethod
-    def of(self, incoming: tuple[Any, ...], outgoing: tuple[Any, ...]) -> np.ndarray:
+    def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """The numbers, (n, q), of one direction; not finite where they do not exist."""
 
     @abstractmethod
@@ -94,7 +94,7 @@ class Derivatives(Target):
         """Logarithms of precisions if none of them is zero or below."""
         return cls(all((m.precision > 0).all() for m in seen.messages if isinstance(m, Normal)))
 
-    def of(self, incoming: tuple[Any, ...], outgoing: tuple[Any, ...]) -> np.ndarray:
+    def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """(α, log τ or τ); (log a_t/a, log b_t/b); log odds."""
         with np.errstate(invalid="ignore", divide="ignore"):
             if isinstance(incoming, Normal):
@@ -134,7 +134,7 @@ class TiltedMoments(Target):
         del seen
         return cls()
 
-    def of(self, incoming: tuple[Any, ...], outgoing: tuple[Any, ...]) -> np.ndarray:
+    def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """(m_t, log v_t); (log a_t, log b_t); (log shape, log rate) of the message."""
         with np.errstate(invalid="ignore", divide="ignore"):
             if isinstance(incoming, Normal):

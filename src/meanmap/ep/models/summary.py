@@ -73,7 +73,7 @@ class Summary(Value):
         columns["positive"] = self.positive
         return {name: {key: float(v[at]) for key, v in columns.items()} for at, name in enumerate(self.names)}
 
-    def plot(self, ax: Axes | None = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every number with its interval; returns the matplotlib Axes."""
         ax = new_axes(6, 0.8 + 0.35 * len(self.names)) if ax is None else ax
         rows = np.arange(len(self.names))

@@ -10,7 +10,9 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, InputError, ParameterError
 from meanmap.core.points import count, rows
 from meanmap.core.types import Array, Data
+from meanmap.families.base import Distribution
 from meanmap.kernels.base import Kernel
+from meanmap.kernels.distributions.bags import Bags
 from meanmap.kernels.distributions.domain import Messages, label, per_variable, settings, variables
 from meanmap.kernels.distributions.laws import moments, resolve_coordinate
 from meanmap.kernels.stationary import RBF
@@ -38,7 +40,7 @@ def inner_kernels(
     return kernels, places, names
 
 
-def _kernel(law: object, place: str, widths: str, name: object) -> Kernel:
+def _kernel(law: Distribution | Bags, place: str, widths: str, name: object) -> Kernel:
     mean, variance = moments(law, place)
     square = variance.mean(axis=0)
     if widths == "total":

@@ -16,6 +16,7 @@ import numpy as np
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import bucket
 from meanmap.core.types import Array, Points
+from meanmap.families.base import Distribution
 from meanmap.families.beta import Beta
 from meanmap.families.gamma import Gamma
 from meanmap.families.mixture import Mixture
@@ -73,7 +74,7 @@ def _rule(number: int) -> tuple[np.ndarray, np.ndarray]:
     return omega, np.sqrt(weights)
 
 
-def law_coordinates(law: object, lengthscale: Array, coordinate: str, number: int) -> jax.Array:
+def law_coordinates(law: Distribution | Bags, lengthscale: Array, coordinate: str, number: int) -> jax.Array:
     """√w (Re c, Im c) of laws on the line, (N, 2 number)."""
     omega, roots = _rule(number)
     dtype = jax.tree.leaves(law)[0].dtype
