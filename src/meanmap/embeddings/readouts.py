@@ -329,7 +329,7 @@ def positive_part(weights: Array) -> Any:
     return kept / library.sum(kept, axis=-1, keepdims=True)
 
 
-def _quantiles(column: Array, weights: Array, levels: Any, library: ModuleType) -> Any:
+def _quantiles(column: Array, weights: Array, levels: Array, library: ModuleType) -> Any:
     order = library.argsort(column)
     rising = library.cumsum(weights[..., order], axis=-1)
     if library is np:

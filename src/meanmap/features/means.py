@@ -58,7 +58,7 @@ def frequencies_in_x(kernel: Kernel, frequencies: Array, dimension: int) -> Any:
     return jnp.matmul(jnp.asarray(frequencies), jnp.asarray(linear).T, precision="highest")
 
 
-def mean_waves(c: Numbers, phases: Any, library: ModuleType) -> Any:
+def mean_waves(c: Numbers, phases: Array | None, library: ModuleType) -> Any:
     """(Re c, Im c), or Re(c exp(ib)) where there are phases b: the mean of (cos, sin) or of cos(· + b)."""
     if phases is None:
         return library.concatenate([library.real(c), library.imag(c)], axis=-1)

@@ -157,7 +157,7 @@ def _factor(matrix: Array, shift: Array, ridge: Array, name: str, overwrite: boo
     return Ridge(triangle, shift)
 
 
-def _check_factor(triangle: Any, diagonal: Array, shift: Array, zero: bool, name: str) -> None:
+def _check_factor(triangle: Array | None, diagonal: Array, shift: Array, zero: bool, name: str) -> None:
     """Refuse a factor that broke down or, without a ridge, whose last pivots are rounding."""
     if not is_concrete(triangle):
         return

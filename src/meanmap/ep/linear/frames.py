@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from importlib import import_module
 from numbers import Real
+from types import ModuleType
 from typing import Any
 from unicodedata import normalize
 
@@ -79,7 +80,7 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     return frame, kept
 
 
-def _column(values: Any, pandas: Any) -> Any:
+def _column(values: Any, pandas: ModuleType) -> Any:
     """Numbers in float64, truth values as 0 and 1, categories in their order, other labels as text.
 
     Letters with accents are the same however they are composed.

@@ -11,7 +11,7 @@ from jax.scipy.special import ndtri
 from scipy.special import ndtri as host_ndtri
 
 from meanmap.core.points import in_columns
-from meanmap.core.types import Points
+from meanmap.core.types import Array, Points
 from meanmap.features.base import Concatenated, Features
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.stats.permutations import Permuted
@@ -111,7 +111,7 @@ def _ranks(knots: Any, x: Any) -> Any:
     return jax.vmap(of_column, in_axes=(0, 1), out_axes=1)(knots, x).astype(x.dtype)
 
 
-def _midranks(library: ModuleType, quantiles: Any, values: Any) -> Any:
+def _midranks(library: ModuleType, quantiles: Array, values: Array) -> Any:
     """Shares of quantiles below, half of those that tie among them, and neither 0 nor 1."""
     below, upto = (library.searchsorted(quantiles, values, side=side) for side in ("left", "right"))
     return library.clip((below + upto) / (2 * QUANTILES), 0.5 / QUANTILES, 1 - 0.5 / QUANTILES)
