@@ -75,7 +75,7 @@ class Variables:
             if not mask.any():
                 raise EmptyError(f"data[{name!r}] has no value that is not missing.")
             if name not in kinds if numbers is None else name in numbers:
-                wild, note = without_wild_cells(column, f"data[{name!r}]")
+                wild, note = without_wild_cells(column, f"data[{name!r}]", name)
                 mask, notes = mask & ~wild, (*notes, *filter(None, [note]))
             values[name] = column if mask.all() else take(column, np.flatnonzero(mask))
             there[name] = mask

@@ -105,8 +105,8 @@ def test_what_the_graph_does_not_identify_is_refused():
 
 
 def sites(rng):
-    """Thirty of them act on cause and outcome."""
-    site, cause = rng.integers(0, 30, 240), rng.normal(size=30)
+    """Sixty of them act on cause and outcome."""
+    site, cause = rng.integers(0, 60, 240), rng.normal(size=60)
     t = rng.random(240) < 1 / (1 + np.exp(-2 * cause[site]))
     return {"z": site, "t": t, "y": 0.5 * t + 2 * cause[site] + rng.normal(size=240)}
 
@@ -115,7 +115,7 @@ CHANGE = {"of": "t", "from_": False, "to": True, "rng": 0}
 
 
 def test_whole_numbers_that_are_codes_are_told():
-    """As numbers sites are not adjusted for; ages with smooth effects are."""
+    """As numbers sites are not adjusted for; ages with smooth effects, or a jump, are."""
     rng = np.random.default_rng(40)
     table, network = sites(rng), mm.bp.BayesianNetwork(CONFOUNDED)
     wrong = network.effect(table, "y", **CHANGE)
@@ -124,6 +124,8 @@ def test_whole_numbers_that_are_codes_are_told():
     age = table["z"]
     t = rng.random(240) < 1 / (1 + np.exp(3 - age / 5))
     table = {"z": age, "t": t, "y": 0.5 * t + np.sin(age / 5) + rng.normal(size=240)}
+    assert not any("counts as a number" in note for note in network.effect(table, "y", **CHANGE).notes)
+    table |= {"y": 0.5 * t + 3 * (age >= 20) + rng.normal(size=240)}
     assert not any("counts as a number" in note for note in network.effect(table, "y", **CHANGE).notes)
 
 
@@ -187,6 +189,32 @@ def test_truth_values_are_read_as_such_and_times_have_a_unit():
     assert any("'y' holds times: means" in note and "in seconds" in note for note in found.notes)
     with pytest.raises(InputError, match="from_ is 'no'; expected True or False, which 't' holds"):
         network.effect(table, "y", of="t", from_="no", to=True, rng=0)
+    table["t"] = table["t"].astype(float)
+    same = network.effect(table, "y", of="t", from_=False, to=True, rng=0)
+    assert same.difference().value == network.effect(table, "y", of="t", from_=0, to=1, rng=0).difference().value
+    for change, value, message in (
+        (lambda t: t + 1, True, r"from_ is True; expected a number, as 't' holds, from 1\.0 to 2\.0"),
+        (lambda t: t, "0", r"from_ is '0'; expected a number, as 't' holds, from 0\.0 to 1\.0"),
+        (lambda t: np.where(t == 1, "1", "0"), 0, "from_ is 0; expected a label, as 't' holds, such as '[01]', '[01]'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            network.effect(table | {"t": change(table["t"])}, "y", of="t", from_=value, to=1, rng=0)
+
+
+def test_cells_that_are_dropped_are_told_with_what_they_do_to_the_mean_and_gaps_once():
+    table, network = confounded(50), mm.bp.BayesianNetwork(CONFOUNDED)
+    table["y"][3], table["y"][4] = 110.0, np.nan
+    asked = {"of": "t", "from_": "old", "to": "new", "rng": 0}
+    found = network.effect(table, "y", **asked)
+    mean, without = np.nanmean(table["y"]), np.nanmean(np.delete(table["y"], 3))
+    (note,) = (note for note in found.notes if "110" in note)
+    assert f"The mean is {mean:.3g} with it and {without:.3g} without (standard error" in note
+    assert "kinds={'y': 'number'} keeps it" in note
+    gaps = [note for note in found.notes if "left out" in note]
+    assert gaps == ["2 of 400 rows are left out, where a value is missing: 'y' (2)."]
+    kept = network.effect(table, "y", kinds={"y": "number"}, **asked)
+    assert kept.rows == found.rows + 1
+    assert not any("110" in note for note in kept.notes)
 
 
 def test_few_rows_for_an_interval_are_told():
@@ -297,7 +325,7 @@ def test_a_smooth_regression_follows_curves_and_weighs_rows_for_averages():
     y = np.sin(rows[:, 0]) + rows[:, 0] * rows[:, 1] + 0.1 * rng.normal(size=400)
     parts = SmoothParts.of(rows, (1, 1), 1)
     design = parts(rows)
-    found = Smooth.fit(design, parts.sizes, y[:, None])
+    found = Smooth.fit(design, parts, y[:, None])
     new = rows[:50] * 0.7
     truth = np.sin(new[:, 0]) + new[:, 0] * new[:, 1]
     assert np.sqrt(np.mean((found(parts(new))[:, 0] - truth) ** 2)) < 0.1

@@ -194,10 +194,11 @@ class BayesianNetwork:
         Notes
         -----
         The graph says what is adjusted for (Henckel et al. 2022). The outcome is regressed on this and the cause, by a
-        line and smooth parts, and residuals are weighted so that averages over rows are those with the cause set
-        (Hirshberg & Wager 2021). Intervals count noise, which rows came, and what smooth parts may have missed. They do
-        not hold where the outcome jumps or bends sharply in a number (a step of 2 came out as 2.3): cut it into labels
-        there. Nothing is learned but what the effect rests on: unlike `do()` it needs the rows, not a fitted network.
+        line, smooth and rough parts, and jumps and bends in numbers where these are clear; residuals are weighted so
+        that averages over rows are those with the cause set (Hirshberg & Wager 2021). Intervals count noise, which rows
+        came, and what the parts may have missed. They are too narrow where a jump or a bend that is too small to be
+        seen lies at or between the two values: cut the cause into labels if you know of one. Nothing is learned but
+        what the effect rests on: unlike `do()` it needs the rows, not a fitted network.
         The estimate is the same for the same table; only the ends of intervals have random draws in them.
 
         Examples

@@ -11,6 +11,9 @@ noise allows (Hirshberg & Wager 2021). They know nothing of the outcome, so that
 With w = v, the estimate of a mean is linear in the outcome, Σ uᵢ yᵢ with u = 2 v − H v and H the matrix that fits, and
 the bias of shrinkage comes in squares (Stuetzle & Mittal 1979 call it twicing).
 
+Where the outcome jumps or bends in a number, and where the cause does in what is adjusted for, the regression gets a
+column that does, too (`breaks`): no smooth function follows a step, and its bias does not shrink as fast as intervals.
+
 Intervals have three sources. Noise, and which z came: rows weighted anew by the Bayesian bootstrap (Rubin 1981), with
 residuals over √(1 − leverage). Functions that the smooth parts do not follow: a law of errors with the covariance
 bᵀΛ⁻¹b, b = φu − φ̄, as if the function were drawn from the prior that Λ stands for (Wahba 1983); so bias widens
@@ -20,10 +23,12 @@ the difference.
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
+from meanmap.bp.conditionals.breaks import Break, breaks
 from meanmap.bp.conditionals.causal_effect import Arm, CausalEffect, Estimate
 from meanmap.bp.conditionals.codes import notes_of_codes
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
@@ -33,6 +38,7 @@ from meanmap.bp.conditionals.laws import pooled_note
 from meanmap.bp.conditionals.smooth_parts import Smooth, SmoothParts
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.points import slices, spread_rows
+from meanmap.core.tables.missing import BY_PAIRS
 from meanmap.core.tables.order import alike_in_order, counters
 
 __all__ = ["effect_of"]
@@ -72,7 +78,7 @@ def effect_of(
     y, t, n = used[on], used[of], int(there.sum())
     if n < LEAST_ROWS:
         raise EmptyError(f"{n} rows have all of {', '.join(map(repr, numbers))}; expected at least {LEAST_ROWS}.")
-    notes += (f"{len(there) - n} of {len(there)} rows have gaps and are left out.",) if n < len(there) else ()
+    notes = _of_gaps(numbers, there) + tuple(note for note in notes if BY_PAIRS not in note)
     notes += tuple(filter(None, (pooled_note(columns[name], name, on) for name in adjusted or ())))
     arms = [_value(columns[of], of, value, t, name) for value, name in zip(ends, ("from_", "to"), strict=True)]
     if np.array_equal(arms[0], arms[1]):
@@ -152,7 +158,7 @@ def _compared(
     hits: np.ndarray | None,
     random: np.random.Generator,
 ) -> tuple[_Found, np.ndarray]:
-    """Both arms, and residuals (n,) of the outcome in rows that are left out."""
+    """Both arms, and what smooth parts leave of the outcome, (n,), of rows that are left out."""
     n, (column, widths) = len(y), columns
     if hits is not None and column.labels is None and len(np.unique(t)) > 2:
         # Numbers whose arms have rows of their own: these count as labels, too.
@@ -160,13 +166,14 @@ def _compared(
         arms = [np.concatenate([arm, np.eye(2)[[k]]], axis=1) for k, arm in enumerate(arms)]
     else:
         of_cause = (t.shape[1],)
-    parts = SmoothParts.of(np.concatenate([t, z], axis=1), (*of_cause, *widths), len(of_cause))
-    design = np.concatenate([parts(np.concatenate(both, axis=1)) for both in zip(_pieces(t), _pieces(z), strict=True)])
+    both = np.concatenate([t, z], axis=1)
+    parts = SmoothParts.of(both, (*of_cause, *widths), len(of_cause), _breaks(y, both, of_cause, widths))
+    design = _design(parts, both)
 
     def set_to(k: int, rows: slice) -> np.ndarray:
         return parts(np.concatenate([np.repeat(arms[k], len(z[rows]), axis=0), z[rows]], axis=1))
 
-    law = _Law.fit(design, parts.sizes, y, at)
+    law = _Law.fit(design, parts, y, at)
     pieces = list(slices(n, ROWS_AT_ONCE))
     means = np.stack([np.sum([set_to(k, rows).sum(axis=0) for rows in pieces], axis=0) / n for k in (0, 1)])
     inverse = law.regression.inverse
@@ -187,7 +194,8 @@ def _compared(
     freedom = np.sum(between) ** 2 / np.sum(between**2)
     drawn *= np.sqrt(freedom / random.chisquare(freedom, size=DRAWS))[:, None]
     found = _Found(plain, plain[:, None] + drawn, 1 / np.sum(u**2, axis=0))
-    return found, law.left[:, 0] / law.free
+    walks = parts.walks
+    return found, law.left[:, 0] / law.free + design[:, walks] @ law.regression.weights[walks, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,16 +223,16 @@ class _Law:
     free: np.ndarray
 
     @classmethod
-    def fit(cls, design: np.ndarray, sizes: Sequence[int], y: np.ndarray, at: np.ndarray | None) -> "_Law":
+    def fit(cls, design: np.ndarray, parts: SmoothParts, y: np.ndarray, at: np.ndarray | None) -> "_Law":
         spread = np.maximum(y.std(axis=0), np.finfo(float).tiny)
-        found = Smooth.fit(design, sizes, y / spread)
+        found = Smooth.fit(design, parts, y / spread)
         found = replace(found, weights=found.weights * spread)
         left = y - found(design)
         free = np.maximum(1 - np.sum((design @ found.inverse) * design, axis=1), LEAST_FREE)
         if at is None:
             return cls(found, None, np.zeros(0), at, left, free)
         away = np.abs(left[:, 0]) / np.sqrt(free)
-        of_size = Smooth.fit(design, sizes, np.log(np.maximum(away, LEAST_SIZE * away.mean()))[:, None])
+        of_size = Smooth.fit(design, parts, np.log(np.maximum(away, LEAST_SIZE * away.mean()))[:, None])
         residuals = np.sort(left[:, 0] / np.sqrt(free) / np.exp(of_size(design)[:, 0]))
         residuals = np.quantile(residuals, np.linspace(0, 1, min(len(left), RESIDUALS)))
         return cls(found, of_size, residuals, at, left, free)
@@ -241,6 +249,30 @@ class _Law:
             return means
         away = (self.at - means) / np.exp(self.sizes(design))
         return np.concatenate([means, np.interp(away, self.residuals, np.linspace(0, 1, len(self.residuals)))], axis=1)
+
+
+def _breaks(y: np.ndarray, rows: np.ndarray, of_cause: tuple[int, ...], widths: tuple[int, ...]) -> tuple[Break, ...]:
+    """Those of the outcome in what is a number of t and z, side by side, and those of the cause in what is adjusted
+    for: where both jump together, a small jump of the outcome is much of the effect (Belloni et al. 2014).
+    """
+    found, start = _broken(rows, (*of_cause, *widths), len(of_cause), y), sum(of_cause)
+    of_z = _broken(rows[:, start:], widths, len(widths), rows[:, : of_cause[0]]) if widths else ()
+    return tuple(dict.fromkeys((*found, *(replace(each, column=each.column + start) for each in of_z))))
+
+
+def _broken(rows: np.ndarray, widths: tuple[int, ...], of_cause: int, targets: np.ndarray) -> tuple[Break, ...]:
+    """Where targets (n, k) break in numbers among the columns."""
+    numbers = [sum(widths[:k]) for k, width in enumerate(widths) if width == 1]
+    if not numbers:
+        return ()
+    parts = SmoothParts.of(rows, widths, of_cause, rough=False)
+    design, targets = _design(parts, rows), targets / np.maximum(targets.std(axis=0), np.finfo(float).tiny)
+    smooth = Smooth.fit(design, parts, targets)
+    return breaks(rows, numbers, design, smooth.inverse, targets - smooth(design))
+
+
+def _design(parts: SmoothParts, rows: np.ndarray) -> np.ndarray:
+    return np.concatenate([parts(piece) for piece in _pieces(rows)])
 
 
 def _pieces(rows: np.ndarray) -> list[np.ndarray]:
@@ -273,6 +305,15 @@ def _value(column: CodedColumn, name: Hashable, value: object, seen: np.ndarray,
         if value not in (True, False):
             raise InputError(f"{argument} is {value!r}; expected True or False, which {name!r} holds.")
         value = bool(value)
+    elif column.column.kind in ("number", "count"):
+        if isinstance(value, bool | np.bool_) and set(column.back(np.unique(seen))) <= {0, 1}:
+            value = int(value)
+        if isinstance(value, bool | np.bool_ | str):
+            low, high = column.back(np.array([seen.min(), seen.max()]))
+            raise InputError(f"{argument} is {value!r}; expected a number, as {name!r} holds, from {low} to {high}.")
+    elif column.labels is not None and column.told is None and isinstance(value, bool | np.bool_ | Number):
+        shown = ", ".join(map(repr, column.states[:10]))
+        raise InputError(f"{argument} is {value!r}; expected a label, as {name!r} holds, such as {shown}.")
     found = column.read([value], argument)
     if np.isnan(found).any():
         raise InputError(f"{argument} is missing; expected a value of {name!r}.")
@@ -285,6 +326,13 @@ def _value(column: CodedColumn, name: Hashable, value: object, seen: np.ndarray,
         low, high = column.back(np.array([seen.min(), seen.max()]))
         raise InputError(f"{argument} is {value!r}, beyond all rows; expected {name!r} from {low} to {high}.")
     return found
+
+
+def _of_gaps(numbers: Mapping[Hashable, np.ndarray], there: np.ndarray) -> tuple[str, ...]:
+    """Which rows are left out, and for which columns."""
+    gaps = {name: int(np.isnan(values).any(axis=1).sum()) for name, values in numbers.items()}
+    shown = ", ".join(f"{name!r} ({count})" for name, count in gaps.items() if count)
+    return (f"{(~there).sum()} of {len(there)} rows are left out, where a value is missing: {shown}.",) if shown else ()
 
 
 def _few(column: CodedColumn, y: np.ndarray) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from meanmap.core.tables.zones import check_zones
 from meanmap.core.types import Data
 
 __all__ = [
+    "BY_PAIRS",
     "MISSING_LABEL",
     "POLICIES",
     "by_pairs",
@@ -34,6 +35,8 @@ __all__ = [
 # What `missing=` may say, and the label that "category" gives to what is missing.
 POLICIES = ("raise", "drop", "category")
 MISSING_LABEL = "(missing)"
+# What is said of gaps in tables whose columns are looked at two by two.
+BY_PAIRS = "are left out where a value of the pair is missing"
 
 
 def length(sample: Any) -> int:
@@ -215,7 +218,7 @@ def by_pairs(
         where = _where(_gaps(_masks(table, name)))
         if where and missing == "raise":
             raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
-        notes = (f"rows of {name} are left out where a value of the pair is missing: {where}.",) if where else ()
+        notes = (f"rows of {name} {BY_PAIRS}: {where}.",) if where else ()
     return table, (*notes, *doubts([table], [name], told), *copied_rows([table], [name]))
 
 

@@ -1,6 +1,7 @@
 """Single cells so far from all others of their column that what is learned should not depend on them."""
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,11 +38,14 @@ class WildCells:
         As the column has them.
     times : array (k,)
         How many robust standard deviations they are from the median.
+    means : tuple of float
+        Of numbers: the mean with these cells, without them, and the standard error of the latter.
     """
 
     rows: np.ndarray
     values: np.ndarray
     times: np.ndarray
+    means: tuple[float, float, float] | None = None
 
     @classmethod
     def of(cls, numbers: np.ndarray) -> "WildCells | None":
@@ -69,24 +73,38 @@ class WildCells:
             unit = max(1.4826 * spread, float(middle_units(rest[:, None])[0]))
             if unit > 0 and nearest > FAR * unit and len(np.unique(rest)) >= MANY:
                 rows = farthest[:count]
-                return cls(rows, numbers[rows], apart[rows] / unit)
+                error = float(rest.std(ddof=1) / np.sqrt(len(rest)))
+                means = (float(line.mean()), float(rest.mean()), error) if numbers.dtype.kind in "fiu" else None
+                return cls(rows, numbers[rows], apart[rows] / unit, means)
         return None
 
-    def note(self, where: str) -> str:
-        """What they are, in words, of the column that is called so."""
+    def note(self, where: str, name: Hashable = None) -> str:
+        """What they are, in words, of the column that is called so; `name` is the one that `kinds` knows it by."""
         first = zip(self.values[:SHOWN], self.rows.tolist(), strict=False)
         shown = [f"{_shown(value)} in row {row}" for value, row in first]
         more = f" and {len(self.rows) - SHOWN} more" if len(self.rows) > SHOWN else ""
         several = len(self.rows) > 1
-        return (
+        far = (
             f"{where} holds {', '.join(shown)}{more}, {self.times.min():.0e} standard deviations from all others or "
-            f"farther: {'these cells count' if several else 'this cell counts'} as missing. If so far is right, learn "
-            "from its logarithm or its rank."
+            f"farther: {'these cells count' if several else 'this cell counts'} as missing."
+        )
+        them = "them" if several else "it"
+        if self.means is not None and abs(self.means[0] - self.means[1]) > self.means[2]:
+            mean, without, error = (f"{each:.3g}" for each in self.means)
+            far += f" The mean is {mean} with {them} and {without} without (standard error {error})."
+        if name is None:
+            return f"{far} If so far is right, learn from its logarithm or its rank."
+        kind = {"M": "time", "m": "duration"}.get(self.values.dtype.kind, "number")
+        return (
+            f"{far} If so far is right, kinds={{{str(name)!r}: {kind!r}}} keeps {them}. A logarithm or rank would too, "
+            "but its mean answers another question."
         )
 
 
-def without_wild_cells(column: object, where: str) -> tuple[np.ndarray, str]:
-    """Which rows of a column as it came hold a wild cell, and what is to be said of them: empty where none does."""
+def without_wild_cells(column: object, where: str, name: Hashable = None) -> tuple[np.ndarray, str]:
+    """Which rows of a column as it came hold a wild cell, and what is to be said of them: empty where none does.
+    `name` is that of the column where kinds= can say that it holds numbers however far away.
+    """
     there = present(column)
     none = np.zeros(len(there), dtype=bool), ""
     if is_sparse(column) or is_whole(column) or there.sum() <= LEAST_OTHERS:
@@ -100,10 +118,10 @@ def without_wild_cells(column: object, where: str) -> tuple[np.ndarray, str]:
     found = WildCells.of(numbers)
     if found is None:
         return none
-    found = WildCells(known[found.rows], found.values, found.times)
+    found = replace(found, rows=known[found.rows])
     wild = none[0].copy()
     wild[found.rows] = True
-    return wild, found.note(where)
+    return wild, found.note(where, name)
 
 
 def _shown(value: object) -> str:

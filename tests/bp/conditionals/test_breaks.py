@@ -1,0 +1,121 @@
+"""Jumps and bends: where they are found, and effects beside them."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import meanmap as mm
+from meanmap.bp.conditionals.breaks import MOST, beyond, breaks
+from meanmap.bp.conditionals.smooth_parts import Smooth, SmoothParts
+
+CONFOUNDED = [("z", "t"), ("z", "y"), ("t", "y")]
+
+
+def found_in(y, rows):
+    """Of a smooth regression on two numbers."""
+    parts = SmoothParts.of(rows, (1, 1), 1, rough=False)
+    design, target = parts(rows), (y / y.std())[:, None]
+    fit = Smooth.fit(design, parts, target)
+    return breaks(rows, [0, 1], design, fit.inverse, target - fit(design))
+
+
+def two(seed, n=500):
+    rng = np.random.default_rng([seed, 61])
+    z, more, noise = rng.normal(size=(3, n))
+    return np.column_stack([0.7 * z + more, z]), noise
+
+
+def test_jumps_and_bends_are_found_where_they_are():
+    rows, noise = two(0)
+    t, z = rows.T
+    (jump,) = found_in(3 * (z >= 0.4) + t + noise, rows)
+    assert (jump.column, jump.bends) == (1, False)
+    assert jump.at == pytest.approx(0.4, abs=0.1)
+    (bend,) = found_in(-2 * np.abs(t - 0.3) + z + 0.5 * noise, rows)
+    assert (bend.column, bend.bends) == (0, True)
+    assert bend.at == pytest.approx(0.3, abs=0.3)
+    both = found_in(2.0 * (t >= 0) + 3 * (z >= 0) + 0.5 * noise, rows)
+    assert {(each.column, each.bends) for each in both} >= {(0, False), (1, False)}
+    assert len(both) <= MOST
+
+
+def test_what_is_smooth_has_no_breaks():
+    """Of 20 tables of two numbers with curves, one at most."""
+    number = 0
+    for seed in range(20):
+        rows, noise = two(seed + 1, 300)
+        number += len(found_in(np.sin(rows[:, 0]) + rows[:, 1] + noise, rows)) > 0
+    assert number <= 1
+
+
+def test_whole_numbers_have_breaks_between_them_and_two_values_have_none():
+    rng = np.random.default_rng(62)
+    rows = np.column_stack([rng.integers(20, size=400), rng.integers(2, size=400)]).astype(float)
+    found = found_in(4.0 * (rows[:, 0] >= 9) + rng.normal(size=400), rows)
+    assert [(each.column, each.at) for each in found if not each.bends] == [(0, 8.5)]
+    assert all(each.column == 0 for each in found)
+    assert beyond(rows, ()).shape == (400, 0)
+
+
+def a_step(rng, n):
+    """The cause jumps."""
+    z = rng.normal(size=n)
+    t = z + rng.normal(size=n)
+    return {"z": z, "t": t, "y": 2.0 * (t >= 0) + z + 0.5 * rng.normal(size=n)}, (-0.5, 0.5), 2.0
+
+
+def a_rule(rng, n):
+    """Treated from 65 on, where the outcome jumps, too."""
+    z = rng.uniform(20, 90, size=n)
+    t = rng.random(n) < np.where(z >= 65, 0.85, 0.15)
+    return {"z": z, "t": t, "y": 5.0 * (z >= 65) + t + rng.normal(size=n)}, (False, True), 1.0
+
+
+def a_modifier(rng, n):
+    """From 50 on the effect is 3, and nothing before."""
+    table, ends, _ = a_rule(rng, n)
+    return table | {"y": 3.0 * (table["z"] >= 50) * (1 + table["t"]) + rng.normal(size=n)}, ends, 3 * 40 / 70
+
+
+def a_bend(rng, n):
+    """Of a cause, at one of the two values."""
+    z = rng.normal(size=n)
+    t = 0.7 * z + rng.normal(size=n)
+    return {"z": z, "t": t, "y": -2 * np.abs(t) + z + 0.5 * rng.normal(size=n)}, (-0.8, 0.0), 1.6
+
+
+def held(case, n, seeds):
+    """How many intervals hold the truth, and the mean of estimates less it."""
+    inside, off = 0, []
+    for seed in seeds:
+        table, (before, after), truth = case(np.random.default_rng([seed, 63]), n)
+        found = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_=before, to=after, rng=0)
+        low, high = found.interval(0.9)
+        inside, off = inside + (low <= truth <= high), [*off, found.difference().value - truth]
+    return inside, float(np.mean(off))
+
+
+@pytest.mark.parametrize(("case", "n"), [(a_step, 400), (a_rule, 1000)])
+def test_effects_are_right_beside_jumps(case, n):
+    """10 tables: of intervals of 90 % fewer than 6 hold once in 600 times; smooth functions alone were off by .2."""
+    inside, off = held(case, n, range(10))
+    assert inside >= 6
+    assert abs(off) < 0.12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "n"), [(a_step, 400), (a_step, 1500), (a_rule, 500), (a_rule, 2000), (a_modifier, 600)]
+)
+def test_intervals_hold_beside_jumps(case, n):
+    """100 tables: from .81 of intervals of 90 % on hold 99 times in 100."""
+    inside, _ = held(case, n, range(100, 200))
+    assert inside >= binom.ppf(0.005, 100, 0.9)
+
+
+@pytest.mark.slow
+def test_intervals_hold_beside_bends_nearly():
+    """100 tables; .55 held with smooth functions alone."""
+    inside, off = held(a_bend, 500, range(100, 200))
+    assert inside >= 75
+    assert abs(off) < 0.08
