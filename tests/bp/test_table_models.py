@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import norm
 from sklearn.neighbors import KNeighborsRegressor
@@ -164,3 +165,27 @@ def test_drawn_whole_numbers_are_whole():
     drawn = UNFITTED["DependencyNetwork"].fit(frame).impute(frame, draws=2, rng=0)
     assert all(str(each["b"].dtype) == "Int64" and each["b"].min() >= 0 for each in drawn)
     assert drawn[0]["b"].tolist() != drawn[1]["b"].tolist()
+
+
+def test_marks_of_missing_values_are_filled_in(unfitted):
+    """Marks that `fit` was told of stand for missing values in what is asked, too."""
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=ROWS)
+    data = table(a=np.where(a > 1.5, 1e12, a)).assign(b=a + rng.normal(size=ROWS))
+    model = unfitted.fit(data, missing=[1e12])
+    marked = data["a"] == 1e12
+    whole = model.impute(data)
+    assert whole["a"].max() < 10
+    np.testing.assert_array_equal(whole["a"][~marked], data["a"][~marked])
+    np.testing.assert_allclose(model.score(data), model.score(data.assign(a=data["a"].mask(marked))), rtol=1e-9)
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, dict, lambda t: np.column_stack(list(t.values()))])
+def test_numbers_of_single_precision_stay_so(convert):
+    a, noise = np.random.default_rng(4).normal(size=(2, ROWS)).astype(np.float32)
+    data = convert({"0": a, "1": np.where(noise > 1, np.nan, a + noise).astype(np.float32)})
+    model = mm.bp.DependencyNetwork([KNeighborsRegressor(10)]).fit(data)
+    for whole in [model.impute(data), *model.impute(data, draws=2, rng=0)]:
+        column = whole["1"] if not isinstance(whole, np.ndarray) else whole[:, 1]
+        assert np.asarray(column).dtype == np.float32
+        assert not np.isnan(np.asarray(column)).any()

@@ -61,6 +61,7 @@ class CodedRows:
         known = {name: columns[str(name)] for name in table.columns if str(name) in columns}
         if not known:
             raise InputError(f"{argument} has no column of the model; expected some of {table.shown}.")
+        known = table.unmarked(known, argument)
         size = check_lengths({name: len(values) for name, values in known.items()}, argument)
         raw = {name: values for name, values in known.items() if name not in hidden}
         return cls(table, raw, table.numbers(raw, size, argument), size, table.oddities(raw, argument))
@@ -139,7 +140,7 @@ class CodedModel(RowModel):
 
     def _known(self, columns: Mapping[Any, Any], argument: str, single: bool) -> CodedRows:
         """Columns of evidence as numbers; labels that were never seen are refused."""
-        raw = {self._called(name): values for name, values in columns.items()}
+        raw = {self._called(name): values for name, values in self.table.unmarked(columns, argument).items()}
         for name, values in raw.items():
             self.table.columns[name].check_known(values, argument, name)
         size = len(next(iter(raw.values()), [None]))

@@ -126,6 +126,8 @@ class ColumnConditional:
         Of numbers, in the unit of the column.
     at : array (G,)
         The same standardised, or zeros for labels.
+    centres : array (G − 1,)
+        Of the bins between thresholds, standardised.
     members : tuple of Member
         One for each part.
     mixture : array (K,)
@@ -146,6 +148,7 @@ class ColumnConditional:
     place: int
     thresholds: Thresholds | None
     at: np.ndarray
+    centres: np.ndarray
     members: tuple[Member, ...]
     mixture: np.ndarray
     levels: Levels
@@ -160,6 +163,8 @@ class ColumnConditional:
         place: int,
         thresholds: Thresholds | None,
         at: np.ndarray,
+        centres: np.ndarray,
+        unit: float,
         masked: np.ndarray,
         values: np.ndarray,
         part: np.ndarray,
@@ -169,7 +174,8 @@ class ColumnConditional:
         rows: int,
         origin: np.ndarray,
     ) -> "ColumnConditional":
-        """From the columns of each variable, which of these it is, thresholds, rows with gaps (n, d), the values
+        """From the columns of each variable, which of these it is, thresholds, the same and centres of bins
+        standardised, by what distances are multiplied to count, rows with gaps (n, d), the values
         (n, width) of the variable in them, the part of each row, which of them judge beliefs, a law for each part,
         learned without it, how many rows there are that come several times, and which row of the table each is.
         """
@@ -199,7 +205,6 @@ class ColumnConditional:
             regressions = tuple(each[best] for each in tried)
         truth, widths = values, np.ones(len(at))
         if thresholds is not None:
-            unit = (at[-1] - at[0]) / (thresholds.at[-1] - thresholds.at[0])
             truth, widths = values <= at, np.append(np.diff(thresholds.edges), 0.0) * unit
         mixture = mixture_weights(found - truth, widths)
         if not number:
@@ -220,7 +225,7 @@ class ColumnConditional:
 
         held = {"this": score(claimed), "alone": score(truth.mean(axis=0))}
         held |= {"joint normal": score(found[0])} if number else {}
-        return cls(blocks, place, thresholds, at, tuple(members), mixture, levels, held, regressions, inside)
+        return cls(blocks, place, thresholds, at, centres, tuple(members), mixture, levels, held, regressions, inside)
 
     def resampled(self, counts: np.ndarray) -> "ColumnConditional":
         """With the rows of the table counted so often (N,); mixture and levels stay."""
@@ -268,8 +273,7 @@ class ColumnConditional:
         With W the mean of their variances and B the variance of their means, the squared error of the mean of means is
         W − B, for it is that of each less B (Krogh & Vedelsby 1995), but the average of beliefs has variance W + B.
         """
-        thresholds: Any = self.thresholds
-        shares, centres = np.diff(claims, axis=-1), thresholds.centres
+        shares, centres = np.diff(claims, axis=-1), self.centres
         means = shares @ centres
         within = np.mean(shares @ centres**2 - means**2, axis=0)
         between = means.var(axis=0)

@@ -16,6 +16,7 @@ from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.filling import are_whole, nearest_whole
 from meanmap.core.tables.kinds import Kind, wanted_kind
+from meanmap.core.tables.marks import policy_and_marks, without_marks
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Array, Data
 from meanmap.kernels.discrete import Delta
@@ -212,9 +213,12 @@ class CodedTable:
     ----------
     columns : dict
         How each is read.
+    marks : tuple
+        Values that stand for missing ones.
     """
 
     columns: Mapping[Hashable, CodedColumn]
+    marks: tuple[Any, ...] = ()
 
     @classmethod
     def of(
@@ -247,7 +251,7 @@ class CodedTable:
         used, notes = len(next(iter(found.there.values()))), found.notes
         if used < found.rows:
             notes = (*notes, f"learned from {used} of {found.rows} rows, drawn at random.")
-        return cls(columns), numbers, notes
+        return cls(columns, policy_and_marks(missing)[1]), numbers, notes
 
     @property
     def blocks(self) -> tuple[range, ...]:
@@ -263,6 +267,14 @@ class CodedTable:
         """Rows of numbers (n, d), each column in its standard deviation about its mean."""
         return (numbers - self._units[0]) / self._units[1]
 
+    def standard_of(self, j: int, values: np.ndarray) -> np.ndarray:
+        """Values of one column of numbers."""
+        return (values - self._units[0, j]) / self._units[1, j]
+
+    def value_of(self, j: int, standard: np.ndarray) -> np.ndarray:
+        """Back from there."""
+        return self._units[0, j] + self._units[1, j] * standard
+
     def numbers(self, raw: Mapping[Hashable, Any], size: int, argument: str) -> dict[Hashable, np.ndarray]:
         """Of each variable numbers in its unit (size, width), NaN where nothing is known."""
         return {
@@ -273,6 +285,13 @@ class CodedTable:
     def standardised(self, numbers: Mapping[Hashable, np.ndarray]) -> dict[Hashable, np.ndarray]:
         """Numbers of each variable in its standard deviation about its mean."""
         return {name: (numbers[name] - c.centre) / c.scale for name, c in self.columns.items()}
+
+    def unmarked(self, columns: Mapping[Any, Any], argument: str) -> Mapping[Any, Any]:
+        """Columns in which marks are missing values, as they were in the table."""
+        if not self.marks or not columns:
+            return columns
+        found = without_marks({str(name): values for name, values in columns.items()}, argument, self.marks)
+        return {name: found[str(name)] for name in columns}
 
     def oddities(self, raw: Mapping[Hashable, Any], argument: str) -> tuple[str, ...]:
         """What is odd about values of columns, in words: numbers far outside of what was seen, new labels."""

@@ -13,6 +13,7 @@ from meanmap.bp.conditionals.coded_rows import ROWS_AT_ONCE, CodedModel, CodedRo
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of
+from meanmap.bp.conditionals.transformations import Standard
 from meanmap.core.points import slices
 from meanmap.core.report import Report
 from meanmap.core.tables.missing import take
@@ -32,6 +33,8 @@ class FittedDependencyNetwork(CodedModel):
     ----------
     table : CodedTable
         How each column is read.
+    scale : Standard
+        How their numbers are standardised, and which of them are logarithms, roots or log odds then.
     laws : tuple
         A joint normal law of all columns for each part of the rows, learned without it.
     conditionals : tuple
@@ -44,6 +47,7 @@ class FittedDependencyNetwork(CodedModel):
     """
 
     table: CodedTable
+    scale: Standard
     laws: tuple[JointNormal, ...]
     conditionals: tuple[ColumnConditional, ...]
     rows: np.ndarray
@@ -156,7 +160,7 @@ class FittedDependencyNetwork(CodedModel):
         conditional, found = self.conditionals[self.table.place(name)], []
         asked = numbers if len(numbers) else np.full((1, numbers.shape[1]), np.nan)
         for part in slices(len(asked), ROWS_AT_ONCE):
-            rows = self.table.standard(asked[part])
+            rows = self.scale(asked[part])
             rows[:, conditional.block] = np.nan
             found.append(conditional.shares(self.laws, rows))
         return np.concatenate(found)[: len(numbers)]

@@ -12,8 +12,8 @@ __all__ = ["JointNormal", "laws_of", "parts_of", "products_of"]
 
 SWEEPS = 25
 PARTS = 3
-# The covariance is drawn towards its diagonal as by so many rows more.
-PRIOR_ROWS = 2.0
+# The covariance is drawn towards its diagonal as by so many rows more for each column, and by so many at most.
+PRIOR_ROWS, MOST_PRIOR_ROWS = 0.1, 2.0
 LEAST_VARIANCE = 1e-6
 # Rows are worked on so many at a time that their matrices are about this many numbers, and those together whose numbers
 # of gaps differ by one in so many.
@@ -43,6 +43,7 @@ class JointNormal:
         rows = rows if products is None else products.beside(rows)
         n = len(rows)
         there = ~np.isnan(rows)
+        prior = min(PRIOR_ROWS * rows.shape[1], MOST_PRIOR_ROWS)
         number, whole = np.maximum(there.sum(axis=0), 1), there.all()
         mean = np.where(there, rows, 0).sum(axis=0) / number
         variance = (np.where(there, rows - mean, 0) ** 2).sum(axis=0) / number
@@ -51,8 +52,8 @@ class JointNormal:
             filled, left = (rows, np.zeros_like(law.covariance)) if whole else law._filled(rows)
             mean = filled.mean(axis=0)
             spread = (filled - mean).T @ (filled - mean) + left
-            spread += PRIOR_ROWS / n * np.diag(np.diag(spread))
-            law = cls(mean, spread / (n + PRIOR_ROWS) + LEAST_VARIANCE * np.eye(len(mean)))
+            spread += prior / n * np.diag(np.diag(spread))
+            law = cls(mean, spread / (n + prior) + LEAST_VARIANCE * np.eye(len(mean)))
         return replace(law, products=products)
 
     def given(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,8 @@ import numpy as np
 
 __all__ = ["Products"]
 
-# At most so many, and one for so many rows.
-MOST, ROWS_EACH = 20, 25
+# At most so many, and one for so many rows; scores that are this large at least.
+MOST, ROWS_EACH, LEAST_SCORE = 20, 25, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Products:
         -----
         What is left of a column is uncorrelated with products of others where it depends on these linearly. Products
         are taken in whose correlation is so many of its standard errors, which do not suppose that noise has the same
-        size everywhere (White 1980), that one product is taken in by chance on average.
+        size everywhere (White 1980), that one product is taken in by chance on average, and two at least.
         """
         from scipy.special import ndtri
 
@@ -80,7 +80,7 @@ class Products:
             j, i = np.nonzero(~own)
             found.append(np.column_stack([scores[j, i], j, np.full(len(j), k), others[i]]))
         scored = np.concatenate([*found, np.empty((0, 4))])
-        scored = scored[scored[:, 0] > -ndtri(0.5 / max(len(scored), 1))]
+        scored = scored[scored[:, 0] > max(-ndtri(0.5 / max(len(scored), 1)), LEAST_SCORE)]
         pairs, responses = [], {}
         for j, k, other in scored[np.argsort(-scored[:, 0], kind="stable"), 1:].astype(int).tolist():
             if (k, other) not in pairs:

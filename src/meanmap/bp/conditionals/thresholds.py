@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanmap.bp.conditionals.transformations import Transformation
+
 __all__ = ["Thresholds"]
 
 # Quantiles of the values, and evenly spread thresholds from half a range below to half a range above them.
@@ -38,8 +40,10 @@ class Thresholds:
     points: np.ndarray
 
     @classmethod
-    def of(cls, values: np.ndarray) -> "Thresholds":
-        """For values as they came.
+    def of(
+        cls, values: np.ndarray, within: tuple[float, float] = (-np.inf, np.inf), scale: Transformation | None = None
+    ) -> "Thresholds":
+        """For values as they came, which stay within two numbers; thresholds are even on a scale.
 
         Examples
         --------
@@ -56,8 +60,11 @@ class Thresholds:
             return cls(at, np.append(low - step, found), np.ones(len(found), dtype=bool))
         quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
         even = np.linspace(low - reach / 2, high + reach / 2, EVEN)
+        if scale is not None:
+            first, last = scale(np.array([low, high]))
+            even = scale.back(np.linspace(first - (last - first) / 2, last + (last - first) / 2, EVEN))
         often = found[counts >= max(OFTEN * len(values), LEAST_OFTEN)]
-        around = np.unique(np.concatenate([quantiles, even]))
+        around = np.unique(np.clip(np.concatenate([quantiles, even]), *within))
         place = np.searchsorted(often, around)
         inside = (place < len(often)) & (around > np.append(often, np.inf)[place] - step)
         at = np.unique(np.concatenate([around[~inside], often, often - step]))

@@ -19,6 +19,7 @@ from meanmap.core.points import count, joined, matrices_of
 from meanmap.core.tables.chunks import count_rows, side_by_side
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.kinds import Kind, wanted_kind
+from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import length, present, take
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, Points
@@ -150,13 +151,15 @@ class Direction:
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Points at each node, and for each edge the rows (m, 2) of its pairs at both ends; `given` is how many rows the
-    data had where they had more than were learned from, and `notes` tell what was missing and what looks like texts.
+    data had where they had more than were learned from, `notes` tell what was missing and what looks like texts, and
+    `marks` are values that stood for missing ones.
     """
 
     nodes: tuple[NodeSample, ...]
     pairs: tuple[np.ndarray, ...]
     given: int | None = None
     notes: tuple[str, ...] = ()
+    marks: tuple[Any, ...] = ()
 
     def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
         """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
@@ -199,7 +202,8 @@ def read_samples(
         if told is None:
             notes += strange(schema, f"data[{name!r}]")
         nodes.append(read_sample(name, columns[node], f"data[{name!r}]", kernels.get(name), schema, door))
-    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None, tuple(notes))
+    given, marks = given_rows if given_rows > MOST_ROWS else None, policy_and_marks(missing)[1]
+    return Samples(tuple(nodes), tuple(pairs), given, tuple(notes), marks)
 
 
 def read_sample(

@@ -13,6 +13,7 @@ from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError
 from meanmap.core.points import count, slices
+from meanmap.core.tables.marks import without_marks
 from meanmap.graphs import Rooted
 
 __all__ = ["AskedRows"]
@@ -58,7 +59,10 @@ class AskedRows:
     ) -> "AskedRows":
         """Of a table's columns, without those of hidden nodes; columns that are no variable are not looked at."""
         graph = model.graph
-        known = {name: columns[str(name)] for name in graph.names if str(name) in columns}
+        by_text = {str(name): columns[str(name)] for name in graph.names if str(name) in columns}
+        if by_text and model.samples.marks:
+            by_text = without_marks(by_text, argument, model.samples.marks)
+        known = {name: by_text[str(name)] for name in graph.names if str(name) in by_text}
         if not known:
             shown = ", ".join(map(repr, graph.names[:10]))
             raise InputError(f"{argument} has no column of the model; expected some of {shown}.")

@@ -52,7 +52,8 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
     """
     named = {str(name): each for name, each in found.items()}
     if not Table.looks_like_one(frame):
-        array = np.array(unmasked(frame), dtype=float)
+        array = np.asarray(unmasked(frame))
+        array = np.array(array, dtype=array.dtype if array.dtype.kind == "f" else float)
         for name, (rows, values) in named.items():
             array[rows, int(name)] = values
         return array
@@ -63,7 +64,7 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
                 rows, values = named[str(name)]
                 series = copy[name]
                 plain = values.dtype.kind == "f" or (values.dtype.kind == "i" and not _holds_whole(series))
-                series = series.astype(float) if plain else series.copy()
+                series = series.astype(float) if plain and series.dtype.kind != "f" else series.copy()
                 series.iloc[rows] = _in_unit(values, series)
                 copy[name] = series
         return copy
@@ -110,10 +111,12 @@ def _holds_whole(series: Any) -> bool:
 
 
 def _in_unit(values: np.ndarray, series: Any) -> Any:
-    """Times and durations in the unit and zone of a column of pandas, whole numbers within its type; others as is."""
+    """Times and durations in the unit and zone of a column of pandas, numbers within its type; others as is."""
     if values.dtype.kind == "i" and _holds_whole(series):
         ends = np.iinfo(series.dtype.numpy_dtype)
         return np.clip(values, max(ends.min, -(2**63)), min(ends.max, 2**63 - 1)).astype(series.dtype.numpy_dtype)
+    if values.dtype.kind == "f" and isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
+        return values.astype(series.dtype)
     if values.dtype.kind not in "mM" or series.dtype.kind not in "mM":
         return values
     zone = getattr(series.dtype, "tz", None)
@@ -123,8 +126,9 @@ def _in_unit(values: np.ndarray, series: Any) -> Any:
 
 
 def _polars(series: Any, column: np.ndarray) -> Any:
-    """A column of Polars with these values; times and whole numbers keep their type."""
-    if column.dtype.kind in "mM" or (column.dtype.kind == "i" and series.dtype.is_integer()):
+    """A column of Polars with these values; times, whole numbers and floats keep their type."""
+    whole, float_ = column.dtype.kind == "i", column.dtype.kind == "f"
+    if column.dtype.kind in "mM" or (whole and series.dtype.is_integer()) or (float_ and series.dtype.is_float()):
         return type(series)(series.name, column).cast(series.dtype)
     return type(series)(series.name, column.tolist())
 
@@ -145,6 +149,8 @@ def _with(column: Any, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         array[rows] = values
         exact = all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in array)
         return array.astype(np.int64 if exact else float)
-    array = np.array(column, dtype=values.dtype if values.dtype.kind in "fmM" else object)
+    there = getattr(column, "dtype", values.dtype)
+    floats = values.dtype.kind == "f" and isinstance(there, np.dtype) and there.kind == "f"
+    array = np.array(column, dtype=there if floats else values.dtype if values.dtype.kind in "fmM" else object)
     array[rows] = values
     return array

@@ -1,0 +1,199 @@
+"""Columns of numbers by their logarithm, square root or log odds, where they are more nearly normal and linear so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.bp.conditionals.columns import CodedTable
+from meanmap.bp.conditionals.joint_normal import JointNormal
+from meanmap.core.points import spread_rows
+
+__all__ = ["Standard", "Transformation", "chosen", "limits"]
+
+# Chosen on up to so many rows, in so many rounds over the columns; numbers with fewer values stay as they are.
+MOST_ROWS, ROUNDS, LEAST_VALUES = 1000, 2, 5
+# The covariance of the columns is drawn towards its diagonal by this share.
+PRIOR = 1e-6
+KINDS = ("log", "root", "log odds")
+
+
+def limits(values: np.ndarray, kind: str) -> tuple[float, float]:
+    """What a column with these values stays within: no sign but its own, and within 0 and 1 if it is.
+
+    Examples
+    --------
+    >>> limits(np.array([0.2, 3.0]), "number"), limits(np.array([0.2, 0.9]), "number")
+    ((0.0, inf), (0.0, 1.0))
+    """
+    low, high = float(np.min(values)), float(np.max(values))
+    if kind == "time":
+        return -np.inf, np.inf
+    return 0.0 if low >= 0 else -np.inf, 0.0 if high <= 0 else 1.0 if low >= 0 and high <= 1 else np.inf
+
+
+@dataclass(frozen=True)
+class Transformation:
+    """v ↦ (g(v + shift) − centre) / scale with g the identity ("plain"), the logarithm, root or log odds.
+
+    Attributes
+    ----------
+    kind : str
+    shift : float
+        Half of the least positive value where there are zeros, and g is the logarithm.
+    least, most : float
+        Between which values g is defined: others are as at its end.
+    centre, scale : float
+
+    Examples
+    --------
+    >>> found = Transformation.of("log", np.array([1.0, np.e**2]))
+    >>> found(np.array([1.0, np.e**3])).tolist(), found.back(np.array([1.0])).round(1).tolist()
+    ([-1.0, 2.0], [7.4])
+    """
+
+    kind: str
+    shift: float
+    least: float
+    most: float
+    centre: float
+    scale: float
+
+    @classmethod
+    def of(cls, kind: str, values: np.ndarray) -> "Transformation":
+        """For values as they came."""
+        low, positive = float(values.min()), values[values > 0]
+        shift = float(positive.min()) / 2 if kind == "log" and low <= 0 and len(positive) else 0.0
+        least, most = -np.inf, np.inf
+        if kind != "plain":
+            least = 0.0 if kind == "root" or shift else low / 2
+        if kind == "log odds":
+            most = (1 + float(values.max())) / 2
+        plain = cls(kind, shift, least, most, 0.0, 1.0)
+        found = plain(values)
+        return cls(kind, shift, least, most, float(found.mean()), float(found.std()) or 1.0)
+
+    @classmethod
+    def possible(cls, kind: str, values: np.ndarray) -> bool:
+        """Whether all values have a finite g."""
+        low, high = values.min(), values.max()
+        return bool({"log": low >= 0, "root": low >= 0, "log odds": low > 0 and high < 1}[kind])
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Standardised."""
+        within = np.clip(values, self.least, self.most) + self.shift
+        if self.kind == "log":
+            within = np.log(within)
+        elif self.kind == "root":
+            within = np.sqrt(within)
+        elif self.kind == "log odds":
+            within = np.log(within) - np.log1p(-within)
+        return (within - self.centre) / self.scale
+
+    def back(self, standard: np.ndarray) -> np.ndarray:
+        """The values that have these."""
+        found = self.centre + self.scale * standard
+        if self.kind == "log":
+            found = np.exp(found)
+        elif self.kind == "root":
+            found = np.maximum(found, 0.0) ** 2
+        elif self.kind == "log odds":
+            found = 1 / (1 + np.exp(-found))
+        return found - self.shift
+
+    def log_slopes(self, values: np.ndarray) -> np.ndarray:
+        """The logarithm of the derivative of each."""
+        within = np.clip(values, self.least, self.most) + self.shift
+        slopes = np.zeros(len(within))
+        if self.kind == "log":
+            slopes = -np.log(within)
+        elif self.kind == "root":
+            slopes = -np.log(2 * np.sqrt(np.maximum(within, np.finfo(float).tiny)))
+        elif self.kind == "log odds":
+            slopes = -np.log(within) - np.log1p(-within)
+        return slopes - np.log(self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Standard:
+    """Rows of numbers standardised, some of them transformed.
+
+    Attributes
+    ----------
+    table : CodedTable
+    transformed : dict of int to Transformation
+        By the place of the column of numbers.
+    """
+
+    table: CodedTable
+    transformed: Mapping[int, Transformation]
+
+    def __call__(self, numbers: np.ndarray) -> np.ndarray:
+        """Of rows (n, d)."""
+        found = self.table.standard(numbers)
+        for j, transformation in self.transformed.items():
+            found[:, j] = transformation(numbers[:, j])
+        return found
+
+    def of(self, j: int, values: np.ndarray) -> np.ndarray:
+        """Of values of column j."""
+        if j in self.transformed:
+            return self.transformed[j](values)
+        return self.table.standard_of(j, values)
+
+
+def chosen(table: CodedTable, numbers: np.ndarray) -> Mapping[int, Transformation]:
+    """Of columns of rows (n, d) with NaN in gaps those that are transformed, by their place.
+
+    One after the other, the transformation that makes the rows most probable if each number is normal and linear in all
+    other columns: of the sum over all columns, as what is linear in this one is not in its logarithm. It is taken if
+    rows gain more than two standard errors, gaps filled in by a joint normal law.
+    """
+    columns, blocks = list(table.columns.values()), table.blocks
+    rows = numbers[spread_rows(len(numbers), MOST_ROWS)]
+    there = ~np.isnan(rows)
+    own = [block.start for block, column in zip(blocks, columns, strict=True) if column.labels is None]
+    tried: dict[int, list[Transformation]] = {}
+    for block, column in zip(blocks, columns, strict=True):
+        seen = rows[there[:, block.start], block.start]
+        if column.labels is None and column.column.kind in ("number", "count") and len(np.unique(seen)) >= LEAST_VALUES:
+            kinds = [kind for kind in KINDS if Transformation.possible(kind, seen)]
+            if kinds:
+                tried[block.start] = [Transformation.of(kind, seen) for kind in ("plain", *kinds)]
+    if not tried:
+        return {}
+    plain = table.standard(rows)
+    filled = plain if there.all() else JointNormal.fit(plain).given(plain)[0]
+    whole = {j: table.value_of(j, filled[:, j]) for j in tried}
+    used = {j: each[0] for j, each in tried.items()}
+    best = _log_chances(filled, rows, there, own, used)
+    for _ in range(ROUNDS):
+        before = dict(used)
+        for j, each in tried.items():
+            for transformation in each:
+                if transformation == used[j]:
+                    continue
+                other = filled.copy()
+                other[:, j] = transformation(whole[j])
+                logs = _log_chances(other, rows, there, own, used | {j: transformation})
+                gain = logs - best
+                if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+                    filled, best, used[j] = other, logs, transformation
+        if used == before:
+            break
+    return {j: each for j, each in used.items() if each.kind != "plain"}
+
+
+def _log_chances(
+    filled: np.ndarray, rows: np.ndarray, there: np.ndarray, own: Sequence[int], used: Mapping[int, Transformation]
+) -> np.ndarray:
+    """Of each row the sum over numbers that are there of log p given all other columns, (n,)."""
+    middle = filled - filled.mean(axis=0)
+    covariance = middle.T @ middle / len(middle)
+    precision: Any = np.linalg.inv(covariance + PRIOR * np.diag(np.diag(covariance) + PRIOR))
+    variance = 1 / np.diag(precision)
+    logs = -((middle @ precision) ** 2) * variance / 2 - np.log(variance) / 2
+    for j, transformation in used.items():
+        logs[there[:, j], j] += transformation.log_slopes(rows[there[:, j], j])
+    return np.sum(np.where(there, logs, 0.0)[:, own], axis=1)
