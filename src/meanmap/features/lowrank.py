@@ -112,6 +112,14 @@ class PivotedCholesky(Features):
         return cls._of(kernel, points, low, door, rank)
 
     @classmethod
+    def with_values(
+        cls, kernel: Kernel, points: Points, door: Door, tolerance: float, max_rank: int
+    ) -> tuple["PivotedCholesky", np.ndarray]:
+        """`of_points`, and the features of these points, which are known by then."""
+        low = _by_tolerance(door.cast(kernel), points, tolerance, max_rank, door)
+        return cls._of(kernel, points, low, door, None), np.asarray(low.factor)
+
+    @classmethod
     def _of(cls, kernel: Kernel, points: Points, low: Factor, door: Door, rank: int | None) -> "PivotedCholesky":
         if is_concrete(low.trace_errors) and not low.trace_errors[0] > 0:
             raise InputError("k(x, x) is zero for every point of x: there is nothing to represent.")

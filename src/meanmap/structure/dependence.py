@@ -12,7 +12,7 @@ from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.learning.default import kernel_for
-from meanmap.stats.independence.moments import all_features, features_of
+from meanmap.stats.independence.moments import features_and_values
 
 __all__ = ["MEASURES", "Dependence"]
 
@@ -114,9 +114,7 @@ def _features(table: Table, name: str, ranks: bool, generator: np.random.Generat
         from scipy.stats import rankdata
 
         column = rankdata(column, axis=0) / len(column)
-    return all_features(
-        features_of(kernel_for(column, argument=name), column, name, generator, door), column, name, door
-    )
+    return features_and_values(kernel_for(column, argument=name), column, name, generator, door)[1]
 
 
 def _check_pairs(there: np.ndarray, names: tuple[str, ...]) -> None:

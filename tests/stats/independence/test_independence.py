@@ -58,7 +58,8 @@ def test_every_permutation_has_the_statistic_of_the_definition(unbiased, count):
     np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
     centred = phi - phi.mean(axis=0), psi - psi.mean(axis=0)
     whole = sums + diagonal_sums(x, y, shifts)
-    np.testing.assert_allclose(permuted_features(*centred, shifts), whole, rtol=1e-4)
+    by_features = permuted_features(centred[:1], centred[1:], shifts, np.zeros((1, 1)))[0, 0]
+    np.testing.assert_allclose(by_features, whole, rtol=1e-4)
     by_features = [Margins.of_features(side) for side in centred]
     np.testing.assert_allclose(diagonal_sums(*by_features, shifts), diagonal_sums(x, y, shifts), rtol=1e-9)
     for one, other, gram in zip(by_features, (x, y), (phi @ phi.T, psi @ psi.T), strict=True):
@@ -89,7 +90,8 @@ def test_several_kernels_are_standardised_and_the_largest_counts():
     shifts = Shifts.draw(20, 49, rng)
     phis = [rng.normal(size=(20, 2)) * scale for scale in (1.0, 1e3, 1e-3, 1.0, 1e-2)]
     grams, margins = zip(*(sides(phi, 20) for phi in phis), strict=True)
-    pairs = [permuted_features(x - x.mean(axis=0), y - y.mean(axis=0), shifts) for x in phis[:2] for y in phis[2:]]
+    centred = [phi - phi.mean(axis=0) for phi in phis]
+    pairs = permuted_features(centred[:2], centred[2:], shifts, np.zeros((2, 3))).reshape(6, 50)
     scores = scipy.stats.zscore(pairs, axis=1).reshape(2, 3, 50)
     behind = np.array([[0.0, 0.7, np.inf], [0.0, 0.0, 0.2]])
     for handicaps in (np.zeros((2, 3)), behind):
@@ -97,6 +99,29 @@ def test_several_kernels_are_standardised_and_the_largest_counts():
         found = fused_hsic(sums, list(margins[:2]), list(margins[2:]), shifts, handicaps)
         expected = np.max((scores - handicaps[:, :, None]).reshape(6, 50), axis=0)
         np.testing.assert_allclose(found.values, expected, atol=1e-4)
+
+
+def test_features_of_several_kernels_say_what_whole_gram_matrices_say(monkeypatch):
+    """Under the same permutations, of which there are more than rows."""
+    rng = np.random.default_rng(3)
+    x, group = rng.normal(size=(90, 2)), rng.integers(0, 3, 90)
+    for first, second in ((x[:, 0], x[:, 1] + 0.2 * np.sin(3 * x[:, 0])), (x, group.astype(str))):
+        monkeypatch.setattr(independence, "MOST_FOR_GRAMS", 1500)
+        whole = mm.independence_test(first, second, n_permutations=199, rng=0)
+        monkeypatch.setattr(independence, "MOST_FOR_GRAMS", 10)
+        found = mm.independence_test(first, second, n_permutations=199, rng=0)
+        assert "of features fused over 5 ×" in found.method
+        assert found.statistic == pytest.approx(whole.statistic, rel=2e-3)
+        assert np.corrcoef(found.null.draws, whole.null.draws)[0, 1] > 0.99  # the finest has more features than 64
+
+
+def test_level_of_features_of_several_kernels(monkeypatch):
+    """With steps of three rows, and one row that stays."""
+    monkeypatch.setattr(independence, "MOST_FOR_GRAMS", 10)
+    rng = np.random.default_rng(12)
+    tests = (mm.independence_test(*rng.normal(size=(2, 61)), n_permutations=19, rng=trial) for trial in range(150))
+    found = sum(test.reject(0.05) for test in tests)
+    assert scipy.stats.binomtest(found, 150, 0.05).pvalue > FAILURE_RATE
 
 
 def test_kernels_that_say_nothing_are_left_out():

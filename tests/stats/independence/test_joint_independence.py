@@ -14,6 +14,7 @@ from meanmap.core.errors import (
     ShapeError,
 )
 from meanmap.kernels import RBF
+from meanmap.stats.independence import joint_independence, joint_permuted
 from meanmap.stats.independence.joint_independence import _gamma, _joint, joint_independence_test
 
 FAILURE_RATE = 1e-5
@@ -40,6 +41,37 @@ def test_every_permutation_has_the_statistic_of_the_definition(n, d):
         permuted = [np.roll(order, -k * s) for k, order in enumerate(orders)]
         expected.append(by_hand([gram[np.ix_(p, p)] for gram, p in zip(grams, permuted, strict=True)]))
     np.testing.assert_allclose(_joint(grams, orders, shifts).values, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize(("n", "d", "step"), [(23, 2, 1), (23, 3, 1), (40, 4, 3), (9, 6, 2)])
+def test_means_of_products_are_those_of_each_permutation(n, d, step, monkeypatch):
+    monkeypatch.setattr(joint_permuted, "TOGETHER", 5 * n)
+    rng = np.random.default_rng(n)
+    values = [rng.uniform(size=(4, n)) for _ in range(d)]
+    orders = [np.arange(n), *(rng.permutation(n) for _ in range(d - 1))]
+    whole, expected = n // step * step, []
+    for s in range(n // step):
+        moved = [np.r_[np.roll(order[:whole], -k * s * step), order[whole:]] for k, order in enumerate(orders)]
+        expected.append(np.prod([v[:, order] for v, order in zip(values, moved, strict=True)], axis=0).mean(axis=1))
+    np.testing.assert_allclose(joint_permuted._means(values, orders, step), np.transpose(expected), rtol=1e-12)
+
+
+def test_landmarks_see_nearly_all_of_the_statistic(monkeypatch):
+    """Under the same permutations; a part of an element is never longer than the whole."""
+    rng = np.random.default_rng(6)
+    a, b = rng.integers(0, 3, (2, 120))
+    table = {"a": a.astype(str), "b": b.astype(str), "c": np.where(rng.uniform(size=120) < 0.4, a + b, a).astype(str)}
+    whole = joint_independence_test(table, n_permutations=99, rng=0)
+    monkeypatch.setattr(joint_independence, "MOST_WHOLE", 10)
+    found = joint_independence_test(table, n_permutations=99, rng=0)
+    assert found.method.endswith("dHSIC at 120 landmarks")
+    assert 0.95 * whole.statistic < found.statistic < (1 + 1e-5) * whole.statistic
+    assert (found.null.draws < (1 + 1e-4) * whole.null.draws).all()
+    assert np.corrcoef(found.null.draws, whole.null.draws)[0, 1] > 0.95
+    scaled = joint_independence_test(table, 1e9 * mm.kernels.Delta(), n_permutations=99, rng=0)
+    assert scaled.pvalue == found.pvalue
+    with pytest.raises(ColumnError, match="c is constant"):
+        joint_independence_test({**table, "c": np.ones(120)}, RBF(1.0), rng=0)
 
 
 def test_two_variables_are_hsic():
@@ -90,14 +122,16 @@ def rejections(null, trials, n):
     return found
 
 
-@pytest.mark.parametrize("null", ["permutation", "gamma"])
-def test_level(null):
+@pytest.mark.parametrize(("null", "most_whole"), [("permutation", 300), ("permutation", 10), ("gamma", 300)])
+def test_level(null, most_whole, monkeypatch):
+    monkeypatch.setattr(joint_independence, "MOST_WHOLE", most_whole)
     assert scipy.stats.binomtest(rejections(null, 150, 40), 150, 0.05).pvalue > FAILURE_RATE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("null", ["permutation", "gamma"])
-def test_level_at_length(null):
+@pytest.mark.parametrize(("null", "most_whole"), [("permutation", 300), ("permutation", 10), ("gamma", 300)])
+def test_level_at_length(null, most_whole, monkeypatch):
+    monkeypatch.setattr(joint_independence, "MOST_WHOLE", most_whole)
     low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
     found = rejections(null, 1000, 100)
     assert low <= found <= high, found

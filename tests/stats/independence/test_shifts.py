@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from meanmap.stats.independence import shifts
 from meanmap.stats.independence.shifts import Shifts, correlations, feature_sums, lag_spectra, shift_sums
 
 
@@ -30,7 +31,36 @@ def test_features_give_the_sums_of_their_gram_matrices(n):
     rng = np.random.default_rng(n)
     phi, psi = rng.normal(size=(n, 3)), rng.normal(size=(n, 11))
     expected = shift_sums(spectra(phi @ phi.T), spectra(psi @ psi.T), n)
-    np.testing.assert_allclose(feature_sums(phi, psi), expected, rtol=1e-4)
+    np.testing.assert_allclose(feature_sums([phi], [psi], np.ones((1, 1), bool))[0, 0], expected, rtol=1e-4)
+
+
+def stepped(n, step):
+    """The permutations by hand: whole steps change places, the last points stay."""
+    whole = n // step * step
+    return [np.r_[np.roll(np.arange(whole), -s * step), np.arange(whole, n)] for s in range(n // step)]
+
+
+@pytest.mark.parametrize(("n", "step"), [(20, 1), (20, 4), (131, 3), (100, 7)])
+def test_steps_are_taken_whole_and_the_last_points_stay(n, step, monkeypatch):
+    monkeypatch.setattr(shifts, "PAIRS", 20)  # features of the first side in several blocks
+    rng = np.random.default_rng(n)
+    phis, psis = [rng.normal(size=(n, r)) for r in (3, 5)], [rng.normal(size=(n, r)) for r in (1, 4, 7)]
+    counted = np.array([[True, False, True], [False, False, False]])
+    found, orders = feature_sums(phis, psis, counted, step), stepped(n, step)
+    for j in (0, 2):
+        expected = [np.sum((phis[0].T @ psis[j][order]) ** 2) for order in orders]
+        np.testing.assert_allclose(found[0, j], expected, rtol=1e-4)
+    assert not found[~counted].any()
+    a, b = rng.normal(size=(2, n))
+    np.testing.assert_allclose(correlations(a, b, step), [a @ b[order] for order in orders], atol=1e-12)
+
+
+def test_few_shifts_are_by_whole_steps():
+    drawn = Shifts.draw(50, 12, np.random.default_rng(0), few=True)
+    assert (drawn.step, len(drawn.orders)) == (3, 1)
+    assert drawn.values(lambda order: np.arange(16)).tolist() == [0, *sorted(set(drawn.chosen[0].tolist()) - {0})]
+    assert len(drawn.chosen[0]) == 13
+    assert max(drawn.chosen[0]) < 16
 
 
 def test_correlations():

@@ -10,7 +10,7 @@ from meanmap.core.progress import track
 from meanmap.kernels.base import Kernel
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.independence.hsic import SINGLE, largest_standardised
-from meanmap.stats.independence.moments import all_features, features_of
+from meanmap.stats.independence.moments import features_and_values
 from meanmap.stats.permutations import Permuted
 
 __all__ = ["MOST_ROWS", "design_hsic"]
@@ -36,10 +36,7 @@ def design_hsic(
     any other for the level.
     """
     sides = [
-        [
-            all_features(features_of(kernel, values, name, generator, door, most=MOST_FEATURES), values, name, door)
-            for kernel in listed
-        ]
+        [features_and_values(kernel, values, name, generator, door, MOST_FEATURES)[1] for kernel in listed]
         for values, name, listed in zip(data, names, kernels, strict=True)
     ]
     n = len(design.units)

@@ -1,6 +1,6 @@
 """The Hilbert-Schmidt independence criterion for the data and all permutations, and its fusion over kernels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,9 +145,12 @@ def turned_spectra(gram: np.ndarray, order: np.ndarray) -> np.ndarray:
     return lag_spectra(turned)
 
 
-def permuted_features(phi: np.ndarray, psi: np.ndarray, shifts: Shifts) -> np.ndarray:
-    """Σ_ij K̃_ij L̃_π(i)π(j) for one kernel each, from centred features with K̃ = Φ Φᵀ and L̃ = Ψ Ψᵀ, (1 + B,)."""
-    return shifts.values(lambda order: feature_sums(phi, psi[order]))
+def permuted_features(
+    phis: Sequence[np.ndarray], psis: Sequence[np.ndarray], shifts: Shifts, behind: np.ndarray
+) -> np.ndarray:
+    """Σ_ij K̃_ij L̃_π(i)π(j) as `permuted_hsic` has it, from centred features with K̃ = Φ Φᵀ and L̃ = Ψ Ψᵀ."""
+    counted = np.isfinite(behind)
+    return shifts.values(lambda order: feature_sums(phis, [psi[order] for psi in psis], counted, shifts.step))
 
 
 def diagonal_sums(x: Margins, y: Margins, shifts: Shifts) -> np.ndarray:
@@ -156,7 +159,7 @@ def diagonal_sums(x: Margins, y: Margins, shifts: Shifts) -> np.ndarray:
     The first sum makes the biased HSIC; the second over n (n − 3) is the unbiased one (Song et al. 2012, eq. 5).
     """
     n = len(x.spread)
-    paired = shifts.values(lambda order: correlations(x.spread, y.spread[order]))
+    paired = shifts.values(lambda order: correlations(x.spread, y.spread[order], shifts.step))
     return (n - 1) * x.level * y.level + (1 - 2 / n) * paired
 
 

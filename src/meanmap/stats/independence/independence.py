@@ -35,8 +35,8 @@ from meanmap.stats.independence.hsic import (
 from meanmap.stats.independence.independence_plan import IndependencePlan, cut_short
 from meanmap.stats.independence.moments import (
     BLOCK,
-    all_features,
-    features_of,
+    MOST_FEATURES,
+    features_and_values,
 )
 from meanmap.stats.independence.shifts import Shifts
 from meanmap.stats.independence.variables import constant, for_two, handicaps, kernels_of
@@ -49,8 +49,10 @@ __all__ = ["independence_test"]
 # Which null distributions each statistic has.
 CHOICES = {"biased": ("permutation", "gamma", "spectral"), "unbiased": ("permutation",), "normalised": ("permutation",)}
 NAMES = ("x", "y")
-# Whole Gram matrices up to here: with the default collection about 0.8 GB and 6 s.
-MOST_FOR_GRAM = 6000
+# Whole Gram matrices up to here, of one kernel for each variable, and of several, whose features then cost no more.
+MOST_FOR_GRAM, MOST_FOR_GRAMS = 6000, 1500
+# Features of each kernel where there are several.
+MOST_OF_SEVERAL = 64
 # Permutations up to here unless told otherwise: beyond, the limit is as accurate as the draws that estimate a p-value.
 MOST_FOR_PERMUTATIONS = 20_000
 
@@ -127,14 +129,15 @@ def independence_test(
     Notes
     -----
     Permutations are cyclic shifts of random orders, n of them at once by fast Fourier transforms: O(n² log n) on whole
-    Gram matrices up to 6000 points, and O(n log n) for each pair of at most 128 features beyond. Limits come from one
-    pass in O(n r²), holding some thousand rows at a time.
+    Gram matrices of few points, up to 6000 of one kernel for each variable and 1500 of several. Beyond, O(n) for each
+    pair of at most 128 features of one kernel or 64 of each of several, and shifts are by steps of a few points. Limits
+    come from one pass in O(n r²), holding some thousand rows at a time.
 
     With `within` or `clusters` HSIC is that of at most 48 features a kernel, less the means of their strata. Numbers
     are measured from the mean of their stratum first, unless the kernel is given.
 
-    Where one kernel is needed, the default for up to 6000 points is the median's; beyond, and for iterators, lists of
-    kernels and the default collection are summed.
+    Where one kernel is needed, the default for up to 6000 points is the median's; beyond, and for limits and iterators,
+    lists of kernels and the default collection are summed.
 
     Examples
     --------
@@ -222,19 +225,20 @@ class _Pair(Asked):
             return self._by_design(self.exchange, door)
         if self._is_limit(n):
             return self._limit("raise", None)
-        default = "several" if n > MOST_FOR_GRAM else "fused" if self.statistic == "biased" else "median"
-        kernels = self._kernels(default)
-        if default == "median" and max(map(len, kernels)) > 1:
-            raise ParameterError(f"statistic={self.statistic!r} is for one kernel; with several use 'biased'.")
-        if n > MOST_FOR_GRAM:
+        fused = self.statistic == "biased"
+        kernels = self._kernels("fused" if fused else "median" if n <= MOST_FOR_GRAM else "several")
+        if not fused and max(map(len, kernels)) > 1:
+            if n <= MOST_FOR_GRAM:
+                raise ParameterError(f"statistic={self.statistic!r} is for one kernel; with several use 'biased'.")
             kernels = tuple((_one(listed),) for listed in kernels)
-        generator, warnings = self.random.generator, ()
-        shifts = Shifts.draw(n, self.n_draws, generator)
-        if n <= MOST_FOR_GRAM:
-            behind = handicaps(self.wanted, kernels)
+        behind, generator, warnings = handicaps(self.wanted, kernels), self.random.generator, ()
+        whole = n <= (MOST_FOR_GRAM if behind.size == 1 else MOST_FOR_GRAMS)
+        shifts = Shifts.draw(n, self.n_draws, generator, few=not whole)
+        if whole:
             found, label = _by_gram(self.parts, kernels, self.statistic, shifts, behind, door)
         else:
-            found, label, warnings = _by_features(self.parts, kernels, self.statistic, shifts, generator, door)
+            asked = self.parts, kernels, self.statistic, shifts, behind
+            found, label, warnings = _by_features(*asked, generator, door)
         return self._exact(found, "permutation", kernels, label, warnings)
 
     def _by_design(self, exchange: Exchange, door: Door) -> Found:
@@ -302,17 +306,29 @@ def _by_gram(
 
 
 def _by_features(
-    data: Sequence[Any], kernels: Any, statistic: str, shifts: Shifts, generator: np.random.Generator, door: Door
+    data: Sequence[Any],
+    kernels: Any,
+    statistic: str,
+    shifts: Shifts,
+    behind: np.ndarray,
+    generator: np.random.Generator,
+    door: Door,
 ) -> tuple[Permuted, str, tuple[str, ...]]:
     """The statistic of features for the data and each permutation."""
-    sides, fitted = [], []
-    for (kernel,), values, name in zip(kernels, data, NAMES, strict=True):
-        feature = features_of(kernel, values, name, generator, door)
-        fitted.append(feature)
-        sides.append(all_features(feature, values, name, door)[shifts.base])
-        if np.ptp(sides[-1], axis=0).max() == 0:
+    fitted, sides, margins = [], [], []
+    most = MOST_FEATURES if behind.size == 1 else MOST_OF_SEVERAL
+    for listed, values, name in zip(kernels, data, NAMES, strict=True):
+        found = [features_and_values(kernel, values, name, generator, door, most) for kernel in listed]
+        fitted.append(min((feature for feature, _ in found), key=lambda feature: feature.relative_error))
+        sides.append([phi[shifts.base] for _, phi in found])
+        if max(float(np.ptp(phi, axis=0).max()) for phi in sides[-1]) == 0:
             raise constant(name)
-    x, y = (Margins.of_features(side) for side in sides)
-    off = permuted_features(sides[0], sides[1], shifts) - diagonal_sums(x, y, shifts)
-    found = one_hsic(off, x, y, statistic, shifts)
-    return found, f"{statistic} HSIC of features", cut_short(fitted, "the level is exact")
+        margins.append([Margins.of_features(phi) for phi in sides[-1]])
+    x, y = margins
+    sums = permuted_features(sides[0], sides[1], shifts, behind)
+    sums -= np.array([[diagonal_sums(one, other, shifts) for other in y] for one in x])
+    told = cut_short(fitted, "the level is exact")
+    if behind.size > 1:
+        label = f"HSIC of features fused over {len(x)} × {len(y)} kernels"
+        return fused_hsic(sums, x, y, shifts, behind), label, told
+    return one_hsic(sums[0, 0], x[0], y[0], statistic, shifts), f"{statistic} HSIC of features", told

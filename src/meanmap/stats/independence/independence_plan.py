@@ -19,7 +19,7 @@ from meanmap.features.states.reading import Reading
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
 from meanmap.stats.asked import Found
-from meanmap.stats.independence.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, features_of
+from meanmap.stats.independence.moments import BLOCK, TRACE_TOLERANCE, JointMoments, features_of
 from meanmap.stats.independence.variables import constant, for_two, kernels_of
 from meanmap.stats.result import flat
 from meanmap.stats.settings import LEAST_POINTS, doubt_about_limit
@@ -147,7 +147,7 @@ class IndependencePlan(VariablesPlan):
 def cut_short(fitted: Sequence[Any], level: str) -> tuple[str, ...]:
     """What a result says where a kernel has more features than are kept."""
     return tuple(
-        f"the kernel of {name} was cut to {MOST_FEATURES} features; {level}, some power may be lost."
+        f"the kernel of {name} was cut to {feature.size} features; {level}, some power may be lost."
         for name, feature in zip(NAMES, fitted, strict=True)
         if feature.relative_error > 10 * TRACE_TOLERANCE
     )

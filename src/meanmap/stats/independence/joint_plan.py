@@ -1,6 +1,6 @@
 """The joint independence test on data of any size: a plan, states of parts, and the result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ from meanmap.stats.result import flat
 from meanmap.stats.settings import LEAST_POINTS, doubt_about_limit
 from meanmap.stats.variables_plan import VariablesPlan, begun
 
-__all__ = ["JointIndependencePlan"]
+__all__ = ["JointIndependencePlan", "landmarks_of", "whitening"]
 
 # Kernel values of a row, those of all variables and their products, and points that they are taken at.
 VALUES, MOST_LANDMARKS = 1024, 256
@@ -186,10 +186,7 @@ class JointIndependencePlan(VariablesPlan):
             sets = zip(kernels, sample, names, strict=True)
             points = tuple(read_points(k, part, name, door) for k, part, name in sets)
             m = min(VALUES // (len(kept) + 1), MOST_LANDMARKS, count(points[0]))
-            members = tuple(
-                AtLandmarks(k, rows(part, random.generator.permutation(count(part))[:m]))
-                for k, part in zip(kernels, points, strict=True)
-            )
+            members = landmarks_of(kernels, points, m, random.generator)
             both = WithProducts(kernels[0], members, tuple(map(_unit, members)))
             features = FeatureMap.of(both, points, groups=[m] * (len(kept) + 2), correlated=True)
         held = tuple(readings[k] for k in kept)
@@ -225,9 +222,9 @@ class JointIndependencePlan(VariablesPlan):
         for own, name in zip(covariances, self.names, strict=True):
             if own.diagonal().max() <= 1e-14:
                 raise constant(name)
-        whitening = self._whitening()
-        value = float(n * np.sum((whitening.T @ (means[d] + means[d + 1] - np.prod(means[:d], axis=0))) ** 2))
-        spectrum = np.maximum(np.linalg.eigvalsh(whitening.T @ _influence(means[:d], covariances) @ whitening), 0.0)
+        whitened = whitening(self.members)
+        value = float(n * np.sum((whitened.T @ (means[d] + means[d + 1] - np.prod(means[:d], axis=0))) ** 2))
+        spectrum = np.maximum(np.linalg.eigvalsh(whitened.T @ _influence(means[:d], covariances) @ whitened), 0.0)
         draws = np.random.default_rng([self.seed, 1])
         if null == "gamma":
             law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, draws)
@@ -238,15 +235,23 @@ class JointIndependencePlan(VariablesPlan):
         method = f"joint independence test of {d} variables, n dHSIC at {m} landmarks"
         return Found(value, law, self.kernels, method, (n,), told)
 
-    def _whitening(self) -> np.ndarray:
-        """W with W Wᵀ the inverse of the landmarks' Gram matrix, but for its smallest directions."""
-        with Door():
-            gram = np.prod(
-                [np.asarray(each.kernel.gram(each.landmarks, each.landmarks)) for each in self.members], axis=0
-            )
-        values, vectors = np.linalg.eigh(gram)
-        kept = values > LEAST_SHARE * values[-1]
-        return vectors[:, kept] / np.sqrt(values[kept])
+
+def landmarks_of(
+    kernels: Sequence[Kernel], points: Sequence[Points], m: int, generator: np.random.Generator
+) -> tuple[AtLandmarks, ...]:
+    """m rows whose variables are shuffled apart, for each variable its part of them."""
+    pairs = zip(kernels, points, strict=True)
+    return tuple(AtLandmarks(k, rows(part, generator.permutation(count(part))[:m])) for k, part in pairs)
+
+
+def whitening(members: Sequence[AtLandmarks], units: Sequence[float] | None = None) -> np.ndarray:
+    """W with W Wᵀ the inverse of the landmarks' Gram matrix, but for its smallest directions; kernels have `units`."""
+    with Door():
+        grams = [np.asarray(each.kernel.gram(each.landmarks, each.landmarks)) for each in members]
+    gram = np.prod([one / unit for one, unit in zip(grams, units or [1.0] * len(grams), strict=True)], axis=0)
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > LEAST_SHARE * values[-1]
+    return vectors[:, kept] / np.sqrt(values[kept])
 
 
 def _unit(member: AtLandmarks) -> float:

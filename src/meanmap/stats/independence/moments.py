@@ -9,7 +9,6 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.points import count, rows
 from meanmap.core.types import Data
-from meanmap.features.base import transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
@@ -18,7 +17,7 @@ from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["BLOCK", "MOST_FEATURES", "TRACE_TOLERANCE", "JointMoments", "features_of"]
+__all__ = ["BLOCK", "MOST_FEATURES", "TRACE_TOLERANCE", "JointMoments", "features_and_values", "features_of"]
 
 # Features of a variable: until the trace of its Gram matrix is met to this share, and at most so many. Φ Φᵀ is a kernel
 # too, chosen from each variable alone, so that no level depends on it.
@@ -90,8 +89,13 @@ class JointMoments:
         return spectral_null(kept if len(kept) else products[:1], n_draws, generator)
 
 
-def all_features(feature: PivotedCholesky, data: Data, name: str, door: Door) -> np.ndarray:
-    """Centred features of all points of one variable, (n, r)."""
-    points = read_points(feature.kernel, data, name, door)
-    phi = transformed(feature, rows(points, slice(None)), BLOCK)
-    return phi - phi.mean(axis=0)
+def features_and_values(
+    kernel: Kernel, data: Data, name: str, generator: np.random.Generator, door: Door, most: int = MOST_FEATURES
+) -> tuple[PivotedCholesky, np.ndarray]:
+    """`features_of` all points of one variable, and what they are there, centred, (n, r)."""
+    points = read_points(kernel, data, name, door)
+    order = generator.permutation(count(points))
+    feature, values = PivotedCholesky.with_values(kernel, rows(points, order), door, TRACE_TOLERANCE, most)
+    phi = np.empty(values.shape)
+    phi[order] = values - values.mean(axis=0)
+    return feature, phi

@@ -11,7 +11,7 @@ diagonals K_i(i+l) and L_i(i+l), n²/2 numbers transformed once: O(n² log n) fo
 on its own is a gather of n² entries.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,8 @@ __all__ = ["Shifts", "correlations", "feature_sums", "lag_spectra", "shift_sums"
 LAGS = 64
 # Terms that are summed in single precision before they join a sum in double.
 TERMS = 256
-# Features of one side whose correlations with all of the other are held together.
-FEATURES = 8
+# Pairs of features whose products under all shifts are held together: with a thousand shifts, 16 MB.
+PAIRS = 4096
 
 
 @dataclass(frozen=True)
@@ -34,25 +34,32 @@ class Shifts:
     """Orders σ and the cyclic shifts taken of each: n_permutations in all, after the identity.
 
     The points must have been brought into a random order first (by `base`): data often come sorted, and a short shift
-    of a sorted sample is hardly a permutation.
+    of a sorted sample is hardly a permutation. Shifts by multiples of `step` are a group; the last points, fewer than a
+    step, stay where they are.
     """
 
     base: np.ndarray
     orders: tuple[np.ndarray, ...]
     chosen: tuple[np.ndarray, ...]
+    step: int = 1
 
     @classmethod
-    def draw(cls, n: int, n_permutations: int, generator: np.random.Generator) -> "Shifts":
-        """As many cosets of n shifts as are needed, and a random choice of `n_permutations` among them."""
+    def draw(cls, n: int, n_permutations: int, generator: np.random.Generator, few: bool = False) -> "Shifts":
+        """As many cosets of n shifts as are needed, and a random choice of `n_permutations` among them.
+
+        With `few` steps are as large as leaves enough shifts of one order.
+        """
         base = generator.permutation(n)
-        cosets = -(-(n_permutations + 1) // n)
-        picked = 1 + generator.choice(cosets * n - 1, n_permutations, replace=False, shuffle=False)
+        step = max(1, n // (n_permutations + 1)) if few else 1
+        size = n // step
+        cosets = -(-(n_permutations + 1) // size)
+        picked = 1 + generator.choice(cosets * size - 1, n_permutations, replace=False, shuffle=False)
         picked = np.concatenate([[0], np.sort(picked)])
         orders = (np.arange(n), *(generator.permutation(n) for _ in range(cosets - 1)))
-        return cls(base, orders, tuple(picked[picked // n == k] % n for k in range(cosets)))
+        return cls(base, orders, tuple(picked[picked // size == k] % size for k in range(cosets)), step)
 
     def values(self, of_order: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """(..., 1 + n_permutations) from a function that gives (..., n), a value for each shift of an order of y."""
+        """(..., 1 + n_permutations) from a function that gives (..., n // step), a value for each shift of an order."""
         return np.concatenate(
             [of_order(order)[..., shifts] for order, shifts in zip(self.orders, self.chosen, strict=True)], axis=-1
         )
@@ -85,21 +92,42 @@ def shift_sums(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
     return _irfft(total, n)
 
 
-def correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Σ_i a_i b_(i+s) for s = 0, ..., n − 1, of two vectors."""
-    return _irfft(_rfft(first).conj() * _rfft(second), len(first))
+def correlations(first: np.ndarray, second: np.ndarray, step: int = 1) -> np.ndarray:
+    """Σ_i a_i b_π(i) for the shifts π by 0, step, 2 step, ..., of two vectors."""
+    whole = len(first) // step * step
+    left, right = (_rfft(side[:whole].reshape(-1, step), 0) for side in (first, second))
+    return _irfft(np.vecdot(left, right), whole // step) + first[whole:] @ second[whole:]
 
 
-def feature_sums(phi: np.ndarray, psi: np.ndarray) -> np.ndarray:
-    """Σ_ij K_ij L_(i+s)(j+s) for K = Φ Φᵀ and L = Ψ Ψᵀ at all shifts s, in O(n log n) per pair of features."""
-    n = len(phi)
-    left, right = (_rfft(np.ascontiguousarray(side.T, np.float32)) for side in (phi, psi))
-    total = np.zeros(n)
-    for row in left.conj():
-        for start in range(0, len(right), FEATURES):
-            crossed = _irfft(row * right[start : start + FEATURES], n)
-            total += np.einsum("an,an->n", crossed, crossed)
-    return total
+def feature_sums(
+    first: Sequence[np.ndarray], second: Sequence[np.ndarray], counted: np.ndarray, step: int = 1
+) -> np.ndarray:
+    """Σ_ij K_ij L_π(i)π(j) for the shifts π by 0, step, 2 step, ..., (p, q, n // step).
+
+    For each K = Φ Φᵀ of `first` and L = Ψ Ψᵀ of `second` that are `counted` together, zero for others. Sums of products
+    of two features are a product of matrices at each frequency: O(n + (n / step) log n) for each pair of features.
+    """
+    whole = len(first[0]) // step * step
+    found = np.zeros((*counted.shape, whole // step))
+    held = [_of_steps(psi[:whole], step) for psi in second]
+    for phi, some, out in zip(first, counted, found, strict=True):
+        if not some.any():
+            continue
+        left, right = _of_steps(phi[:whole], step), np.concatenate([h for h, c in zip(held, some, strict=True) if c], 2)
+        others = [psi for psi, c in zip(second, some, strict=True) if c]
+        rest = phi[whole:].T @ np.concatenate([psi[whole:] for psi in others], axis=1)
+        starts = np.cumsum([0, *(psi.shape[1] for psi in others[:-1])])
+        for block in slices(phi.shape[1], max(1, PAIRS // right.shape[2])):
+            crossed = _irfft(left[:, :, block].conj().swapaxes(1, 2) @ right, whole // step, 0)
+            crossed += rest[block]
+            squares = np.einsum("sab,sab->sb", crossed, crossed)
+            out[some] += np.add.reduceat(squares, starts, axis=1).T
+    return found
+
+
+def _of_steps(features: np.ndarray, step: int) -> np.ndarray:
+    """Transforms over steps, in single precision: (frequencies, step, r)."""
+    return _rfft(np.asarray(features, np.float32).reshape(-1, step, features.shape[1]), 0)
 
 
 def _rfft(values: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -109,7 +137,7 @@ def _rfft(values: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.asarray(rfft(values, axis=axis))
 
 
-def _irfft(values: np.ndarray, n: int) -> np.ndarray:
+def _irfft(values: np.ndarray, n: int, axis: int = -1) -> np.ndarray:
     from scipy.fft import irfft
 
-    return np.asarray(irfft(values, n))
+    return np.asarray(irfft(values, n, axis))

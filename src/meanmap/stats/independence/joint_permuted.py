@@ -1,0 +1,87 @@
+"""Joint independence under permutations, seen at landmarks: exact as with whole Gram matrices, linear in the rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from meanmap.core.arrays import out_of_range
+from meanmap.core.door import Door
+from meanmap.core.points import count, rows
+from meanmap.core.progress import track
+from meanmap.core.types import Points
+from meanmap.features.base import transformed
+from meanmap.kernels.base import Kernel
+from meanmap.stats.independence.joint_plan import landmarks_of, whitening
+from meanmap.stats.independence.shifts import Shifts
+from meanmap.stats.independence.variables import constant
+from meanmap.stats.permutations import Permuted
+
+__all__ = ["permuted_at_landmarks"]
+
+# At least and at most so many landmarks, and between them so many values of each variable. Among six variables with 500
+# rows 256 landmarks rejected .52 of data sets and whole Gram matrices .60.
+LANDMARKS, VALUES = (256, 512), 1_280_000
+# Products that are held together stay in cache.
+TOGETHER = 2**17
+# Rounding of a mean in single precision, for the largest of them.
+SINGLE = float(np.finfo(np.float32).eps)
+
+
+def permuted_at_landmarks(
+    kernels: Sequence[Kernel],
+    points: Sequence[Points],
+    names: Sequence[str],
+    shifts: Shifts,
+    generator: np.random.Generator,
+    door: Door,
+) -> tuple[Permuted, int]:
+    """dHSIC in the span of m landmarks for the data and each permutation, and m.
+
+    Landmarks are rows whose variables were shuffled apart, so that they know of each variable alone, and permutations
+    keep the level exactly. Cost O(m d n) for each permutation, in whole slices: nothing is gathered.
+    """
+    n = count(points[0])
+    members = landmarks_of(kernels, points, min(n, max(LANDMARKS[0], min(LANDMARKS[1], VALUES // n))), generator)
+    values, units = [], []
+    for member, part, name in zip(members, points, names, strict=True):
+        found = np.ascontiguousarray(transformed(member, rows(part, shifts.base)).T)
+        largest = float(np.abs(found).max())
+        if not np.isfinite(largest):
+            raise out_of_range(f"a kernel value is {largest}")
+        if np.ptp(found, axis=1).max() <= 1e-6 * largest:
+            raise constant(name)
+        values.append((found / largest).astype(np.float32))
+        units.append(largest)
+    means = np.prod([each.mean(axis=1, dtype=float) for each in values], axis=0)
+    cosets = [[np.arange(n)] * len(values)]
+    for order in shifts.orders[1:]:
+        cosets.append([cosets[0][0], order, *(generator.permutation(len(order)) for _ in values[2:])])
+    pairs = zip(cosets, shifts.chosen, strict=True)
+    products = [_means(values, orders, shifts.step)[:, chosen] for orders, chosen in pairs]
+    whitened = whitening(members, units).T
+    difference = whitened @ (np.concatenate(products, axis=1) - means[:, None])
+    found = np.sum(difference**2, axis=0)
+    error = SINGLE * float(np.abs(means).max()) * np.linalg.norm(whitened) * float(np.sqrt(found.max()))
+    return Permuted(np.prod(units) * found, np.prod(units) * error), len(means)
+
+
+def _means(values: Sequence[np.ndarray], orders: Sequence[np.ndarray], step: int) -> np.ndarray:
+    """Of products of all variables, the k-th in its order and shifted by k s steps, for each shift s, (m, shifts)."""
+    m, n = values[0].shape
+    whole, size = n // step * step, n // step
+    together = max(1, min(TOGETHER // n, size // (len(values) - 1)))
+    found = np.empty((m, size))
+    for landmark, out in enumerate(track(found, "landmarks")):
+        first, *others = (each[landmark][order] for each, order in zip(values, orders, strict=True))
+        windows = [sliding_window_view(np.concatenate([other[:whole]] * 3), whole) for other in others]
+        for start in range(0, size, together):
+            rows_of = min(together, size - start)
+            product = None
+            for k, window in enumerate(windows, 1):
+                at, by = k * start * step % whole, k * step
+                shifted = window[at : at + by * rows_of : by]
+                product = shifted if product is None else product * shifted
+            out[start : start + rows_of] = product @ first[:whole]
+        out += np.prod([first, *others], axis=0)[whole:].sum(dtype=float)
+    return found / n
