@@ -39,6 +39,7 @@ BY_NIGHT = (
     "boundaries",
     "effects",
     "floors",
+    "growth",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
