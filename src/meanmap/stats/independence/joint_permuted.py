@@ -63,7 +63,7 @@ def permuted_at_landmarks(
     difference = whitened @ (np.concatenate(products, axis=1) - means[:, None])
     found = np.sum(difference**2, axis=0)
     error = SINGLE * float(np.abs(means).max()) * np.linalg.norm(whitened) * float(np.sqrt(found.max()))
-    return Permuted(np.prod(units) * found, np.prod(units) * error), len(means)
+    return Permuted(np.prod(units) * found, float(np.prod(units) * error)), len(means)
 
 
 def _means(values: Sequence[np.ndarray], orders: Sequence[np.ndarray], step: int) -> np.ndarray:

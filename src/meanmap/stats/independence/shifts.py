@@ -110,7 +110,7 @@ def feature_sums(
     whole = len(first[0]) // step * step
     found = np.zeros((*counted.shape, whole // step))
     held = [_of_steps(psi[:whole], step) for psi in second]
-    for phi, some, out in zip(first, counted, found, strict=True):
+    for i, (phi, some) in enumerate(zip(first, counted, strict=True)):
         if not some.any():
             continue
         left, right = _of_steps(phi[:whole], step), np.concatenate([h for h, c in zip(held, some, strict=True) if c], 2)
@@ -121,7 +121,7 @@ def feature_sums(
             crossed = _irfft(left[:, :, block].conj().swapaxes(1, 2) @ right, whole // step, 0)
             crossed += rest[block]
             squares = np.einsum("sab,sab->sb", crossed, crossed)
-            out[some] += np.add.reduceat(squares, starts, axis=1).T
+            found[i, some] += np.add.reduceat(squares, starts, axis=1).T
     return found
 
 
