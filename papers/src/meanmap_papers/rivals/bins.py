@@ -9,8 +9,8 @@ from meanmap.bp.beliefs.histogram import Histogram
 from meanmap.bp.edges.samples import Direction
 from meanmap.core.errors import InputError
 from meanmap.core.points import spread_rows
-from meanmap.core.types import KernelLike
 from meanmap.embeddings.points import PointEmbedding
+from meanmap.kernels.base import Kernel
 
 __all__ = ["Bins", "Smoothing", "choose_bins", "table"]
 
@@ -108,7 +108,7 @@ class Bins:
         weights = np.polynomial.legendre.leggauss(POINTS)[1] / 2
         return likelihoods.reshape(*likelihoods.shape[:-1], self.number, POINTS) @ weights
 
-    def belief(self, weights: np.ndarray, kernel: KernelLike) -> Histogram | PointEmbedding:
+    def belief(self, weights: np.ndarray, kernel: Kernel) -> Histogram | PointEmbedding:
         """Probabilities (..., k) as a belief."""
         if self.discrete:
             return PointEmbedding(kernel, self.centres[:, None], weights, True)

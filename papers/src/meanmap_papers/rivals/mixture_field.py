@@ -16,7 +16,7 @@ from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.types import Data, GraphLike, Seed
-from meanmap.graphs import Schedule
+from meanmap.graphs import Graph, Schedule
 from meanmap.graphs.rooted import Rooted, check_forest, informed
 from meanmap_papers.rivals.mixtures.gibbs import Gibbs
 from meanmap_papers.rivals.mixtures.messages import Knowledge, Messages, send
@@ -180,7 +180,7 @@ class FittedMixtureField(FittedField):
         # Two draws of a message differ by this much where nothing changed.
         chance, trace = np.sqrt(2 / self.components), []
         passes = self.schedule.forests_only
-        for groups in track(list(self.schedule.rounds(self.graph)), "sweeps"):
+        for groups in track(list(self.schedule.rounds(self.graph) or ()), "sweeps"):
             before = messages
             for edges in groups:
                 edges = edges[~silent[edges]]
@@ -233,7 +233,7 @@ class FittedMixtureField(FittedField):
         return Report(status, settled and not lost, steps, trace, notes=tuple(notes), measures=measures)
 
 
-def _slots(graph: GraphLike) -> tuple[np.ndarray, np.ndarray]:
+def _slots(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """The directed edges into each node, (n, D), and into each sender less one, (2 |E|, D − 1); −1 is none."""
     most, against = int(graph.degrees.max(initial=0)), graph.against
     order, start = graph.outgoing
