@@ -376,7 +376,7 @@ NOTES = """The order of rows changes no statistic; permutations are drawn by pos
 law. Arrays may be lists, of float32, in Fortran order, strided, or JAX's. A column of numbers twice is the same as once
 in tests of two and more samples, of independence, in monitors and embeddings. How a stream is cut into pieces changes
 nothing, nor do files of Parquet, collections of Dask and their workers where tests of two samples and of independence
-read them (the p-value is the same bit by bit: tests/stats/samples/test_two_sample_plan.py), nor does saving and
+read them (the p-value is the same bit for bit: tests/stats/samples/test_two_sample_plan.py), nor does saving and
 loading what was fitted (graphs, fields, operators, monitors, kernels, models), here or in another process. What is
 refused, in words:
 

@@ -2,15 +2,15 @@
 
     import meanmap as mm
 
-    mm.test("a ~ b | c", table)               # a question in a line; the result says which test answers it, and why
+    mm.test("a ~ b | c", table)               # a formula; chooses the test and says why
     mm.two_sample_test(x, y)                  # do two samples differ?  also k_sample_test, DriftMonitor
     mm.independence_test(x, y)                # are two columns related?  also conditional_independence_test
-    mm.pc(table), mm.chow_liu(table)          # what causes what; the strongest relations
-    mm.KernelGraph(edges).fit(table)          # a model to query in any direction; cycles: mm.KernelField
+    mm.pc(table), mm.chow_liu(table)          # a causal graph; a tree of the strongest relations
+    mm.KernelGraph(edges).fit(table)          # a model to query in any direction; with cycles: mm.KernelField
     mm.condition(x, y)                        # p(y | x) as an operator
     mm.fit("y ~ x + (1 | group)", table)      # mixed models by formula: counts, labels, numbers
     mm.ep.infer(mm.ep.FactorGraph(...))       # Bayesian inference with any function as a factor
-    mm.embed(x, kernel)                       # a distribution as an element of a Hilbert space, the idea behind all
+    mm.embed(x, kernel)                       # a distribution as an element of a Hilbert space, the idea behind it all
 
 Importing this package is cheap: JAX and everything built on it load when a name is first used.
 """
@@ -142,7 +142,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _loaded(module: str) -> ModuleType:
-    """Import a module while the garbage collector rests, which would walk over all objects of JAX and free none."""
+    """Import a module with the garbage collector off: it would traverse all objects of JAX and free none."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -21,7 +21,7 @@ MOST_BYTES = 256 * 2**20
 SHORTEST_SECONDS = 0.01
 
 
-# What a file in the folder holds is run, so that nobody else may write there.
+# Cached programs are executed, so nobody else may write to the folder.
 PRIVATE = 0o700
 
 
@@ -29,9 +29,9 @@ def keep_programs() -> Path | None:
     """Keep compiled programs in the user's cache from now on, and return the folder.
 
     Nothing changes, and None is returned, where `JAX_ENABLE_COMPILATION_CACHE=false`, or where the folder cannot be
-    written or belongs to somebody else. A folder that is chosen already, by JAX's `jax_compilation_cache_dir` or
-    `JAX_COMPILATION_CACHE_DIR`, stays as it is. The cache is below `MEANMAP_CACHE` if that is set. When the folder has
-    grown above 256 MiB, the programs that were written first are removed, down to half of that.
+    written or belongs to somebody else. A folder that has been chosen already, by JAX's `jax_compilation_cache_dir` or
+    `JAX_COMPILATION_CACHE_DIR`, stays as it is. The cache is below `MEANMAP_CACHE` if that is set. When the folder
+    exceeds 256 MiB, the oldest programs are removed until half of that is left.
     """
     chosen = _setting("jax_compilation_cache_dir")
     if chosen:
@@ -84,7 +84,7 @@ def _machine() -> str:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether a folder is the user's own and nobody else's to write to; Windows keeps caches apart by itself."""
+    """Whether a folder belongs to the user and nobody else can write to it; Windows separates caches by itself."""
     if sys.platform == "win32":
         return True
     status = folder.stat()
@@ -92,7 +92,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _make_room(folder: Path) -> None:
-    """Remove what was written first, if there is too much: half of it, so that this is rarely needed."""
+    """Remove the oldest files if there are too many: half of them, so that this is rarely needed."""
     files = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(folder))
     excess = sum(size for _, size, _ in files)
     if excess <= MOST_BYTES:

@@ -143,11 +143,11 @@ def test_ordered_labels_are_labels_and_their_ranks_numbers():
     numbers = PEOPLE.assign(size=2.0 * (PEOPLE["size"] == "big"))
     found = mm.two_sample_test(text[:30], text[30:], kinds=levels, n_permutations=99, rng=0)
     assert found.statistic == mm.two_sample_test(numbers[:30], numbers[30:], n_permutations=99, rng=0).statistic
-    with pytest.raises(KindError, match=r"table\['size'\] holds 'big', which is no level of small < middle"):
+    with pytest.raises(KindError, match=r"table\['size'\] holds 'big', which is not a level of small < middle"):
         mm.Schema.of(PEOPLE, kinds={"size": ("small", "middle")})
-    with pytest.raises(ParameterError, match="'rank', and the column has no order of its own"):
+    with pytest.raises(ParameterError, match="'rank', but the column is not ordered"):
         mm.Schema.of(text, kinds={"size": "rank"})
-    with pytest.raises(ParameterError, match="are no order"):
+    with pytest.raises(ParameterError, match="are not an order"):
         mm.Schema.of(text, kinds={"size": ("small", "small")})
 
 
@@ -232,7 +232,7 @@ def test_fields_are_told_what_values_mean():
     turns = mm.KernelField([(0, 1)]).fit((PEOPLE["phase"], PEOPLE["phase"]), kinds="angle")
     assert turns.samples["x"].schema["x"].kind == "angle"
     with pytest.raises(
-        InputError, match=r"kinds is \{'street': 'label'\}; expected what the values of each kind of variab"
+        InputError, match=r"kinds is \{'street': 'label'\}; expected the meaning of the values of each kind"
     ):
         field.fit({"r": (zips, heights)}, kinds={"street": "label"})
 

@@ -54,7 +54,7 @@ def test_columns_of_evidence_are_as_many_queries(model):
     np.testing.assert_array_equal(frame["b"].mean(), beliefs["b"].mean())
     row = model.query(pd.DataFrame({"a": [1.0], "k": "up"}).iloc[0], ["b"], rng=0)
     assert row["b"].mean() == singly[0]
-    with pytest.raises(ShapeError, match=r"evidence comes for different numbers of queries: \{'a': 2, 'b': 3\}"):
+    with pytest.raises(ShapeError, match=r"evidence has different numbers of queries: \{'a': 2, 'b': 3\}"):
         model.query({"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]})
 
 

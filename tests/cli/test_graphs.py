@@ -136,12 +136,12 @@ def test_labels_as_evidence_and_pictures(model, tmp_path):
     ("arguments", "said"),
     [
         (["discover", "FARM", "--method", "magic"], "expected pc or tree"),
-        (["discover", "FARM", "--required", "sun-growth"], "'sun-growth' is no arrow; expected cause>effect"),
+        (["discover", "FARM", "--required", "sun-growth"], "'sun-growth' is not an arrow; expected cause>effect"),
         (["discover", "FARM", "--required", "moon>growth"], "moon"),
         (["discover", "FARM", "--method", "tree", "--tiers", "sun"], "are for --method pc"),
-        (["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun>growth"], "'sun>growth' is no edge; expected a-b"),
+        (["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun>growth"], "'sun>growth' is not an edge; expected a-b"),
         (["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun-moon"], "has no column 'moon'"),
-        (["graph", "query", "FARM"], "not a file that mm.save wrote"),
+        (["graph", "query", "FARM"], "not written by mm.save"),
         (["graph", "query", "nowhere"], "nowhere: No such file or directory"),
         (["graph", "query", "MODEL", "--given", "growth"], "expected name=value"),
         (["graph", "query", "MODEL", "--given", "moon=1"], "with a name among growth, harvest, class"),
@@ -166,4 +166,4 @@ def test_what_is_known_is_said_once_and_in_numbers(model):
         found = run("graph", "query", model, "--given", f"{name}={value}")
         assert (found.exit_code, "is a number; got" in found.stderr) == (2, True), found.stderr
     found = run("graph", "query", model, "--given", f"{name}=1", "--given", f"{name}=2")
-    assert (found.exit_code, f"says twice what {name} is" in found.stderr) == (2, True), found.stderr
+    assert (found.exit_code, f"names {name} twice" in found.stderr) == (2, True), found.stderr

@@ -33,7 +33,7 @@ def test_an_operator_is_built_told_and_read(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["build", "logit"], "no operator is called 'logit'; ready are logistic, sigmoid"),
+        (["build", "logit"], "there is no operator 'logit'; available are logistic, sigmoid"),
         (["card", "NONE"], "there is no file"),
     ],
 )

@@ -287,7 +287,7 @@ def test_standard_input(files):
         (["two-sample", "FIRST", "SECOND", "--report", "x.pdf"], "x.pdf; expected a name that ends in .html"),
         (["two-sample", "FIRST", "SECOND", "--within", ""], "--within is empty"),
         (["two-sample", "FIRST", "SECOND", "--columns", " "], "--columns is empty"),
-        (["two-sample", "FIRST", "SECOND", "--kinds", "x=label,x=number"], "--kinds says twice what x is"),
+        (["two-sample", "FIRST", "SECOND", "--kinds", "x=label,x=number"], "--kinds declares x twice"),
         (["two-sample", "FIRST", "SECOND", "--labels", "x", "--kinds", "x=number"], "as a label and as 'number'"),
         (["two-sample", "-", "-"], "standard input can be one of the samples only"),
         (["two-sample", "TABLE", "--by", "nothing"], "has no column 'nothing'"),
@@ -295,7 +295,7 @@ def test_standard_input(files):
         (["two-sample", "TABLE", "--by", "y"], "has 1 row with y="),
         (["independence", "TABLE", "--x", "x", "--y", "z", "--kinds", "sex"], "'sex'; expected name=kind, such as"),
         (["independence", "TABLE", "--x", "x", "--y", "z", "--kinds", "sexx=label"], "has no column 'sexx'"),
-        (["independence", "TABLE", "--x", "x", "--y", "group", "--kinds", "group=u<v"], "holds 'w', which is no level"),
+        (["independence", "TABLE", "--x", "x", "--y", "group", "--kinds", "group=u<v"], "'w', which is not a level"),
         (["independence", "TABLE", "--x", "x", "--y", "x"], "'x' is named twice"),
         (["independence", "TABLE", "--x", "x", "--y", "y", "--missing", "fill"], "'fill'; expected drop, category"),
         (["conditional", "TABLE", "--x", "x", "--y", "y", "--z", "z", "--method", "magic"], "magic"),
@@ -332,7 +332,7 @@ def test_a_reader_that_has_enough_is_no_bad_input():
 def test_a_folder_that_is_not_there_is_said_before_any_work(files, arguments):
     found = CliRunner().invoke(app, [str(files[2]) if part == "FILE" else part for part in arguments])
     assert found.exit_code == 2
-    assert found.stderr == "meanmap: the folder nowhere does not exist; make it first.\n"
+    assert found.stderr == "meanmap: the folder nowhere does not exist; create it first.\n"
 
 
 def test_a_level_that_no_pvalue_reaches_is_refused(files):
@@ -359,7 +359,7 @@ def test_help_begins_with_what_to_do_and_says_when_to_use_something_else():
     shown = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
     assert "Compare samples, find causes" in shown
     assert "meanmap test two-sample before.csv after.csv" in shown
-    assert "Something else is better where only means matter" in shown
+    assert "Other tools are better if only means matter" in shown
 
 
 def test_several_parquet_files_are_one_sample(tmp_path):
@@ -535,7 +535,7 @@ def test_what_is_missing_or_twice_is_said(files, tmp_path):
     assert "no difference can be found" in run("two-sample", first, first).stdout
     assert "no difference can be found" not in run("two-sample", first, files[1]).stdout
     found = run("two-sample", table, "--by", "group", "--columns", "group")
-    assert "has nothing to compare beside 'group' of --by: name other columns with --columns." in found.stderr
+    assert "has nothing to compare besides 'group' of --by: name other columns with --columns." in found.stderr
     found = run("two-sample", table, "--by", "sex", "--columns", "x", "--weights", "group")
     assert "weights are labels, such as 'u'; expected numbers" in found.stderr
     found = CliRunner().invoke(app, ["ep", "logistic", str(table), "--y", "x", "--x", "z"])

@@ -56,14 +56,14 @@ def test_remedies_are_for_the_language_that_is_spoken():
     for words, typed in (
         (["1.5", "2.5", "?", *map(str, range(9))], "convert it"),
         ([f"2026-01-{day:02}" for day in range(1, 13)], "convert it, or say so with kinds={'a': 'time'}"),
-        ([f"{day}.5 kg" for day in range(12)], "take the unit out and convert it"),
+        ([f"{day}.5 kg" for day in range(12)], "remove the unit and convert it"),
     ):
         written = Written.of(words)
         assert "pandas" in written.note("a", "a") or ".str" in written.note("a", "a")
         with at_command_line():
             said = written.note("a", "a")
         assert said.endswith(f"counts as labels: {typed}. If labels are meant, say so with kinds={{'a': 'label'}}.")
-    with at_command_line(), pytest.raises(TypeError, match=r"as in 2026-01-31T12:30Z, or take the zone out of x\.$"):
+    with at_command_line(), pytest.raises(TypeError, match=r"as in 2026-01-31T12:30Z, or remove the zone from x\.$"):
         raise one_zone("x", "y")
 
 

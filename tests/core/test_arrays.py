@@ -104,7 +104,7 @@ def test_sparse_matrices_stay_sparse(kind):
         (
             [1.0, -1.7e308],
             NonFiniteError,
-            r"x holds 1 value\(s\) that are too large for distances .* at row 1, column 0. Take another unit: divide",
+            r"x holds 1 value\(s\) that are too large for distances .* at row 1, column 0. Use another unit: divide",
         ),
         (
             [object(), 1],

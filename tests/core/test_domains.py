@@ -57,13 +57,13 @@ class TestRotations:
             (
                 np.stack([np.eye(3), np.diag([1, 1, -1.0])]),
                 InputError,
-                r"x\[1\] is no rotation matrix: its determinant is -1 \(a reflection\)",
+                r"x\[1\] is not a rotation matrix: its determinant is -1 \(a reflection\)",
             ),
             (-np.eye(3)[None], InputError, "a reflection"),
             (
                 1.01 * np.eye(3)[None],
                 InputError,
-                r"x\[0\] is no rotation matrix: its transpose is not its inverse. Project it first",
+                r"x\[0\] is not a rotation matrix: its transpose is not its inverse. Project it first",
             ),
             (np.zeros((1, 3, 3)), InputError, "its transpose is not its inverse"),
             (np.full((1, 3, 3), np.nan), NonFiniteError, "not finite"),

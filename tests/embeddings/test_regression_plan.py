@@ -80,7 +80,9 @@ def test_what_does_not_fit_is_explained():
         mm.condition(x, y)
     with pytest.raises(ParameterError, match="missing='drop' is for samples in memory"):
         mm.condition(x, y, missing="drop", **BOTH)
-    with pytest.raises(ShapeError, match=f"x and y have {len(X)} and {len(X) - 1} rows: expected as many of each"):
+    with pytest.raises(
+        ShapeError, match=f"x and y have {len(X)} and {len(X) - 1} rows; expected the same number of each"
+    ):
         mm.condition(x, y[1:], **BOTH)
     with pytest.raises(KindError, match="some of x and y are collections of Dask"):
         mm.condition(x, Y, **BOTH)

@@ -42,12 +42,12 @@ def written(tmp_path_factory) -> bytes:
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 100, -1, -8])
 def test_cut_short(written, length, tmp_path):
-    refused(written[:length], tmp_path, "not a file that mm.save wrote, or was cut short")
+    refused(written[:length], tmp_path, "not written by mm.save, or was truncated")
 
 
 def test_not_ours(tmp_path):
     for content in (b"PK\x03\x04", b"a,b\n1,2\n", as_bytes({"x": np.zeros(3)}), b"\x80\x04\x95pickle", b"\xff" * 64):
-        refused(content, tmp_path, "not a file that mm.save wrote")
+        refused(content, tmp_path, "not written by mm.save")
 
 
 def test_an_altered_number_is_seen(written, tmp_path):
@@ -98,7 +98,7 @@ def test_a_newer_format_says_what_to_do(tmp_path):
 @pytest.mark.parametrize("shape", ["value", "class"])
 def test_only_classes_of_the_library_can_be_named(name, shape, tmp_path):
     content = [name, {}] if shape == "value" else name
-    refused(forged({shape: content}), tmp_path, "no class|does not have|was expected")
+    refused(forged({shape: content}), tmp_path, "not a class|does not have|was expected")
 
 
 HARM = {
@@ -222,8 +222,8 @@ def test_nothing_of_a_half_built_object_is_called(tmp_path, monkeypatch):
 def test_a_declared_shape_larger_than_the_file(tmp_path):
     header = {"0": {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]}, "__metadata__": {"meanmap": "{}"}}
     text = json.dumps(header).encode()
-    refused(len(text).to_bytes(8, "little") + text + b"\0" * 64, tmp_path, "not a file that mm.save wrote")
-    refused((2**62).to_bytes(8, "little") + text, tmp_path, "not a file that mm.save wrote")
+    refused(len(text).to_bytes(8, "little") + text + b"\0" * 64, tmp_path, "not written by mm.save")
+    refused((2**62).to_bytes(8, "little") + text, tmp_path, "not written by mm.save")
 
 
 def test_what_is_no_file_is_the_systems_own_error(tmp_path):

@@ -34,11 +34,11 @@ def test_matrices_that_are_no_rotations_are_refused():
     good = ScipyRotation.random(3, random_state=0).as_matrix()
     mirrored = good * np.array([[[1.0, 1, -1]]])
     for x in (mirrored, 1.001 * good, good + 0.01):
-        with pytest.raises(InputError, match=r"x\[0\] is no rotation matrix"):
+        with pytest.raises(InputError, match=r"x\[0\] is not a rotation matrix"):
             Rotation(1.0)(x)
-    with pytest.raises(InputError, match=r"y\[2\] is no rotation matrix: its determinant is -1"):
+    with pytest.raises(InputError, match=r"y\[2\] is not a rotation matrix: its determinant is -1"):
         Rotation(1.0)(good, np.concatenate([good[:2], mirrored[:1]]))
-    with pytest.raises(InputError, match=r"x\[0\] is no rotation matrix"):
+    with pytest.raises(InputError, match=r"x\[0\] is not a rotation matrix"):
         Rotation(1.0)(jnp.asarray(mirrored))
     assert Rotation(1.0)(jnp.asarray(good)).dtype == jnp.float32  # float32 rounding is no fault
 

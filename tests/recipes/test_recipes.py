@@ -274,7 +274,11 @@ def test_design(n):
         (lambda: mm.independence_test(*X.T, within=Silent.of(40)), KindError, "Silent has no orders of its own"),
         (lambda: mm.two_sample_effect(X, Y, within=Exchange.of(70)), KindError, "within is an Exchange, which"),
         (lambda: mm.conditional_independence_test(*X.T, X, within=Exchange.of(40)), KindError, "within is an Exchange"),
-        (lambda: register_two_sample("a", "b"), ParameterError, "pass compute, for points in memory, or of_sums"),
+        (
+            lambda: register_two_sample("a", "b"),
+            ParameterError,
+            "pass either compute, for points in memory, or of_sums",
+        ),
     ],
 )
 def test_designs_that_do_not_fit(call, error, message):

@@ -64,7 +64,7 @@ def test_what_is_fitted_is_compared_on_the_other_half():
     result = mm.two_sample_test(x, y + 0.4, features=Mean(), **FEW)
     assert result.pvalue < 0.02
     assert result.sizes == (30, 30)
-    assert "features were fitted to half of the rows, 60, and the test is of the others." in result.warnings
+    assert "features were fitted to half of the rows, 60, and the test uses the other half." in result.warnings
     rejected = 0
     for _ in range(60):
         x, y = rng.normal(size=(2, 30, 30))

@@ -115,7 +115,7 @@ def test_bad_input():
     with pytest.raises(KindError, match="'learned'"):
         mm.two_sample_test(x, x, "learnt")
     wide = mm.two_sample_test(np.c_[x, np.ones(30)], np.c_[x, np.ones(30)], "learned", **FEW)
-    assert "column 2 is the same in all samples and tells nothing." in wide.warnings
+    assert "column 2 is constant over all samples and carries no information." in wide.warnings
     import scipy.sparse
 
     with pytest.raises(KindError, match="toarray"):

@@ -171,8 +171,8 @@ def test_results_can_be_kept_and_drawn():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: rejection_rate(lambda x, y: "yes", normal), KindError, "the test gave 'yes'"),
-        (lambda: rejection_rate(lambda x, y: True, normal), KindError, "the test gave True"),
+        (lambda: rejection_rate(lambda x, y: "yes", normal), KindError, "the test returned 'yes'"),
+        (lambda: rejection_rate(lambda x, y: True, normal), KindError, "the test returned True"),
         (lambda: rejection_rate(lambda x, y: 1.5, normal), ParameterError, "the p-value 1.5"),
         (lambda: rejection_rate(t_test, normal, repeats=0), ParameterError, "repeats is 0"),
         (lambda: rejection_rate(t_test, normal, level=2), ParameterError, "between 0 and 1"),

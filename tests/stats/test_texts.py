@@ -32,7 +32,10 @@ def test_samples_of_texts_are_told_apart(pair):
     x, y = pair
     result = mm.two_sample_test(x, y, **FEW)
     assert result.pvalue < 0.01
-    assert "column 'review' holds texts, nearly every row its own: the test sees their first 10" in result.warnings[0]
+    assert (
+        "column 'review' holds texts, nearly every row a different one: the test uses their first 10"
+        in result.warnings[0]
+    )
     plain = mm.two_sample_test(list(x["review"]), y["review"].to_numpy(), **FEW)
     assert plain.pvalue < 0.01
     assert plain.warnings[0].startswith("x and y hold texts")

@@ -228,7 +228,7 @@ def test_what_is_refused():
         Bins.of(np.ones(9), 4, "mass", "x")
     with pytest.raises(InputError, match="are one bin"):
         rivals.DiscretizedField([(0, 1)], bins=2, equal="mass").fit((np.r_[np.zeros(99), 1.0, 2, 3], np.zeros(102)))
-    with pytest.raises(KindError, match="no numbers"):
+    with pytest.raises(KindError, match="not numbers"):
         rivals.DiscretizedField([(0, 1)]).fit((list("abcabcab"), list("abcabcab")))
     with pytest.raises(KindError, match="2 columns"):
         rivals.DiscretizedField([(0, 1)]).fit((np.eye(2)[[0, 1] * 5], np.eye(2)[[1, 0] * 5]))

@@ -94,7 +94,7 @@ def test_gaussian_fields_say_what_is_wrong():
     x = np.linspace(-1, 1, 50)
     with pytest.raises(InputError, match="on a straight line"):
         rivals.GaussianField([(0, 1)]).fit((x, x))
-    with pytest.raises(KindError, match="no numbers"):
+    with pytest.raises(KindError, match="not numbers"):
         rivals.GaussianField([(0, 1)]).fit((list("ababab"), list("aabbab")))
     # All correlated strongly with all others, as far as pairs can tell: no such Gaussian, and the report says so.
     everybody = [(i, j) for i in range(5) for j in range(i)]

@@ -213,7 +213,7 @@ def test_collapse_is_a_status(method):
         (lambda: rivals.MixtureField(CHAIN, components=0), ParameterError, "components"),
         (lambda: rivals.MixtureField(CHAIN, sampler="tree"), KindError, "sampler is 'tree'"),
         (lambda: rivals.MixtureField(CHAIN, bandwidth="wide"), ParameterError, "bandwidth is 'wide'"),
-        (lambda: rivals.MixtureField(CHAIN).fit((list("abcabc"), list("abcabc"))), KindError, "are no numbers"),
+        (lambda: rivals.MixtureField(CHAIN).fit((list("abcabc"), list("abcabc"))), KindError, "are not numbers"),
         (lambda: rivals.MixtureField(CHAIN).fit(([1.0, 2.0], [1.0, 2.0])), EmptyError, "has 2 pairs"),
         (lambda: rivals.ParticleField(CHAIN).fit((np.ones(9), np.ones(8))), ShapeError, "9 and 8 points"),
     ],

@@ -61,11 +61,11 @@ class Field(ABC, Generic[Fitted]):
     graph : Graph, NetworkX graph or list of edges
         n nodes.
     relations : sequence (|E|,) or mapping from edges to labels, optional
-        The relation of each edge; by default all share one, which is symmetric.
+        The relation of each edge; by default all share one symmetric relation.
     variables : sequence (n,) or mapping from names to labels, optional
-        The kind of each variable; by default all are of one.
+        The kind of each variable; by default all are of the same kind.
     schedule : optional
-        By default two passes on a forest, else 15 sweeps of flooding.
+        By default two passes on a forest, otherwise 15 sweeps of flooding.
     """
 
     # What reads observations where the user names nothing.
@@ -89,20 +89,20 @@ class Field(ABC, Generic[Fitted]):
         likelihood: object = None,
         kinds: Mapping[Hashable, Any] | str | None = None,
     ) -> Fitted:
-        """Learn the relations, and what observations say.
+        """Learn the relations and the likelihoods of observations.
 
         Parameters
         ----------
         pairs : (xs, xt), or mapping from relations to such pairs
-            Values of both ends of m edges; pairs with a missing value are left out. Columns of Dask or of lazy frames
-            may be pairs too: of more than 100,000 so many are read, drawn by their numbers.
+            Values of both ends of m edges; pairs with a missing value are dropped. Pairs may also be columns of Dask or
+            lazy frames: of more than 100,000 this many are read, drawn by row number.
         observed : (hidden, observed), or mapping from kinds to such pairs, optional
             Values of variables with observations of them, to learn likelihoods from.
         likelihood : class, Likelihood or function, or mapping from kinds to these, optional
-            What observations say: a class learns from `observed`; a function of N observations and n points gives
-            (N, n).
+            The likelihoods of observations: a class learns from `observed`; a function of N observations and n points
+            gives (N, n).
         kinds : mapping from kinds of variables to what their values mean, or one for all, optional
-            Where the data type does not say, such as {"phase": "angle", "zip": "label"}: see [`Schema.of`][].
+            Where the data type does not show it, such as {"phase": "angle", "zip": "label"}: see [`Schema.of`][].
         """
         with Door():
             read = read_relations(self, pairs, kinds)
@@ -116,12 +116,12 @@ class Field(ABC, Generic[Fitted]):
         name, what = type(self).__name__, "pairs" if kind == ONE else repr(kind)
         if not in_columns(points) or not holds_floats(points):
             raise KindError(
-                f"the values of {what} are no numbers; {name} needs numbers, mm.KernelField takes any kind."
+                f"the values of {what} are not numbers; {name} needs numbers, mm.KernelField accepts any kind."
             )
         if self.most_columns is not None and points.shape[1] > self.most_columns:
             raise KindError(
                 f"the values of {what} have {points.shape[1]} columns; {name} needs single numbers, mm.KernelField "
-                "takes vectors."
+                f"accepts vectors."
             )
 
     @abstractmethod

@@ -113,10 +113,10 @@ def pooled(
     pairs = [_pair(function(table)) for table in tables]
     shapes = {each.shape for pair in pairs for each in pair}
     if len(shapes) > 1:
-        raise ShapeError(f"function gave shapes {sorted(shapes)}; expected estimates and variances of one shape.")
+        raise ShapeError(f"function returned shapes {sorted(shapes)}; expected estimates and variances of one shape.")
     estimates, variances = (np.stack(each) for each in zip(*pairs, strict=True))
     if not (np.isfinite(estimates).all() and np.isfinite(variances).all() and (variances >= 0).all()):
-        raise ParameterError("function gave numbers that are not finite, or variances below 0; expected neither.")
+        raise ParameterError("function returned numbers that are not finite, or variances below 0; expected neither.")
     whole = _freedom(freedom, tables[0], estimates[0].size)
     m, within = len(tables), variances.mean(axis=0)
     between = (1 + 1 / m) * estimates.var(axis=0, ddof=1)
@@ -133,7 +133,7 @@ def pooled(
 
 def _pair(found: object) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(found, tuple | list) or len(found) != 2:
-        raise ShapeError(f"function gave a {type(found).__name__}; expected a pair: estimates and their variances.")
+        raise ShapeError(f"function returned a {type(found).__name__}; expected a pair: estimates and their variances.")
     estimates, variances = (as_array(part, f"the function's {name}") for part, name in zip(found, NAMES, strict=True))
     return estimates.astype(float), variances.astype(float)
 
@@ -142,5 +142,5 @@ def _freedom(freedom: float | None, table: Data, estimates: int) -> float:
     if freedom is None:
         freedom = len(next(iter(columns_of(table, "tables[0]").values()))) - estimates
     if not is_number(freedom) or not freedom > 0:
-        raise ParameterError(f"freedom is {freedom!r}; expected a positive number: rows less what is estimated.")
+        raise ParameterError(f"freedom is {freedom!r}; expected a positive number: rows minus estimated parameters.")
     return float(freedom)

@@ -201,7 +201,7 @@ class RowModel(ABC):
     ) -> Iterable[dict[Hashable, tuple[np.ndarray, np.ndarray]]]:
         """Rows and values of the gaps of each column, as many times: each by what other rows might have taught."""
         raise KindError(
-            f"{type(self).__name__} learned once, and draws from it would claim too much; expected draws=None, or "
+            f"{type(self).__name__} is a single fit, and draws from it would be overconfident; expected draws=None, or "
             "mm.bp.DependencyNetwork().fit(table).impute(table, draws=20)."
         )
 

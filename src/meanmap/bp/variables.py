@@ -83,7 +83,7 @@ class Variables:
 
 
 def meant(kinds: Mapping[Any, Any] | None) -> dict[Any, Any]:
-    """What columns mean, by name."""
+    """The kinds of columns, by name."""
     return by_name(kinds, "kinds", '{"zip": "label"}')
 
 
@@ -102,8 +102,8 @@ def _where_they_lie(data: Data, names: Sequence[Hashable] | None, most: int, mis
         return data, 0, "data"
     if missing != "pairwise":
         raise ParameterError(
-            f"missing={missing!r} is for tables in memory: pass missing='pairwise', or see to it in the "
-            "files or the collection."
+            f"missing={missing!r} is for tables in memory: pass missing='pairwise', or handle missing values in the "
+            f"files or the collection."
         )
     if names is not None and source_of(data).named:
         data = source_of(data).select([str(name) for name in names])

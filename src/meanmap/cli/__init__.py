@@ -18,12 +18,12 @@ from meanmap.programs import keep_programs
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="Compare samples, find causes, learn graphical models and ask them, from CSV, Parquet and NumPy files.\n\n"
+    help="Compare samples, find causes, learn and query graphical models, from CSV, Parquet and NumPy files.\n\n"
     "meanmap test two-sample before.csv after.csv (do they differ, and where?), meanmap discover farm.csv (what causes "
-    "what?), meanmap graph fit farm.csv (a model to ask), meanmap ep logistic farm.csv --y class (a regression).",
-    epilog="Something else is better where only means matter (a t-test of scipy), where all is linear and normal "
-    "(causal-learn), for the best prediction of one column (scikit-learn), for draws from an exact posterior (PyMC, "
-    "NumPyro) or a dashboard of drift (Evidently).",
+    "what?), meanmap graph fit farm.csv (a model to query), meanmap ep logistic farm.csv --y class (a regression).",
+    epilog="Other tools are better if only means matter (scipy's t-test), if everything is linear and normal "
+    "(causal-learn), for the best prediction of one column (scikit-learn), for draws from an exact posterior "
+    "(PyMC, NumPyro) or for a drift dashboard (Evidently).",
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,

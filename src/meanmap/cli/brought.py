@@ -28,7 +28,7 @@ class Commands(TyperGroup):
         found = super().get_command(ctx, cmd_name) or _brought().get(cmd_name)
         if found is None and cmd_name in OF_THE_PAPERS:
             raise refused(
-                f"'{cmd_name}' comes with the figures of the papers, a package of their own. From a copy of this "
+                f"'{cmd_name}' is part of a separate package with the figures of the papers. From a copy of this "
                 "repository: pip install ./papers"
             )
         return found

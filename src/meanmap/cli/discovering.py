@@ -16,7 +16,7 @@ from meanmap.cli.options import (
 
 __all__ = ["discover"]
 
-TITLE = "Which columns belong together"
+TITLE = "Which columns are related"
 
 Arrows = Annotated[str | None, typer.Option(help="Arrows, cause>effect,cause>effect,...")]
 
@@ -70,4 +70,4 @@ def discover(
 
 
 def _arrows(text: str | None) -> list[tuple[str, str]]:
-    return pairs_in(text, ">", "is no arrow; expected cause>effect")
+    return pairs_in(text, ">", "is not an arrow; expected cause>effect")

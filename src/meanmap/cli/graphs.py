@@ -45,7 +45,7 @@ def fit(
     from meanmap.core.progress import waiting
 
     reading = read.reading()
-    pairs = pairs_in(edges, "-", "is no edge; expected a-b")
+    pairs = pairs_in(edges, "-", "is not an edge; expected a-b")
     table = reading.for_pairs(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
     with waiting("learning a model"):
         graph: Any = pairs or mm.chow_liu(table, kinds=reading.kinds)
@@ -78,7 +78,7 @@ def query(
     known: dict[str, Any] = {}
     for name, value in (_known(text, fitted, labels) for text in given or ()):
         if name in known:
-            raise refused(f"--given says twice what {name} is; say it once")
+            raise refused(f"--given names {name} twice; give it once")
         known[name] = value
     targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
     with waiting("a query"):
@@ -113,7 +113,7 @@ def _loaded(path: Path) -> Any:
 
     content = mm.load(path)
     if not isinstance(content, FittedKernelGraph):
-        raise refused(f"{path} is no model that `meanmap graph fit` wrote")
+        raise refused(f"{path} is not a model written by `meanmap graph fit`")
     return content
 
 

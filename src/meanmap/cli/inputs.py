@@ -49,7 +49,9 @@ class Reading:
 
     def __post_init__(self) -> None:
         for name in (name for name in self.labels if self.said.get(name, "label") != "label"):
-            raise ParameterError(f"--labels and --kinds name {name!r}, as a label and as {self.said[name]!r}: say one.")
+            raise ParameterError(
+                f"--labels and --kinds declare {name!r} as a label and as {self.said[name]!r}: use one of them."
+            )
         self.said = dict.fromkeys(self.labels, "label") | self.said
         for kind in self.said.values():
             wanted_kind(kind)
@@ -60,7 +62,7 @@ class Reading:
             marks = [mark for mark in names_in(self.missing) if mark]
             if self.missing.isalpha() or not marks:
                 more = "drop, category, pairwise" if self.by_pairs else "drop, category"
-                expected = f"{more} or raise; or marks that stand for missing values, such as '?,-999' or 'unknown,'"
+                expected = f"{more} or raise; or codes for missing values, such as '?,-999' or 'unknown,'"
                 raise ParameterError(f"--missing is {self.missing!r}; expected {expected}.")
             self.policy, self.marks = policy_and_marks(marks)
         if self.decimal not in (None, ".", ","):
@@ -140,7 +142,7 @@ class Reading:
         """Notes on columns that only count the rows."""
         if not chosen:
             self.notes += [
-                f"{name!r} of {path} counts the rows: it hides what the other columns say, and --columns leaves it out"
+                f"{name!r} of {path} counts the rows and hides what the other columns show: --columns leaves it out"
                 for name, column in columns.items()
                 if _counts_rows(column)
             ]
@@ -226,7 +228,7 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
     reading.set_apart([by])
     others = [name for name in table.names if name != by]
     if not others:
-        raise ColumnError(f"{path} has nothing to compare beside {by!r} of --by: name other columns with --columns.")
+        raise ColumnError(f"{path} has nothing to compare besides {by!r} of --by: name other columns with --columns.")
     values = np.asarray(table.columns[by])
     kinds = np.unique(values)
     if not 2 <= len(kinds) <= 100:

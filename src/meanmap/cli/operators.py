@@ -25,7 +25,7 @@ def build(
 
     unknown = sorted(set(names or ()) - set(READY))
     if unknown:
-        raise refused(f"no operator is called {unknown[0]!r}; ready are {', '.join(READY)}")
+        raise refused(f"there is no operator {unknown[0]!r}; available are {', '.join(READY)}")
     folder.mkdir(parents=True, exist_ok=True)
     used = Rng.of(seed).seed
     for name in names or READY:

@@ -46,9 +46,9 @@ def to_be_written(path: Path | None) -> Path | None:
     with refusals():
         folder = to_write(path).parent
     if not folder.is_dir():
-        raise refused(f"the folder {path.parent} does not exist; make it first.")
+        raise refused(f"the folder {path.parent} does not exist; create it first.")
     if not os.access(folder, os.W_OK):
-        raise refused(f"the folder {path.parent} may not be written.")
+        raise refused(f"the folder {path.parent} is not writable.")
     return path
 
 
@@ -129,7 +129,7 @@ def kinds_in(text: str) -> dict[str, str | tuple[str, ...]]:
             raise refused(f"--kinds has {part!r}; expected name=kind, such as zip=label or size=low<middle<high")
         levels = tuple(level.strip() for level in kind.split("<"))
         if name in found:
-            raise refused(f"--kinds says twice what {name} is, in {text!r}; expected one kind for each column")
+            raise refused(f"--kinds declares {name} twice, in {text!r}; expected one kind for each column")
         found[name] = levels if len(levels) > 1 else kind
     return found
 
@@ -163,7 +163,7 @@ class Command(TyperCommand):
             value, name = ctx.params.get(str(parameter.name)), str(parameter.name)
             typed = getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
             if typed and isinstance(value, str) and not value.strip() and parameter.param_type_name == "option":
-                raise refused(f"{parameter.opts[0]} is empty; expected a value behind it, or leave it out")
+                raise refused(f"{parameter.opts[0]} is empty; expected a value after it, or omit the option")
 
     def _keep_apart(self, values: Mapping[str, Any]) -> None:
         """Refuse to write into a file that is read, or twice into one: arguments are read, options may be written."""

@@ -48,13 +48,13 @@ def write_test(
 ) -> None:
     """A page about a test; `samples` are those compared, by the names under which they are shown."""
     settings = (("what", "value"), *in_own_words(result.lines()), *(("note", note) for note in in_own_words(notes)))
-    picture = (figure_of(result.plot), "The statistic, and its distribution if the hypothesis holds.")
+    picture = (figure_of(result.plot), "The statistic, and its distribution under the null hypothesis.")
     method = f"{result.method[:1].upper()}{result.method[1:]}."
     sections = [Section("The answer", answer(result, question, level), method, figures=(picture,), tables=(settings,))]
     if effect is not None:
         said = (("what", "value"), *effect.lines(), *(("warning", text) for text in in_own_words(effect.warnings)))
         large = f"{effect.method[:1].upper()}{effect.method[1:]}, with intervals of {100 * effect.level:g} %."
-        sections.append(Section("How large it is", large, tables=(said,)))
+        sections.append(Section("Effect size", large, tables=(said,)))
     if isinstance(result, TwoSampleResult) and getattr(result.witness, "points", None) is not None:
         sections += _differences(result, level, samples)
     _write(path, question, sections, result.seed)
@@ -74,7 +74,7 @@ def _write(path: Path, title: str, sections: list[Section], seed: int | None) ->
     arguments = sys.argv[1:]
     repeated = arguments if "--seed" in arguments or seed is None else [*arguments, "--seed", str(seed)]
     command = shlex.join(["meanmap", *repeated])
-    sections = [*sections, Section("To repeat it", "The same command with the seed that was used.", code=command)]
+    sections = [*sections, Section("To repeat it", "The same command, with the seed used.", code=command)]
     footer = f"meanmap {__version__}, Python {platform.python_version()}"
     write_whole(path, render(title, "Made with meanmap.", sections, footer))
 
@@ -88,18 +88,20 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
     if 1 <= len(result.columns) <= 2 and not result.widths and in_columns(result.witness.points):
         text = f"Above zero {first} is denser, below zero {second} is."
         picture = (figure_of(lambda: result.plot_witness(names=(first, second))), "The witness function.")
-        sections.append(Section("Where they differ", "The witness function of both samples.", text, figures=(picture,)))
+        sections.append(
+            Section("Where they differ", "The witness function of the two samples.", text, figures=(picture,))
+        )
     shares = list(result.driving_columns(rng=result.seed).items())
     if len(shares) > 1:
         text = (
             "The share of the difference that is lost when the values of a column are shuffled over both samples. "
-            "A column with a share near zero plays no part."
+            "A column with a share near zero does not contribute."
         )
         rows = (("column", "share"), *((name, f"{share:.2f}") for name, share in shares))
         if result.null.kind != "exchanges":
             pvalues = result.column_pvalues(rng=result.seed)
             rows = (("column", "share", "p-value"), *((*row, f"{pvalues[row[0]]:.3g}") for row in rows[1:]))
-            text += " The p-values are those of single columns, corrected for their number."
+            text += " The p-values are for single columns, corrected for multiple testing."
         sections.append(Section("Which columns differ", f"{shares[0][0]} most of all.", text, tables=(rows,)))
     pictures = [
         (_column(name, samples), f"{name} in both samples.")

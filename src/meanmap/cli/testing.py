@@ -126,7 +126,7 @@ def two_sample(
 ) -> None:
     """Do two files, or the groups of one, hold samples of one distribution?"""
     if (second is None) == (by is None):
-        raise refused("give a second file, or --by with the column whose values tell the samples apart")
+        raise refused("give a second file, or --by with the column that defines the samples")
     import meanmap as mm
     from meanmap.cli import inputs
 

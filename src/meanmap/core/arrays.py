@@ -223,8 +223,8 @@ def check_not_tiny(values: np.ndarray, argument: str) -> None:
     tiny = np.flatnonzero((largest > 0) & (largest < 1 / _ROOM))
     if len(tiny):
         raise ParameterError(
-            f"column {tiny[0]} of {argument} holds no number larger than {largest[tiny[0]]:.2g}, whose square is lost "
-            f"to rounding; expected another unit: multiply the column, for example by {1 / largest[tiny[0]]:.0e}."
+            f"column {tiny[0]} of {argument} holds no number larger than {largest[tiny[0]]:.2g}, whose square "
+            f"underflows; expected another unit: multiply the column, for example by {1 / largest[tiny[0]]:.0e}."
         )
 
 
@@ -235,7 +235,7 @@ def check_size(values: Array, argument: str) -> None:
         return  # whole numbers are never that large
     most = MARGIN * float(jnp.finfo(values.dtype).max) ** 0.5
     what = f"too large for distances (at most {most:.1g} in {values.dtype})"
-    remedy = "Take another unit: divide all of the column by the same number."
+    remedy = "Use another unit: divide the whole column by a constant."
     _refuse(values, lambda array, library: library.abs(array) > most, argument, what, remedy)
 
 

@@ -74,7 +74,7 @@ def _check_rotations(matrices: np.ndarray, argument: str, dtype: np.dtype) -> No
     if wrong.any():
         i = int(np.argmax(wrong))
         why = "its transpose is not its inverse" if not skew[i] <= tolerance else "its determinant is -1 (a reflection)"
-        raise InputError(f"{argument}[{i}] is no rotation matrix: {why}. Project it first, for example with an SVD.")
+        raise InputError(f"{argument}[{i}] is not a rotation matrix: {why}. Project it first, for example with an SVD.")
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,9 @@ def _check_process() -> None:
         keep_programs()
     elif _first[0] != here:
         raise ForkError(
-            "this process was forked from one that had used meanmap, and JAX does not survive a fork: start workers "
-            "afresh, with multiprocessing.get_context('spawn') or concurrent.futures.ProcessPoolExecutor(mp_context="
+            "this process was forked from one that had used meanmap, and JAX does not support forking: start fresh "
+            "worker processes, with multiprocessing.get_context('spawn') or "
+            "concurrent.futures.ProcessPoolExecutor(mp_context="
             "multiprocessing.get_context('spawn'))."
         )
 

@@ -51,7 +51,7 @@ def check_exact_words(words: Iterable[str], argument: str, column: object = None
 def _beyond(example: int, least: int, argument: str, column: object) -> KindError:
     labels = f"kinds={{{column!r}: 'label'}}" if column is not None else ".astype(str)"
     return KindError(
-        f"{argument} holds whole numbers beyond 2^53, such as {example}, whose last digits kernels of numbers do not "
-        f"see. If they are numbers, subtract one and the same from all of them, in all samples, such as the least one "
-        f"here: - {least}. If they are labels, say so: {labels}."
+        f"{argument} holds whole numbers beyond 2^53, such as {example}, whose last digits are lost in floating "
+        f"point. If they are numbers, subtract a constant from all of them, in all samples, such as the smallest one "
+        f"here: - {least}. If they are labels, declare it: {labels}."
     )

@@ -56,7 +56,9 @@ def in_cells(column: object) -> Any:
 
 def _of_polars(column: Any, name: str, argument: str) -> Any:
     if name == "Struct":
-        raise KindError(f"{argument} holds structs; expected one value a row: take them apart, as frame.unnest does.")
+        raise KindError(
+            f"{argument} holds structs; expected one value per row: split them, for example with frame.unnest."
+        )
     if name == "Array":
         return column.to_numpy()
     if name == "String" and (column.str.len_chars().max() or 0) > LONG:
@@ -70,8 +72,8 @@ def _of_polars(column: Any, name: str, argument: str) -> Any:
             return column.cast(polars.Int64)
         except polars.exceptions.PolarsError:
             raise KindError(
-                f"{argument} holds whole numbers of more than 64 bits; expected shorter ones. If they are labels, make "
-                "text of them: .cast(polars.String)."
+                f"{argument} holds whole numbers of more than 64 bits; expected shorter ones. If they are labels, "
+                f"convert them to text: .cast(polars.String)."
             ) from None
     return column
 

@@ -131,7 +131,7 @@ def _is_time(value: object) -> bool:
 def _mixed(where: str) -> KindError:
     return KindError(
         f"{where} holds times with a zone and times without one, which cannot be compared. Give all of them the "
-        f"zone that is meant{in_python(', for example with time.replace(tzinfo=datetime.UTC), or')}, as in "
+        f"intended zone{in_python(', for example with time.replace(tzinfo=datetime.UTC), or')}, as in "
         "2026-01-31T12:30Z."
     )
 
@@ -147,9 +147,9 @@ def seconds(times: np.ndarray, where: str = "a column") -> np.ndarray:
     if times.dtype.kind == "M":
         if _too_fine(times):
             raise KindError(
-                f"{where} holds times of which nanoseconds matter, and since 1970 microseconds are counted. Subtract "
-                "one and the same time from all of them, in all samples: durations keep nanoseconds. If finer digits "
-                "say nothing, take them away: .astype('datetime64[us]')."
+                f"{where} holds times with nanoseconds, but times are read in microseconds. Subtract a constant time "
+                f"from all of them, in all samples: durations keep nanoseconds. If the finer digits carry no "
+                f"information, remove them: .astype('datetime64[us]')."
             )
         times = times - np.datetime64(0, "s")
     return np.where(missing, np.nan, times / np.timedelta64(1, "s"))
@@ -185,7 +185,7 @@ def in_one_unit(times: np.ndarray, argument: str) -> np.ndarray:
     if beyond.any():
         which, row = "times" if kind == "M" else "durations", int(np.flatnonzero(beyond)[0])
         raise NonFiniteError(
-            f"{argument} holds {int(beyond.sum())} {which} that are too far from zero, the first ({times[row]}) at row "
+            f"{argument} holds {int(beyond.sum())} {which} that are out of range, the first ({times[row]}) at row "
             f"{row}. Drop those rows, or put NaT there."
         )
     return found

@@ -11,8 +11,8 @@ __all__ = ["check_cells", "texts_of_categories", "unread_object"]
 
 # By the name of their type, told without importing pandas: what makes numbers or times of one such value.
 MADE_OF = {
-    "Interval": ("numbers, take their middles", "v.mid"),
-    "Period": ("times, take where each begins", "v.to_timestamp()"),
+    "Interval": ("numbers, use their midpoints", "v.mid"),
+    "Period": ("times, use the start of each", "v.to_timestamp()"),
     "time": ("numbers, take hours", "v.hour + v.minute / 60"),
     "Fraction": ("numbers", "float(v)"),
 }
@@ -49,7 +49,7 @@ x]. As numbers: [float(v) for v in x].
         )
     if isinstance(value, dict):
         return KindError(
-            f"{argument} holds dicts, such as {value!r}; expected one value a row, or a table. Make a table of them: "
+            f"{argument} holds dicts, such as {value!r}; expected one value per row, or a table. Make a table of them: "
             f"pandas.DataFrame({argument})."
         )
     ancestors = [each.__name__ for each in type(value).__mro__]

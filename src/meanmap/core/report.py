@@ -12,24 +12,24 @@ __all__ = ["Report"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Value):
-    """How a loop ended, for a person to read and a program to check.
+    """How an iterative computation ended, for people to read and programs to check.
 
     Attributes
     ----------
     status : str
         How it ended, in words.
     converged : bool
-        Whether it ended for the reason it was meant to.
+        Whether it converged.
     steps : int
         Steps taken.
     residuals : numpy.ndarray
-        What was watched, one number per step.
+        The monitored quantity, one number per step.
     counts : dict
-        How many things were floored, skipped, forced, ...
+        How many values were floored, skipped, forced, ...
     notes : tuple of str
-        What a careful reader should know.
+        Caveats.
     measures : dict
-        Other numbers worth watching, by name.
+        Other diagnostics, by name.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
                 )
             if word in ("alpha", "level"):
                 raise TypeError(
-                    f"{function.__name__}() takes no {word}=: it answers with a p-value, which "
+                    f"{function.__name__}() takes no {word}=: it returns a p-value, which "
                     f"result.reject({kwargs[word]!r}) compares with a level."
                 )
             if word in DESIGNS:

@@ -60,7 +60,7 @@ def check_memory(words: Sequence[Any], argument: str) -> None:
         row = next(i for i, word in enumerate(words) if isinstance(word, str) and len(word) == longest)
         raise ShapeError(
             f"{argument} has {len(words)} texts, and that of row {row} has {longest} characters: an array of them "
-            f"would take {room / 2**30:.1f} GiB. Cut long ones short"
+            f"would take {room / 2**30:.1f} GiB. Shorten long ones"
             f"{in_python(', for example with .str.slice(0, 1000)')}, or leave the column out."
         )
 
@@ -79,7 +79,7 @@ def _decoded(value: bytes, argument: str) -> str:
     except UnicodeDecodeError:
         how = in_python(", for example with .str.decode('latin-1')")
         raise KindError(
-            f"{argument} holds bytes that are no UTF-8 text, first {value[:20]!r}; expected labels: text or numbers. "
+            f"{argument} holds bytes that are not UTF-8 text, first {value[:20]!r}; expected labels: text or numbers. "
             f"Decode them first{how}."
         ) from None
 

@@ -72,42 +72,43 @@ def condition(
     Parameters
     ----------
     x, y : points; Parquet files; arrays or frames of Dask
-        n pairs. With features of both, what more than 20,000 rows add is summed up where they lie, and coefficients are
-        the same bit by bit wherever that is ([`RegressionPlan`][]); files and collections of so many rows need these.
+        n pairs. With features of both, the contributions of more than 20,000 rows are summed where the rows are stored,
+        and coefficients are the same bit for bit wherever that is ([`RegressionPlan`][]); files and collections of that
+        size require features.
     kernel_x : Kernel, Features or "learned", optional
         The kernel of x. By default RBF, its lengthscale chosen with the ridge by leave-one-out (on up to 500 of the
-        points), in the units of the columns where there are several, so that units do not matter; for labels and mixed
-        tables the kernel of `mm.default_kernel`. "learned" sees x alone, by
-        [`learn_kernel`][].
-        Features give the primal form, at a cost linear in n and streamed: for a million rows.
+        points), with several columns scaled so that units do not matter; for labels and mixed tables the kernel of
+        `mm.default_kernel`. "learned" uses x alone, by [`learn_kernel`][]. Features give the primal form, streamed at a
+        cost linear in n, for millions of rows.
     kernel_y : Kernel, Features or "learned", optional
-        The kernel of y, by default RBF at the median distance (of each column). With features, beliefs are in their
-        coordinates; use `belief.to_points(candidates)` to read them out.
+        The kernel of y, by default RBF at the median distance (of each column). With features, beliefs are expressed in
+        their coordinates; use `belief.to_points(candidates)` to evaluate them.
     ridge : float, optional
-        λ. By default the one of least leave-one-out error Σᵢ ‖l(yᵢ, ·) − μ⁽⁻ⁱ⁾_{Y|xᵢ}‖², in closed form; on 1000 of the
-        points if there are more, and of 100,000 with features, keeping n λ.
+        λ. By default the one with the smallest leave-one-out error Σᵢ ‖l(yᵢ, ·) − μ⁽⁻ⁱ⁾_{Y|xᵢ}‖², in closed form; on at
+        most 1000 of the points, or 100,000 with features, keeping n λ.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; pairs with one in x or y are left out; or missing labels are a label
+        What happens to missing values: an error; pairs with one in x or y are dropped; or missing labels form a label
         of their own.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
 
     Returns
     -------
     Operator
-        `op.chosen` names what was chosen, `op.schema` what the columns of x were read as: new x are read so too, and a
-        warning says what is odd about them; `op.notes` what was missing.
+        `op.chosen` holds the chosen hyperparameters, `op.schema` the kinds of the columns of x: new x are read in the
+        same way, with a warning about unusual values; `op.notes` counts missing values.
 
     Notes
     -----
-    Far from all x the weights βᵢ(x) sum to less than one, and in the end to nothing. Read-outs then give what is
-    missing to all yᵢ alike: where x says nothing a belief is that of y alone.
+    Far from all x the weights βᵢ(x) sum to less than one, and eventually to zero. Summaries of beliefs then distribute
+    the missing weight equally over all yᵢ: where x carries no information, the belief is the marginal distribution of
+    y.
 
     Song, Gretton & Guestrin (2010), eq. 6-7. Up to 6000 points by one Cholesky factorisation, O(n³); beyond, in up to
     r = 1000 pivoted coordinates of the kernel of x, or in features, O(n r²) time and O(n r) memory, 8 KiB a point for
-    1000 of them. The ridge is chosen for that model, on 100,000 of the points if there are more. Beliefs are computed
-    when read: means and other expectations of m queries cost O(m n d); quantiles, densities and the like need the
-    weights, one solve for each query.
+    1000 of them. The ridge is chosen for that model, on at most 100,000 of the points. Beliefs are evaluated lazily:
+    means and other expectations of m queries cost O(m n d); quantiles, densities and the like need the weights, one
+    solve for each query.
 
     Examples
     --------

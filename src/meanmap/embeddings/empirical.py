@@ -48,12 +48,12 @@ def embed(
     Parameters
     ----------
     x : points, or a family
-        n points as the kernel reads them; or a distribution such as `mm.families.Normal`, whose embedding is exact.
+        n points of a type that the kernel accepts; or a distribution such as `mm.families.Normal`, whose embedding is
+        exact.
     kernel : Kernel, Features or "learned", optional
-        The kernel, or features, in whose coordinates the embedding then lives at a cost that does not grow with n.
-        By default one for the kind of `x`: RBF at the median distance for numbers, of each column where there are
-        several, so that units do not matter; "learned": RBF at the lengthscale
-        that [`learn_kernel`][] finds.
+        The kernel; or features, in whose coordinates the embedding is then expressed at a cost that does not grow with
+        n. By default a kernel for the kind of `x`: for numbers RBF at the median distance, of each column if there are
+        several, so that units do not matter; "learned": RBF at the lengthscale that [`learn_kernel`][] finds.
     estimator : {"empirical", "shrinkage", "james-stein", "ridge"}
         "empirical" averages. The others shrink towards zero, which lowers the mean squared RKHS error for small samples
         (Muandet et al. 2016): "shrinkage" is the spectral estimate (C + λ I)⁻¹ C μ̂, S-KMSE; "james-stein" and "ridge"
@@ -63,19 +63,19 @@ def embed(
     ridge : float, optional
         λ of "shrinkage" and "ridge"; chosen by closed-form leave-one-out if not given.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; rows with one are left out, and a warning counts them; or missing
-        labels are a label of their own.
+        What happens to missing values: an error; rows with one are dropped, and a warning counts them; or missing
+        labels form a label of their own.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
 
     Returns
     -------
     Embedding
-        Made from a table with names it keeps `schema`, and finds the columns of later tables by name. Made from an
-        array it refuses later points with names, with other columns, or that hold other things.
-        Evaluating at m points costs O(n m d), or O(m r) with r features; the norm costs O(n² d), and from 20,000 points
-        on O(n r²) where r ≤ 400 points suffice for eight digits. "shrinkage" costs one eigendecomposition, O(n³) or
-        O(n r²); the rest at most O(n² d) time and O(n) memory.
+        Made from a table it keeps its `schema`, and matches columns of later tables by name. Made from an array it
+        refuses later points with column names, with other columns, or of another kind. Evaluating at m points costs O(n
+        m d), or O(m r) with r features; the norm costs O(n² d), and from 20,000 points on O(n r²) where r ≤ 400 points
+        suffice for eight digits. "shrinkage" costs one eigendecomposition, O(n³) or O(n r²); the rest at most O(n² d)
+        time and O(n) memory.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def likelihood(
     missing : {"raise", "drop", "category"}
         What happens to missing values, as in [`condition`][].
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
 
     Returns
     -------

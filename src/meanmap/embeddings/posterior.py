@@ -169,7 +169,7 @@ def posterior_embedding(
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
 ) -> PosteriorEmbedding:
-    """The posterior of the mean embedding μ of the law of a sample, under a Gaussian process prior.
+    """The posterior of the mean embedding μ of the distribution of a sample, under a Gaussian process prior.
 
     μ ~ GP(0, r) is observed at landmarks z as μ̂(z) = (1/n) Σᵢ k(xᵢ, z) with normal noise of covariance N (Flaxman et
     al. 2016, eq. 3-8).
@@ -179,23 +179,23 @@ def posterior_embedding(
     x : points
         n points, at least 2.
     kernel : Kernel or "learned"
-        k; "learned" is RBF at the lengthscale that [`learn_kernel`][] finds, in the units of several columns.
+        k; "learned" is RBF at the lengthscale that [`learn_kernel`][] finds, with several columns in their own units.
     prior : Kernel, optional
         r; by default `kernels.Smoothed(kernel)`, for RBF, sums of them, and Matérn, scaled so that r(z, z) = k(z, z),
-        since its own size depends on the units of the columns. With r = k and noise τ² = n² λ the
-        mean at the sample is the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
+        since its scale depends on the units of the columns. With r = k and noise τ² = n² λ the mean at the sample is
+        the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
     landmarks : points, optional
-        z; by default at most 200 points of the sample that span the others.
+        z; by default at most 200 points that span the sample.
     noise : "empirical" or float
-        "empirical": N is the covariance of k(X, z) over the sample, divided by n, which makes intervals cover as they
-        say. A number τ²: N = τ²/n I, as in the paper, which takes the observations for independent looks at μ; bands
-        are then too narrow where landmarks are denser than the lengthscale (see the errata).
+        "empirical": N is the covariance of k(X, z) over the sample, divided by n, which gives intervals their nominal
+        coverage. A number τ²: N = τ²/n I, as in the paper, which treats the observations as independent measurements of
+        μ; bands are then too narrow where landmarks are denser than the lengthscale (see the errata).
     missing, kinds :
         As in [`embed`][].
 
     Notes
     -----
-    O(n m (d + m) + m³) for m landmarks, and O(m²) for each point asked.
+    O(n m (d + m) + m³) for m landmarks, and O(m²) for each evaluation point.
 
     Examples
     --------

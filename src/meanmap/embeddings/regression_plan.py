@@ -34,7 +34,7 @@ class RegressionPlan(Value):
 
     `plan = RegressionPlan.of(x, y, phi, psi, rng=0)` draws some of the rows; `plan.state(x, y)` is what any part of
     them adds, `state.merge(other)` adds two up, and `plan.result(state)` is the operator. [`condition`][] does just
-    this with Parquet files and collections of Dask, and finds the same coefficients bit by bit.
+    this with Parquet files and collections of Dask, and finds the same coefficients bit for bit.
 
     Made by [`RegressionPlan.of`][].
 
@@ -73,7 +73,7 @@ class RegressionPlan(Value):
         Parameters
         ----------
         x, y : points, files or collections
-            As for [`condition`][]. Of larger ones 8192 rows are drawn, by their numbers alone.
+            As for [`condition`][]. From larger data 8192 rows are drawn, by row number only.
         features_x, features_y : Features
             Of each.
         rng : None, int, numpy.random.Generator or JAX key

@@ -167,7 +167,7 @@ class Witness(GaussianElement):
 def posterior_witness(
     x: Data, y: Data, kernel: KernelLike = "learned", *, noise: Numbers | str = "empirical", rng: Seed = None
 ) -> Witness:
-    """The posterior of the witness function μ_P − μ_Q: where x is surely denser than y, and where y is.
+    """The posterior of the witness function μ_P − μ_Q: where x is credibly denser than y, and where y is denser than x.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def posterior_witness(
         The samples.
     kernel : Kernel, KernelDraws or "learned"
         "learned" takes the kernel of [`learn_kernel`][] on the pooled sample. With the draws of [`sample_kernel`][] on
-        the pooled sample the lengthscale is integrated out: 32 of them are taken, the same for both samples.
+        the pooled sample the lengthscale is integrated out: 32 draws are used, the same for both samples.
     noise : "empirical" or float
         As in [`posterior_embedding`][].
     rng : None, int, numpy.random.Generator or JAX key
@@ -183,8 +183,8 @@ def posterior_witness(
 
     Notes
     -----
-    Flaxman et al. (2016), section 5 and figure 3. Intervals are for one point at a time: over a range of points a share
-    of them excludes zero by chance. A band that excludes zero somewhere is no test; see [`two_sample_test`][].
+    Flaxman et al. (2016), section 5 and figure 3. Intervals are pointwise: over a range of points some of them exclude
+    zero by chance. A band that excludes zero somewhere is not a test; see [`two_sample_test`][].
 
     Examples
     --------

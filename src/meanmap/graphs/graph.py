@@ -35,7 +35,7 @@ class Graph:
     Attributes
     ----------
     names : sequence
-        What the user calls the nodes; node i is `names[i]`.
+        The user's names of the nodes; node i is `names[i]`.
     edges : array (|E|, 2)
         Node numbers.
 
@@ -171,7 +171,7 @@ class Graph:
 
     @property
     def is_forest(self) -> bool:
-        """Whether there is no cycle."""
+        """Whether the graph has no cycle."""
         return len(self.edges) == self.size - (int(self.components.max()) + 1)
 
     def cycle(self) -> list[Hashable]:

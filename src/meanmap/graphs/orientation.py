@@ -45,7 +45,7 @@ def meek(
 
     Notes
     -----
-    Edges that leave a contradiction are left alone, so that the answer does not hang on the order of nodes. Rule 4 is
+    Edges that leave a contradiction are left alone, so that the answer does not depend on the order of nodes. Rule 4 is
     needed only with background knowledge. Cost O(d³) a round.
     """
     matrix = matrix.copy()

@@ -17,7 +17,7 @@ __all__ = ["PDAG", "structural_hamming_distance"]
 
 @dataclass(frozen=True, eq=False)
 class PDAG:
-    """A partially directed graph: what data say about causes, where some edges can be turned round and some cannot.
+    """A partially directed graph: what data determine about causes; some edges have a direction, others none.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PDAG:
         Parameters
         ----------
         directed : PDAG, Graph, networkx graph, or pairs (from, to)
-            In a `networkx.DiGraph` an edge that is there in both directions has none, as `to_networkx` writes it.
+            In a `networkx.DiGraph` an edge present in both directions is undirected, as `to_networkx` writes it.
         undirected : pairs, optional
             Edges without a direction.
         nodes : iterable, optional
@@ -113,7 +113,7 @@ class PDAG:
         )
 
     def to_networkx(self) -> Any:
-        """A `networkx.DiGraph`; an edge without a direction is there in both, with the attribute directed=False."""
+        """A `networkx.DiGraph`; an undirected edge is present in both directions, with the attribute directed=False."""
         import networkx
 
         graph = networkx.DiGraph()

@@ -70,27 +70,27 @@ def read_table(
     columns : names, or a function of all names that returns some, optional
         Only these; all unless given.
     delimiter : str, optional
-        Of texts, "\\t" for a tab: by default a comma for ``.csv``, a tab for ``.tsv``, otherwise what the first line
-        holds most of.
+        Of texts, "\\t" for a tab: by default a comma for ``.csv``, a tab for ``.tsv``, otherwise the most frequent
+        separator of the first line.
     labels : names
-        Columns that are labels though they look like numbers.
+        Columns to read as labels although they look like numbers.
     missing : {"drop", "category", "raise"}
-        Leave out the rows with a missing value in any of the columns, make missing labels a label of their own, or
-        refuse them ("fail" is the same). A list of marks, such as ["?", -999], names values that stand for missing
-        ones, whose rows are left out too.
+        Drop the rows with a missing value in any of the columns, make missing labels a label of their own, or refuse
+        them ("fail" means the same). A list of codes, such as ["?", -999], names values that stand for missing ones,
+        whose rows are dropped too.
     decimal : {".", ","}, optional
-        The decimal mark of texts. By default a point; where cells are separated by something else than commas, columns
-        of numbers with a comma are read as such, and ``tell`` says so.
+        The decimal mark of texts. By default a point; if cells are not separated by commas, columns of numbers with a
+        decimal comma are read as numbers, and ``tell`` says so.
     said : names, optional
-        Columns of which you say elsewhere what they are, as by ``kinds=``: no note asks for it.
+        Columns whose kind you declare elsewhere, as by ``kinds=``: no note asks for it.
     tell : function of a sentence, optional
-        Called with what a careful reader should know, such as that the first line held numbers and was taken for data.
+        Called with notes, such as that the first line held numbers and was read as data.
 
     Returns
     -------
     table : Table
     dropped : int
-        The number of rows that were left out.
+        The number of dropped rows.
 
     Examples
     --------

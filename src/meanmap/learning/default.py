@@ -59,7 +59,7 @@ def median_heuristic(
     Parameters
     ----------
     x : array_like, DataFrame or sparse matrix; Parquet files; array or frame of Dask
-        n points. Of what need not fit in memory only the rows that are drawn come here, the same as of an array.
+        n points. From data that need not fit in memory only the drawn rows are read, the same as of an array.
     per_column : bool
         One lengthscale per column, from the distances in that column alone, instead of a joint one.
     convention : {2, 1}
@@ -77,8 +77,8 @@ def median_heuristic(
 
     Notes
     -----
-    Where ties make the median zero (counts, categories, rounded data), the median of the distances that are not zero is
-    taken. Points that are all equal have no scale: an error says so. Cost O(k² d) for k = min(n, most_points).
+    Where ties make the median zero (counts, categories, rounded data), the median of the non-zero distances is taken.
+    If all points are equal there is no scale, which is an error. Cost O(k² d) for k = min(n, most_points).
 
     Examples
     --------
@@ -219,16 +219,16 @@ def default_kernel(table: Data, rng: Seed = None) -> Kernel:
     """A characteristic kernel for a table: RBF on its numeric columns times Hamming on its labels.
 
     Numeric columns get one lengthscale each, √d times the median distance in that column, so that rescaling a column
-    changes nothing and two typical rows are one to one and a half lengthscales apart however many columns there are. A
-    column of labels counts as one mismatch of the Hamming kernel. Constant columns cannot tell rows apart and get
-    lengthscale 1; a table where no column varies is refused.
+    changes nothing and two typical rows are one to one and a half lengthscales apart, whatever the number of columns. A
+    column of labels counts as one mismatch of the Hamming kernel. Constant columns do not distinguish rows and get
+    lengthscale 1; a table in which no column varies is refused.
 
     Parameters
     ----------
     table : DataFrame, mapping of columns, or array; Parquet files; array or frame of Dask
-        At least two rows. What need not fit in memory is measured on 100,000 of its rows.
+        At least two rows. For data that need not fit in memory 100,000 rows are used.
     rng : None, int, numpy.random.Generator or JAX key
-        Draws these rows, always the same if it is None. Medians of what is in memory are those of all rows.
+        Draws these rows, always the same ones if it is None. Medians of data in memory use all rows.
 
     Examples
     --------

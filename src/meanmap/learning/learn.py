@@ -115,29 +115,29 @@ def learn_kernel(
     ----------
     x : points (n, d), or a source of them
         Dense rows of numbers, at least 10. Memory maps, Parquet files and iterators are subsampled (of an iterator, the
-        first rows).
+        first rows are used).
     kernel : RBF, or a sum of multiples of RBF, optional
-        What is learned: `RBF()`, the default, has one lengthscale for all columns, `RBF([1.0, 1.0])` one for each; of a
-        sum the weights are learned too, keeping k(x, x). The numbers themselves do not matter.
+        The form of the kernel: `RBF()`, the default, has one lengthscale for all columns, `RBF([1.0, 1.0])` one for
+        each; for a sum the weights are learned too, keeping k(x, x). The values of its parameters do not matter.
     landmarks : float, int or points (m, d)
         z: a share of the points (at least 20 landmarks and twice the columns, at most 200), a number, or the landmarks.
     noise : float
-        τ². One is the setting under which the published results come out; see the notes.
+        τ². One reproduces the published results; see the notes.
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks and subsamples; `fit.seed` repeats them.
     width : float or "learn", optional
-        η of a Gaussian base measure about the mean of the data, in their units; "learn" looks between a tenth and a
+        η of a Gaussian base measure about the mean of the data, in their units; "learn" searches between a tenth and a
         thousand times the unit of the sample (see the notes). None is the Lebesgue measure.
     draws : int
-        Draws of landmarks, over which the objective is averaged.
+        The number of draws of landmarks over which the objective is averaged.
     score : {"pseudolikelihood", "held-out"}
         "pseudolikelihood" is eq. 15 of Flaxman et al. (2016), as corrected: see [`log_pseudolikelihood`][].
-        "held-out" is not in the paper: the log density of each point under the embedding of the others. It has no
+        "held-out" is not in the paper: the log density of each point under the embedding of the others. It needs no
         landmarks and no noise.
     missing : {"raise", "drop"}
-        What happens to missing values: an error, or the rows are left out, which the report tells by column.
+        What happens to missing values: an error, or the rows are dropped, and the report counts them by column.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"phase": "angle"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"phase": "angle"}: see [`Schema.of`][].
 
     Returns
     -------
@@ -147,32 +147,31 @@ def learn_kernel(
     Notes
     -----
     The objective is evaluated at 36 lengthscales between a tenth of the shortest distances and ten diameters, and
-    climbed from each of its peaks. Of more than 2000 points (1500 for "held-out", 800 for
-    several hyperparameters) as many are drawn.
+    maximised from each of its peaks. Larger samples are reduced to 2000 random points (1500 for "held-out", 800 for
+    several hyperparameters).
 
-    The sample is measured in its own unit, so that a change of units changes nothing but the units: each column in its
-    standard deviation where each has a lengthscale, all in the root mean square of these otherwise. The objective is
-    that of the sample so measured.
+    The sample is first scaled, so that units do not matter: each column by its standard deviation if each has a
+    lengthscale, otherwise all columns by the root mean square of these. The objective is that of the scaled sample.
 
-    With fixed noise the pseudolikelihood is the mean log volume of the features less half their variance over τ². In
+    With fixed noise the pseudolikelihood is the mean log volume of the features minus half their variance over τ². In
     one and two dimensions the volume depends on how densely landmarks lie, so that **the lengthscale follows their
     number**: 5 % of the sample resolves clusters of 5 % of it. In five or more dimensions it is a constant fraction of
     the median distance. With `noise` well below 1 longer lengthscales win, whatever the data.
 
-    "held-out" scores are log densities, comparable under any lengthscale, and do not hang on landmarks. On 900 + 900
+    "held-out" scores are log densities, comparable across lengthscales, and do not depend on landmarks. On 900 + 900
     points of the paper's grids of normals (ratio 2) it chooses .57; the pseudolikelihood .85 with 90 landmarks, 1.2
-    with 50 and 7.3 with 20. At .55 and at .85 the two-sample test told all of 40 pairs of samples apart, at the median
-    distance 3. For functions of the data, instead of their law, neither is a guide: see the experiment
-    ``kernel-learning-feature-width``.
+    with 50 and 7.3 with 20. With lengthscale .55 and with .85 the two-sample test rejected for all of 40 pairs of
+    samples, with the median distance for 3. For features of functions of the data, instead of their distribution,
+    neither score is a guide: see the experiment ``kernel-learning-feature-width``.
 
-    Landmarks and subsamples are drawn without regard to order, so that on the pooled sample of a two-sample test the
-    kernel does not depend on who belongs to which sample, and permutation tests with it stay exact.
+    Landmarks and subsamples are drawn independently of the order of rows, so that on the pooled sample of a two-sample
+    test the kernel does not depend on which point belongs to which sample, and permutation tests with it stay exact.
 
     Cost O(n m d² + m³) for each of about 60 evaluations and each draw, in O(n m).
 
     Examples
     --------
-    Two clusters far apart: the median distance is that between them, the learned lengthscale is that within.
+    Two clusters far apart: the median distance is that between clusters, the learned lengthscale that within a cluster.
 
     >>> import numpy as np
     >>> import meanmap as mm

@@ -54,20 +54,21 @@ def sample_kernel(
     Parameters
     ----------
     x : points (n, d)
-        At least 10 rows of numbers; of more than 1000, as many are drawn.
+        At least 10 rows of numbers; larger samples are reduced to 1000 random rows.
     kernel : RBF, optional
-        `RBF()`, the default, has one lengthscale, `RBF([1.0, 1.0])` one per column. The numbers do not matter.
+        `RBF()`, the default, has one lengthscale, `RBF([1.0, 1.0])` one per column. The values do not matter.
     landmarks : float, int or points (m, d)
         As in [`learn_kernel`][], one draw of them.
     noise : float, optional
-        τ², for model="fixed" (1 by default); otherwise it is drawn too.
+        τ², for model="fixed" (1 by default); otherwise it is sampled too.
     rng : None, int, numpy.random.Generator or JAX key
         `draws.seed` repeats the run.
     model : {"tempered", "fixed"}
-        "tempered", the default, is not in the paper: the pseudolikelihood with its Gaussian part to the power d/m.
-        "fixed" keeps the noise.
+        "tempered", the default, is not in the paper: the pseudolikelihood with its Gaussian part raised to the power
+        d/m. "fixed" keeps the noise fixed.
     chains, warmup, draws : int
-        Chains, run side by side, from starts spread over the prior; steps to adapt; draws of each.
+        The number of chains, run in parallel from starts spread over the prior; of adaptation steps; of draws of each
+        chain.
 
     Returns
     -------
@@ -78,13 +79,12 @@ def sample_kernel(
     Notes
     -----
     With m > d landmarks the pseudolikelihood of (θ, τ²) grows without bound, like θ^(2n(m − d)) along τ² ~ θ⁻⁴, and no
-    prior of the usual kind stops it. The cause is that m values k(x, z) count as m independent looks at a point that
-    has d coordinates. To the power d/m the Gaussian part counts as d: the pseudolikelihood no longer changes (but for
-    terms of order log n) when k is multiplied by a constant, and the growth is gone. Priors: log θ normal about the
+    usual prior prevents it. The cause is that m values k(x, z) count as m independent measurements of a point that has
+    d coordinates. Raised to the power d/m the Gaussian part counts as d: the pseudolikelihood no longer changes (but
+    for terms of order log n) when k is multiplied by a constant, and the growth is gone. Priors: log θ normal about the
     logarithm of the median distance with standard deviation 1.2, and τ² Gamma(1, 1).
 
-    As in [`learn_kernel`][] the sample is measured in its own unit, so that a change of units changes nothing but the
-    units.
+    As in [`learn_kernel`][] the sample is scaled first, so that units do not matter.
 
     The lengthscale still follows the number of landmarks, as that of [`learn_kernel`][] does.
 

@@ -1,4 +1,4 @@
-"""Sums over rows that come out the same bit by bit, however the rows are divided and in whatever order they are added.
+"""Sums over rows that come out the same bit for bit, however the rows are divided and in whatever order they are added.
 
 Floating-point sums depend on their order. So rows are rounded to whole multiples of a unit first, each by itself, and
 the sums are those of whole numbers: adding them is exact, hence associative and commutative. Products of two numbers

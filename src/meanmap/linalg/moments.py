@@ -16,7 +16,7 @@ class Moments(Value):
     """The number of some rows, their sum, and the sum of their outer products, all of them less an origin.
 
     Parts of a sample are merged in O(r²), whoever added them up; sums of the same parts in the same order are equal bit
-    by bit. An origin near the mean keeps sums from cancelling in the covariance.
+    for bit. An origin near the mean keeps sums from cancelling in the covariance.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ def alone(kernels: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Found:
-    """What a test computed, and what is to be said of it; `more` is what only its own kind of result holds."""
+    """What a test computed, and the notes about it; `more` holds what only its own kind of result has."""
 
     statistic: float
     null: Null
@@ -50,7 +50,7 @@ class Found:
     def exact(
         cls, found: Permuted, kind: str, kernels: object, method: str, sizes: tuple[int, ...], told: Sequence[str]
     ) -> "Found":
-        """From values of which the first is the data's and the others are its exact null distribution."""
+        """From values of which the first is the observed statistic and the others its exact null distribution."""
         value, null = float(found.values[0]), Null(kind, found.values[1:], exact=True, rounding=found.rounding)
         return cls(value, null, kernels, method, sizes, (*told, *flat(null, value)))
 
@@ -63,26 +63,26 @@ class Found:
 
 @dataclass
 class Asked(ABC):
-    """What a test is asked: variables of the same rows, what is said of these, and the settings that all tests share.
+    """The input of a test: variables of the same rows, the design of these rows, and the settings that all tests share.
 
     Attributes
     ----------
     parts : list
         Variables, or samples.
     wanted : sequence
-        The kernel that was asked for, of each part.
+        The kernel requested for each part.
     said : tuple
-        What was said of rows as within=, clusters= and perhaps weights=, and then the `exchange` that it stands for.
+        The arguments within=, clusters= and perhaps weights=, and then the `exchange` that they define.
     n_draws, missing, kinds, random : int, str, mapping, Rng
         As all tests have them.
     names : sequence of str
         What to call the parts.
     told : tuple of str
-        What is to be said, so far.
+        Notes so far.
     data : table, optional
-        Of which the parts, and what was said, are names of columns.
+        The table, if the parts and the design are given as names of its columns.
     features : sequence
-        Functions of rows that stand for the parts.
+        Functions of rows that replace the parts.
     across : bool
         Whether clusters, which are not exchanged then, may lie across strata.
     """
@@ -120,15 +120,15 @@ class Asked(ABC):
 
     @property
     def designed(self) -> bool:
-        """Whether something was said of the rows."""
+        """Whether a design of the rows was given."""
         return any(each is not None for each in self.said)
 
     def tell(self, found: Sequence[str]) -> None:
-        """More is to be said."""
+        """With more notes."""
         self.told = (*self.told, *found)
 
     def pick(self) -> None:
-        """Find the parts in what came."""
+        """Find the parts in the arguments."""
         if self.data is None:
             return
         came = dict(zip((*self.names, "within", "clusters"), (*self.parts, *self.said), strict=True))
@@ -137,15 +137,15 @@ class Asked(ABC):
         self.parts, self.said = found[: len(self.names)], tuple(found[len(self.names) :])
 
     def check_order(self) -> None:
-        """Refuse variables whose rows have labels that say that other rows belong together."""
+        """Refuse variables whose row labels contradict the pairing of rows by position."""
         check_order(self.parts, self.names)
 
     @abstractmethod
     def in_one_pass(self) -> Found | None:
-        """What a plan finds, where rows are only added up; None where they have to be in memory."""
+        """The outcome of a plan, where rows are only summed over; None where they have to be in memory."""
 
     def admit(self) -> None:
-        """See to missing values and kinds of columns, and read which rows may be exchanged."""
+        """Handle missing values and kinds of columns, and read which rows are exchangeable."""
         within, clusters = self.said
         own = within if isinstance(within, Exchange) and not self.across else None
         if self.designed and own is None:
@@ -162,18 +162,18 @@ class Asked(ABC):
             self.tell(alike_in_order(self.parts, self.names, paired=True))
 
     def encode(self) -> None:
-        """Let the user's own functions stand for rows."""
+        """Replace rows by the user's own functions of them."""
         for k, function in enumerate(self.features or ()):
             if function is not None:
                 self.parts[k] = encoded(self.parts[k], function, self.names[k], self.random.generator)
 
     def read_texts(self) -> None:
-        """Let coordinates stand for texts."""
+        """Replace texts by coordinates."""
         self.parts, told = texts_of_variables(self.parts, self.names, self.wanted, self.kinds)
         self.tell(told)
 
     def leave_strata(self) -> None:
-        """Measure numbers from the mean of their stratum, where their kernel is not given."""
+        """Centre numbers within strata, unless their kernel is given."""
         for k, (part, name, wanted) in enumerate(zip(self.parts, self.names, self.wanted, strict=True)):
             if is_default(wanted) and self.exchange is not None:
                 (self.parts[k],) = from_strata((part,), (name,), self.exchange)
@@ -185,7 +185,7 @@ class Asked(ABC):
 
 @dataclass
 class OfSamples(Asked):
-    """A question about samples, one after another, that one kernel reads; `by` tells those of one table apart."""
+    """A question about samples, one after another, that share one kernel; `by` distinguishes those of one table."""
 
     by: str | None = None
     scale: bool = True
@@ -199,7 +199,7 @@ class OfSamples(Asked):
         return self.wanted[0]
 
     def admit(self) -> None:
-        """See to missing values, kinds of columns, and which rows may be exchanged."""
+        """Handle missing values, kinds of columns, and which rows are exchangeable."""
         if self.designed and any_once(self.parts):
             raise ParameterError("within=, clusters= and weights= are for samples in memory.")
         if self.by is None:  # groups of one table were admitted as that table
@@ -216,7 +216,7 @@ class OfSamples(Asked):
             self.tell(alike_in_order(self.parts, self.names))
 
     def encode(self) -> None:
-        """Let vectors stand for rows."""
+        """Replace rows by vectors."""
         if self.features is None:
             return
         if self.exchange is not None and learns(self.features):
@@ -225,11 +225,11 @@ class OfSamples(Asked):
         self.tell(told)
 
     def read_texts(self) -> None:
-        """Let coordinates stand for texts."""
+        """Replace texts by coordinates."""
         self.parts, told = read_texts(self.parts, self.names, self.kernel, self.kinds)
         self.tell(told)
 
     def leave_strata(self) -> None:
-        """Measure numbers from the mean of their stratum."""
+        """Centre numbers within strata."""
         if is_default(self.kernel) and self.exchange is not None:
             self.parts = from_strata(self.parts, self.names, self.exchange)

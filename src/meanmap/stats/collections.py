@@ -1,4 +1,4 @@
-"""Several kernels at once: which ones, and how their statistics become one."""
+"""Several kernels at once: which ones, and how their statistics are combined."""
 
 from collections.abc import Sequence
 
@@ -25,9 +25,9 @@ ROUNDING = 1e-6
 
 
 def default_collection(pooled: np.ndarray, units: Array, generator: np.random.Generator) -> tuple[Kernel, ...]:
-    """Five Laplace kernels whose lengthscales span the distances of the pooled sample in its columns' units.
+    """Five Laplace kernels whose lengthscales span the distances in the pooled sample, with columns in their own units.
 
-    They depend on the pooled sample without its labels, so permutation tests with them stay exact.
+    They depend on the pooled sample but not on its labels, so permutation tests with them stay exact.
     """
     n = count(pooled)
     rows = pooled if n <= MOST_POINTS else pooled[np.sort(generator.choice(n, MOST_POINTS, replace=False))]
@@ -64,7 +64,7 @@ def fused(statistics: Sequence[Permuted], norms: Sequence[float], rate: float) -
         return statistics[0], 0
     scaled, rounding = np.zeros((len(statistics), len(statistics[0].values))), 0.0
     for row, (values, error), norm in zip(scaled, statistics, norms, strict=True):
-        # Otherwise no two points are alike under this kernel, as far as its digits say: it sees nothing.
+        # Otherwise no two points are similar under this kernel, to working precision: it detects nothing.
         if rate * error < norm:
             row[:] = rate * values / norm
             rounding = max(rounding, error / norm)
@@ -74,7 +74,7 @@ def fused(statistics: Sequence[Permuted], norms: Sequence[float], rate: float) -
 
 
 def together(parts: Sequence[Permuted], shares: Sequence[float]) -> tuple[Permuted, int]:
-    """Several statistics as one, log Σ share / p, and the part with the largest term for the data.
+    """Several statistics combined into one, log Σ share / p, and the part with the largest term for the data.
 
     Each comes with its draws behind it, and p is the tail of what the data and all draws are, whichever of them is the
     data: draws of all parts together are the null, and its level is exact. Parts with one share each miss little: what

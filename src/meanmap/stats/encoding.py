@@ -1,4 +1,4 @@
-"""Representations of a user's own: any function from rows to vectors, in batches, fixed or fitted to half of them."""
+"""User-supplied representations: any function from rows to vectors, in batches, fixed or fitted to half of the rows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,9 +18,9 @@ from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["deep_samples", "encoded", "encoded_samples", "learns"]
 
-# Rows that are encoded at once, and how many are encoded again to see whether they are what they were.
+# Rows encoded at once, and how many are encoded again to check that their vectors do not change.
 BATCH, AGAIN = 256, 4
-# Networks compute in single precision, and in another order for another batch.
+# Networks compute in single precision, and in an order that depends on the batch.
 TOLERANCE = 1e-3
 Encoder = Callable[[Any], Any]
 
@@ -28,8 +28,8 @@ Encoder = Callable[[Any], Any]
 def encoded(sample: object, features: Encoder, argument: str, generator: np.random.Generator) -> np.ndarray:
     """The feature vectors of all rows, (n, d).
 
-    Level and p-values rest on each vector being a function of its row alone: some rows are encoded again beside others,
-    and a network that normalises over a batch, or drops units at random, is refused.
+    Level and p-values require that each vector is a function of its row alone: some rows are encoded again beside
+    others, and a network that normalises over a batch, or drops units at random, is refused.
 
     Examples
     --------
@@ -60,7 +60,8 @@ def encoded_samples(
 ) -> tuple[list[np.ndarray], tuple[str, ...]]:
     """The feature vectors of two samples, and notes.
 
-    What has a `fit` learns from half of the rows of each, with the samples' numbers as labels, and the others are left.
+    An object with `fit` learns from half of the rows of each, with the samples' numbers as labels; the other rows are
+    tested.
     """
     if not learns(features):
         return [encoded(s, _callable(features), name, generator) for s, name in zip(samples, names, strict=True)], ()
@@ -71,7 +72,7 @@ def encoded_samples(
     fitted = features if fitted is None else fitted
     ways = (getattr(fitted, name, None) for name in ("transform", "decision_function", "predict_proba"))
     function = _callable(next(filter(None, ways), fitted))
-    told = f"features were fitted to half of the rows, {len(labels)}, and the test is of the others."
+    told = f"features were fitted to half of the rows, {len(labels)}, and the test uses the other half."
     return [encoded(s, function, name, generator) for s, name in zip(left, names, strict=True)], (told,)
 
 
@@ -84,7 +85,7 @@ def deep_samples(
     for matrix, name in zip(matrices, names, strict=True):
         check_rows(len(matrix), name, 2 * LEAST_POINTS)
     first, left = _halves(matrices, generator)
-    told = f"the deep kernel was trained on half of the rows, {sum(map(len, first))}, and the test is of the others."
+    told = f"the deep kernel was trained on half of the rows, {sum(map(len, first))}, and the test uses the other half."
     return left, learn_deep_kernel(first[0], first[1], generator), (told,)
 
 
@@ -94,7 +95,7 @@ def learns(features: object) -> bool:
 
 
 def _halves(samples: Sequence[Any], generator: np.random.Generator) -> tuple[list[Any], list[Any]]:
-    """The samples cut in two at random, rows in their order."""
+    """The samples split in two at random, with rows in their original order."""
     cuts = [np.array_split(generator.permutation(length(sample)), 2) for sample in samples]
     first, second = (
         [chosen_rows(sample, np.sort(cut[side])) for sample, cut in zip(samples, cuts, strict=True)] for side in (0, 1)

@@ -1,4 +1,4 @@
-"""Limits of quadratic statistics: weighted chi-squares, their gamma fit, and what they become under an alternative."""
+"""Limiting distributions of quadratic statistics: weighted chi-squares, their gamma fit, and non-central ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,16 +13,17 @@ from meanmap.stats.result import Null
 
 __all__ = ["DistanceLaw", "gamma_null", "spectral_null"]
 
-# Draws of what lies across the first direction: quantiles of the norm are found to a hundredth of its spread.
+# Draws of the part orthogonal to the first direction: quantiles of the norm are accurate to a hundredth of its spread.
 ACROSS = 4096
 # Eigenvalues that are drawn one by one; the sum over all others hardly varies.
 DRAWN = 200
 
 
 def gamma_null(mean: float, variance: float, n_draws: int, generator: np.random.Generator) -> Null:
-    """A gamma law with the mean and variance of the limit (Gretton et al. 2009, section 2.2).
+    """A gamma distribution with the mean and variance of the limit (Gretton et al. 2009, section 2.2).
 
-    Two moments only: accurate in the middle, a little off in the far tail. Where nothing varies, its mean alone.
+    It matches two moments only: accurate in the middle, a little off in the far tail. Without variation it is a point
+    mass at the mean.
     """
     if not variance > 0 or not mean > 0:
         return Null("gamma approximation", np.full(n_draws, mean), exact=False)
@@ -42,21 +43,21 @@ def spectral_null(eigenvalues: np.ndarray, n_draws: int, generator: np.random.Ge
 
 @dataclass(frozen=True)
 class DistanceLaw:
-    """What an estimate of an element of a Hilbert space says about the norm of that element, which may be zero.
+    """Inference about the norm of an element of a Hilbert space, which may be zero, from an estimate of the element.
 
     The estimate is d + e with e normal, mean zero, and a covariance with eigenvalues λ₁ ≥ λ₂ ≥ ...: T = ‖d + e‖² is
-    a sum of weighted chi-squares with non-centralities that depend on where d points. Of all d of one norm those along
-    the first eigenvector make T vary most, hence give the longest tails on both sides, and T is
-    (‖d‖ + √λ₁ z₁)² + Σ_j≥2 λ_j z_j² there. Tests of ‖d‖ by that law keep their level for every direction, and so does
-    the interval of all norms that they do not reject: it covers at least at its rate for large distances as for zero,
-    where the statistic degenerates and a bootstrap does not cover.
+    a sum of weighted chi-squares with non-centralities that depend on where d points. Among all d of the same norm,
+    those along the first eigenvector make T vary most and give the longest tails on both sides; T is then (‖d‖ + √λ₁
+    z₁)² + Σ_j≥2 λ_j z_j² . Tests of ‖d‖ by that distribution keep their level for every direction, and so does the
+    interval of all norms that they do not reject: it has at least its nominal coverage both for large distances and at
+    zero, where the statistic degenerates and a bootstrap fails.
 
     Attributes
     ----------
     squared : float
         T.
     spectrum : array
-        λ, of the estimate: they shrink as one over the number of rows.
+        The eigenvalues λ of the estimate: they shrink as one over the number of rows.
     """
 
     squared: float
@@ -69,7 +70,7 @@ class DistanceLaw:
 
     @property
     def estimate(self) -> float:
-        """The root of T less its bias, or zero."""
+        """The square root of T minus its bias, or zero."""
         return float(np.sqrt(max(self.squared - self.trace, 0.0)))
 
     @cached_property
@@ -85,9 +86,10 @@ class DistanceLaw:
         return draws + normals**2 @ rest[:DRAWN]
 
     def below(self, distance: float, squared: float | None = None, error: float = 0.0) -> float:
-        """The chance of a T no larger than this one (or another) where the norm is `distance`.
+        """The probability of a T no larger than this one (or another) if the norm is `distance`.
 
-        A distance that is known up to a normal `error`, of this deviation, adds to what varies along the first vector.
+        A normal `error` of the distance, given by its standard deviation, adds to the variance along the first
+        eigenvector.
         """
         left = (self.squared if squared is None else squared) - self._across
         root = np.sqrt(np.maximum(left, 0.0))
@@ -96,7 +98,7 @@ class DistanceLaw:
         return float(np.mean(np.where(left > 0, within, 0.0)))
 
     def above(self, distance: float, error: float = 0.0) -> float:
-        """The chance of a T no smaller than this one, whose digits last down to the smallest p-values."""
+        """The probability of a T no smaller than this one, accurate down to the smallest p-values."""
         left = self.squared - self._across
         root = np.sqrt(np.maximum(left, 0.0))
         width = np.hypot(self._first, error)
@@ -104,15 +106,15 @@ class DistanceLaw:
         return float(np.mean(np.where(left > 0, beyond, 1.0)))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """All norms that tests at (1 − level)/2 on either side do not reject."""
+        """All norms that are not rejected at (1 − level)/2 on either side."""
         tail = (1 - level) / 2
-        # A T smaller than zero distance makes likely is no reason to exclude what is near zero.
+        # A T smaller than is likely at distance zero is no reason to exclude values near zero.
         typical = max(self.squared, self.trace)
         low = 0.0 if self.above(0.0) > tail else self._crossing(lambda d: tail - self.above(d))
         return low, self._crossing(lambda d: self.below(d, typical) - tail)
 
     def draws(self, distance: float, generator: np.random.Generator, number: int, error: float = 0.0) -> np.ndarray:
-        """Draws of T where the norm is `distance`, in the direction in which it varies most."""
+        """Draws of T if the norm is `distance`, in the direction in which it varies most."""
         across = generator.choice(self._across, number)
         return (distance + np.hypot(self._first, error) * generator.standard_normal(number)) ** 2 + across
 

@@ -24,7 +24,7 @@ __all__ = [
     "root_mean_square",
 ]
 
-# Blocks of this many permutations whatever the memory: the same sums, hence the same p-value, on every machine.
+# Blocks of this many permutations regardless of memory: the same sums, hence the same p-value, on every machine.
 BLOCK = 250
 # Rounding of sums in single precision, for the sum of the absolute values of their terms.
 SINGLE = 2 * float(np.finfo(np.float32).eps)
@@ -35,7 +35,7 @@ DOUBLE = 8 * float(np.finfo(float).eps)
 
 
 class Permuted(NamedTuple):
-    """A statistic for the data and for each draw (1 + B,), and how far rounding may have moved it."""
+    """A statistic for the data and for each draw (1 + B,), and a bound on its rounding error."""
 
     values: np.ndarray
     rounding: float
@@ -78,7 +78,7 @@ class Centred:
 
     @abstractmethod
     def rounding(self, n: int) -> float:
-        """How far rounding may move a form, where n points are in the first sample."""
+        """A bound on the rounding error of a form, where n points are in the first sample."""
 
     @abstractmethod
     def _forms(self, z: np.ndarray) -> np.ndarray:
@@ -199,7 +199,7 @@ def _off_diagonal(gram: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def _largest(values: np.ndarray) -> float:
-    """The largest absolute value, 1 where all are zero; where there is none, the data are refused."""
+    """The largest absolute value, 1 if all are zero; infinite values are refused."""
     largest = max(float(values.max()), -float(values.min()))
     if not np.isfinite(largest):
         raise out_of_range(f"a kernel value is {largest}")

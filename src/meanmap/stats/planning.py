@@ -1,4 +1,4 @@
-"""A test of rows that lie in several places: its plan, which says what each part of them adds."""
+"""Tests of rows stored in several places: the plan computes the contribution of each part."""
 
 from typing import Any, Literal, overload
 
@@ -34,12 +34,12 @@ def plan(
     question: Literal["conditional independence"], *data: Data, **settings: object
 ) -> ConditionalIndependencePlan: ...
 def plan(question: str, *data: Data, **settings: object) -> Any:
-    """What a test decides before it looks at all rows, which may then be read in parts, on several machines.
+    """Plan a test whose rows are read in parts, possibly on several machines.
 
-    `plan = mm.stats.plan("two samples", x, y, rng=0)` draws some of the rows and chooses columns, kernels and features;
-    `plan.state(part)` is what any part of the rows adds, in whichever process; `state.merge(other)` adds two up, in any
-    order; and `plan.result(...)` is the test, from the states of all rows. Tests of many rows do just this, so that the
-    p-value is the same bit by bit. Plans and states are small, and saved and loaded as usual.
+    `plan = mm.stats.plan("two samples", x, y, rng=0)` draws some of the rows and chooses columns, kernels and features.
+    `plan.state(part)` is the contribution of any part of the rows, computed in any process; `state.merge(other)` adds
+    two states, in any order; and `plan.result(...)` is the test, from the states of all rows. Tests of many rows do the
+    same internally, so the p-value is the same bit for bit. Plans and states are small, and can be saved and loaded.
 
     - "two samples", data x, y as for [`two_sample_test`][]: `plan.state(part)` of each sample; `plan.result(state_x,
       state_y)`.
@@ -54,10 +54,10 @@ def plan(question: str, *data: Data, **settings: object) -> Any:
     Parameters
     ----------
     question : str
-        What the test asks, in one of the words above.
+        The kind of test, one of those listed above.
     *data : points, files or collections
-        As for that test: all rows, or some of them that were drawn at random. Of larger ones 8192 rows of each are
-        drawn, by their numbers alone (of several samples 16,384 in all; for independence 4096).
+        As for that test: all rows, or a random sample of them. From larger data 8192 rows of each are drawn, by row
+        number only (16,384 in all for several samples; 4096 for independence).
     **settings
         `missing`, `kinds` and `rng`, as for that test; `kernel` but for conditional independence; `scale` of samples;
         `kernel_x` and `kernel_y` for independence.

@@ -1,4 +1,4 @@
-"""What a test says: statistic, null, p-value, and what is needed to repeat it."""
+"""Results of tests: statistic, null distribution, p-value, and what is needed to repeat the test."""
 
 import html
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from meanmap.stats.settings import check_draws
 
 __all__ = ["Interval", "Null", "TestResult", "flat", "larger_and_tied"]
 
-# Sums in single precision are not told apart below this share of the largest.
+# Sums in single precision count as equal if they differ by less than this share of the largest.
 SINGLE = 1e-6
 
 
@@ -34,7 +34,7 @@ class Interval(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Null(Value):
-    """The distribution of the statistic when the hypothesis holds.
+    """The null distribution of the statistic.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Null(Value):
     exact : bool
         Whether the level is exact at every sample size (permutations) or in the limit only.
     rounding : float
-        How far rounding may have moved a draw, which is more than its digits say where it is a small difference of
+        A bound on the rounding error of a draw, which exceeds working precision where a draw is a small difference of
         large sums.
     """
 
@@ -60,16 +60,16 @@ class Null(Value):
         return (1 + larger + tied) / (1 + len(self.draws))
 
     def ranks(self, statistic: float) -> tuple[int, int]:
-        """How many draws are larger, and how many tie."""
+        """The numbers of draws that are larger, and that tie."""
         digits = SINGLE * float(np.max(np.abs(self.draws), initial=abs(statistic)))
         return larger_and_tied(statistic, self.draws, max(self.rounding, digits))
 
 
 def larger_and_tied(statistic: float, draws: np.ndarray, rounding: float) -> tuple[int, int]:
-    """How many draws are larger than the statistic, and how many tie with it to within rounding.
+    """The numbers of draws larger than the statistic, and tied with it up to rounding.
 
-    Every p-value of the library is formed from these two numbers. What is not finite is refused: it has no rank, and as
-    comparisons with NaN are false, it would pass for larger than all draws.
+    Every p-value of the library is computed from these two numbers. Values that are not finite are refused: they have
+    no rank, and since comparisons with NaN are false, a NaN statistic would count as larger than all draws.
     """
     values = np.append(statistic, draws)
     if not np.isfinite(values).all():
@@ -79,10 +79,10 @@ def larger_and_tied(statistic: float, draws: np.ndarray, rounding: float) -> tup
 
 
 def flat(null: Null, statistic: float) -> tuple[str, ...]:
-    """What a result says whose statistic ties with every draw."""
+    """The note of a result whose statistic ties with every draw."""
     if null.ranks(statistic)[1] < len(null.draws):
         return ()
-    return ("the statistic is the same under every permutation or draw: these kernels see nothing in the data.",)
+    return ("the statistic is the same under every permutation or draw: these kernels detect nothing in the data.",)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,21 +94,21 @@ class TestResult(Value):
     Attributes
     ----------
     statistic, pvalue : float
-        What was measured, and how often the null alone gives at least as much.
+        The test statistic, and the probability of a value at least as large under the null hypothesis.
     null : Null
         Its null distribution.
     kernel : Kernel or tuple of Kernel
-        With what it was measured.
+        The kernel of the statistic.
     method : str
-        What was done, in words.
+        The test, in words.
     sizes : tuple of int
         Sample sizes.
     seed : int or None
         `rng=result.seed` repeats the run.
     warnings : tuple of str
-        What a careful reader should know.
+        Caveats.
     why : tuple of str
-        Where a question was asked: which test was chosen, why, and what it assumes.
+        For `mm.test`: which test was chosen, why, and what it assumes.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class TestResult(Value):
 
     @own_words
     def reject(self, level: float = 0.05) -> bool:
-        """Whether the hypothesis is rejected at this level, which more draws than 1 / level − 1 can do."""
+        """Whether the null hypothesis is rejected at this level, which takes at least 1 / level − 1 draws."""
         check_draws(len(self.null.draws), probability(level, "level", 0.05))
         return self.pvalue <= level
 
@@ -174,6 +174,6 @@ class TestResult(Value):
         return "\n".join([self.method, *(f"  {name:<9}  {text}" for name, text in self.lines())])
 
     def _repr_html_(self) -> str:
-        """As notebooks show it."""
+        """The representation in notebooks."""
         rows = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self.lines())
         return f"<table><caption>{html.escape(self.method)}</caption>{rows}</table>"

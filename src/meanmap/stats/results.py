@@ -1,4 +1,4 @@
-"""What tests, sizes of effects, plans and simulations return: the classes, to check and to read about."""
+"""The classes that tests, effect sizes, plans and simulations return."""
 
 from meanmap.features.states.passes import SampleState
 from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan

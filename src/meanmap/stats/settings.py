@@ -21,7 +21,7 @@ __all__ = [
     "finite_distances",
 ]
 
-# Up to this many points in all "auto" takes whole Gram matrices, and beyond it features.
+# Up to this many points in all "auto" uses full Gram matrices, and beyond it features.
 WHOLE = 3000
 # Up to this many points in all features are permuted; beyond, the samples are large enough for the Gaussian limit.
 PERMUTED = 20_000
@@ -62,7 +62,7 @@ def doubt_about_limit(exact: bool, sizes: Sequence[int]) -> tuple[str, ...]:
     if exact or min(sizes) >= FEW_FOR_A_LIMIT:
         return ()
     where = f"the smaller one has {min(sizes)} points" if len(sizes) > 1 else f"there are {min(sizes)} points"
-    return (f"the limit needs large samples, and {where}: null='auto' keeps the level exactly.",)
+    return (f"the limiting distribution needs large samples, and {where}: null='auto' keeps the level exactly.",)
 
 
 def finite_distances(points: np.ndarray, metric: Literal["cityblock", "euclidean"]) -> np.ndarray:

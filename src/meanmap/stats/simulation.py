@@ -25,7 +25,7 @@ __all__ = ["PowerCurve", "RejectionRate", "power_curve", "rejection_rate"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RejectionRate(Value):
-    """How often a test rejected, over simulated data sets.
+    """The rejection rate of a test, over simulated data sets.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class RejectionRate(Value):
     seed : int or None
         `rng=seed` repeats the simulation.
     report : Report
-        Whether it ran to its end.
+        Whether it ran to completion.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class RejectionRate(Value):
 
     @property
     def rate(self) -> float:
-        """The share that was rejected: the power, or, where the hypothesis holds, the level that is really kept."""
+        """The share of rejections: the power, or under the null hypothesis the actual level."""
         return self.rejections / self.repeats if self.repeats else float("nan")
 
     def interval(self, confidence: float = 0.95, method: str = "exact") -> tuple[float, float]:
@@ -84,9 +84,9 @@ class RejectionRate(Value):
         return float(found.low), float(found.high)
 
     def keeps_level(self, failure_rate: float = 0.01) -> bool:
-        """Whether so many rejections are to be expected of a test with exactly this level (two-sided binomial).
+        """Whether this number of rejections is compatible with a test of exactly this level (two-sided binomial test).
 
-        A test that does keep its level fails with at most this probability.
+        A test that keeps its level fails this check with at most this probability.
         """
         from scipy.stats import binom
 
@@ -99,9 +99,9 @@ class RejectionRate(Value):
         return {"rate": self.rate, "interval": list(self.interval()), **rest}
 
     def plot(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
-        """Draw the calibration: the share of p-values below u against u, with a band for a calibrated test.
+        """Plot the calibration: the share of p-values below u against u, with a band for a calibrated test.
 
-        The band is simultaneous: the whole curve of a test with uniform p-values stays inside with this confidence
+        The band is simultaneous: the whole curve of a test with uniform p-values stays inside with this probability
         (Kolmogorov's distribution for this number of data sets). Returns the matplotlib Axes.
         """
         ax = new_axes(4, 4) if ax is None else ax
@@ -137,7 +137,7 @@ class PowerCurve(Value):
     Attributes
     ----------
     sizes : tuple of int
-        Sample sizes, growing.
+        Sample sizes, increasing.
     rates : tuple of RejectionRate
         One for each.
 
@@ -154,7 +154,7 @@ class PowerCurve(Value):
     rates: tuple[RejectionRate, ...]
 
     def needed(self, power: float = 0.8) -> int | None:
-        """How many points reach this power, interpolated in log n on rates made monotone; None if none of the sizes do.
+        """The number of points that reaches this power, interpolated in log n; None if no size does.
 
         The first size is returned if it already does.
         """
@@ -186,7 +186,7 @@ class PowerCurve(Value):
         return plain(self, "sizes", "rates")
 
     def plot(self, ax: Axes | None = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
-        """Draw rates with their intervals, and the size that reaches `power`; returns the matplotlib Axes."""
+        """Plot rates with their intervals, and the size that reaches `power`; returns the matplotlib Axes."""
         ax = new_axes(5, 3) if ax is None else ax
         rates = np.array([rate.rate for rate in self.rates])
         bounds = np.array([rate.interval(confidence) for rate in self.rates]).reshape(-1, 2)
@@ -222,31 +222,31 @@ def rejection_rate(
     executor: Executor | None = None,
     rng: Seed = None,
 ) -> RejectionRate:
-    """How often a test rejects data drawn again and again: its level under the hypothesis, its power otherwise.
+    """The rejection rate of a test on simulated data: its level under the null hypothesis, its power otherwise.
 
     Parameters
     ----------
     test : callable
-        Takes the data and gives a result with a `pvalue`, or the p-value itself. If it has an argument `rng`, as every
-        test of this library, it gets a seed of its own for each data set. Settings go into a lambda or
+        Takes the data and returns a result with a `pvalue`, or the p-value itself. If it has an argument `rng`, as
+        every test of this library has, it gets a separate seed for each data set. Pass settings through a lambda or
         `functools.partial`.
     draw : callable, generator -> data
         Draws a data set; a tuple is passed on as several arguments.
     repeats : int
         Data sets.
     level : float
-        Rejected is what has a p-value of at most this.
+        Rejected are p-values of at most this.
     executor : concurrent.futures.Executor, optional
-        Who does the work: processes, threads, Dask's workers (`client.get_executor()`). The answer is the same.
-        Functions that are sent to processes must be importable there: not a lambda.
+        Runs the work: processes, threads, Dask's workers (`client.get_executor()`). The result is the same. Functions
+        sent to processes must be importable there: not lambdas.
     rng : None, int, numpy.random.Generator or JAX key
-        Where the data sets and the tests' seeds come from: one stream for each data set, so that the first hundred are
-        the same whatever `repeats`.
+        Source of the data sets and the tests' seeds: one stream for each data set, so that the first hundred are the
+        same whatever `repeats`.
 
     Returns
     -------
     RejectionRate
-        If it is interrupted (Ctrl-C), of the data sets done so far; `report` says so.
+        If interrupted (Ctrl-C), of the data sets done so far; `report` says so.
 
     Examples
     --------
@@ -367,8 +367,8 @@ def _takes_rng(test: Callable[..., Any]) -> bool:
 def _pvalue(result: object) -> float:
     value = getattr(result, "pvalue", result)
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number | np.ndarray):
-        raise KindError(f"the test gave {result!r}; expected a result with a pvalue, or the p-value itself.")
+        raise KindError(f"the test returned {result!r}; expected a result with a pvalue, or the p-value itself.")
     value = float(value)
     if not 0 <= value <= 1:
-        raise ParameterError(f"the test gave the p-value {value}; expected a number between 0 and 1.")
+        raise ParameterError(f"the test returned the p-value {value}; expected a number between 0 and 1.")
     return value

@@ -31,9 +31,9 @@ def read_texts(
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples in which every column of texts is a block of principal coordinates, and a sentence for each.
 
-    Texts are what [`Schema.of`][] calls so: nearly every row has its own. Coordinates are those of all samples
-    together, which do not know what came from where, so that permutations stay exact. Columns with a kind of `kinds`
-    are that, and with a kernel of the user's everything stays as it came.
+    Texts are what [`Schema.of`][] calls so: nearly every row has a different one. Coordinates are computed from all
+    samples together, without the labels, so permutations stay exact. Columns listed in `kinds` keep that kind, and with
+    a user's kernel everything stays unchanged.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def texts_of_variables(
 
 
 def texts_as_labels(samples: Sequence[Data], names: Sequence[str]) -> tuple[str, ...]:
-    """A sentence for each column of texts, where a test can only read them as labels.
+    """A note for each column of texts, where a test can only read them as labels.
 
     Examples
     --------
@@ -86,7 +86,8 @@ def texts_as_labels(samples: Sequence[Data], names: Sequence[str]) -> tuple[str,
     where = " and ".join(names)
     return tuple(
         f"nearly every row of {where if len(tables[0]) == 1 else f'column {column!r}'} has its own label, and labels "
-        "are only equal or not: they tell next to nothing. Of texts pass vectors instead, such as an encoder's."
+        "are only equal or not: they carry almost no information. For texts pass vectors instead, such as those of an "
+        "encoder."
         for column in columns
     )
 
@@ -155,7 +156,7 @@ def _together(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
 
 def _told(which: str, several: bool, found: Sequence[np.ndarray]) -> str:
     return (
-        f"{which} hold{'' if several else 's'} texts, nearly every row its own: the test sees their first "
-        f"{found[0].shape[1]} principal coordinates by substrings of {LENGTH} characters. Leave out what only names "
-        "rows."
+        f"{which} hold{'' if several else 's'} texts, nearly every row a different one: the test uses their first "
+        f"{found[0].shape[1]} principal coordinates by substrings of {LENGTH} characters. Leave out columns that only "
+        f"name rows."
     )

@@ -26,17 +26,17 @@ def begun(
 
 
 class VariablesPlan(Value):
-    """What a test of variables decides before it looks at all rows: its fields, and what it finds in their state."""
+    """The plan of a test of variables: what is chosen before all rows are read, and the result from their state."""
 
     readings: tuple[Reading, ...]
     seed: int
 
     @abstractmethod
     def _found(self, state: SampleState, n_draws: int, null: str) -> Found:
-        """What the state of all rows says."""
+        """The outcome from the state of all rows."""
 
     def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
-        """The test, from the state of all rows (in the last pass); `n_permutations` draws stand for the limit.
+        """The test, from the state of all rows in the last pass; `n_permutations` draws are from the limit.
 
         `null` is "spectral" or "gamma", as in the test.
         """
@@ -45,5 +45,5 @@ class VariablesPlan(Value):
         return self._found(state, n_permutations, null).result(self.seed)
 
     def _told(self, state: SampleState, names: str) -> tuple[str, ...]:
-        """What is said of missing values, and of the rows that the plan was made from."""
+        """Notes on missing values, and on the rows that the plan was made from."""
         return *left_out_of(names, state), *notes_of(self.readings)

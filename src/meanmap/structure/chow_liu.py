@@ -118,7 +118,7 @@ def chow_liu(
     executor: Executor | None = None,
     rng: Seed = None,
 ) -> DependenceTree:
-    """Find the tree whose edges carry the most dependence (Chow & Liu 1968), measured by kernels.
+    """Find the tree with the strongest total dependence along its edges (Chow & Liu 1968), measured by kernels.
 
     Parameters
     ----------
@@ -128,23 +128,23 @@ def chow_liu(
         "information": the kernel generalised variance (Bach & Jordan 2002), −½ Σ log(1 − ρᵢ²) with the regularised
         canonical correlations ρᵢ of kernel features, which is the mutual information for Gaussian variables and linear
         features. "hsic": the squared norm of the cross-covariance operator; "normalised": divided by those of both
-        covariance operators, so that it is at most 1; "ranks": the same of ranks, which do not change with increasing
+        covariance operators, so that it is at most 1; "ranks": the same of ranks, which is invariant under increasing
         functions of a column.
     level : float, optional
-        Keep only edges that are stronger than the strongest of all pairs when each column is shuffled, in all but a
-        share level of shuffles: when all variables are independent, any edge is left with probability level at most.
+        Keep only edges stronger than the strongest pair of shuffled columns in all but a share `level` of shuffles: if
+        all variables are independent, the probability of any edge is at most `level`.
     n_permutations : int
-        Shuffles, with `level`.
+        The number of shuffles, with `level`.
     half_samples : int
-        Repeat on this many random halves of the rows and say how often each edge was found.
+        Repeat on this many random halves of the rows and report how often each edge was found.
     missing : {"pairwise", "raise", "drop", "category"}
-        What happens to missing values: a row is left out of the pairs with that column; an error; the row is left out
-        altogether; or missing labels are a label of their own.
+        What happens to missing values: a row is dropped from the pairs with that column; an error; the row is dropped
+        altogether; or missing labels form a label of their own.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
     executor : concurrent.futures.Executor, optional
-        Who does the shuffles and the half-samples: processes, threads, Dask's workers (`client.get_executor()`). The
-        answer is the same.
+        Runs the shuffles and the half-samples: processes, threads, Dask's workers (`client.get_executor()`). The result
+        is the same.
     rng : None, int, numpy.random.Generator or JAX key
         For shuffles and halves; `result.seed` repeats the run.
 
@@ -156,10 +156,10 @@ def chow_liu(
 
     Notes
     -----
-    With mutual information the tree is the most likely one, because what passes through a variable can only lose. HSIC
-    has no such inequality: two linear effects of a common wiggly cause have more of it with each other than with the
-    cause. On five kinds of trees with eight variables, edges such as sin 2x, x² and |x|, noise as large as the signal
-    and 200 rows, "information" found the tree in .95 to 1 of 20 data sets and HSIC in .15 to 1.
+    With mutual information the tree is the maximum likelihood one, by the data processing inequality. HSIC satisfies no
+    such inequality: it is larger between two linear effects of a common oscillating cause than between an effect and
+    the cause. On five kinds of trees with eight variables, edges such as sin 2x, x² and |x|, noise as large as the
+    signal and 200 rows, "information" found the tree in .95 to 1 of 20 data sets and HSIC in .15 to 1.
 
     Cost O(n (d r)²) for all pairs of d columns with r features in one matrix product, and the same for each shuffle and
     half.

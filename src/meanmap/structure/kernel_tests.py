@@ -62,7 +62,7 @@ class KernelTests(Tests):
         Permutations, or bootstrap draws: 1000 by default, and 5 / level where that is more. Fewer than 1 / level − 1
         are refused: with them no p-value could be as small as level.
     rng : None, int, numpy.random.Generator or JAX key
-        Each question has a seed of its own, so that answers do not hang on the order of questions.
+        Each test has a separate seed, so that results do not depend on the order of tests.
 
     Examples
     --------

@@ -57,68 +57,71 @@ def pc(
     executor: Executor | None = None,
     rng: Seed = None,
 ) -> DiscoveredGraph:
-    """Find which variables cause which, as far as conditional independences tell (the PC algorithm).
+    """Find which variables cause which, as far as conditional independences determine it (the PC algorithm).
 
-    Two variables are joined when nothing makes them independent. Where a and c are joined to b, not to each other, and
-    independent without b being given, b is an effect of both; other directions follow from having no more of these and
-    no cycle.
+    Two variables are adjacent if no conditioning set makes them independent. If a and c are adjacent to b but not to
+    each other, and are independent without conditioning on b, then b is an effect of both (a collider); other
+    directions follow because no further colliders and no cycles are allowed.
 
     Parameters
     ----------
     table : DataFrame, mapping of columns, array, or source of tests
-        Numbers and labels. Or anything with the methods of `mm.structure.ConditionalTests`, such as
+        Numbers and labels. Or any object with the methods of `mm.structure.ConditionalTests`, such as
         `mm.structure.DSeparation(dag)`, which answers from a known graph.
     level : float
         The level of each test: smaller gives fewer edges.
     test : {"auto", "kci", "residuals", "features"} or callable (x, y, z) -> p-value
-        A method of `mm.conditional_independence_test`, or a function of two columns and of a dict of columns that is
-        None at first, when nothing is given. "auto" permutes rows within values of what is given that repeat.
+        A method of `mm.conditional_independence_test`, or a function of two columns and of a dict of conditioning
+        columns, which is None for unconditional tests. "auto" permutes rows within repeated values of the conditioning
+        columns.
     kernel : Kernel, "median", "learned" or None
-        The kernel of each tested column, as for `mm.conditional_independence_test`; by default the measured best.
-        "learned" is Bayesian kernel learning in every test, as in Flaxman et al. (2016).
+        The kernel of each tested column, as for `mm.conditional_independence_test`; by default the best in our
+        measurements. "learned" is Bayesian kernel learning in every test, as in Flaxman et al. (2016).
     required, forbidden : lists of pairs (cause, effect)
-        Arrows that are known to be there, which are not tested, and arrows that cannot be. With both directions
-        forbidden two variables are not joined.
+        Arrows known to exist, which are not tested, and arrows known not to exist. Two variables with both directions
+        forbidden are not adjacent.
     tiers : list of lists of names
-        Groups in time order: nothing causes what is in an earlier group. Names in no group are free.
+        Groups in time order: no variable causes one in an earlier group. Variables in no group are unrestricted.
     most_given : int, optional
         Condition on at most this many variables.
     half_samples : int
-        Repeat on this many random halves of the rows, without repetition, and say how often each edge was found. Rows
-        drawn twice, as the bootstrap draws them, look like dependence to a test that asks how close points are.
+        Repeat on this many random halves of the rows, drawn without replacement, and report how often each edge was
+        found. (The repeated rows of a bootstrap look like dependence to a test based on distances of points.)
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; the rows are left out, which a note tells by column; or missing labels
-        are a label of their own.
+        What happens to missing values: an error; the rows are dropped, and a note counts them by column; or missing
+        labels form a label of their own.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
     executor : concurrent.futures.Executor, optional
-        Who does the tests of one size of the given set, and the half-samples: processes, threads, Dask's workers
-        (`client.get_executor()`). The answer is the same; a few more tests are done than are needed.
+        Runs the tests with conditioning sets of one size, and the half-samples: processes, threads, Dask's workers
+        (`client.get_executor()`). The result is the same; a few more tests are run than needed.
     rng : None, int, numpy.random.Generator or JAX key
         For the permutations and halves; `result.seed` repeats the run.
 
     Returns
     -------
     DiscoveredGraph
-        A `mm.graphs.PDAG`, with the largest p-value of each edge, also corrected for the number of pairs, what
-        separated the others, the support, and a report that counts the edges that are left after this correction and
-        names answers that contradict each other. `print`, `.plot()`, `.to_networkx()`, `mm.graphs.write_graphml`.
+        A `mm.graphs.PDAG`, with the largest p-value of each edge, also corrected for the number of pairs, the
+        separating sets of the other pairs, the support, and a report that counts the edges that remain after this
+        correction and names contradictory test results. `print`, `.plot()`, `.to_networkx()`,
+        `mm.graphs.write_graphml`.
 
     Notes
     -----
-    Spirtes, Glymour & Scheines (2000), in the order-independent form of Colombo & Maathuis (2014): neighbours are those
-    when a size of sets begins; a triple is a collider when less than half of the sets that separate its ends hold its
-    middle; triples that say neither, or that contradict each other or what is known, stay undirected and are reported;
-    other directions by the rules of Meek (1995).
+    Spirtes, Glymour & Scheines (2000), in the order-independent form of Colombo & Maathuis (2014): neighbours are fixed
+    at the start of each size of conditioning sets; a triple is a collider if less than half of the sets that separate
+    its ends contain its middle; triples that are ambiguous, or contradict each other or prior knowledge, stay
+    undirected and are reported; other directions by the rules of Meek (1995).
 
-    Directions mean causes only if nothing unmeasured causes two of the variables, if there are no cycles, and if no
-    effects cancel (faithfulness). With the answers of a known graph this finds its equivalence class exactly.
+    Arrows can be read as causes only if no unmeasured variable causes two of the variables, if there are no cycles, and
+    if no effects cancel (faithfulness). With the independences of a known graph this finds its equivalence class
+    exactly.
 
     On 80 data sets with eight nonlinearly related variables and 200 rows the structural Hamming distance to the true
     class was 2.9 at level = .05 and 2.5 at level = .1; with causal-learn's kernel test, which rejects .08 of true
     hypotheses at .05, it was 2.7 and 2.6 (see the benchmarks in the documentation).
 
-    The number of tests grows with the largest number of neighbours as a power. Tests given the same variables share
+    The number of tests is exponential in the largest number of neighbours. Tests with the same conditioning set share
     their regressions, and those of one variable its Gram matrices.
 
     Examples

@@ -95,7 +95,7 @@ def test_what_the_graph_does_not_identify_is_refused():
     with pytest.raises(InputError, match="not identified by adjustment: 'z' is missing from data"):
         mm.bp.BayesianNetwork(CONFOUNDED).effect(hidden, "y", of="t", from_="old", to="new")
     open_edge = mm.graphs.PDAG.of([("z", "y")], [("t", "y")])
-    with pytest.raises(InputError, match="hangs on the direction"):
+    with pytest.raises(InputError, match="depends on the direction"):
         mm.bp.BayesianNetwork(open_edge).effect(table, "y", of="t", from_="old", to="new")
     for names, message in ((("y", "w"), "the graph has no 'w'"), (("y", "y"), "on and of are both 'y'")):
         with pytest.raises(InputError, match=message):
@@ -171,7 +171,7 @@ def test_series_are_told_and_no_change_is_refused():
     table, low, high = {"t": walks[0], "y": walks[1]}, *np.quantile(walks[0], [0.25, 0.75])
     network = mm.bp.BayesianNetwork([("t", "y")])
     notes = network.effect(table, "y", of="t", from_=low, to=high, rng=0).notes
-    assert any("follow each other are alike" in note and "intervals are too narrow" in note for note in notes)
+    assert any("consecutive rows of" in note and "intervals are too narrow" in note for note in notes)
     with pytest.raises(InputError, match=r"from_ and to are both 0\.0; expected two values of 't'"):
         network.effect(table, "y", of="t", from_=float(0), to=0.0)
 
@@ -230,7 +230,7 @@ def test_rows_without_support_are_refused():
     z = rng.normal(size=600)
     t = z > 0.2 * rng.normal(size=600)
     table = {"z": z, "t": np.where(t, "new", "old"), "y": t + z + rng.normal(size=600)}
-    with pytest.raises(InputError, match="these rows do not say what the effect on all is"):
+    with pytest.raises(InputError, match="these rows do not determine the effect on all"):
         mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="new", rng=0)
 
 

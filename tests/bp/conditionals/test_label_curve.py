@@ -49,7 +49,7 @@ def test_beyond_the_data_probabilities_flatten_and_a_note_says_so(model):
     found = model.query({"x": -3.5}, ["y"])
     assert found.probabilities("y")["1"] < 1e-3
     (note,) = found.report.notes
-    assert note.startswith("the value of 'x' is beyond those that 'y' was learned with (-2.724 to 3.455)")
+    assert note.startswith("the value of 'x' is outside the range from which 'y' was learned (-2.724 to 3.455)")
     assert not model.query({"x": -2.7}, ["y"]).report.notes
     far = model.query({"x": -60.0}, ["y"])
     share = np.mean(steep(1000, 17)[1])

@@ -133,7 +133,7 @@ def test_tables_go_to_pgmpy_and_back(model, monkeypatch):
         module = ModuleType(name)
         vars(module).update(parts)
         monkeypatch.setitem(sys.modules, name, module)
-    with pytest.raises(InputError, match=r"'x' is no label, and networks of pgmpy have tables: cut it"):
+    with pytest.raises(InputError, match=r"'x' is not a label, and networks of pgmpy have tables: bin it"):
         model.to_pgmpy()
     data = table()
     labels = mm.bp.BayesianNetwork([arrow for arrow in ARROWS if "x" not in arrow]).fit(

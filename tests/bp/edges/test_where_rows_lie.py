@@ -84,7 +84,7 @@ def test_what_is_learned_answers_alike(folder):
     assert here.score(rows).tolist() == there.score(rows).tolist()
     beliefs = [model.query({"c": "up"}, targets=["a"])["a"].mean() for model in (here, there)]
     assert beliefs[0] == beliefs[1]
-    with pytest.raises(KindError, match=r"frame is a collection of Dask, and beliefs are no collection"):
+    with pytest.raises(KindError, match=r"frame is a collection of Dask, for which beliefs cannot be returned"):
         there.predict(dd.from_pandas(rows, npartitions=2), targets=["a"])
 
 
@@ -116,7 +116,7 @@ def test_pairs_of_a_field(folder):
     seen = {"observed": np.array([1.0, np.nan, np.nan])}
     alone = here.query({2: -1.0}, **seen)[1].mean()  # pyright: ignore[reportArgumentType]
     assert alone == there.query({2: -1.0}, **seen)[1].mean()  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ShapeError, match=r"pairs has samples of \[900, 5\] rows; expected as many of each"):
+    with pytest.raises(ShapeError, match=r"pairs has samples of \[900, 5\] rows; expected the same number of each"):
         samples.read_pair((frame["a"], a[:5]), "pairs", "the relation")
     with pytest.raises(KindError, match=r"pairs is a LazyFrame; .* as \(lazy.select\('a'\), lazy.select\('b'\)\)"):
         mm.KernelField(ring).fit(lazy)

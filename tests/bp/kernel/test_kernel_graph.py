@@ -231,7 +231,7 @@ def test_beliefs_of_gaussian_chains_are_near_the_exact_ones_or_said_to_be_drawn_
     for value in (0.5, 1.5, -1.5, 3.0, -3.2, 3.6):
         beliefs = model.query({0: value, steps: value}, targets=[middle])
         error = abs(beliefs[middle].mean() - gain.sum() * value) / deviation
-        told = [note for note in beliefs.report.notes if "too near to the middle" in note]
+        told = [note for note in beliefs.report.notes if "shrunk towards the centre" in note]
         assert bool(told) == (error > 0.5), (value, error, beliefs.report.notes)
         assert not told or "of 1000 values in 1 of 1 queries" in told[0]
 
@@ -246,7 +246,7 @@ def test_evidence_that_contradicts_itself_is_reported():
     assert any("the evidence about 'b' contradicts itself" in note for note in notes)
     agreed = model.query({"a": 0.5, "c": 0.4}, targets=["b"]).report
     assert not any("contradicts" in note for note in agreed.notes)
-    assert agreed.measures["how well the evidence about 'b' agrees, from 0 to 1"] > 0.5
+    assert agreed.measures["agreement of the evidence about 'b', from 0 to 1"] > 0.5
     assert not any("agrees" in name for name in model.query({"a": 0.5}, targets=["b"]).report.measures)
 
 
@@ -332,7 +332,7 @@ def test_graphs_with_cycles_are_flooded_and_the_report_says_what_that_means(tabl
     ring = mm.graphs.PDAG.of([("b", "a")], [*EDGES[1:], ("a", "d")])
     chosen = mm.KernelGraph(ring, kernels=KERNELS, ridge=RIDGE).fit(table).query({"c": 1.0}, targets=["b", "d"])
     assert chosen.report.residuals[-1] < 1e-3
-    assert any("has cycles, and what goes round one is heard again" in note for note in chosen.report.notes)
+    assert any("has cycles, around which evidence is counted repeatedly" in note for note in chosen.report.notes)
     schedule = mm.graphs.Flooding()
     model = mm.KernelGraph(ring, kernels=KERNELS, ridge=RIDGE, schedule=schedule).fit(table)
     beliefs = model.query({"c": 1.0}, targets=["b", "d"], damping=0.3)
@@ -349,7 +349,7 @@ def test_graphs_with_cycles_are_flooded_and_the_report_says_what_that_means(tabl
         (lambda t: {**t, "a": np.full(60, np.nan)}, EmptyError, r"data\['a'\] has no value that is not missing"),
         (lambda t: {**t, "a": np.where(np.arange(60) < 3, 1.0, np.nan)}, EmptyError, "has 3 pairs without missing"),
         (lambda t: {("a", "b"): (t["a"], t["b"])}, EmptyError, r"no pairs for the edge \('b', 'c'\)"),
-        (lambda t: {("a", "c"): (t["a"], t["b"])}, InputError, r"\('a', 'c'\), which is no edge"),
+        (lambda t: {("a", "c"): (t["a"], t["b"])}, InputError, r"\('a', 'c'\), which is not an edge"),
         (lambda t: dict.fromkeys(EDGES, t["a"]), KindError, "expected a pair of samples"),
         (lambda t: dict.fromkeys(EDGES, (t["a"], t["b"][:9])), ShapeError, "60 and 9 points; expected pairs"),
         (lambda t: dict.fromkeys(EDGES, (t["a"], 7.0)), KindError, "a sample is a float; expected points"),

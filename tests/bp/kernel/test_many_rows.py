@@ -242,5 +242,5 @@ def test_texts_are_told_of_and_compared_by_their_words():
     warm, cold = (model.query({"note": f"{word} {word} {word} {word} 999"})["x"].mean() for word in ("sunny", "rainy"))
     assert warm > 0.5
     assert cold < -0.5
-    with pytest.raises(KindError, match="'note' is known by how often substrings occur in it, and cannot be drawn"):
+    with pytest.raises(KindError, match="'note' is represented by its substrings, and cannot be drawn"):
         model.sample(3, rng=0)

@@ -143,5 +143,5 @@ def test_what_is_no_chain_is_refused(model, laid_out):
         empty.step().predict(0)
     with pytest.raises(InputError, match="no node 'next'"):
         empty.step({"next": 1.0})
-    with pytest.raises(ShapeError, match="comes for 3 chains; the steps before had 2"):
+    with pytest.raises(ShapeError, match="is for 3 chains; earlier steps had 2"):
         empty.step({"seen": [0.1, 0.2]}).step({"seen": [0.1, 0.2, 0.3]})

@@ -104,7 +104,7 @@ def test_with_cycles_messages_are_those_of_the_textbook():
     for i, expected in enumerate(textbook(LOOPY, 3, {2: np.array([0.3, 0.7])})):
         np.testing.assert_allclose(found[i], expected, atol=1e-12)
     assert not found.report.converged
-    assert "stopped at the most sweeps" in found.report.status
+    assert "stopped at the maximum number of sweeps" in found.report.status
 
 
 @pytest.mark.parametrize("cyclic", [True, False])

@@ -100,7 +100,7 @@ def test_a_sweep_limit_is_reported():
     assert not report.converged
     assert report.steps == 2
     assert len(report.residuals) == 2
-    assert "stopped at the most sweeps allowed" in report.status
+    assert "stopped at the maximum number of sweeps" in report.status
     residuals = network.query(tolerance=1e-9).report.residuals
     assert residuals[-1] <= 1e-9 < residuals[-2]
 

@@ -86,7 +86,7 @@ def test_partitions_of_other_lengths_are_cut_anew():
             0,
             15,
         ]
-        with pytest.raises(ShapeError, match="x and y have 60 and 59 rows: expected as many of each"):
+        with pytest.raises(ShapeError, match="x and y have 60 and 59 rows; expected the same number of each"):
             cut_alike([one, one[one.a > 0]], "x and y")
 
 

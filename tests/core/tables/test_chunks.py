@@ -77,7 +77,7 @@ def test_iterators_have_neither_names_nor_rows_by_number():
         source.select(["a"])
     with pytest.raises(ParameterError, match="read once and in order"):
         source.take(np.array([0]))
-    with pytest.raises(ParameterError, match="x is an iterator, which a plan would use up"):
+    with pytest.raises(ParameterError, match="x is an iterator, which a plan would consume"):
         sampled([iter([DATA])], np.random.default_rng(0), ["x"], 5)
 
 
@@ -180,7 +180,7 @@ def test_bad_pieces():
 
 
 def test_files_that_cannot_be_read(tmp_path, monkeypatch):
-    with pytest.raises(KindError, match="is no Parquet file"):
+    with pytest.raises(KindError, match="is not a Parquet file"):
         list(chunks_of(tmp_path / "data.csv", 10))
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(KindError, match="reading Parquet needs polars"):

@@ -13,8 +13,7 @@ ROWS = RNG.normal(size=(60, 3))
 FRAME = pd.DataFrame(ROWS, columns=list("abc")).assign(label=RNG.choice(list("uv"), 60))
 TWICE = FRAME.iloc[np.repeat(np.arange(60), 2)]
 SAID = (
-    "60 of 120 rows of x repeat another row in every column, and count as independent: if they are copies, leave them "
-    "out."
+    "60 of 120 rows of x repeat another row in every column, but count as independent: if they are copies, remove them."
 )
 
 
@@ -83,9 +82,7 @@ def test_rows_of_several_variables_are_compared_together():
 def test_values_of_one_column_that_are_all_there_as_often():
     x = RNG.normal(size=40)
     (note,) = copied_rows([np.tile(x, 3)], ["x"])
-    assert (
-        note == "each value of x is there 3 times, and rows count as independent: if they are copies, leave them out."
-    )
+    assert note == "each value of x is there 3 times, but rows count as independent: if they are copies, remove them."
     others = [x, np.tile(x[:10], 3), np.r_[x, x[:5]], np.tile(np.linspace(0, 1, 30), 2), np.tile(np.arange(40), 2)]
     assert not any(copied_rows([other], ["x"]) for other in others)
 
@@ -97,9 +94,9 @@ def test_values_of_one_column_that_are_there_at_random(dtype):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=20).astype(dtype)[rng.integers(20, size=100)]
         (note,) = copied_rows([x], ["x"])
-        assert "rows of x have the value of another row to the last digit, and rows count as independent" in note
+        assert "rows of x have exactly the value of another row, but rows count as independent" in note
     (note,) = copied_rows([np.r_[ROWS[:, 0], ROWS[:, 0], ROWS[:5, 0]].astype(dtype)], ["x"])
-    assert note.startswith("125 of 125 rows of x have the value of another row")
+    assert note.startswith("125 of 125 rows of x have exactly the value of another row")
     x, y = (rng.normal(size=20)[rng.integers(20, size=100)] for _ in range(2))
     assert "value of another row" in " ".join(mm.two_sample_test(x, y, n_permutations=19, rng=0).warnings)
 
@@ -121,7 +118,7 @@ def test_values_of_one_column_that_agree_by_chance_are_let_be(dtype):
 def test_a_column_that_is_another_one_rounded():
     x = RNG.normal(size=60)
     for y, expected in (
-        (x.copy(), "y is x again"),
+        (x.copy(), "y equals x:"),
         (x.round(1), "y is x rounded to 1 decimal:"),
         ((10 * x).round(), None),
         (x + 1e-3, None),
@@ -168,7 +165,7 @@ def test_copies_make_pvalues_small():
 
 def test_a_sample_that_is_another_again_is_told_of():
     x = np.random.default_rng(12).normal(size=(60, 2))
-    said = "y holds the rows of x again"
+    said = "y holds exactly the rows of x"
     for found in (
         mm.two_sample_test(x, x.copy(), n_permutations=19, rng=0),
         mm.two_sample_effect({"a": x[:, 0], "b": x[:, 1]}, {"a": x[:, 0], "b": x[:, 1]}, rng=0),

@@ -158,10 +158,10 @@ def test_numbers_stand_for_missing_values():
     assert found.sizes == (190, 200)
     assert found.pvalue > 0.01
     assert mm.pc({"a": coded, "b": AGES}, missing=["-999"], rng=0).names == ("a", "b")
-    with pytest.raises(ParameterError, match="missing holds None; expected marks that stand for"):
+    with pytest.raises(ParameterError, match="missing holds None; expected codes for"):
         mm.two_sample_test(coded, AGES, missing=[None])
     with pytest.raises(
-        ParameterError, match=r"missing is 'dorp'; expected one of .*, or marks .* such as \['\?', -999\]"
+        ParameterError, match=r"missing is 'dorp'; expected one of .*, or a list of codes .* such as \['\?', -999\]"
     ):
         mm.two_sample_test(coded, AGES, missing="dorp")
 

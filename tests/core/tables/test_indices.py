@@ -32,7 +32,9 @@ IN_ANOTHER_ORDER = {
 @pytest.mark.parametrize("ask", IN_ANOTHER_ORDER.values(), ids=IN_ANOTHER_ORDER)
 def test_the_same_labels_in_another_order_are_refused(ask):
     """p was .34 to .99 for a pair that goes together."""
-    with pytest.raises(ColumnError, match=r"in another order, and rows are paired by place. Pass .*\.loc\[.*\.index\]"):
+    with pytest.raises(
+        ColumnError, match=r"in another order, but rows are paired by position. Pass .*\.loc\[.*\.index\]"
+    ):
         ask()
 
 
@@ -49,7 +51,7 @@ def test_labels_in_other_places_are_told_of():
     """As where two columns were filtered, each by itself."""
     series = pd.Series(rng.normal(size=60), index=pd.date_range("2020", periods=60))
     said = mm.independence_test(series[:-2], series[2:], rng=0).warnings
-    assert any(note.startswith("56 labels of rows (the index) stand in other places of y than of x") for note in said)
+    assert any(note.startswith("56 labels of rows (the index) are at different positions in y and x") for note in said)
 
 
 @pytest.mark.parametrize(

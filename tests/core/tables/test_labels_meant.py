@@ -22,7 +22,10 @@ def test_words_for_what_is_missing_are_told_of_and_can_be_passed_as_marks(label)
     words = with_label(label)
     (note,) = doubts([words], ["x"])
     mark = [label.strip()]
-    assert note == f"x has the label {label!r}, like any other: if it stands for a missing value, pass missing={mark}."
+    assert (
+        note
+        == f"x has the label {label!r}, treated like any other: if it stands for a missing value, pass missing={mark}."
+    )
     result = mm.independence_test(words, NUMBERS, rng=0, n_permutations=99)
     assert note in result.warnings
     left = mm.independence_test(words, NUMBERS, rng=0, n_permutations=99, missing=mark)
@@ -32,12 +35,12 @@ def test_words_for_what_is_missing_are_told_of_and_can_be_passed_as_marks(label)
 
 def test_what_numpy_makes_of_none_is_told_of():
     (note,) = doubts([{"a": with_label(None).astype(str)}], ["x"])
-    assert note.startswith("column 'a' of x has the label 'None', like any other")
+    assert note.startswith("column 'a' of x has the label 'None', treated like any other")
 
 
 def test_labels_that_differ_in_blanks_are_told_of():
     frame = pd.DataFrame({"a": with_label("u "), "b": with_label(" v")})
-    end = "which differ only in blanks and count as two: take the blanks out, as .str.strip() does, if they are one."
+    end = "which differ only in spaces and count as two: remove the spaces, as .str.strip() does, if they are one."
     assert doubts([frame, frame], ["x", "y"]) == (
         f"column 'a' of x and y has the labels 'u ' and 'u', {end}",
         f"column 'b' of x and y has the labels ' v' and 'v', {end}",

@@ -25,7 +25,7 @@ def test_fixed_vectors_of_polars_are_vectors():
 
 def test_structs_and_very_long_numbers_are_refused_in_words():
     frame = pl.DataFrame({"a": [{"u": value, "v": 1} for value in VALUES]})
-    with pytest.raises(KindError, match=r"x\['a'\] holds structs; expected one value a row: take them apart"):
+    with pytest.raises(KindError, match=r"x\['a'\] holds structs; expected one value per row: split them"):
         mm.two_sample_test(frame, frame)
     long = pl.DataFrame({"a": pl.Series([2**100, *range(39)], dtype=pl.Int128)})
     with pytest.raises(KindError, match=r"x\['a'\] holds whole numbers of more than 64 bits.*\.cast\(polars\.String\)"):
@@ -45,7 +45,7 @@ def test_texts_of_numpys_new_kind():
 
 
 def test_bytes_that_are_no_text():
-    with pytest.raises(KindError, match=r"x\['a'\] holds bytes that are no UTF-8 text, first b'\\xff'"):
+    with pytest.raises(KindError, match=r"x\['a'\] holds bytes that are not UTF-8 text, first b'\\xff'"):
         mm.two_sample_test({"a": [b"\xff", b"v"] * 20}, {"a": [b"u", b"v"] * 20})
 
 

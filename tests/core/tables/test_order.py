@@ -20,7 +20,7 @@ def series(seed, n=200, carried=0.9):
 
 
 NOISE = np.random.default_rng(0).normal(size=200)
-SAID = "that follow each other are alike"
+SAID = "consecutive rows of"
 
 
 def independent(seed):
@@ -78,15 +78,15 @@ def test_tables_of_independent_rows_are_let_be():
 )
 def test_series_are_told_of_in_every_unit_and_container(made):
     (note,) = alike_in_order([made(series(0))], ["x"])
-    assert note.startswith(f"rows of x {SAID}")
+    assert note.startswith(f"{SAID} x")
 
 
 @pytest.mark.parametrize("made", [lambda x: x, np.exp, lambda x: pd.DataFrame({"noise": NOISE, "x": x})])
 def test_series_that_alternate_are_told_of(made):
     (note,) = alike_in_order([made(series(0, carried=-0.9))], ["x"])
-    assert note.startswith("rows of x that follow each other depend on each other (they correlate by -0.")
+    assert note.startswith("consecutive rows of x depend on each other (they correlate by -0.")
     assert note.endswith(
-        "or test what structure.prewhiten leaves. Rows that were only put in such an order do no harm."
+        "or test the residuals of structure.prewhiten. Rows that were only put in such an order do no harm."
     )
 
 
@@ -112,12 +112,12 @@ def test_two_variables_must_be_series():
     x, y = series(0), series(1)
     assert alike_in_order([x, NOISE], ["x", "y"], paired=True) == ()
     (note,) = alike_in_order([x, y], ["x", "y"], paired=True)
-    assert note.startswith(f"rows of x and y {SAID}")
+    assert note.startswith(f"{SAID} x and y")
     assert alike_in_order([{"a": x, "b": NOISE}], ["table"], paired=True) == ()
     (note,) = alike_in_order([{"a": x, "b": y, "c": NOISE}], ["table"], paired=True)
-    assert note.startswith(f"rows of a and b {SAID}")
+    assert note.startswith(f"{SAID} a and b")
     (note,) = alike_in_order([x, y, NOISE], ["x", "y", "z"])
-    assert note.startswith(f"rows of x and y {SAID}")
+    assert note.startswith(f"{SAID} x and y")
 
 
 def test_columns_that_count_the_rows_are_named():
@@ -172,7 +172,7 @@ def test_what_gives_pvalues_tells_of_them(ask, carried):
     for order, expected in ((np.arange(200), True), (np.random.default_rng(3).permutation(200), False)):
         found = ask(x[order], y[order])
         notes = [*getattr(found, "warnings", ()), *getattr(found, "notes", ())]
-        assert any("that follow each other" in note for note in notes) == expected
+        assert any("consecutive rows of" in note for note in notes) == expected
 
 
 def test_clusters_answer_it():

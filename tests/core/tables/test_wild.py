@@ -38,7 +38,7 @@ def test_rows_are_those_of_the_column_as_it_came():
     wild, note = without_wild_cells(x, "data['x']")
     assert np.flatnonzero(wild).tolist() == [5]
     assert note.startswith("data['x'] holds 1e+06 in row 5, 1e+06 standard deviations from all others")
-    assert note.endswith("If so far is right, learn from its logarithm or its rank.")
+    assert note.endswith("If such values are right, learn from its logarithm or its rank.")
     assert "kinds={'x': 'number'} keeps it." in without_wild_cells(x, "data['x']", "x")[1]
     days = np.datetime64("2024-01-01") + np.arange(40)
     days[3] = np.datetime64("9999-12-31")

@@ -354,7 +354,7 @@ def test_refusals_say_what_to_type(formula, family, error, words):
 
 
 def test_containers_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="in another order, and rows are paired by place"):
+    with pytest.raises(InputError, match="in another order, but rows are paired by position"):
         fit("y ~ x", {"y": DATA.y, "x": DATA.x.iloc[::-1]})
     with pytest.raises(NonFiniteError, match="column 'x' of data holds inf"):
         fit("y ~ x", DATA.assign(x=np.inf))

@@ -121,7 +121,7 @@ def test_strata_and_clusters_beside_the_line():
         (lambda: mm.test("new+seed ~ sun", FARM.rename(columns={"new seed": "new+seed"})), ColumnError, "`new.seed`"),
         (lambda: mm.test("sun ~ sun", FARM), ParameterError, "names 'sun' twice"),
         (lambda: mm.test("a ~ b", np.zeros((9, 2))), KindError, "the data have no names"),
-        (lambda: mm.test("sun ~ .", FARM[["sun"]]), ParameterError, "leaves no column for the point"),
+        (lambda: mm.test("sun ~ .", FARM[["sun"]]), ParameterError, "leaves no column for the dot"),
     ],
 )
 def test_errors(call, error, message):

@@ -147,7 +147,9 @@ def test_bad_input(change, settings, error, message):
 def test_texts_are_read_in_memory_alone():
     words = np.array([f"row {i}" for i in range(N)])
     frame = dd.from_pandas(FRAME.assign(town=words), npartitions=2)
-    with pytest.raises(KindError, match=r"z holds texts .*, nearly every row its own, which are read in memory alone"):
+    with pytest.raises(
+        KindError, match=r"z holds texts .*, nearly every row a different one, which can only be read in memory"
+    ):
         asked(frame)
 
 

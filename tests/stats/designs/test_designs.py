@@ -269,7 +269,7 @@ def test_what_says_nothing_is_told():
     frame = clinics(np.random.default_rng(9))
     frame.loc[len(frame)] = ["a", "far", 0.0, 0.0]
     result = mm.two_sample_test(frame, by="group", within="site", rng=0, **FEW)
-    assert "1 of 61 rows are in strata of one group only and say nothing." in result.warnings
+    assert "1 of 61 rows are in strata with only one group and contribute nothing." in result.warnings
 
 
 FRAME = clinics(np.random.default_rng(10))
@@ -329,7 +329,7 @@ def test_one_array_for_each_sample_is_refused_with_what_to_type():
 
 
 def test_a_table_of_its_groups_alone_is_refused():
-    with pytest.raises(ColumnError, match="the table has no column but 'g', which tells its groups"):
+    with pytest.raises(ColumnError, match="the table has no column but 'g', which names the groups"):
         mm.two_sample_test(pd.DataFrame({"g": ["u", "v"] * 30}), by="g", rng=0)
 
 

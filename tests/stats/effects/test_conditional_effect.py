@@ -89,7 +89,7 @@ def test_dependence_that_turns_with_z_is_told():
 
 def test_what_has_no_size_is_refused():
     z = np.random.default_rng(2).normal(size=60)
-    with pytest.raises(InputError, match="y is a function of z: given z there is nothing left"):
+    with pytest.raises(InputError, match="y is a function of z: given z no variation is left"):
         mm.conditional_independence_effect(np.random.default_rng(3).normal(size=60), 2 * z, z)
     with pytest.raises(ShapeError, match="y has 59 points and z has 60"):
         mm.conditional_independence_effect(z, z[1:], z)

@@ -88,18 +88,18 @@ def test_few_that_weigh_nearly_all_are_warned_of_or_refused():
     weights = np.ones(200)
     weights[0] = 200
     for ask in (mm.two_sample_effect, mm.closeness_test):
-        with pytest.raises(InputError, match=r"x counts as 2\.2 rows or clusters of one weight"):
+        with pytest.raises(InputError, match=r"x has an effective sample size of 2\.2 rows or clusters"):
             ask(x, y, weights=weights, rng=0)
-    with pytest.raises(InputError, match=r"counts as 2\.2 rows"):
+    with pytest.raises(InputError, match=r"effective sample size of 2\.2 rows"):
         mm.k_sample_effect([y, x], weights=np.roll(weights, 100), rng=0)
     weights[0] = 20
-    doubt = "the normal law of means is doubtful for what counts as 28.4 rows, clusters or strata"
+    doubt = "the normal approximation of means is doubtful for an effective sample size of 28.4 independent rows"
     assert doubt in " ".join(mm.two_sample_effect(x, y, KERNEL, weights=weights, rng=0).warnings)
     sizes = np.r_[np.ones(50, int), np.full(10, 40)]
     units = np.repeat(np.arange(120), np.tile(sizes, 2))
     rows = rng.normal(size=120)[units]
     told = mm.two_sample_effect(*np.split(rows, 2), KERNEL, clusters=units, rng=0).warnings
-    assert "what counts as 12.6 rows, clusters" in " ".join(told)
+    assert "an effective sample size of 12.6 independent rows, clusters" in " ".join(told)
 
 
 def test_pairs_vary_as_their_differences_and_clusters_as_their_sums():
@@ -222,7 +222,7 @@ def test_columns_of_a_table_say_it():
     two = mm.two_sample_effect(frame, by="g", within="site", weights="w", rng=0)
     assert several.sizes == two.sizes == (60, 60)
     by_person = mm.closeness_test(frame, None, 0.5, by="g", clusters="person", weights="w", rng=0)
-    assert "rows, clusters or strata of one weight that vary on their own" in " ".join(by_person.warnings)
+    assert "independent rows, clusters or strata of equal weight" in " ".join(by_person.warnings)
     many = mm.two_sample_effect(*(rng.normal(size=(700, 1)) for _ in range(2)), weights=np.ones(1400), rng=0)
     assert many.distance.low == 0.0
 
@@ -255,4 +255,4 @@ def test_what_cannot_be_right_is_refused():
     with pytest.raises(ParameterError, match="a margin of two samples is for rows without within="):
         mm.closeness_test(x, y, (x, y + 1), within=np.tile(np.arange(10), 4))
     told = mm.two_sample_effect(x, y, within=np.r_[np.tile([0, 1], 10), np.tile([0, 2], 10)], rng=0).warnings
-    assert "20 of 40 rows are in strata of one sample only and say nothing." in told
+    assert "20 of 40 rows are in strata with only one sample and contribute nothing." in told

@@ -138,7 +138,7 @@ def test_groups_of_a_table():
     two = mm.two_sample_effect(frame[frame.g != "w"], by="g", rng=0)
     assert two.sizes == (40, 40)
     assert "difference of g=u and g=v" in str(two)
-    assert "the normal law of means is doubtful for 40 rows." in two.warnings
+    assert "the normal approximation of means is doubtful for 40 rows." in two.warnings
 
 
 def test_errors():

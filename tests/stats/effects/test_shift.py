@@ -153,7 +153,7 @@ def test_monitors_with_a_margin_tell_of_heavy_tails():
 def test_too_few_rows_for_a_margin():
     """Where pairs of different rows say nothing of a shift there is no margin to take."""
     x = np.array([[0.0], [3.0], [6.0], [9.0], [12.0]])
-    with pytest.raises(InputError, match=r"too few to tell how far 0\.1 standard deviations are"):
+    with pytest.raises(InputError, match=r"too few rows to estimate the distance of a shift by 0\.1"):
         mm.closeness_test(x, x, 0.1, mm.kernels.RBF(0.5), rng=0)
 
 

@@ -270,7 +270,7 @@ LINE = np.arange(9.0)
             "is for one kernel",
         ),
         ((LINE,), {}, KindError, "y is None"),
-        ((iter([LINE]), iter([LINE])), {"null": "permutation"}, ParameterError, "an iterator is read once"),
+        ((iter([LINE]), iter([LINE])), {"null": "permutation"}, ParameterError, "an iterator can be read only once"),
         ((iter([LINE]),), {}, KindError, "the iterator x gives no pairs"),
         ((iter([]),), {}, KindError, "the iterator x gives no pairs"),
         ((iter([LINE[:4]]), iter([LINE[:4]])), {}, EmptyError, "x has 4 points"),
@@ -334,7 +334,7 @@ def test_level_of_labels_with_more_values_than_features(null, monkeypatch):
 def test_limits_of_few_points_warn():
     x, y = np.random.default_rng(0).normal(size=(2, 8))
     result = mm.independence_test(x, y, null="spectral", rng=0)
-    assert "the limit needs large samples, and there are 8 points" in result.warnings[0]
+    assert "the limiting distribution needs large samples, and there are 8 points" in result.warnings[0]
 
 
 def test_the_limit_has_the_mean_of_the_permutations():
@@ -380,7 +380,7 @@ def test_a_kernel_for_each_variable_stands_under_its_name():
     x, y, z = rng.normal(size=(3, 40))
     first, second = mm.kernels.RBF(0.5), mm.kernels.Laplace(1.0)
     for test in (mm.independence_test, lambda x, y, **more: mm.conditional_independence_test(x, y, z, **more)):
-        with pytest.raises(ParameterError, match="pass it alone, or kernel_x and kernel_y"):
+        with pytest.raises(ParameterError, match="pass either kernel, or kernel_x and kernel_y"):
             test(x, y, kernel=first, kernel_x=second)
         with pytest.raises(KindError, match="kernel_x= and kernel_y=, one for each"):
             test(x, y, kernel=(first, second))

@@ -248,7 +248,7 @@ def test_what_is_odd_about_a_batch_is_noted():
     rng = np.random.default_rng(2)
     reference = {"age": rng.normal(40, 5, 60), "town": rng.choice(["a", "b"], 60), "site": np.ones(60)}
     monitor = DriftMonitor.of(reference, n_permutations=19, rng=0)
-    assert monitor.notes == ("column 'site' does not vary: its unit is taken to be 1.",)
+    assert monitor.notes == ("column 'site' does not vary: its unit is set to 1.",)
     later = monitor.step({"town": ["a", "q"], "site": [1, 1], "age": [40, 9e9], "new": [0, 0]})
     assert later.notes == (
         "batch['age'] has 1 value far outside 27.7927 to 51.8744, such as 9e+09.",
@@ -263,8 +263,8 @@ def test_a_reference_that_is_a_series_is_told_of():
     x = np.random.default_rng(8).normal(size=400)
     walk = np.convolve(np.random.default_rng(9).normal(size=420), np.ones(21), "valid")
     (note,) = DriftMonitor.of(walk, rng=0).notes
-    assert note.startswith("rows of the reference that follow each other are alike (they correlate by 0.9")
-    assert "alarms come too often. Watch what structure.prewhiten leaves" in note
+    assert note.startswith("consecutive rows of the reference are alike (they correlate by 0.9")
+    assert "false alarms are too frequent. Monitor the residuals of structure.prewhiten" in note
     assert "clusters=" not in note
     assert not DriftMonitor.of(x, rng=0).notes
 
@@ -305,14 +305,17 @@ def test_a_margin_lets_harmless_change_pass():
     assert far.alarms[0] == 1
     with pytest.raises(ParameterError, match="positive number of standard deviations"):
         mm.DriftMonitor.of(rng.normal(size=(100, 2)), margin=0)
-    with pytest.raises(KindError, match="no column of numbers"):
+    with pytest.raises(KindError, match="a numeric column that varies"):
         mm.DriftMonitor.of(["a", "b"] * 50, margin=0.1)
 
 
 def test_batches_too_small_for_a_margin_are_told_of():
     rng = np.random.default_rng(0)
     monitor = mm.DriftMonitor.of(rng.normal(size=(300, 2)), margin=0.1, rng=0)
-    told = "batch has 19 rows: p-values with a margin rest on normal means, for batches of 20 rows or more. Join some."
+    told = (
+        "batch has 19 rows: p-values with a margin assume approximately normal means, and need batches of 20 rows or "
+        "more. Join some."
+    )
     small, enough = rng.normal(size=(19, 2)), rng.normal(size=(20, 2))
     assert monitor.step(small).notes == monitor.step(monitor.state(small)).notes == (told,)
     assert monitor.step(enough).notes == monitor.step(monitor.state(enough)).notes == ()
@@ -372,12 +375,12 @@ def test_within_strata_another_mix_is_no_drift():
     assert within.alarms
     batch = readings(30, rng)
     batch.loc[:4, "shift"] = "noon"
-    assert "5 of 30 rows are in strata that the reference lacks: they say nothing." in within.step(batch).notes
+    assert "5 of 30 rows are in strata that the reference lacks: they are ignored." in within.step(batch).notes
     with pytest.raises(InputError, match="no row of the batch is in a stratum"):
         within.step(batch.assign(shift="noon"))
     with pytest.raises(ColumnError, match="within names 'hour'"):
         mm.DriftMonitor.of(reference, within="hour")
-    with pytest.raises(ParameterError, match="leave out within="):
+    with pytest.raises(ParameterError, match="pass only one of within= and margin="):
         mm.DriftMonitor.of(reference, within="shift", margin=0.1)
 
 
@@ -419,9 +422,9 @@ def test_states_of_several_machines_are_one_batch(tmp_path):
     assert monitor.step(da.from_array(batch, (250, 2))).pvalues[0] == after.pvalues[0]
     polars.DataFrame(batch, schema=["x0", "x1"]).write_parquet(tmp_path / "batch.parquet")
     assert monitor.step(tmp_path / "batch.parquet").pvalues[0] == after.pvalues[0]
-    with pytest.raises(ParameterError, match="the state is that of another monitor"):
+    with pytest.raises(ParameterError, match="the state belongs to another monitor"):
         mm.DriftMonitor.of(rng.normal(size=(300, 2)), margin=0.1, rng=1).step(state)
-    with pytest.raises(ParameterError, match="has no margin= and ranks rows among those of its pool"):
+    with pytest.raises(ParameterError, match="a monitor without margin= ranks the rows among those of its pool"):
         mm.DriftMonitor.of(rng.normal(size=(300, 2)), rng=1).state(batch)
 
 

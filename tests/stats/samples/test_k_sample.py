@@ -140,7 +140,9 @@ def test_the_limit_is_near_the_permutations(monkeypatch):
 def test_a_small_sample_beside_many_points_is_told(monkeypatch):
     monkeypatch.setattr(samples_plan, "PERMUTED", 10)
     result = mm.k_sample_test(three(np.random.default_rng(8)), n_permutations=99, rng=0)
-    assert result.warnings[0].startswith("samples[0] has 20 points, and the p-value is that of a limit for many")
+    assert result.warnings[0].startswith(
+        "samples[0] has 20 points, but the p-value comes from a limit for large samples"
+    )
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_parts_in_any_order(tmp_path, expected):
         first, second, third = (plan.state(part) for part in np.split(sample, [17, 5000]))
         states.append(mm.load(mm.save(third, tmp_path / "state")).merge(first).merge(second))
     assert answer(plan.result(states, 99)) == expected
-    with pytest.raises(ParameterError, match="there are 2 states, and the plan is for 3 samples: a, b, c"):
+    with pytest.raises(ParameterError, match="there are 2 states, but the plan is for 3 samples: a, b, c"):
         plan.result(states[:2])
 
 

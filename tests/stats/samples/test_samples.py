@@ -51,13 +51,13 @@ def test_columns_are_matched_by_name_and_constant_ones_are_told():
     dull = mm.two_sample_test(x.assign(site=7.0), y.assign(site=7.0), **FEW)
     assert dull.pvalue == plain.pvalue
     assert dull.statistic == pytest.approx(plain.statistic, rel=1e-6)
-    assert "column 'site' is the same in all samples and tells nothing." in dull.warnings
+    assert "column 'site' is constant over all samples and carries no information." in dull.warnings
 
 
 def test_labels_that_no_other_sample_has_are_told():
     x, y = {"town": ["Ulm", "Bonn"] * 4}, {"town": ["ulm", "bonn"] * 4}
     warnings = mm.two_sample_test(x, y, **FEW).warnings
-    assert "column 'town' has no label that x and y share ('Bonn' in x, 'bonn' in y)." in warnings
+    assert "column 'town' has no label in common between x and y ('Bonn' in x, 'bonn' in y)." in warnings
 
 
 TESTS = [

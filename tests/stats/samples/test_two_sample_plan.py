@@ -210,7 +210,7 @@ def test_partitions_that_do_not_fit(folder, tmp_path):
         plan.state(x).merge(mm.stats.plan("two samples", x, y, KERNEL, rng=1).state(x))
     with pytest.raises(EmptyError, match="x is empty; expected at least 5 points"):
         plan.result(plan.state(x[:0]), plan.state(y))
-    with pytest.raises(ParameterError, match="an iterator, which a plan would use up"):
+    with pytest.raises(ParameterError, match="an iterator, which a plan would consume"):
         mm.stats.plan("two samples", iter([x]), y)
     empty = dd.concat([dd.from_pandas(x[:0], npartitions=1), dd.from_pandas(x, npartitions=2)])
     assert mm.two_sample_test(empty, y, KERNEL, **FEW).sizes == (13_000, 9000)

@@ -96,14 +96,14 @@ def test_what_notebooks_and_files_see(shifted):
 def test_bad_input(shifted):
     with pytest.raises(ParameterError, match="number is 0"):
         shifted.driving_points(0)
-    with pytest.raises(KindError, match="over 1 or 2 columns of numbers"):
+    with pytest.raises(KindError, match="over 1 or 2 numeric columns"):
         shifted.plot_witness()
     labels = mm.two_sample_test(["a"] * 20, ["b"] * 10 + ["a"] * 10, rng=0)
     with pytest.raises(KindError, match="no columns to shuffle"):
         labels.driving_columns()
     town = mm.two_sample_test({"town": ["a"] * 20}, {"town": ["a", "b"] * 10}, n_permutations=19, rng=0)
     assert town.driving_columns(rng=0)["town"] == pytest.approx(1.0, abs=0.5)
-    with pytest.raises(KindError, match="over 1 or 2 columns of numbers"):
+    with pytest.raises(KindError, match="over 1 or 2 numeric columns"):
         town.plot_witness()
     rng = np.random.default_rng(5)
     large = mm.two_sample_test(rng.normal(size=11_000), rng.normal(size=11_000), rng=0)
@@ -216,7 +216,7 @@ def test_columns_of_several_coordinates_are_among_those_that_drive(beside, moved
     shares = result.driving_columns(rng=0)
     assert set(shares) == {"review", "stars", "town"} - ({"town"} if beside == "numbers" else set())
     assert max(shares, key=shares.get) == moved
-    with pytest.raises(KindError, match="over 1 or 2 columns of numbers"):
+    with pytest.raises(KindError, match="over 1 or 2 numeric columns"):
         result.plot_witness()
 
 

@@ -32,33 +32,32 @@ LEAST_ROWS, MOST_ROWS = 20, 1_000_000
 
 
 class BayesianNetwork:
-    """Each variable given its parents: numbers, labels and times on a directed graph, whose arrows may meet.
+    """A Bayesian network of numbers, labels and times: each variable modelled given its parents.
 
-    `model = mm.bp.BayesianNetwork(graph).fit(table)` learns; `model.query({"b": 1.0}, ["a"])` is what is believed once
-    b is seen to be 1, `model.do({"b": 1.0}, ["a"])` what follows when b is set to 1.
+    `model = mm.bp.BayesianNetwork(graph).fit(table)` learns; `model.query({"b": 1.0}, ["a"])` is the belief about a
+    after observing b = 1, `model.do({"b": 1.0}, ["a"])` the effect of setting b to 1.
 
     Parameters
     ----------
     graph : PDAG, networkx.DiGraph or list of arrows (from, to)
-        As `mm.pc` finds it, or as you know it. Edges without a direction are taken in some direction that agrees with
-        all arrows, which does not matter for `query`; `do` refuses where it would matter.
+        Found by `mm.pc`, or known. Undirected edges get some direction consistent with all arrows, which does not
+        matter for `query`; `do` refuses to answer where it would matter.
 
     Notes
     -----
-    Every number is a regression on its parents, a straight line with a kernel's part where that predicts better, plus
-    residuals drawn from rows with parents like these, of a size that is a regression on the parents where that predicts
-    better. The kernel is a sum of one for each parent unless one of all
-    together clearly predicts better: what adds up is known where parents are set to values that were seldom seen
-    together (Hastie & Tibshirani 1986). Labels whose parents are labels are counted in all rows, under a Dirichlet
-    prior about what fewer parents and the own part of each say, whose size exceeds one row only where left-out rows
-    gain by it; labels with numbers among their
-    parents are a multinomial logistic regression, with a kernel's part where left-out rows gain by it, which beyond the
-    data shrinks towards the shares of all rows, with a note. Of more than 50 labels the others are one, whose
-    probability they share as often as they came. Where all that matters and is not known is a label, answers are exact,
-    on a tree of cliques. Elsewhere they come from draws along the arrows, exact as there are more of them; evidence
-    weighs them by its likelihood (Fung & Chang 1990; Shachter & Peot 1990). Reports say which it was. Variables that do
-    not matter are left out. Effects are those of the truncated factorisation (Pearl 2009, section 3.2), if no common
-    cause is missing from the graph.
+    Every number is modelled by a regression on its parents: a linear part, a kernel part where that predicts better,
+    and residuals drawn from rows with similar parents, whose scale is itself a regression on the parents where that
+    predicts better. The kernel is a sum of one for each parent unless a joint kernel clearly predicts better: additive
+    effects can be predicted at values of parents seldom seen together (Hastie & Tibshirani 1986). Labels whose parents
+    are labels are modelled by counts over all rows, with a Dirichlet prior centred on predictions from fewer parents,
+    whose weight exceeds one row only where that improves held-out predictions; labels with numbers among their parents
+    are modelled by multinomial logistic regression, with a kernel part where that improves held-out predictions, which
+    shrinks towards the overall shares outside the data, with a note. Beyond 50 labels the rarest are pooled into one,
+    whose probability is divided in proportion to their frequencies. If all relevant unobserved variables are labels,
+    answers are exact, by a clique tree. Otherwise they come from draws along the arrows, weighted by the likelihood of
+    the evidence, and converge as draws increase (Fung & Chang 1990; Shachter & Peot 1990). Reports say which method was
+    used. Irrelevant variables are left out. Effects are those of the truncated factorisation (Pearl 2009, section 3.2),
+    assuming that no common cause is missing from the graph.
 
     Examples
     --------
@@ -85,18 +84,18 @@ class BayesianNetwork:
     def fit(
         self, data: Data, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
     ) -> "FittedBayesianNetwork":
-        """Learn each variable given its parents, from the rows in which all of them are there.
+        """Learn each variable given its parents, from the rows in which none of them is missing.
 
         Parameters
         ----------
         data : table
             With a column of numbers, labels, truth values or times for each variable; cells may be missing. In memory,
-            in Parquet files or with Dask; of more than a million rows, a million are read, drawn by their numbers.
+            in Parquet files or with Dask; of more than a million rows, a million are read, drawn by row number.
         missing : {"pairwise", "raise", "drop", "category"}
-            What happens to missing values: a variable is learned from the rows where it is there with its parents; an
-            error; the row is left out altogether; or missing labels are a label of their own.
+            What happens to missing values: a variable is learned from the rows in which neither it nor its parents are
+            missing; an error; the row is dropped altogether; or missing labels form a label of their own.
         kinds : mapping of variable to kind, optional
-            What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
 
         Returns
         -------
@@ -105,9 +104,9 @@ class BayesianNetwork:
 
         Notes
         -----
-        Counts and straight lines are of all rows that are looked at, `fitted.rows` says of how many; kernels and
-        residuals are of up to 4000, spread over the table. Forests among them cannot be added to: new rows ask for a
-        new fit. A million rows of six variables took 20 processor seconds and one gigabyte.
+        Counts and linear parts use all rows that are read, whose number is `fitted.rows`; kernels and residuals use up
+        to 4000, spread over the table. New rows require a new fit. A million rows of six variables took 20 processor
+        seconds and one gigabyte.
         """
         table, raw, notes = self._read(data, missing, kinds, most=MOST_ROWS)
         numbers, learned = table.standardised(raw), {}
@@ -115,30 +114,30 @@ class BayesianNetwork:
             above = [numbers[parent] for parent in parents_of(self.directed, name)]
             there = ~np.isnan(np.concatenate([*above, numbers[name]], axis=1)).any(axis=1)
             if there.sum() < LEAST_ROWS:
-                together = f"{name!r} and its parents are there together in {there.sum()} rows"
+                together = f"{name!r} and its parents are observed together in {there.sum()} rows"
                 raise EmptyError(f"{together}; expected at least {LEAST_ROWS}.")
             learned[name] = law_given([each[there] for each in above], numbers[name][there])
         return FittedBayesianNetwork(self.graph, self.directed, table, learned, notes)
 
     def judge(self, data: Data, folds: int = 5) -> ArrowScores:
-        """Whether each arrow is worth it: log densities of rows that were left out, with it and without.
+        """Whether each arrow improves the model: log densities of held-out rows, with it and without.
 
         Parameters
         ----------
         data : table
             As for `fit`.
         folds : int
-            Parts of the rows, each left out once.
+            The number of parts of the rows, each held out once.
 
         Returns
         -------
         ArrowScores
-            For each variable what its parents are worth together, beside a straight line with normal noise, and for
-            each arrow what it adds to the others: `print`, `.plot()`, `.to_networkx()`.
+            For each variable the gain from all its parents together, compared with a linear regression with normal
+            noise, and for each arrow its gain beyond the others: `print`, `.plot()`, `.to_networkx()`.
 
         Notes
         -----
-        Takes `folds` times as long as a fit for each parent and once more.
+        Takes `folds` times as long as a fit, for each parent and once more.
 
         Examples
         --------
@@ -165,7 +164,7 @@ class BayesianNetwork:
         kinds: Mapping[Any, Any] | None = None,
         rng: Seed = None,
     ) -> CausalEffect:
-        """What setting a variable to one value and not to another does to a second one, with intervals.
+        """The causal effect on one variable of setting another to one value rather than another, with intervals.
 
         Parameters
         ----------
@@ -175,16 +174,16 @@ class BayesianNetwork:
         on : name
             The outcome: a number, whose mean, quantiles and distribution are compared, or a label, whose shares are.
         of : name
-            What is set.
+            The variable that is set.
         from_, to : values of it
-            Labels with 20 rows at least, or numbers within the range of the rows.
+            Labels with at least 20 rows, or numbers within the range of the rows.
         missing : {"pairwise", "raise", "drop", "category"}, or list of marks
-            As for `fit`: rows with gaps in these variables are left out, or missing labels are a label of their own.
-            Marks, such as [-999], stand for missing values.
+            As for `fit`: rows with missing values in these variables are dropped, or missing labels form a label of
+            their own. Codes, such as [-999], stand for missing values.
         kinds : mapping of variable to kind, optional
             As for `fit`, such as {"site": "label"} where sites are numbered; a note names columns where this may be so.
         rng : None, int, Generator or JAX key
-            What repeats the intervals.
+            Makes the intervals reproducible.
 
         Returns
         -------
@@ -197,9 +196,9 @@ class BayesianNetwork:
         line, smooth and rough parts, and jumps and bends in numbers where these are clear; residuals are weighted so
         that averages over rows are those with the cause set (Hirshberg & Wager 2021). Intervals count noise, which rows
         came, and what the parts may have missed. They are too narrow where a jump or a bend that is too small to be
-        seen lies at or between the two values: cut the cause into labels if you know of one. Nothing is learned but
-        what the effect rests on: unlike `do()` it needs the rows, not a fitted network.
-        The estimate is the same for the same table; only the ends of intervals have random draws in them.
+        seen lies at or between the two values: cut the cause into labels if you know of one. Only what the effect
+        depends on is learned: unlike `do()` it needs the rows, not a fitted network. The estimate is the same for the
+        same table; only the ends of intervals involve random draws.
 
         Examples
         --------
@@ -217,7 +216,7 @@ class BayesianNetwork:
             if name not in self.graph.names:
                 raise InputError(f"the graph has no {name!r}; it has {', '.join(map(repr, self.graph.names))}.")
         if on == of:
-            raise InputError(f"on and of are both {on!r}; expected an outcome and another variable, which is set.")
+            raise InputError(f"on and of are both {on!r}; expected an outcome and another variable that is set.")
         refuse_undecided(self.graph, [of], [on])
         names = list(self.graph.names)
         whole = lies_elsewhere(data) or isinstance(data, np.ndarray)
@@ -239,7 +238,8 @@ class BayesianNetwork:
         constant = next((name for name, each in table.columns.items() if each.column.distinct == 1), None)
         if constant is not None:
             raise InputError(
-                f"data[{constant!r}] has the same value in all rows, which tells nothing: leave it out of the graph."
+                f"data[{constant!r}] has the same value in all rows and carries no information: leave it out of the "
+                f"graph."
             )
         return table, numbers, notes
 

@@ -101,7 +101,7 @@ class Arm(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CausalEffect(Value):
-    """What becomes of one variable when another is set to `to` and not to `from_`, by `BayesianNetwork.effect`.
+    """The effect on one variable of setting another to `to` rather than to `from_`, by `BayesianNetwork.effect`.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class CausalEffect(Value):
     rows : int
         How many rows were used.
     notes : tuple of str
-        What a careful reader should know.
+        Caveats.
     """
 
     on: Hashable
@@ -177,13 +177,13 @@ class CausalEffect(Value):
         else:
             lines += [f"  mean: {self.difference()}", f"  median: {self.quantiles()}"]
         if not self.path:
-            lines.append("  no path of the graph leads there: the effect is exactly 0")
+            lines.append("  the graph has no directed path: the effect is exactly 0")
         else:
             names = ", ".join(map(repr, self.adjusted))
-            lines.append(f"  adjusted for {names}" if names else "  nothing has to be adjusted for")
+            lines.append(f"  adjusted for {names}" if names else "  no adjustment is needed")
             before, after = (f"{arm.rows:.0f}" for arm in self.arms)
             lines.append(
-                f"  {self.rows} rows, worth {before} and {after} of one arm alone; "
+                f"  {self.rows} rows, an effective {before} and {after} in each arm; "
                 f"{100 * self.unsupported:.0f} % of rows have little support"
             )
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])

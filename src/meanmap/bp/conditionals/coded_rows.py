@@ -154,7 +154,7 @@ class CodedModel(RowModel):
         chosen = tuple(map(self._called, targets))
         twice = next((name for name in chosen if name in known), None)
         if twice is not None:
-            raise InputError(f"{twice!r} is a target and known already; expected one or the other.")
+            raise InputError(f"{twice!r} is a target and also given; expected one or the other.")
         return chosen
 
     def _asked(self, columns: Mapping[str, Any], argument: str, hidden: Collection[Hashable], door: Door) -> CodedRows:

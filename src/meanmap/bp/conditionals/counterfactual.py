@@ -42,7 +42,7 @@ def what_would_have_been(
             if needed not in row:
                 raise InputError(
                     f"row has no value of {needed!r}; the counterfactual of {name!r} needs its own value and those "
-                    f"of all its parents: {', '.join(map(repr, parents[name]))}. Without them ask do()."
+                    f"of all its parents: {', '.join(map(repr, parents[name]))}. Without them use do()."
                 )
         before = joined([row[parent] for parent in parents[name]], 1)
         after = joined([became.get(parent, row[parent]) for parent in parents[name]], 1)
@@ -51,7 +51,7 @@ def what_would_have_been(
         became[name] = np.array([[law.moved(before, float(row[name][0, 0]), after)]])
     missing = next((name for name in targets if name not in became and name not in row), None)
     if missing is not None:
-        raise InputError(f"row has no value of {missing!r}, which stays as it was; ask query() what it may be.")
+        raise InputError(f"row has no value of {missing!r}, which stays unchanged; query() gives its likely values.")
     return {name: became[name] for name in targets if name in became}
 
 
@@ -59,12 +59,12 @@ def _refuse(graph: PDAG, columns: Mapping[Hashable, CodedColumn], name: Hashable
     """Refuse what a network cannot tell about a variable that changes with one of its causes."""
     if columns[name].labels is not None:
         raise InputError(
-            f"{name!r} is a label, and {cause!r} would change its probabilities: which label this row would have had "
-            "no data can tell. Ask do() how often each comes."
+            f"{name!r} is a label, and {cause!r} would change its probabilities: no data can determine which label "
+            f"this row would have had. do() gives the probability of each."
         )
     open_edge = next((pair for pair in graph.named("undirected") if name in pair), None)
     if open_edge is not None:
         raise InputError(
-            f"the edge {open_edge[0]!r} — {open_edge[1]!r} has no direction, and what {name!r} would have been hangs "
-            "on it. If you know it, say so: mm.graphs.PDAG.of(arrows, lines)."
+            f"the edge {open_edge[0]!r} — {open_edge[1]!r} has no direction, and the counterfactual of {name!r} "
+            f"depends on it. If you know it, pass it: mm.graphs.PDAG.of(arrows, lines)."
         )

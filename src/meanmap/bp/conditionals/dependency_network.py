@@ -33,24 +33,24 @@ LIKE_ITS_OWN = 0.75
 
 
 class DependencyNetwork:
-    """Every column of a table given whatever is known of the others: for tables to be filled in, predicted, scored.
+    """Predict every column of a table from whichever others are known, fill in missing values, score rows.
 
     `model = mm.bp.DependencyNetwork().fit(table)` learns, `model.impute(frame)` fills in. Where `mm.KernelGraph` learns
-    relations along the edges of a tree, here each column has a regression on all others at once. More is known so where
-    many columns matter; there is no graph to look at, and answers about several columns need not agree exactly.
+    relations along the edges of a tree, here each column has a regression on all others at once. This predicts better
+    where many columns matter; there is no graph to inspect, and answers about several columns need not agree exactly.
 
     Parameters
     ----------
     regressions : sequence of scikit-learn regressors, optional
         Any that average training rows: forests, trees, nearest neighbours. Their weights are conditional operators. By
-        default extremely randomised trees and ten nearest neighbours. All are used; what each counts is chosen for each
-        column by the continuous ranked probability score of held-out rows.
+            default extremely randomised trees and ten nearest neighbours. All are used; their weights are chosen for
+            each column by the continuous ranked probability score of held-out rows.
 
     Notes
     -----
-    Products and squares of columns that held-out rows show to matter stand beside the columns in a joint normal law,
-    missing where a factor is (Seaman, Bartlett & White 2012); a factor is drawn by Bayes' rule from the column that
-    depends on its product, as by Bartlett et al. (2015). Of these there are 20 at most, one for 25 rows.
+    Products and squares of columns that improve held-out predictions enter a joint normal distribution beside the
+    columns, missing where a factor is (Seaman, Bartlett & White 2012); a factor is drawn by Bayes' rule from the column
+    that depends on its product, as in Bartlett et al. (2015). There are at most 20 of these, one per 25 rows.
 
     Numbers of one sign or between 0 and 1 stay so. They are taken by their logarithm, root or log odds where all
     columns together are more probable, normal and linear in each other, by two standard errors. What is drawn far
@@ -59,15 +59,16 @@ class DependencyNetwork:
 
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
-    that one regression serves all patterns of gaps. Of a column with more than 50 labels the others are one label,
-    whose probability they share as often as they came; so are, to other columns, labels that never came. In tables with
-    many such columns fewer have a probability of their own: labels and numbers together are 150 numbers. Learned from
-    up to 4000 rows, spread over the table; forests cannot be added to row by row, so that new rows ask for a new fit,
-    which a million rows make no longer.
+    that one regression serves all patterns of gaps. In a column with more than 50 labels the rarest are pooled into
+    one, whose probability is divided in proportion to their frequencies; as predictors of other columns, labels that
+    never occurred are treated in the same way. In tables with many such columns fewer labels have a separate
+    probability: labels and numbers together take at most 150 numbers. Learned from up to 4000 rows, spread over the
+    table; forests cannot be updated row by row, so new rows require a new fit, whose cost does not grow with the number
+    of rows.
 
-    Labels have a multinomial logistic regression on all others, with products of these that matter; forests and
-    neighbours count beside it only where held-out rows gain by them clearly, for they draw relations among labels
-    towards none where numbers are beside them.
+    Labels have a multinomial logistic regression on all others, including products of these that improve it; forests
+    and neighbours are weighted in only where they clearly improve held-out predictions, since in tables with numeric
+    columns they shrink relations among labels towards independence.
 
     Examples
     --------
@@ -95,13 +96,14 @@ class DependencyNetwork:
         ----------
         data : table
             A DataFrame, a mapping from names to columns, or an (n, d) array; Parquet files, a lazy frame or a
-            collection of Dask. Of more than 100,000 rows so many are looked at, drawn by their numbers.
-        missing : {"pairwise", "raise", "drop", "category"}, or list of marks
-            What happens to missing values: each column is learned from the rows where it is there, with what they have
-            of the others; an error; the row is left out altogether; or missing labels are a label of their own. A list
-            of marks, such as [-999], is "drop" of these; in rows that are filled in later they are gaps, too.
+            Dask collection. Of more than 100,000 rows this many are used, drawn by row number.
+        missing : {"pairwise", "raise", "drop", "category"}, or list of codes
+            What happens to missing values: each column is learned from the rows in which it is known, with whatever
+            else these rows contain; an error; the row is dropped altogether; or missing labels form a label of their
+            own. A list of codes, such as [-999], means "drop" for these; in rows that are filled in later they are
+            missing, too.
         kinds : mapping of variable to kind, optional
-            What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
 
         Returns
         -------

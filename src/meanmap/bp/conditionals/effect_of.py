@@ -58,7 +58,7 @@ RESIDUALS = 2000
 # With fewer rows of a label intervals are said to be narrow.
 FEW_HITS = 20
 # What comes of rows that follow each other as a series does.
-HARM = "intervals are too narrow. Take what structure.prewhiten leaves, or rows that lie far enough apart"
+HARM = "intervals are too narrow. Use the residuals of structure.prewhiten, or rows that lie far enough apart"
 
 
 def effect_of(
@@ -116,12 +116,12 @@ def effect_of(
     if adjusted and unsupported > REFUSED:
         raise InputError(
             f"in {100 * unsupported:.0f} % of rows {of!r} is hardly ever near {ends[0]!r} or {ends[1]!r}, given "
-            f"{', '.join(map(repr, adjusted))}: these rows do not say what the effect on all is. "
-            "Expected values that more rows have, or a table of rows in which both occur."
+            f"{', '.join(map(repr, adjusted))}: these rows do not determine the effect on all. Expected more frequent "
+            f"values, or a table in which both values occur."
         )
     if adjusted and unsupported > NOTED:
         notes += (
-            f"in {100 * unsupported:.0f} % of rows one of the two values is rare: the effect on these is guessed.",
+            f"in {100 * unsupported:.0f} % of rows one of the two values is rare: there the effect is extrapolated.",
         )
     if columns[on].column.kind in ("time", "duration"):
         notes += (f"{on!r} holds times: means, quantiles and their differences are in seconds.",)

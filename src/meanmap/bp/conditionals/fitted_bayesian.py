@@ -54,14 +54,14 @@ class FittedBayesianNetwork(NetworkRows):
         evidence: Mapping[Any, Any] | None = None,
         rng: Seed = None,
     ) -> Beliefs[PointEmbedding]:
-        """What becomes of variables when others are set to values, whatever their causes say.
+        """The distribution of variables under an intervention that sets others to values.
 
         Parameters
         ----------
         values : mapping from names to single values
             What is set.
         targets : names, optional
-            All other variables unless given. An effect that hangs on an edge without a direction is refused.
+            All other variables unless given. An effect that depends on an undirected edge is refused.
         evidence : mapping from names to single values, optional
             What is seen afterwards.
         rng : None, int, Generator or JAX key
@@ -85,10 +85,12 @@ class FittedBayesianNetwork(NetworkRows):
         """
         fixed, seen = self._single(values, argument="values"), self._single(evidence)
         if not fixed.raw:
-            raise InputError("values is empty; expected what is set, such as {'dose': 1.0}. Without it use query.")
+            raise InputError(
+                "values is empty; expected the variables to set, such as {'dose': 1.0}. Without any use query."
+            )
         both = next((name for name in fixed.raw if name in seen.raw), None)
         if both is not None:
-            raise InputError(f"{both!r} is set and seen; expected it in one of values and evidence.")
+            raise InputError(f"{both!r} is both set and observed; expected it in one of values and evidence.")
         names = self._targets(targets, {**fixed.raw, **seen.raw})
         refuse_undecided(self.graph, fixed.raw, (*names, *seen.raw))
         return self._told(seen.setting(fixed), names, rng)
@@ -164,7 +166,7 @@ class FittedBayesianNetwork(NetworkRows):
         """
         was, would = self._single(row, argument="row"), self._single(values, argument="values")
         if not would.raw:
-            raise InputError("values is empty; expected what would have been set, such as {'dose': 1.0}.")
+            raise InputError("values is empty; expected the variables to set, such as {'dose': 1.0}.")
         others = [name for name in was.raw if name not in would.raw]
         chosen = self._targets(others if targets is None else targets, would.raw)
         refuse_undecided(self.graph, would.raw, chosen)

@@ -80,13 +80,13 @@ class FittedDependencyNetwork(CodedModel):
             if law.inside > TOO_WIDE:
                 yield (
                     f"intervals of {name!r} are too wide where the other columns predict it nearly exactly: those of "
-                    f"50 % held {law.inside:.2f} of left-out values there."
+                    f"50 % covered {law.inside:.2f} of held-out values there."
                 )
             if gaps > MANY_GAPS:
                 yield (
-                    f"{gaps:.0%} of {name!r} is missing in the data. Beliefs are right if missing values are as "
-                    "the other columns predict; where large values were left out for being large, intervals of 90 % "
-                    "held .70 to .80 of them."
+                    f"{gaps:.0%} of {name!r} is missing in the data. Beliefs are valid if values are missing at "
+                    f"random given the other columns; where large values were missing because they are large, "
+                    f"intervals of 90 % covered .70 to .80 of them."
                 )
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a graph does not decide is refused: effects that hang on an edge without a direction."""
+"""Effects that a graph does not determine, as they depend on an undirected edge, are refused."""
 
 from collections.abc import Collection, Hashable
 
@@ -24,8 +24,9 @@ def refuse_undecided(graph: PDAG, causes: Collection[Hashable], targets: Collect
             first = next((first for first, found in reached.items() if names.index(target) in found), None)
             if first is not None:
                 raise InputError(
-                    f"the effect of {cause!r} on {target!r} hangs on the direction of the edge {cause!r} — "
-                    f"{names[first]!r}, which the graph does not say: both are possible. If you know it, say so, "
+                    f"the effect of {cause!r} on {target!r} depends on the direction of the edge {cause!r} — "
+                    f"{names[first]!r}, which the graph does not determine: both are possible. If you know it, pass "
+                    f"it, "
                     "mm.graphs.PDAG.of(arrows, lines), or mm.pc(..., with what you know as required= and forbidden=)."
                 )
 

@@ -52,7 +52,7 @@ class ArrowScores(Value):
         return graph
 
     def __str__(self) -> str:
-        lines = ["gains in log density a row that was left out, over knowing no parent"]
+        lines = ["gains in log density per held-out row, relative to no parents"]
         for name, gain in self.nodes.items():
             line = f"  {name}: {gain}"
             lines.append(line + (f", of a line with normal noise {self.lines[name]}" if name in self.lines else ""))

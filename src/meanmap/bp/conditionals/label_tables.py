@@ -71,7 +71,7 @@ def to_pgmpy(
 def _states(name: Hashable, column: CodedColumn) -> list[Any]:
     if column.labels is None:
         raise InputError(
-            f"{name!r} is no label, and networks of pgmpy have tables: cut it into labels before fitting, such as "
+            f"{name!r} is not a label, and networks of pgmpy have tables: bin it into labels before fitting, such as "
             "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75])).astype(str)."
         )
     return column.states

@@ -54,10 +54,10 @@ def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[H
         return ""
     ends = column.back(np.array([low, high]))
     first, last = (f"{end:.4g}" if holds_floats(ends) else str(end) for end in ends)
-    labels = "its probabilities are those at the end, drawn towards those of all rows."
-    numbers = "its mean goes on along a line, which rows do not say."
+    labels = "its probabilities are those at the nearest end, shrunk towards those of all rows."
+    numbers = "its mean is extrapolated linearly, without support from the data."
     return (
-        f"the value of {of[0]!r} is beyond those that {of[1]!r} was learned with ({first} to {last}): "
+        f"the value of {of[0]!r} is outside the range from which {of[1]!r} was learned ({first} to {last}): "
         f"{numbers if regression else labels}"
     )
 

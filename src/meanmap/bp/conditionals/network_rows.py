@@ -201,7 +201,7 @@ class NetworkRows(CodedModel):
         count = float(1 / np.sum(weights**2))
         few = count < FEW_DRAWS
         notes = (f"{count:.3g} of {n} draws agree with the evidence: it is improbable.",) if few else ()
-        status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} count"
+        status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} have weight"
         report = Report(status, not few, n, notes=(*notes, *beyond), measures={"draws that count": count, **rows})
         return {name: (drawn[name], weights) for name in names}, report
 
@@ -273,6 +273,6 @@ def parents_of(graph: PDAG, name: Hashable) -> list[Hashable]:
 def _normalised(log_weights: np.ndarray) -> np.ndarray:
     """Weights of draws that sum to one."""
     if not np.isfinite(log_weights.max()):
-        raise InputError("no draw agrees with the evidence: its labels were never seen with such parents.")
+        raise InputError("no draw agrees with the evidence: its labels never occurred with such parents.")
     weights = np.exp(log_weights - log_weights.max())
     return weights / weights.sum()

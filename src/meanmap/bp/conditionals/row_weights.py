@@ -147,6 +147,6 @@ def row_weights(regression: Any, rows: np.ndarray) -> RowWeights:
     if plain and regression.n_neighbors:
         return NearestWeights(rows, int(regression.n_neighbors))
     raise KindError(
-        f"{regression!r} gives no weights on training rows; expected a forest or tree of scikit-learn, or its nearest "
+        f"{regression!r} has no weights on training rows; expected a forest or tree of scikit-learn, or its nearest "
         "neighbours by Euclidean distance, all alike, such as sklearn.ensemble.ExtraTreesRegressor(min_samples_leaf=5)."
     )

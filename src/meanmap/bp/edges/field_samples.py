@@ -54,7 +54,8 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
     unknown = next((name for name in meant if name not in kinds), None)
     if unknown is not None or (one and len(kinds) > 1):
         raise InputError(
-            f"kinds is {told!r}; expected what the values of each kind of variable mean: {', '.join(map(repr, kinds))}."
+            f"kinds is {told!r}; expected the meaning of the values of each kind of variable: "
+            f"{', '.join(map(repr, kinds))}."
         )
     kernels = field.kernels if isinstance(field.kernels, Mapping) else dict.fromkeys(kinds, field.kernels)
     _check_kernels(kernels, kinds)
@@ -83,7 +84,7 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
     samples = {}
     for name in kinds:
         if not parts[name]:
-            raise EmptyError(f"no relation tells anything about variables of kind {name!r}.")
+            raise EmptyError(f"no relation involves variables of kind {name!r}.")
         where = "pairs" if name == ONE else f"pairs of {name!r}"
         schema = variable_schema(name, parts[name], "pairs", kernels.get(name), meant.get(name))
         warn_of(strange(schema, where))
@@ -111,7 +112,7 @@ def _labels(given: Any, names: Any, size: int, argument: str) -> tuple[list[Hash
 
 def _edge_labels(graph: Graph, given: object) -> tuple[list[Hashable], np.ndarray]:
     if len(graph.edges) == 0:
-        raise EmptyError("the graph has no edges: nothing relates its variables.")
+        raise EmptyError("the graph has no edges: its variables are not related.")
     if isinstance(given, Mapping):
         edges = {frozenset(edge) for edge in graph.named_edges}
         refuse_both_directions((edge for edge in given if frozenset(edge) in edges), "relations")

@@ -68,12 +68,12 @@ class Manner:
 # Gaussian variables, each correlated by .9 with the one before, was .7 of its deviation off. Smaller ones extrapolate
 # wildly where an end was never seen.
 ALONG_TREES = Manner(True, np.geomspace(1e-3, 1e1, 17), 0.0)
-# Round short cycles evidence is heard again and again, and beliefs get too sure: there smooth operators are better that
-# forget a little with each step. The error hardly depends on the ridge over decades, but what is rough in an operator
-# is mostly noise and is multiplied by products of messages. On rings of grey levels errors are 1 to 6 % larger with
-# constants kept, and those in a hole of 20 × 20 pixels a third; with least errors another 5 to 10 %.
-# On six fresh images of strokes, blobs and rings constants made no difference where pixels were observed (1 % less to
-# equal), and in holes of 16 × 16 pixels errors were .79, 1.04, .84, 1.35, 1.09 and 1.08 times as large.
+# Around short cycles evidence is counted repeatedly, and beliefs become overconfident: there smooth operators are
+# better that forget a little with each step. The error hardly depends on the ridge over decades, but what is rough in
+# an operator is mostly noise and is multiplied by products of messages. On rings of grey levels errors are 1 to 6 %
+# larger with constants kept, and those in a hole of 20 × 20 pixels a third; with least errors another 5 to 10 %. On six
+# fresh images of strokes, blobs and rings constants made no difference where pixels were observed (1 % less to equal),
+# and in holes of 16 × 16 pixels errors were .79, 1.04, .84, 1.35, 1.09 and 1.08 times as large.
 ROUND_CYCLES = Manner(False, np.geomspace(1e-2, 1e1, 13), 0.02)
 # A graph has many cycles where more than this share of its edges close one: about half on a grid, one on a ring.
 MOST_CYCLES = 0.1

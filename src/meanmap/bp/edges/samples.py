@@ -195,7 +195,7 @@ def read_samples(
         schema = variable_schema(name, columns[node], "data", kernels.get(name), chosen.get(name))
         if schema.columns[0].kind == "text" and kernels.get(name) is None:
             notes.append(
-                f"{name!r} has another label in nearly every row. If these are texts, mm.KernelGraph(..., "
+                f"{name!r} has a different label in nearly every row. If these are texts, mm.KernelGraph(..., "
                 f"kernels={{{name!r}: mm.kernels.Spectrum(3)}}) compares their words; fit(..., "
                 f"kinds={{{name!r}: 'label'}}) says that they are labels."
             )
@@ -268,7 +268,7 @@ def _from_pairs(
     number = {frozenset(pair): (e, pair) for e, pair in enumerate(graph.named_edges)}
     unknown = next((key for key in data if frozenset(key) not in number), None)
     if unknown is not None:
-        raise InputError(f"data has pairs for {unknown!r}, which is no edge of the graph.")
+        raise InputError(f"data has pairs for {unknown!r}, which is not an edge of the graph.")
     refuse_both_directions(data, "data")
     found = {number[frozenset(key)][0]: (key, value) for key, value in data.items()}
     columns: list[list[Any]] = [[] for _ in range(graph.size)]
@@ -305,7 +305,7 @@ def read_pair(value: object, where: str, what: str, most: int | None = None) -> 
     lengths = length(first), length(second)
     if lengths[0] != lengths[1]:
         raise ShapeError(
-            f"{where} has samples of {lengths[0]} and {lengths[1]} points; expected pairs, as many of each."
+            f"{where} has samples of {lengths[0]} and {lengths[1]} points; expected pairs, the same number of each."
         )
     both = np.flatnonzero(present(first) & present(second))
     _check_pairs(len(both), what)

@@ -38,7 +38,9 @@ class Settings(eqx.Module):
         """Checked, in a dtype; by default the tolerance is 1e-6, 1e-4 in single precision."""
         damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
         if damping >= 1:
-            raise ParameterError(f"damping is {damping}; expected at least 0 and less than 1: 1 would never move.")
+            raise ParameterError(
+                f"damping is {damping}; expected at least 0 and less than 1: with 1 messages would never change."
+            )
         if floor is not None:
             floor = float(parameter(floor, "floor", positive=False, axes=0, at_least=0.0))
             if floor >= 1:

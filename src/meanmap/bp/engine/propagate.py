@@ -93,7 +93,7 @@ class Engine:
         if not isinstance(schedule, Schedule):
             raise KindError(
                 f"schedule is {schedule!r}; expected one of mm.graphs.TwoPass(), mm.graphs.Flooding(), "
-                "mm.graphs.Sequential(), mm.graphs.Residual(), mm.graphs.Splash(), or a mm.graphs.Schedule of your own."
+                "mm.graphs.Sequential(), mm.graphs.Residual(), mm.graphs.Splash(), or a custom mm.graphs.Schedule."
             )
         if schedule.forests_only:
             check_forest(graph)
@@ -170,7 +170,7 @@ class Engine:
             sent = Sent(given.values, 0, np.empty(0), True, (beliefs_of(self.layout, own, given.values), *nothing))
         elif traced and not self.schedule.compiled:
             raise KindError(
-                f"{self.schedule!r} decides from sweep to sweep what comes next, and cannot be compiled into a larger "
+                f"{self.schedule!r} chooses the next messages at run time, and cannot be compiled into a larger "
                 "program or differentiated: use mm.graphs.Flooding() there, and mm.graphs.TwoPass() on a forest."
             )
         else:
@@ -214,7 +214,7 @@ def how_it_ended(unit: str, count: Any, trace: Array, converged: Any, notes: lis
         return Report(status, converged, count)
     if converged:
         return Report(f"messages settled ({unit})", converged, count, trace, notes=tuple(notes))
-    status = f"stopped at the most {unit} allowed; messages still changed"
+    status = f"stopped at the maximum number of {unit}; messages were still changing"
     return Report(status, converged, count, trace, notes=(TRY_MORE, *notes))
 
 

@@ -142,7 +142,7 @@ def read_field_evidence(field: Any, evidence: Any, observed: Data) -> Evidence:
             informed |= found[kind].there.any(axis=0) & (field.kind == kinds.index(kind))
         sizes = {len(entry.values) for entry in found.values()}
         if len(sizes) > 1:
-            raise ShapeError(f"observed comes for different numbers of queries: {sorted(sizes)}.")
+            raise ShapeError(f"observed has different numbers of queries: {sorted(sizes)}.")
         size = sizes.pop()
     return Evidence(heard.values, functions, found, informed, size, batched, heard.notes)
 

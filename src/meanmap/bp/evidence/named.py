@@ -31,7 +31,7 @@ def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
 def number_of_queries(sizes: Mapping[Hashable, int]) -> int:
     """How many queries columns of evidence stand for, one where there is none."""
     if len(set(sizes.values())) > 1:
-        raise ShapeError(f"evidence comes for different numbers of queries: {dict(sizes)}.")
+        raise ShapeError(f"evidence has different numbers of queries: {dict(sizes)}.")
     return next(iter(sizes.values()), 1)
 
 
@@ -54,6 +54,6 @@ def as_columns(evidence: Data, argument: str = "evidence") -> tuple[dict[Hashabl
             continue
         sizes[name] = length(value)
         if not present(value).all():
-            raise InputError(f"{where} misses values: predict takes tables with gaps.")
+            raise InputError(f"{where} has missing values: use predict for tables with missing values.")
     size = number_of_queries(sizes)
     return {name: value if name in sizes else [value] * size for name, value in known.items()}, sizes

@@ -115,11 +115,11 @@ class FittedKernelField(FittedField):
             Of the messages.
         counting : float in (0, 1], optional
             μ, how much of a message counts where there are cycles; 1 for belief propagation. What goes round a cycle
-            is heard again, so that beliefs are too sure; messages to the power μ are heard as along spanning trees of
-            the graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about 1/2 on a grid,
-            beliefs are not sure enough; `KernelGrid` says what was measured between. By default messages count whole,
-            and messages about labels are corrected where 100 labels of a kind were seen, see below; 1 for messages that
-            count whole and beliefs as they are.
+            is counted repeatedly, so that beliefs are overconfident; messages to the power μ are heard as along
+            spanning trees of the graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about
+            1/2 on a grid, beliefs are not sure enough; `KernelGrid` says what was measured between. By default messages
+            count whole, and messages about labels are corrected where 100 labels of a kind were seen, see below; 1 for
+            messages that count whole and beliefs as they are.
 
         Notes
         -----
@@ -219,8 +219,9 @@ class FittedKernelField(FittedField):
         if not report.converged and self.schedule is None:
             why = f"not at rest after {report.steps} sweeps, in which all evidence crossed the graph and came back"
             last = (
-                f"messages still changed by {found.report.residuals[-1]:.1g} of their largest value: round cycles "
-                "evidence is heard again and again. Beliefs are those of these sweeps; counting=0.5 counts it less."
+                f"messages still changed by {found.report.residuals[-1]:.1g} of their largest value: evidence travels "
+                f"around cycles and is counted repeatedly. Beliefs are those after these sweeps; counting=0.5 reduces "
+                f"the repetition."
             )
             report = replace(report, status=why, notes=(*(n for n in report.notes if n != TRY_MORE), last))
         weights: list[Any] = [None] * len(nodes)
@@ -287,8 +288,8 @@ class FittedKernelField(FittedField):
             return []
         note = (
             f"learned from {fewest} pairs, and some targets are more than {FAR_STEPS} steps from all evidence: errors "
-            "of all steps add up. In the middle of Gaussian chains of 10 to 50 steps means were typically .17 of a "
-            "deviation off with 300 pairs, .12 with 1000 and .08 with 2000, at most."
+            "of all steps add up. In the middle of Gaussian chains of 10 to 50 steps means were typically off by at "
+            "most .17 standard deviations with 300 pairs, .12 with 1000 and .08 with 2000."
         )
         return [note]
 

@@ -22,30 +22,28 @@ class KernelField(Field[FittedKernelField]):
     """A pairwise Markov random field of variables with kernels, on a graph that may have cycles.
 
     `field = mm.KernelField(edges).fit(pairs)` learns from pairs of neighbouring values, and
-    `field.query({"b": 1.0})["a"]` is a belief.
-
-    Relations between neighbours are learned from pairs of values; what is learned does not depend on the graph, and
-    messages cost the same however many pairs there were.
+    `field.query({"b": 1.0})["a"]` is a belief. Relations between neighbours are learned from pairs of values; they do
+    not depend on the graph, and the cost of messages does not depend on the number of pairs.
 
     Parameters
     ----------
     graph : Graph, NetworkX graph or list of edges
         n nodes.
     relations : sequence (|E|,) or mapping from edges to labels, optional
-        The relation of each edge; edges that share one share operators. By default all share one, which is symmetric:
-        pairs serve in both directions. Named relations have two directions, from the first end of an edge to the second
-        and back.
+        The relation of each edge; edges that share one share operators. By default all edges share one symmetric
+        relation: pairs are used in both directions. Named relations have two directions, from the first end of an edge
+        to the second and back.
     variables : sequence (n,) or mapping from names to labels, optional
-        The kind of each variable; by default all are of one.
+        The kind of each variable; by default all are of the same kind.
     kernels : mapping from kinds to kernels, or Kernel, optional
         By default RBF with a cross-validated lengthscale, Delta for labels, Rotation for rotations.
     ridge : float, optional
-        λ of all operators; by default each has its own, of least leave-one-out error.
+        λ of all operators; by default each operator has its own, with the smallest leave-one-out error.
     update : Full, Linear or Constant
         How messages are computed.
     schedule : optional
-        By default two passes on a forest, else flooding until messages stand still, or until all evidence has crossed
-        the graph and come back: reports say "not at rest" then.
+        By default two passes on a forest, otherwise flooding until messages converge, or until all evidence has crossed
+        the graph and come back: reports then say "not at rest".
 
     Notes
     -----
@@ -57,7 +55,7 @@ class KernelField(Field[FittedKernelField]):
 
     Examples
     --------
-    A ring of twelve angles, each near its neighbours; two are seen.
+    A ring of twelve angles, each near its neighbours; two are observed.
 
     >>> import numpy as np
     >>> import meanmap as mm

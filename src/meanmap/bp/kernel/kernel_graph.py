@@ -23,27 +23,27 @@ __all__ = ["KernelGraph"]
 
 
 class KernelGraph:
-    """A tree of variables with kernels, whose edges are learned from data: nonparametric tree graphical models.
+    """A tree of variables with kernels, whose edges are learned from data: a nonparametric tree graphical model.
 
     `model = mm.KernelGraph([("a", "b")]).fit(table)` learns, `model.query({"b": 1.0}, targets=["a"])["a"]` is a belief.
-
-    Nothing is assumed but the tree: a variable may be a number, a vector, a label, a text, an angle, a rotation. Each
-    edge becomes operators between the spaces of its two variables, and a query is belief propagation with them.
+    The tree is the only assumption: a variable may be a number, a vector, a label, a text, an angle or a rotation. Each
+    edge becomes a pair of operators between the spaces of its two variables, and a query is belief propagation with
+    these.
 
     Parameters
     ----------
     graph : Graph, NetworkX graph or list of edges
-        On a tree or forest answers are exact. Round cycles messages are sent until they settle, and beliefs are
-        approximate: reports say so. A graph of arrows, as `mm.pc` finds it or of NetworkX, is taken where no two arrows
-        meet: directions do not matter then.
+        On a tree or forest answers are exact. On graphs with cycles messages are sent until they converge, and beliefs
+        are approximate: reports say so. A directed graph, from `mm.pc` or NetworkX, is accepted if no two arrows meet:
+        directions then do not matter.
     kernels : mapping from names to kernels, optional
         By default RBF with lengthscales chosen for each edge, Delta for labels, Rotation for rotations.
     ridge : float, optional
-        λ of all operators. By default each has its own, chosen by held-out errors.
+        λ of all operators. By default each operator has its own, chosen by held-out errors.
     rank : int, optional
-        The most coordinates of each variable, of which pivots are chosen until a hundred-millionth of its kernel is
-        left out. By default 1000 for up to 5000 rows and 300 from 17,000 on. Where more than a hundredth is left out,
-        reports say so; `fitted.chosen` has the share for each edge.
+        The maximum number of coordinates of each variable; pivots are chosen until only a hundred-millionth of the
+        trace of its kernel is left out. By default 1000 for up to 5000 rows and 300 from 17,000 on. If more than a
+        hundredth is left out, reports say so; `fitted.chosen` has the share for each edge.
     schedule : optional
         By default two passes on a forest, and `mm.graphs.Flooding()` on a graph with cycles.
 
@@ -97,26 +97,26 @@ class KernelGraph:
         data : table, or mapping from edges to pairs of samples
             A table with a column for each node: a DataFrame, a mapping from names to columns, or an (n, d) array for
             nodes 0 to d − 1; a column may be a block (n, k), labels or rotations. Or `{("s", "t"): (xs, xt), ...}`:
-            pairs for each edge, that need not be seen together with those of any other edge. Of more than 20,000 rows
-            so many are drawn, always the same ones. Tables may be Parquet files (a path, a folder, a pattern), lazy
-            frames, or arrays and frames of Dask: these rows alone are read, and what is learned is the same.
+            pairs for each edge, which need not come from the same rows as those of other edges. Of more than 20,000
+            rows this many are drawn, always the same ones. Tables may be Parquet files (a path, a folder, a pattern),
+            lazy frames, or Dask arrays and frames: only these rows are read, and the fitted model is the same.
         missing : {"pairwise", "raise", "drop", "category"}
-            What happens to missing values in a table: the row is left out of the edges that meet it; an error; the row
-            is left out altogether; or missing labels are a label of their own. Reports of queries tell how many.
+            What happens to missing values in a table: the row is dropped for the edges of that variable; an error; the
+            row is dropped altogether; or missing labels form a label of their own. Reports of queries count them.
         kinds : mapping of variable to kind, optional
-            What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
             Evidence is given in the same form.
 
         Returns
         -------
         FittedKernelGraph
-            `fitted.schema` is what the columns were read as; evidence is read so too.
+            `fitted.schema` holds the kinds of the columns; evidence is read in the same way.
 
         Notes
         -----
         Cost O(N r²) for N pairs and rank r for each edge and direction, and O(2000 r²) for each lengthscale that is
-        tried. Gram matrices are never formed: r of their columns are. Lengthscales, ridges and coordinates are chosen
-        by all rows that are learned from: new rows ask for a new fit, which a million rows make hardly longer.
+        tried. Full Gram matrices are never formed, only r of their columns. Lengthscales, ridges and coordinates are
+        chosen using all training rows: new rows require a new fit, whose cost hardly grows with the number of rows.
         """
         with Door() as door:
             samples = read_samples(self.graph, data, self.kernels, door, missing, kinds)
@@ -152,7 +152,7 @@ def _refuse_meeting_arrows(graph: GraphLike) -> None:
     for name, (first, *others) in causes.items():
         if others:
             raise InputError(
-                f"the arrows {first!r} → {name!r} ← {others[0]!r} meet: {first!r} and {others[0]!r} become "
-                f"dependent once {name!r} is seen, and relations along edges say the opposite. Learn each variable "
+                f"the arrows {first!r} → {name!r} ← {others[0]!r} meet: {first!r} and {others[0]!r} become dependent "
+                f"given {name!r}, while relations along edges imply the opposite. Learn each variable "
                 "given its parents, mm.bp.BayesianNetwork(graph), or learn a tree, mm.KernelGraph(mm.chow_liu(table))."
             )

@@ -34,9 +34,9 @@ __all__ = ["FittedKernelGrid", "KernelGrid"]
 MOST_PAIRS = 100_000
 # Of beliefs that nothing was left out to correct.
 UNCORRECTED = (
-    "intervals are as messages leave them: those of 90 % were measured to hold .2 to .9 of the pixels. They are "
-    "corrected by images that are left out, where fit had observed= of 1000 pixels and more, and restore neither a "
-    "likelihood= of its own nor floor=, damping= or counting=."
+    "intervals are not calibrated: in measurements those of 90 % covered .2 to .9 of the pixels. They are calibrated "
+    "on held-out images if fit had observed= with 1000 pixels or more, and restore has no likelihood=, floor=, "
+    "damping= or counting=."
 )
 
 
@@ -49,12 +49,12 @@ class KernelGrid:
     Parameters
     ----------
     neighbours : 4 or 8
-        Above, below and at both sides, or along the diagonals, too: these close many short cycles, so that messages
-        should count less than whole, see below.
+        Above, below and at both sides, or along the diagonals, too: diagonals close many short cycles, so messages
+        should be damped by `counting`, see below.
     directions : bool
-        Whether pixels are related differently along each direction, and each way; otherwise all neighbours are alike.
+        Whether each direction has a relation of its own, and each orientation; otherwise all neighbours share one.
     bands : int
-        Horizontal bands of the image with relations of their own: its height for one for each row.
+        The number of horizontal bands of the image with separate relations; the image height gives each row its own.
     kernel : Kernel, optional
         Of pixel values; by default RBF with a cross-validated lengthscale.
     ridge, update
@@ -62,27 +62,25 @@ class KernelGrid:
 
     Notes
     -----
-    What goes round a cycle is heard again, and messages know brightness from the images that were learned from:
-    beliefs as messages leave them are too sure. With noise of 12 % of the range and three images of 64 × 64 pixels to
-    learn from, intervals of 90 % held .22 of the pixels of three others on flat strokes, .61 on blobs and .62 on
-    textured strokes. Where noisy images were given they are corrected by images that are left out: then they held .82,
-    .91 and .91, and in holes .84, .95 and .98; .40 of a flat image that was brighter than the three. Reports say how
-    many they held in each part that was left out.
-    On rings of 50 grey levels with noise of 30, 8 neighbours and ``restore(..., counting=0.5, floor=0.03)`` had errors
-    of 4.7 and 5.6 grey levels, the latter in a hole without observations, and 4 neighbours 4.8 and 6.5. Counting
-    divides by messages: the higher floor keeps that tame.
-    Messages are sent 15 times and are then still changing: operators are a little wrong, each further sweep hears the
-    same pixels again, and errors grow. Where there are clean images beside noisy ones `ForestGrid` restores better.
-    What smoothing adds depends on what an observation is allowed to say. Where several values explain it, as where one
-    picture of a plain wall is matched with another, pass a function as ``likelihood`` that has all of these peaks: one
-    guess with a spread around it leaves next to nothing to relations. In stereo scenes that were not learned from,
-    relations took the error of log-depth from .41 to .31 so, with ``bands`` for each row. Depth from two pictures
-    has no call of its own: the reproduction of the paper builds it from this one.
-    Neighbours, patches and counting are yours to choose, by errors on images that were left out. A search would fit and
-    restore once for each of them and still not be enough: patches of 5 × 5 took the error on strokes with heavy-tailed
-    noise from 18.1 to 13.4 and on blobs with Poisson noise from 2.36 to 1.81, where boosted trees on patches had 12.1
-    and BM3D 1.52. `ForestGrid` makes its own choices.
-    1000 × 1000 pixels at rank 30 in single precision need 3.6 GiB, with the beliefs about all of them.
+    Evidence travels around cycles and is counted again, and messages carry the brightness of the training images:
+    uncorrected beliefs are overconfident. With noise of 12 % of the range and three images of 64 × 64 pixels to learn
+    from, intervals of 90 % covered .22 of the pixels of three others on flat strokes, .61 on blobs and .62 on textured
+    strokes. If noisy images are given, intervals are calibrated on held-out images: they then covered .82, .91 and .91,
+    and in holes .84, .95 and .98; and .40 of a flat image that was brighter than the three. Reports give the coverage
+    in each held-out part. On rings of 50 grey levels with noise of 30, 8 neighbours and ``restore(..., counting=0.5,
+    floor=0.03)`` had errors of 4.7 and 5.6 grey levels, the latter in a hole without observations, and 4 neighbours 4.8
+    and 6.5. Counting divides by messages: the higher floor keeps this stable. Messages are sent 15 times and are then
+    still changing: operators are slightly wrong, each further sweep counts the same pixels again, and errors grow. If
+    there are clean images beside noisy ones, `ForestGrid` restores better. The gain from smoothing depends on the
+    likelihood of observations. If several values explain an observation, as when two pictures of a plain wall are
+    matched, pass a function as ``likelihood`` that has all of these peaks: a single guess with a spread around it
+    leaves almost nothing for relations to add. In this way relations reduced the error of log-depth in new stereo
+    scenes from .41 to .31, with ``bands`` for each row. Depth from two pictures has no function of its own: the
+    reproduction of the paper builds it from this one. Choose neighbours, patches and counting by errors on held-out
+    images. An automatic search would fit and restore once for each of them and still not suffice: patches of 5 × 5 took
+    the error on strokes with heavy-tailed noise from 18.1 to 13.4 and on blobs with Poisson noise from 2.36 to 1.81,
+    where boosted trees on patches had 12.1 and BM3D 1.52. `ForestGrid` makes its own choices. 1000 × 1000 pixels at
+    rank 30 in single precision need 3.6 GiB, with the beliefs about all of them.
 
     Examples
     --------
@@ -324,7 +322,7 @@ class FittedKernelGrid:
                 seen, np.arange(height * width), floor, damping, np.dtype(dtype), counting, tolerance
             )
         if not report.converged:
-            why = f"after {SWEEPS} sweeps, beyond which images were restored worse; messages still changed"
+            why = f"after {SWEEPS} sweeps, as more made restorations worse; messages were still changing"
             report = replace(report, status=why, notes=tuple(note for note in report.notes if note != TRY_MORE))
         variable, weights = field.learned.variables[kind], np.asarray(weights)
         asked = (likelihood, floor, damping, counting)

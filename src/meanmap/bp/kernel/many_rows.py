@@ -117,8 +117,8 @@ class ManyRows(RowModel, FittedModel):
         for name, node in zip(self.graph.names, self.samples.nodes, strict=True):
             if is_sparse(node.points):
                 raise KindError(
-                    f"{name!r} is known by how often substrings occur in it, and cannot be drawn. Leave it out of the "
-                    f"graph, or take its texts as labels: no kernel for it, and fit(..., kinds={{{name!r}: 'label'}})."
+                    f"{name!r} is represented by its substrings, and cannot be drawn. Leave it out of the graph, or "
+                    f"treat its texts as labels: no kernel for it, and fit(..., kinds={{{name!r}: 'label'}})."
                 )
         rows_of: list[list[np.ndarray]] = [[] for _ in self.graph.names]
         for part, here in asked.parts():

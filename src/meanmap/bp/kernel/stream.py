@@ -132,8 +132,8 @@ class Stream:
             raise InputError(f"the graph has no edge {(now, next)!r}; expected one from the state to the next state.")
         if graph.degrees[second] != 1:
             raise InputError(
-                f"{next!r} has {graph.degrees[second]} neighbours; expected {now!r} alone: what is seen of a state "
-                f"belongs to {now!r}."
+                f"{next!r} has {graph.degrees[second]} neighbours; expected {now!r} alone: observations of a state "
+                f"belong to {now!r}."
             )
         samples = model.samples.nodes
         check_alike(samples[first].points, samples[second].points, repr(now), repr(next))
@@ -163,7 +163,7 @@ class Stream:
             seen = read_evidence(self.slice.graph, self.slice.samples, evidence, door)
             before = self.steps[-1].seen if self.steps else seen
             if seen.batched and before.batched and seen.size != before.size:
-                raise ShapeError(f"evidence comes for {seen.size} chains; the steps before had {before.size}.")
+                raise ShapeError(f"evidence is for {seen.size} chains; earlier steps had {before.size}.")
             past = self._sent_ahead()
             observed = Observed.of(self.slice.graph, self.slice.likelihoods, seen)
             found = [here for _, here in self.slice.propagated(observed, self.floor)]

@@ -46,8 +46,8 @@ MOST_MEASURED = 100
 # A larger share of a kernel than this that low rank leaves out is told.
 MOST_LEFT_OUT = 0.01
 ROUND_CYCLES = (
-    "the graph has cycles, and what goes round one is heard again: beliefs are approximate, and too sure. Where arrows "
-    "are known mm.bp.BayesianNetwork(graph) has no such error."
+    "the graph has cycles, around which evidence is counted repeatedly: beliefs are approximate and overconfident. If "
+    "arrows are known, mm.bp.BayesianNetwork(graph) has no such error."
 )
 
 
@@ -83,7 +83,7 @@ def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray) 
         there = np.broadcast_to(seen, (len(far), seen.shape[1]))[far][:MOST_MEASURED] / spread
         nearest = [np.abs(sample.points / spread - each).max(axis=1).min() for each in there]
         text += f", {max(nearest):.3g} standard deviations from the nearest"
-    return text + ": it hardly says anything about the others."
+    return text + ": it carries almost no information about the others."
 
 
 def tail_note(name: Hashable, sample: NodeSample, seen: Any, queries: int, times: int = 1) -> list[str]:
@@ -100,7 +100,7 @@ def tail_note(name: Hashable, sample: NodeSample, seen: Any, queries: int, times
         return []
     note = (
         f"evidence[{name!r}] is further out than all but {beyond.min()} of {n} values in {int(few.sum())} of {queries} "
-        "queries: beliefs about its neighbours may be too near to the middle by half a standard deviation or more."
+        "queries: beliefs about its neighbours may be shrunk towards the centre by half a standard deviation or more."
     )
     return [note]
 
@@ -128,8 +128,8 @@ def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
 def contradiction_note(name: Hashable, agreement: float) -> str:
     """That messages to a variable contradict each other."""
     return (
-        f"the evidence about {name!r} contradicts itself: no value of it has more than {agreement:.2g} of what each "
-        "message alone would grant."
+        f"the evidence about {name!r} contradicts itself: no value of it has more than {agreement:.2g} of the support "
+        f"from each message alone."
     )
 
 
@@ -165,7 +165,7 @@ def query_report(
     ranks: Sequence[int],
     learned: Sequence[str] = (),
 ) -> Report:
-    """The report of a query: how messages ended, and what a careful reader should know about these beliefs."""
+    """The report of a query: how messages ended, and caveats about these beliefs."""
     raised = max(part.low_share for part in found)
     measures = {"share of message values below zero": max(part.negative_share for part in found)}
     if ranks:
@@ -182,7 +182,7 @@ def query_report(
         few = (data.size < FEW_DATA) & ~data.far
         if few.any():
             notes.append(
-                f"evidence[{name!r}] rests on {data.size[few].min():.1f} of the data in {int(few.sum())} of {queries} "
+                f"evidence[{name!r}] relies on {data.size[few].min():.1f} of the data in {int(few.sum())} of {queries} "
                 "queries: beliefs may be in the wrong mode."
             )
     if raised > 0 and floor is not None:
@@ -199,7 +199,7 @@ def query_report(
                 agreement = float(np.min(belief.source.agreement))
                 heard = len(belief.source.factors) + (belief.source.likelihood is not None)
                 if heard > 1:
-                    measures[f"how well the evidence about {name!r} agrees, from 0 to 1"] = agreement
+                    measures[f"agreement of the evidence about {name!r}, from 0 to 1"] = agreement
                 if agreement < least_agreement(samples.nodes[node], heard, seen.size):
                     notes.append(contradiction_note(name, agreement))
             if size < FEW_POINTS:

@@ -101,9 +101,9 @@ class Widening:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How often intervals of 90 % held what was left out, in words."""
+        """How often intervals of 90 % covered what was left out, in words."""
         return tuple(
-            f"intervals of 90 % held {groups.held.mean():.2f} of {name} pixels in what was left out, "
+            f"intervals of 90 % covered {groups.held.mean():.2f} of {name} pixels in held-out images, "
             f"{groups.held.min():.2f} to {groups.held.max():.2f} in each of {len(groups.held)} parts."
             for name, groups in (("observed", self.seen), ("missing", self.unseen))
             if groups is not None and len(groups.held)

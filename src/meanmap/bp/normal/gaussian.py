@@ -193,12 +193,10 @@ def convergence(radius: float) -> str:
     """What the spectral radius promises, in words (Malioutov, Johnson & Willsky 2006)."""
     if radius < 1:
         return (
-            f"walk-summable (spectral radius {radius:.4g} < 1): messages settle in any order, means are then exact and "
-            "variances approximate on graphs with cycles."
+            f"walk-summable (spectral radius {radius:.4g} < 1): messages converge in any order; means are then exact, "
+            f"and variances approximate on graphs with cycles."
         )
-    return (
-        f"not walk-summable (spectral radius {radius:.4g}): messages need not settle; where they do, means are exact."
-    )
+    return f"not walk-summable (spectral radius {radius:.4g}): messages may not converge; if they do, means are exact."
 
 
 def spectral_radius(precision: object) -> float:

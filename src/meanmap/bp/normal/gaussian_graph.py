@@ -214,7 +214,7 @@ def normal_belief(name: Hashable, mean: np.ndarray, precision: np.ndarray, batch
     """A belief from (B,) means and precisions, which may have become improper on the way."""
     if not (precision > 0).all():
         raise InputError(
-            f"there is no belief about {name!r}: its precision came out as {precision.min():.3g}. The report says why."
+            f"there is no belief about {name!r}: its precision is {precision.min():.3g}. The report says why."
         )
     # A seen value has no spread: the smallest that a density can be computed with.
     variance = np.maximum(1 / precision, np.finfo(float).eps * (1e-6 + mean**2))

@@ -48,8 +48,8 @@ class ForestGrid:
     Observed and missing pixels are learned apart: for the latter, rectangles are cut from all training images. Which
     first guess, and how coarse the trees are, is decided by images that are left out (bands of the image where there is
     one only). How far beliefs reach is corrected by the same images (Kuleshov, Fenner & Ermon 2018), and by more where
-    they differ. Reports say how often intervals of 90 % held images that had no part in their correction. Trees are not
-    told how bright a pixel is: of three images they would learn how bright plain parts are, and be sure of it in a
+    they differ. Reports say how often intervals of 90 % covered images that had no part in their correction. Trees are
+    not told how bright a pixel is: of three images they would learn how bright plain parts are, and be sure of it in a
     fourth. Beliefs about missing pixels are corrected for each image: its holes are moved to where it was observed, and
     what lies there is compared with beliefs that do not see it. How often intervals hold new images is measured on the
     page of benchmarks.
@@ -159,7 +159,7 @@ class FittedForestGrid:
         read = [self._read(image) for image in images]
         atoms = self._atoms([part for parts in read for part in parts])
         weights = [_weights(parts, images[0].size, atoms) for parts in track(read, "restoring images")]
-        report = Report("read off surroundings: no messages", True, 0, notes=self._held() + self._other_noise(images))
+        report = Report("read from surroundings: no messages", True, 0, notes=self._held() + self._other_noise(images))
         atoms = atoms if self.scale is None else self.scale.back(atoms)
         variable = _Values(atoms[:, None], self.kernel)
         return Restored(variable, np.stack(weights, axis=1), images[0].shape, np.ndim(observed) == 3, report)
@@ -207,9 +207,9 @@ class FittedForestGrid:
         return np.linspace(low, high, len(self.atoms))
 
     def _held(self) -> tuple[str, ...]:
-        """How often intervals of 90 % held what was left out, in words."""
+        """How often intervals of 90 % covered what was left out, in words."""
         return tuple(
-            f"intervals of 90 % held {reader.held.mean():.2f} of {name} pixels in what was left out, "
+            f"intervals of 90 % covered {reader.held.mean():.2f} of {name} pixels in held-out images, "
             f"{reader.held.min():.2f} to {reader.held.max():.2f} in each of {len(reader.held)} parts."
             for name, reader in (("observed", self.seen), ("missing", self.unseen))
             if len(reader.held)
@@ -222,8 +222,8 @@ class FittedForestGrid:
         found = np.array([_features().noise_of(image) for image in images])
         ratios = found / np.clip(found, *self.seems)
         return tuple(
-            f"image {number} seems to have {ratio:.2g} times the noise of the images learned from: what is said of it "
-            "may be wrong. Learn from pairs with noise like its own."
+            f"image {number} seems to have {ratio:.2g} times the noise of the training images: its restoration may be "
+            f"wrong. Train on pairs with similar noise."
             for number, ratio in enumerate(ratios)
             if not SAME_NOISE[0] < ratio < SAME_NOISE[1]
         )

@@ -81,7 +81,7 @@ class DiscreteGraph:
             elif len(scope) > 2:
                 raise InputError(
                     f"a factor is on the {len(scope)} variables {scope}; expected at most two. "
-                    "mm.bp.CliqueTree(factors) and mm.bp.FactorGraph(factors) take them all, the first exactly."
+                    "mm.bp.CliqueTree(factors) and mm.bp.FactorGraph(factors) accept any number, the first exactly."
                 )
         priors[names[0]] = priors[names[0]] * constant
         return cls(Graph.of(list(potentials), nodes=names), potentials, priors)
@@ -164,7 +164,7 @@ class DiscreteGraph:
             own, batched = self._with(evidence, door)
             if not is_concrete(own) or not is_concrete(self._matrices):
                 raise KindError(
-                    "most_probable reads states one after the other and cannot be compiled into a larger program or "
+                    "most_probable finds states one after the other and cannot be compiled into a larger program or "
                     "differentiated; `query` can."
                 )
             found = self._run(own, schedule, damping, tolerance, True)

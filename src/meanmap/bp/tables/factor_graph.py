@@ -131,7 +131,7 @@ class FactorGraph:
         schedule = self._usual if schedule is None else schedule
         if not isinstance(schedule, Flooding):
             raise KindError(
-                f"schedule is {schedule!r}; expected mm.graphs.Flooding(), how factor graphs are worked on."
+                f"schedule is {schedule!r}; expected mm.graphs.Flooding(), the only schedule for factor graphs."
             )
         if schedule.mesh is not None:
             raise KindError("factor graphs are for one device: leave mesh= out.")

@@ -82,7 +82,7 @@ def _tables(graph: Graph, potentials: object, door: Door) -> list[Any]:
     for pair, table in potentials.items():
         key = frozenset(pair) if isinstance(pair, tuple) else None
         if key not in number:
-            raise InputError(f"potentials has the edge {pair!r}, which the graph has not.")
+            raise InputError(f"potentials has the edge {pair!r}, which is not in the graph.")
         e, direction = number[key]
         if tables[e] is not None:
             raise InputError(f"potentials has the edge {pair!r} in both directions; expected each edge once.")
@@ -139,7 +139,9 @@ def _states(graph: Graph, tables: list[Any], sizes: np.ndarray) -> np.ndarray:
     if tables and (states == 0).any():
         states[states == 0] = tables[0].shape[0]
     if (states == 0).any():
-        raise InputError(f"nothing says how many states {graph.names[int(np.argmin(states))]!r} has: give it a prior.")
+        raise InputError(
+            f"the number of states of {graph.names[int(np.argmin(states))]!r} is unknown: give it a prior."
+        )
     return states
 
 

@@ -134,7 +134,7 @@ class ParquetFiles(Source):
             more = [name for name in found if name not in first]
             if self.columns is None and more:
                 raise ColumnError(
-                    f"{path} has a column {more[0]!r}, which {self.paths[0]} has not. Leave the file out, or name the "
+                    f"{path} has a column {more[0]!r}, which {self.paths[0]} lacks. Leave the file out, or name the "
                     "columns that all have."
                 )
 
@@ -247,7 +247,7 @@ def _found(source: Any) -> list[Path]:
     if path.exists():
         if path.suffix != ".parquet":
             raise KindError(
-                f"{str(source)!r} is no Parquet file. Read it first; for a large array use numpy.load(path, "
+                f"{str(source)!r} is not a Parquet file. Read it first; for a large array use numpy.load(path, "
                 "mmap_mode='r')."
             )
         return [path]
@@ -259,7 +259,8 @@ def _found(source: Any) -> list[Path]:
     _polars(source)
     if path.suffix != ".parquet":
         raise KindError(
-            f"{str(source)!r} is no Parquet file. Read it first; for a large array use numpy.load(path, mmap_mode='r')."
+            f"{str(source)!r} is not a Parquet file. Read it first; for a large array use numpy.load(path, "
+            f"mmap_mode='r')."
         )
     raise ParameterError(f"there is no file {str(source)!r}.")
 

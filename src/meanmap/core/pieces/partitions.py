@@ -134,7 +134,7 @@ def cut_alike(sources: Sequence[Any], argument: str) -> list[tuple[Any, ...]]:
     sizes = [each.lengths(argument) for each in cut]
     counts = [sum(each) for each in sizes]
     if len(set(counts)) > 1:
-        raise ShapeError(f"{argument} have {' and '.join(map(str, counts))} rows: expected as many of each.")
+        raise ShapeError(f"{argument} have {' and '.join(map(str, counts))} rows; expected the same number of each.")
     alike = [each.parts(argument) for each in cut]
     alike = [p if each == sizes[0] else _cut_as(p, each, sizes[0]) for p, each in zip(alike, sizes, strict=True)]
     return list(zip(*alike, strict=True))

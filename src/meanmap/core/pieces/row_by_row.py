@@ -76,8 +76,8 @@ def refuse_beliefs(frame: Data) -> None:
     """Beliefs about the rows of a collection are no collection: say what to type for what is read off them."""
     if is_dask(frame):
         raise KindError(
-            "frame is a collection of Dask, and beliefs are no collection of it. Pass what you need of them to its "
-            "partitions: frame.map_partitions(lambda part: model.predict(part, ['a'])['a'].mean(), meta=('a', float)); "
+            "frame is a collection of Dask, for which beliefs cannot be returned. Apply the model to its partitions: "
+            "frame.map_partitions(lambda part: model.predict(part, ['a'])['a'].mean(), meta=('a', float)); "
             "or fill in missing cells, model.impute(frame)."
         )
 

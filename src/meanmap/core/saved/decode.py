@@ -84,11 +84,11 @@ class Decoder:
         """Count `size` bytes that are made beside the file's own arrays."""
         self.left -= size
         if self.left < 0:
-            raise FileFormatError("it would fill far more memory than the file is long")
+            raise FileFormatError("it would need far more memory than the size of the file")
 
     def _stored(self, content: object) -> np.ndarray:
         if not isinstance(content, str) or content not in self.arrays:
-            raise FileFormatError(f"it speaks of an array {str(content)[:40]!r} that it does not hold")
+            raise FileFormatError(f"it refers to an array {str(content)[:40]!r} that it does not hold")
         return self.arrays[content]
 
     def _on_device(self, content: Any) -> jax.Array:
@@ -129,7 +129,7 @@ class Decoder:
         name, codes = _checked(content, list)
         kind, values = _dtype(name, "U"), self._array(codes, depth)
         if values.dtype != np.uint32 or values.size == 0 or values.max() > sys.maxunicode:
-            raise FileFormatError("it holds words that are not spelled in Unicode")
+            raise FileFormatError("it holds text that is not valid Unicode")
         return values.view(kind.newbyteorder("<"))[..., 0].astype(kind, copy=False)
 
     def _sparse(self, content: object, depth: int) -> Any:
@@ -172,14 +172,14 @@ def _required(field: Any) -> bool:
 def _class(name: Any) -> type:
     """A class of the library by its name; no other can be named."""
     if not NAME.fullmatch(_checked(name, str)):
-        raise FileFormatError(f"it names {name[:80]!r}, which is no class that can be loaded")
+        raise FileFormatError(f"it names {name[:80]!r}, which is not a class that can be loaded")
     module, _, last = name.rpartition(".")
     try:
         kind = getattr(import_module(module), last)
     except (ImportError, AttributeError):
         raise FileFormatError(f"it names {name[:80]!r}, which this version of meanmap does not have") from None
     if not isinstance(kind, type) or not kind.__module__.startswith("meanmap."):
-        raise FileFormatError(f"it names {name[:80]!r}, which is no class of meanmap")
+        raise FileFormatError(f"it names {name[:80]!r}, which is not a class of meanmap")
     return kind
 
 

@@ -18,14 +18,14 @@ FORMAT = 1
 
 
 def save(value: object, path: str | Path) -> Path:
-    """Save anything that was learned: kernels, embeddings, models, operators, results, lists and dictionaries of them.
+    """Save fitted objects: kernels, embeddings, models, operators, results, and lists and dictionaries of them.
 
     Parameters
     ----------
     value : object of meanmap, array, number, text, list, tuple or dict of these
-        What to save. Functions, such as a kernel of your own as a lambda, cannot be.
+        What to save. Functions, such as a custom kernel given as a lambda, cannot be saved.
     path : path
-        Where; an existing file is replaced at once and whole.
+        The file to write; an existing file is replaced atomically.
 
     Returns
     -------
@@ -33,8 +33,8 @@ def save(value: object, path: str | Path) -> Path:
 
     Notes
     -----
-    The file is a safetensors file: arrays bit for bit, and in its header a JSON description with a format version and a
-    checksum of everything.
+    The file is a safetensors file: arrays are stored bit for bit, and its header holds a JSON description with a format
+    version and a checksum of everything.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def load(path: str | Path) -> Any:
     Raises
     ------
     FileFormatError
-        If the file is not one of ours, was cut short or altered, or was written by a newer format.
+        If the file was not written by `save`, was truncated or altered, or has a newer format.
 
     Notes
     -----
-    Nothing in a file is run: it names classes of this library only, whose fields are set and whose methods are not
-    called. Memory is bounded by the size of the file: a hundred times it, and 64 MiB.
+    Loading never executes code: a file names only classes of this library, whose fields are set and whose methods are
+    not called. Memory is bounded by a hundred times the size of the file plus 64 MiB.
 
     Examples
     --------
@@ -105,21 +105,21 @@ def _read(content: bytes) -> Any:
         expected = header["sha256"]
         tree = json.loads(description)
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise FileFormatError("it is not a file that mm.save wrote, or was cut short") from None
+        raise FileFormatError("it was not written by mm.save, or was truncated") from None
     if not isinstance(tree, dict) or not isinstance(tree.get("format"), int):
-        raise FileFormatError("it does not say its format")
+        raise FileFormatError("it does not state its format")
     if tree["format"] > FORMAT:
         raise FileFormatError(
             f"it has format {tree['format']}, and this meanmap reads up to {FORMAT}: install a newer one"
         )
     if _checksum(description, arrays) != expected:
-        raise FileFormatError("its content is not what was written (the checksum differs)")
+        raise FileFormatError("its content was altered (the checksum differs)")
     try:
         return Decoder(arrays, len(content)).decode(tree.get("value"))
     except FileFormatError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as problem:
-        raise FileFormatError(f"its description does not fit together ({type(problem).__name__}: {problem})") from None
+        raise FileFormatError(f"its description is inconsistent ({type(problem).__name__}: {problem})") from None
 
 
 def _checksum(description: str, arrays: dict[str, np.ndarray]) -> str:

@@ -129,7 +129,7 @@ def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> It
             known = [count_rows(source) for source in sources]
             counts = [n if m is None else m for n, m in zip(lengths, known, strict=True)]
             listed = " and ".join(f"{name} has {n}" for name, n in zip(names, counts, strict=True))
-            raise ShapeError(f"{listed} points; expected as many of each, row by row.")
+            raise ShapeError(f"{listed} points; expected the same number of each, row by row.")
         seen = lengths[0]
         yield blocks
 
@@ -141,7 +141,7 @@ def sampled(data: Sequence[Any], generator: np.random.Generator, names: Sequence
     """
     sources = list(zip(map(source_of, data), names, strict=True))
     for name in (name for source, name in sources if source.once):
-        raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
+        raise ParameterError(f"{name} is an iterator, which a plan would consume: pass some of its rows.")
     n = sources[0][0].count(names[0]) or 0
     if n <= most:
         return [source.whole(name) for source, name in sources]
@@ -163,7 +163,7 @@ def side_by_side(members: Sequence[Any], argument: str, most: int) -> list[Any]:
         return list(members)
     sizes = [count_rows(member) for member in members]
     if len(set(sizes)) > 1:
-        raise ShapeError(f"{argument} has samples of {sizes} rows; expected as many of each.")
+        raise ShapeError(f"{argument} has samples of {sizes} rows; expected the same number of each.")
     names = [f"{argument}[{i}]" for i in range(len(members))]
     found = sampled(members, np.random.default_rng(0), names, most)
     beside = zip(members, found, strict=True)
@@ -189,7 +189,7 @@ def _regrouped(pieces: Iterator[Any], rows: int, argument: str) -> Iterator[Any]
         parts = tuple(_piece(part, argument) for part in (piece if isinstance(piece, tuple) else (piece,)))
         lengths = [count_rows(part) or 0 for part in parts]
         if len(set(lengths)) > 1:
-            raise ShapeError(f"a piece of {argument} has members of {lengths} rows; expected as many of each.")
+            raise ShapeError(f"a piece of {argument} has members of {lengths} rows; expected the same number of each.")
         start = 0
         while held + lengths[0] - start >= rows:
             end = start + rows - held

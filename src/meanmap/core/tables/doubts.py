@@ -52,8 +52,8 @@ def doubts(
 number: if it stands for a missing value, pass missing=[-999].
     >>> print(*doubts([{"age": [*map(str, range(20, 40)), "?"]}], ["x"]))
     column 'age' of x is text that looks like numbers (but for '?'), such as '20', and counts as labels: convert it, \
-for example with pandas.to_numeric and errors='coerce', which makes the others missing. If labels are meant, make \
-categories of it, or say so with kinds={'age': 'label'}.
+for example with pandas.to_numeric and errors='coerce', which makes the others missing. If labels are meant, convert \
+it to categories, or say so with kinds={'age': 'label'}.
     """
     if apart:
         found = (doubts([sample], [name], told, then=then) for sample, name in zip(samples, names, strict=True))
@@ -94,7 +94,7 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     >>> copied_rows([measured], ["x"])
     ()
     >>> print(*copied_rows([{name: np.repeat(column, 2) for name, column in measured.items()}], ["x"]))
-    30 of 60 rows of x repeat another row in every column, and count as independent: if they are copies, leave them out.
+    30 of 60 rows of x repeat another row in every column, but count as independent: if they are copies, remove them.
     """
     if not paired:
         found = (copied_rows([sample], [name], paired=True) for sample, name in zip(samples, names, strict=True))
@@ -119,8 +119,8 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
         return ()
     if sum(len(np.unique(array[first], equal_nan=False)) >= OWN * len(first) for array in measured) < 2:
         return ()
-    said = f"{copies} of {n} rows of {' and '.join(names)} repeat another row in every column, and count as independent"
-    return (f"{said}: if they are copies, leave them out.",)
+    said = f"{copies} of {n} rows of {' and '.join(names)} repeat another row in every column, but count as independent"
+    return (f"{said}: if they are copies, remove them.",)
 
 
 def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:
@@ -129,10 +129,10 @@ def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:
     rows = int(times[times > 1].sum())
     if len(values) < LEVELS or rows < len(column) / 2 or _are_coarse(values):
         return ()
-    note = f"{rows} of {len(column)} rows of {said} have the value of another row to the last digit"
+    note = f"{rows} of {len(column)} rows of {said} have exactly the value of another row"
     if (times == times[0]).all():
         note = f"each value of {said} is there {times[0]} times"
-    return (f"{note}, and rows count as independent: if they are copies, leave them out.",)
+    return (f"{note}, but rows count as independent: if they are copies, remove them.",)
 
 
 def _are_coarse(values: np.ndarray) -> bool:
@@ -172,7 +172,7 @@ def copied_columns(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, .
     --------
     >>> length = np.sqrt(np.arange(30))
     >>> print(*copied_columns([length, length.round(1)], ["x", "y"]))
-    y is x rounded to 1 decimal: they go together because one was made from the other.
+    y is x rounded to 1 decimal: they are dependent because one was computed from the other.
     """
     listed = [
         (k, name if label is None else f"column {label!r} of {name}", column)
@@ -186,12 +186,13 @@ def copied_columns(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, .
             if other == k or len(column) != len(values):
                 continue
             if np.array_equal(column, values):
-                notes.append(f"{also} is {said} again: they go together because one is the other.")
+                notes.append(f"{also} equals {said}: they are dependent because they are the same.")
             elif (pair := _rounded(column, values)) is not None:
                 fine, coarse = (said, also) if pair[0] else (also, said)
                 digits = f"{pair[1]} decimal{'s' * (pair[1] != 1)}" if pair[1] else "whole numbers"
                 notes.append(
-                    f"{coarse} is {fine} rounded to {digits}: they go together because one was made from the other."
+                    f"{coarse} is {fine} rounded to {digits}: they are dependent because one was computed from the "
+                    f"other."
                 )
     return tuple(notes)
 
@@ -205,7 +206,7 @@ def same_samples(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...
     >>> same_samples([length, length + 1], ["x", "y"])
     ()
     >>> print(*same_samples([length, length], ["x", "y"]))
-    y holds the rows of x again, one by one: a sample does not differ from itself.
+    y holds exactly the rows of x: a sample does not differ from itself.
     """
     listed = [columns_in(sample, name) for sample, name in zip(samples, names, strict=True)]
     found = [[_measures(column) for _, column in columns] for columns in listed]
@@ -214,7 +215,7 @@ def same_samples(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...
         known = [k for k, column in enumerate(read) if column is not None]
         for other, also in zip(names[i + 1 :], found[i + 1 :], strict=True):
             if known and len(also) == len(read) and all(_are_equal(read[k], also[k]) for k in known):
-                again = f"{other} holds the rows of {one} again, one by one"
+                again = f"{other} holds exactly the rows of {one}"
                 notes.append(f"{again}: a sample does not differ from itself.")
     return tuple(notes)
 

@@ -1,4 +1,4 @@
-"""Rows with labels of their own, as pandas has them: rows are paired by place, and the labels may say otherwise."""
+"""Rows with labels of their own, as in pandas: rows are paired by position, and labels may contradict this."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -18,16 +18,16 @@ def check_order(parts: Sequence[Any], names: Sequence[str]) -> None:
     >>> x = pd.Series([1.0, 2.0, 3.0])
     >>> check_order([x, x.sort_values(ascending=False)], ["x", "y"])
     Traceback (most recent call last):
-    meanmap.core.errors.ColumnError: the rows of y have the labels of those of x (its index) in another order, and \
-rows are paired by place. Pass y.loc[x.index], or y.to_numpy() if the places are right.
+    meanmap.core.errors.ColumnError: the rows of y have the labels of those of x (its index) in another order, but \
+rows are paired by position. Pass y.loc[x.index], or y.to_numpy() if the positions are right.
     """
     for first, other, name, called in _pairs(parts, names):
         if len(first) == len(other) and first.isin(other).all() and other.isin(first).all():
             how = f"{called}.loc[{name}.index]" if first.is_unique and other.is_unique else f"{called}.sort_index()"
             both = f" and {name}.sort_index()" if how.endswith("sort_index()") else ""
             raise ColumnError(
-                f"the rows of {called} have the labels of those of {name} (its index) in another order, and rows are "
-                f"paired by place. Pass {how}{both}, or {called}.to_numpy() if the places are right."
+                f"the rows of {called} have the labels of those of {name} (its index) in another order, but rows are "
+                f"paired by position. Pass {how}{both}, or {called}.to_numpy() if the positions are right."
             )
 
 
@@ -43,8 +43,8 @@ def places_differ(parts: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]
         shared = int((first.isin(other) & (first != other)).sum())
         if shared:
             notes.append(
-                f"{shared} labels of rows (the index) stand in other places of {called} than of {name}, and rows are "
-                f"paired by place: join both by label first, if labels say what belongs together."
+                f"{shared} labels of rows (the index) are at different positions in {called} and {name}, but rows are "
+                f"paired by position: join both by label first, if labels identify the rows."
             )
     return tuple(notes)
 

@@ -79,7 +79,7 @@ def advice(column: np.ndarray, where: str) -> str:
     words = set(np.unique(column).tolist())
     if words <= {"True", "False", "true", "false"}:
         how = in_python(", for example with == 'True'")
-        return f"{where} says true or false: convert it{how}. "
+        return f"{where} holds true and false as text: convert it{how}. "
     written = Written.of(words)
     return f"{where} looks like {written}: {written.advice}. " if written else ""
 
@@ -116,18 +116,18 @@ def wanted_kind(kind: Any, column: Data = None) -> Kind:
         levels = levels_of(column)
         if not levels:
             raise ParameterError(
-                "a kind is 'rank', and the column has no order of its own; expected the levels in order, such as "
+                "a kind is 'rank', but the column is not ordered; expected the levels in order, such as "
                 "('low', 'middle', 'high'), or ordered categories."
             )
         return levels
     if is_sequence(kind):
         levels = tuple(map(label_text, kind))
         if len(levels) < 2 or len(set(levels)) < len(levels):
-            raise ParameterError(f"the levels {kind!r} are no order; expected two or more, each once.")
+            raise ParameterError(f"the levels {kind!r} are not an order; expected two or more, each once.")
         return levels
     if kind not in WANTED:
         raise ParameterError(
-            f"a kind is {kind!r}; expected one of {', '.join(map(repr, WANTED))}, or levels in order, from the least."
+            f"a kind is {kind!r}; expected one of {', '.join(map(repr, WANTED))}, or levels in increasing order."
         )
     return kind
 
@@ -139,7 +139,7 @@ def as_kind(column: Data, kind: Kind, where: str) -> np.ndarray:
     """
     column = np.asanyarray(column)
     if column.ndim > 1:
-        raise KindError(f"{where} is a block of columns, which has no kind of its own.")
+        raise KindError(f"{where} is a block of columns, which cannot be given a kind.")
     if isinstance(kind, tuple):
         return _ranks(as_labels(column, where), kind, where)
     if kind == "label":
@@ -156,7 +156,7 @@ def _ranks(labels: np.ndarray, levels: tuple[str, ...], where: str) -> np.ndarra
     number = {level: float(i) for i, level in enumerate(levels)}
     other = next((label for label in labels.tolist() if label not in number), None)
     if other is not None:
-        raise KindError(f"{where} holds {other!r}, which is no level of {' < '.join(levels)}.")
+        raise KindError(f"{where} holds {other!r}, which is not a level of {' < '.join(levels)}.")
     return np.array([number[label] for label in labels.tolist()])
 
 

@@ -34,7 +34,7 @@ def policy_and_marks(missing: object) -> tuple[Any, tuple[Any, ...]]:
     odd = [mark for mark in missing if not isinstance(mark, str) and not is_number(mark)]
     if odd or not missing:
         what = f"holds {odd[0]!r}" if odd else "is empty"
-        raise ParameterError(f"missing {what}; expected marks that stand for missing values, such as ['?', -999].")
+        raise ParameterError(f"missing {what}; expected codes for missing values, such as ['?', -999].")
     return "drop", tuple(missing)
 
 
@@ -81,7 +81,7 @@ def _unmarked(column: Any, marks: Sequence[Any]) -> Any:
     if isinstance(unmasked(column), np.ma.MaskedArray):
         return np.ma.MaskedArray(values, gone | np.ma.getmaskarray(column))
     if values.dtype.kind in "fiu":
-        check_exact(values[~gone], "a column with marks for missing values")
+        check_exact(values[~gone], "a column with codes for missing values")
         return np.where(gone, np.nan, values.astype(np.float64))
     if values.dtype.kind == "M":
         left = values.copy()  # with its zone, if it has one

@@ -110,7 +110,7 @@ def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray
 def settle(
     samples: Sequence[Any], names: Sequence[str], missing: object, paired: bool = False, least: int = 1
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """Samples whose missing values are seen to, and what was done, in words.
+    """Samples with missing values handled, and what was done, in words.
 
     "raise" leaves them as they are, for what reads them to refuse; "drop" leaves out rows with a missing value, of
     samples that are `paired` in all of them; "category" makes missing labels a label of their own. A list of marks,
@@ -124,7 +124,7 @@ def settle(
     """
     policy, _ = policy_and_marks(missing)
     if policy not in POLICIES:
-        expected = f"{', '.join(map(repr, POLICIES))}, or marks that stand for missing values, such as ['?', -999]"
+        expected = f"{', '.join(map(repr, POLICIES))}, or a list of codes for missing values, such as ['?', -999]"
         raise ParameterError(f"missing is {policy!r}; expected one of {expected}.")
     samples = [unmasked(sample) for sample in samples]
     if not paired:

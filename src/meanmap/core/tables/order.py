@@ -31,7 +31,7 @@ ROWS_OF_A_GROUP = 5
 def alike_in_order(
     samples: Sequence[Any], names: Sequence[str], harm: str = "", *, paired: bool = False
 ) -> tuple[str, ...]:
-    """What is to be said of samples whose rows follow each other as a series does: tests count rows as independent.
+    """What is to be said of samples whose rows are serially dependent: tests count rows as independent.
 
     Ranks of neighbouring rows are multiplied, which no law of independent rows makes large, or, of numbers with many
     values, far below zero: there rows that alternate depend on each other as much. Rows of `paired` variables
@@ -47,9 +47,9 @@ def alike_in_order(
     >>> alike_in_order([noise], ["x"])
     ()
     >>> print(*alike_in_order([noise.cumsum()], ["x"]))
-    rows of x that follow each other are alike (they correlate by 0.98) and count as independent: if they are a \
-series, p-values are too small. Pass clusters=10 for blocks of rows, or within= with what rows share, or test what \
-structure.prewhiten leaves. Rows that were only sorted do no harm.
+    consecutive rows of x are alike (they correlate by 0.98) and count as independent: if they are a series, \
+p-values are too small. Pass clusters=10 for blocks of rows, or within= with what rows share, or test the residuals \
+of structure.prewhiten. Rows that were only sorted do no harm.
     """
     read = [[(name, *each) for each in columns_in(sample, name)] for sample, name in zip(samples, names, strict=True)]
     if paired:
@@ -76,14 +76,15 @@ def clocks(given: object, name: str) -> tuple[str, ...]:
     >>> clocks(np.arange(40) ** 2, "z")
     ()
     >>> print(*clocks(np.arange(40), "z"))
-    z holds whole numbers one by one, as a clock or an id does. What series share along the rows (a trend, a walk) is \
-only partly found by a regression on it: if x and y are series, the p-value may be far too small. Exchanges \
-within pairs of neighbouring rows suffer least from this: independence_test(x, y, within=numpy.arange(len(x)) // 2).
+    z holds whole numbers one by one, as a clock or an id does. Regression on it only partly removes what \
+series share along the rows (a trend, a random walk): if x and y are series, the p-value may be far too small. \
+Permutations within pairs of neighbouring rows suffer least from this: \
+independence_test(x, y, within=numpy.arange(len(x)) // 2).
     """
     return tuple(
-        f"{place} holds {steps}, as a clock or an id does. What series share "
-        "along the rows (a trend, a walk) is only partly found by a regression on it: if x and y are series, the "
-        "p-value may be far too small. Exchanges within pairs of neighbouring rows suffer least from this: "
+        f"{place} holds {steps}, as a clock or an id does. Regression on it only partly removes what series share "
+        f"along the rows (a trend, a random walk): if x and y are series, the p-value may be far too small. "
+        f"Permutations within pairs of neighbouring rows suffer least from this: "
         "independence_test(x, y, within=numpy.arange(len(x)) // 2)."
         for place, steps in _stepping(given, name)
     )
@@ -96,7 +97,7 @@ def counters(given: object, name: str) -> tuple[str, ...]:
     --------
     >>> print(*counters(np.arange(40), "z"))
     z holds whole numbers one by one, as a clock or an id does: whatever changes along the rows is associated with it. \
-Leave it out if it only says where a row stands.
+Leave it out if it only gives the position of a row.
     """
     return tuple(_associated(place, steps) for place, steps in _stepping(given, name))
 
@@ -150,12 +151,12 @@ def series_note(names: Sequence[str], sizes: Sequence[str], by: Sequence[float],
     block = int(np.clip(5 * (1 + longest) / (1 - min(longest, 0.99)), 5, max(5, n // 10)))
     ordered = f"Rows that were only {'sorted' if min(by) > 0 else 'put in such an order'} do no harm"
     usual = (
-        f"if they are a series, p-values are too small. Pass clusters={block} for blocks of rows, or within= with what "
-        f"rows share, or test what structure.prewhiten leaves. {ordered}."
+        f"if they are a series, p-values are too small. Pass clusters={block} for blocks of rows, or within= with "
+        f"what rows share, or test the residuals of structure.prewhiten. {ordered}."
     )
     alike = "are alike" if min(by) > 0 else "depend on each other"
     return (
-        f"rows of {' and '.join(names)} that follow each other {alike} (they correlate by {' and '.join(sizes)}) "
+        f"consecutive rows of {' and '.join(names)} {alike} (they correlate by {' and '.join(sizes)}) "
         f"and count as independent: {f'if they are a series, {harm}. {ordered}.' if harm else usual}"
     )
 
@@ -240,8 +241,8 @@ def _counts(name: str, label: object, column: np.ndarray, several: bool) -> str:
 
 def _associated(place: str, steps: str) -> str:
     return (
-        f"{place} holds {steps}, as a clock or an id does: whatever changes "
-        "along the rows is associated with it. Leave it out if it only says where a row stands."
+        f"{place} holds {steps}, as a clock or an id does: whatever changes along the rows is associated with it. "
+        f"Leave it out if it only gives the position of a row."
     )
 
 

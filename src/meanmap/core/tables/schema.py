@@ -42,29 +42,29 @@ __all__ = [
 class Schema:
     """The columns of a table, in order: their kinds, units, extremes, missing values and labels.
 
-    `schema = mm.Schema.of(table)` reads a table; `print(schema)` shows what the library takes each column for.
+    `schema = mm.Schema.of(table)` reads a table; `print(schema)` shows the kind that the library assigns to each
+    column.
 
-    Made by [`Schema.of`][]. What is fitted to a table keeps the schema of it, `fitted.schema`, and reads by it whatever
-    comes later; make your own to look at it, or to say that a column means something else.
+    Made by [`Schema.of`][]. Models fitted to a table keep its schema, `fitted.schema`, and read later data by it;
+    create one yourself to inspect a table, or to declare another kind for a column.
 
     Attributes
     ----------
     columns : tuple of Column
     rows : int
-        How many rows it was made from.
+        The number of rows it was made from.
     named : bool
-        Whether the columns have names; those of plain arrays are known by position.
+        Whether the columns have names; those of plain arrays are identified by position.
     kinds : tuple of (column, kind)
-        The kinds that were declared.
+        The declared kinds.
     places : Places or None
         Of an array of which nothing else is kept.
 
     Notes
     -----
     Kinds are those of the data types: numbers are numbers, however few values they take; text, categories and truth
-    values are labels; dates and times are their own kind, compared in seconds. Categories with an order are ordered
-    labels, of which kernels know only whether they are equal. Only `kinds=` makes labels of numbers, or numbers of
-    levels.
+    values are labels; dates and times are their own kind, compared in seconds. Ordered categories are ordered labels;
+    kernels only use whether they are equal. Only `kinds=` turns numbers into labels, or ordered levels into numbers.
 
     Examples
     --------
@@ -92,18 +92,18 @@ class Schema:
             DataFrames, mappings of columns, structured arrays or matrices. Columns are matched by name, those of plain
             matrices by position. Missing values are counted.
         kinds : mapping of column to kind, optional
-            What a column means where its data type does not say: "number", "label", "time", "angle" (radians), or the
+            The kind of a column whose data type does not show it: "number", "label", "time", "angle" (radians), or the
             cycle in which a time recurs, "time of day", "time of week", "time of year". Levels in order, such as
-            ("low", "middle", "high"), or "rank" of categories that have an order, make numbers of labels.
+            ("low", "middle", "high"), or "rank" for ordered categories, turn labels into numbers.
         names : sequence of str
             What to call the samples in errors; by default "table", or "samples[0]", "samples[1]", ...
 
         Raises
         ------
         KindError
-            Where a column holds numbers in one sample and text in another, say.
+            If a column holds, say, numbers in one sample and text in another.
         ColumnError
-            Where a sample lacks a column.
+            If a sample lacks a column.
         """
         if not samples:
             raise ParameterError("Schema.of() has no sample; expected at least one table.")
@@ -120,9 +120,9 @@ class Schema:
 
     @classmethod
     def of_points(cls, data: Data, argument: str, *, brief: bool = False) -> "Schema | None":
-        """Of a sample that is a table or an array of columns; None of others, which only their kernel can read.
+        """The schema of a sample of columns; None for other samples, which only their kernel can read.
 
-        A `brief` one of an array knows only its `places`: it costs nothing, however many columns there are.
+        A `brief` schema of an array holds only its `places`: it costs nothing, however many columns there are.
         """
         if comes_in_pieces(data):
             return None
@@ -137,7 +137,7 @@ class Schema:
 
     @classmethod
     def joined(cls, parts: "Sequence[Schema | None]") -> "Schema | None":
-        """Of what was learned from several columns, each with a schema of its own; None where one has none."""
+        """The schema of a model of several columns, each with its own schema; None if one of them has none."""
         known = [part for part in parts if part is not None]
         if len(known) < len(parts):
             return None
@@ -168,7 +168,7 @@ class Schema:
     def read(self, data: Data, argument: str = "data") -> Table:
         """`data` as a table with these columns in this order; other columns are left out.
 
-        A column that is missing here, or is of another kind, is an error. See [`Schema.notes`][] for what is odd.
+        A missing column, or one of another kind, is an error. See [`Schema.notes`][] for unusual values.
 
         Examples
         --------
@@ -194,9 +194,9 @@ class Schema:
         return self[name].read(values, argument, self._told.get(name))
 
     def later(self, data: Data, argument: str) -> Any:
-        """Points that come later to what was fitted, for a kernel to read: tables with these columns in this order.
+        """New points for a fitted object, as a kernel reads them: tables with these columns in this order.
 
-        What is odd about them is a warning, for lack of a result that could hold a note.
+        Unusual values cause a warning, as there is no result to hold a note.
         """
         if isinstance(data, jax.Array) or not (
             Table.looks_like_one(data) or isinstance(data, list | tuple | np.ndarray)
@@ -210,7 +210,7 @@ class Schema:
         return table if self.kinds or Table.looks_like_one(data) else data
 
     def notes(self, table: Table | Mapping[str, Any], argument: str = "data") -> tuple[str, ...]:
-        """What is odd about columns that were read: labels never seen, and numbers far outside."""
+        """Notes on columns that were read: labels never seen before, and numbers far outside the range."""
         columns = table.columns if isinstance(table, Table) else table
         found = [self[name].odd(values, f"{argument}[{name!r}]") for name, values in columns.items()]
         return tuple(note for note in found if note)
@@ -246,7 +246,7 @@ def admitted(
     paired: bool = False,
     least: int = 1,
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """Samples as functions take them: missing values are seen to, as by `settle`, and columns are what `kinds` says.
+    """Samples as functions take them: missing values handled by `settle`, columns of the kinds in `kinds`.
 
     Notes name columns that may not be what they seem, and rows that are copies.
 
@@ -350,4 +350,4 @@ def few_columns(schema: Schema, dull: Sequence[str]) -> str:
 def _in_memory(samples: Sequence[Any], missing: str) -> None:
     if any(map(comes_in_pieces, samples)):
         option = "kinds=" if missing == "raise" else f"missing={missing!r}"
-        raise ParameterError(f"{option} is for samples in memory: see to it while you read the pieces.")
+        raise ParameterError(f"{option} is for samples in memory: handle it while you read the pieces.")

@@ -52,11 +52,10 @@ SHOWN = {"U": " [labels]", "b": " [true or false]", "M": " [times]", "m": " [dur
 class Table:
     """Named columns of equal length, each of numbers (`(n,)` or a block `(n, d)`), labels, truth values, or times.
 
-    Read from anything that looks like a table with [`Table.of`][]; it is what structure learning and graphical models
-    take, and what kernels on mixed columns read. What a column is its dtype says: float64, text, bool, datetime64 or
-    timedelta64; whole numbers beyond 2^53, such as long ids, stay whole, and where a kernel asks for numbers
-    they are refused if they lose digits. A pytree that keeps the order of its columns (JAX would sort those of a
-    dictionary).
+    [`Table.of`][] reads anything that looks like a table. Structure learning and graphical models work on tables, as do
+    kernels on mixed columns. The dtype determines the kind of a column: float64, text, bool, datetime64 or timedelta64;
+    integers beyond 2^53, such as long ids, stay integers, and are refused if a kernel needs numbers and digits would be
+    lost. A pytree that keeps the order of its columns (JAX would sort those of a dictionary).
 
     Examples
     --------
@@ -75,7 +74,7 @@ class Table:
 
     @classmethod
     def tree_unflatten(cls, names: tuple[str, ...], columns: tuple[Any, ...]) -> "Table":
-        """What `tree_flatten` took apart."""
+        """The inverse of `tree_flatten`."""
         return cls(dict(zip(names, columns, strict=True)))
 
     @classmethod
@@ -83,7 +82,7 @@ class Table:
         """Read `data`: a DataFrame (pandas or polars), a mapping of columns, a structured array, or an (n, d) array,
         whose columns are then called x0, x1, ...; (n,) is one column.
 
-        With `only`, names or numbers of columns, the others are not even looked at.
+        With `only`, names or numbers of columns, the others are not read.
         """
         if isinstance(data, Table):
             return data if only is None else data.select(only, argument)
@@ -97,7 +96,7 @@ class Table:
 
     @classmethod
     def with_names(cls, data: Data, names: Sequence[str], argument: str = "table") -> "Table":
-        """The columns of these names, or all columns of what has no names."""
+        """The columns of these names, or all columns of data without names."""
         return cls.of(data, argument, only=names if Table.looks_like_one(data) else None)
 
     @staticmethod
@@ -107,7 +106,7 @@ class Table:
 
     @staticmethod
     def has_names(data: Any) -> bool:
-        """Whether columns are known by name, not by position as those of arrays and of frames numbered from 0."""
+        """Whether columns are identified by name, not by position as in arrays and in frames numbered from 0."""
         if not Table.looks_like_one(data) or isinstance(data, np.ndarray | Mapping):
             return Table.looks_like_one(data)
         names = list(data.names if isinstance(data, Table) else getattr(data, "column_names", data.columns))
@@ -124,7 +123,7 @@ class Table:
         return tuple(self.columns)
 
     def is_real(self, name: str) -> bool:
-        """Whether a column holds numbers or times; otherwise labels, as truth values are."""
+        """Whether a column holds numbers or times, rather than labels or truth values."""
         dtype = self.columns[name].dtype
         return dtype.kind in "fiumM" or jnp.issubdtype(dtype, jnp.floating)
 

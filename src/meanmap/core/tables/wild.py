@@ -93,7 +93,7 @@ class WildCells:
             mean, without, error = (f"{each:.3g}" for each in self.means)
             far += f" The mean is {mean} with {them} and {without} without (standard error {error})."
         if name is None:
-            return f"{far} If so far is right, learn from its logarithm or its rank."
+            return f"{far} If such values are right, learn from its logarithm or its rank."
         kind = {"M": "time", "m": "duration"}.get(self.values.dtype.kind, "number")
         return (
             f"{far} If so far is right, kinds={{{str(name)!r}: {kind!r}}} keeps {them}. A logarithm or rank would too, "

@@ -66,22 +66,22 @@ FORMS = (
         "numbers with a comma",
         re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch,
         ",",
-        "read the file with decimal=',' if the comma is a decimal mark; if it marks thousands, take the commas out of "
-        "the file",
+        "read the file with decimal=',' if the comma is a decimal mark; if it separates thousands, remove the commas "
+        "from the file",
         ", or read it with pandas.read_csv and its thousands=','",
     ),
     Form(
         "numbers with a sign such as $ or %",
         re.compile(rf"\s*[-+]?[{SIGNS}]?\s*[-+]?\d[\d.,]*\s*[{SIGNS}]?\s*").fullmatch,
         SIGNS,
-        "take signs and commas out and convert it",
+        "remove signs and commas and convert it",
         ", for example with .str.replace and .astype(float)",
     ),
     Form(
         "numbers with a unit",
         UNIT.fullmatch,
         "",
-        "take the unit out and convert it",
+        "remove the unit and convert it",
         ", for example with .str.extract and .astype(float)",
     ),
     Form("dates", is_date, "", "convert it", ", for example with pandas.to_datetime"),
@@ -165,9 +165,9 @@ class Written:
         kind = {"numbers": "number", "dates": "time"}.get(self.what)
         said = f", or say so with kinds={{{name!r}: {kind!r}}}" if kind and name is not None and not self.others else ""
         if name is None:
-            labels = "make categories of it"
+            labels = "convert it to categories"
         else:
-            labels = f"{in_python('make categories of it, or ')}say so with kinds={{{name!r}: 'label'}}"
+            labels = f"{in_python('convert it to categories, or ')}say so with kinds={{{name!r}: 'label'}}"
         seen = f"{where} is text that looks like {self}, such as {self.example!r}, and counts as labels"
         return f"{seen}: {self.advice}{said}. If labels are meant, {labels}."
 

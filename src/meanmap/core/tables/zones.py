@@ -46,10 +46,10 @@ def one_zone(zoned: str, naive: str) -> KindError:
     """The error for two columns of times of which one alone has a zone."""
     localized = f"with {naive}.dt.tz_localize" if " " not in naive else f"as {naive} has after .dt.tz_localize"
     remedy = in_python(
-        f", for example {localized}('Europe/Berlin'), or take the zone of {zoned} away with .dt.tz_localize(None)",
-        f" there, as in 2026-01-31T12:30Z, or take the zone out of {zoned}",
+        f", for example {localized}('Europe/Berlin'), or remove the zone of {zoned} with .dt.tz_localize(None)",
+        f" there, as in 2026-01-31T12:30Z, or remove the zone from {zoned}",
     )
     return KindError(
-        f"{zoned} holds times with a zone, and {naive} holds times without one: they cannot be compared. Say which "
-        f"zone is meant{remedy}."
+        f"{zoned} holds times with a zone, and {naive} holds times without one: they cannot be compared. Specify the "
+        f"zone{remedy}."
     )

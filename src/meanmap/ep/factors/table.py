@@ -33,8 +33,8 @@ class Table(Factor):
     Notes
     -----
     The message to a label is the sum of the table times all other messages (sum-product). An observed label is a slice:
-    what a hidden state i says of an observation y is `Table(emission[:, y].T, state)`. Cost: the size of the table a
-    member.
+    the factor of observation y given hidden state i is `Table(emission[:, y].T, state)`. Cost: the size of the table
+    for each member.
 
     Examples
     --------

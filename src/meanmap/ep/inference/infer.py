@@ -60,48 +60,51 @@ def infer(
         Factors and variables.
     messages : Oracle, HostOracle, callable or dict, optional
         How messages of black-box factors are computed: an oracle for all, or by factor name. By default
-        [`Quadrature`][] where a factor has at most two unknown numbers, and [`ImportanceSampling`][] otherwise. A
-        [`HostOracle`][], or a plain function of [`Questions`][], runs in Python and may remember.
+        [`Quadrature`][] if a factor has at most two unknown numbers, and [`ImportanceSampling`][] otherwise. A
+        [`HostOracle`][], or a plain function of [`Questions`][], runs in Python and may keep state.
     sweeps : int
-        At most so many: in each, every factor sends all its messages once, a whole plate at a time.
+        The maximum number of sweeps. In a sweep every factor sends all its messages once, a whole plate at a time.
     tolerance : float
-        Beliefs stand still when none moves by more than tolerance × damping standard deviations in a sweep.
+        The run has converged when no belief moves by more than tolerance × damping standard deviations in a sweep.
     damping : float
-        The most that is taken of each step, in natural parameters. Less is taken of projections where steps are long,
-        and where they turn back without getting shorter; where messages are lost or nothing helps, the run starts anew
-        with steps a quarter as long, and says so in a note.
+        The maximum fraction of each step, in natural parameters. Smaller fractions are used for projections where steps
+        are long, and where they reverse without getting shorter; if messages become invalid or nothing helps, the run
+        restarts with steps a quarter as long, and a note says so.
     power : float
         α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
     improper : {"allow", "force", "skip", "damp"}
-        What to do with a message that is no law by itself; see [`settle`][]. The report counts them by factor.
+        What to do with a message that is not a normalisable distribution by itself; see [`settle`][]. The report counts
+        them by factor.
     schedule : {"auto", "parallel", "sequential"}
         "parallel" sends whole plates at once. "sequential" goes through a plate member by member, along chains and
-        trees and back, and each sees what the ones before it have sent: fewer and surer sweeps, each at the cost of
-        one linear map a member. "auto" is sequential where news would need many sweeps to travel through a plate.
+        trees and back, and each member uses the messages of those before it: fewer and more stable sweeps, each at the
+        cost of one linear map per member. "auto" is sequential where information would need many sweeps to travel
+        through a plate.
     start_from : Posterior, optional
-        An earlier result: its messages are the start, also when plates have grown since.
+        An earlier result whose messages are the starting point, also when plates have grown since.
     mesh : jax.sharding.Mesh, optional
-        Devices, along one axis, that the rows of plates are divided among: messages stay where their rows are, and what
-        a plate shares is added up once a sweep. Beliefs about a plate then stay on these devices where their number
-        divides it. Give the same model in every process of a cluster.
+        Devices, along one axis, among which the rows of plates are divided: messages stay with their rows, and
+        contributions to shared variables are summed once per sweep. Beliefs about a plate then stay on these devices if
+        their number divides its size. Give the same model in every process of a cluster.
     rng : None, int, numpy Generator or JAX key
-        Randomness of oracles that sample; the same draws serve in every sweep, so that there is a fixed point.
+        Randomness of sampling oracles; the same draws are used in every sweep, so that there is a fixed point.
 
     Returns
     -------
     Posterior
-        Beliefs by name, `log_evidence`, `report`; an interrupted loop returns what it has. The report counts
-        evaluations of functions on the host, with the seconds in them and elsewhere. For data that are impossible under
-        the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says why.
+        Beliefs by name, `log_evidence`, `report`; an interrupted run returns its current state. The report counts
+        evaluations of functions on the host, with the seconds spent in them and elsewhere. For data that are impossible
+        under the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says
+        why.
 
     Notes
     -----
     Minka (2001); power EP: Minka (2004). Computed in float64 and returned as NumPy. Sweeps are compiled for sizes of
-    plates from a short list, so that a little more data, or other data of the same size, costs no compilation. The loop
-    itself runs on the host: infer is not for use inside `jax.jit`, `vmap` or `grad`. Functions in factors are compiled.
+    plates from a short list, so that slightly more data, or other data of the same size, need no compilation. The loop
+    itself runs on the host: infer cannot be used inside `jax.jit`, `vmap` or `grad`. Functions in factors are compiled.
 
-    A posterior of two modes, such as that of a mixture whose components may change places, is described by one of them,
-    and the log evidence is then that of one: priors that tell the components apart leave one mode.
+    A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
+    and the log evidence is then that of one mode: priors that distinguish the components leave a single mode.
 
     Examples
     --------

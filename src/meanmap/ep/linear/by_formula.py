@@ -42,34 +42,35 @@ def fit(
     missing: str = "raise",
     priors: Mapping[str, Any] | None = None,
 ) -> Fitted:
-    """A regression with effects of groups, by formula: `mm.fit("y ~ x + (1 + x | group)", frame)`.
+    """A regression with group effects (a mixed model), by formula: `mm.fit("y ~ x + (1 + x | group)", frame)`.
 
-    All effects are one joint Gaussian, met row by row by expectation propagation; standard deviations and correlations
-    of effects, and the parameters of the family, are integrated over a few nodes.
+    All effects have one joint Gaussian belief, updated row by row by expectation propagation; standard deviations and
+    correlations of effects, and the parameters of the family, are integrated over a few nodes.
 
     Parameters
     ----------
     formula : str
-        In the words of Bambi and lme4, read by the package formulae (`pip install formulae`): intercepts
-        (`0 +` leaves them out), interactions `a * b`, labels against their first level, `poly(x, 2)`, `bs(x, df=5)`,
-        `np.log(x)`, `offset(x)`, effects of groups `(1 + x | g)`, nested `(1 | a/b)` and crossed. As in lme4 effects
-        in one bracket are correlated, and `(1 + x || g)` is `(1 | g) + (0 + x | g)`. Names are columns; `np` is NumPy.
+        In the notation of Bambi and lme4, parsed by the package formulae (`pip install formulae`): intercepts (`0 +`
+        leaves them out), interactions `a * b`, labels with their first level as the reference, `poly(x, 2)`, `bs(x,
+        df=5)`, `np.log(x)`, `offset(x)`, effects of groups `(1 + x | g)`, nested `(1 | a/b)` and crossed. As in lme4
+        effects in one bracket are correlated, and `(1 + x || g)` is `(1 | g) + (0 + x | g)`. Names are columns; `np` is
+        NumPy.
     data : pandas or polars frame, or mapping of columns
-        What the formula names.
+        The data that the formula refers to.
     family : {"gaussian", "t", "bernoulli", "binomial", "poisson", "negativebinomial", "gamma", "cumulative"}
-        Of the response: labels of bernoulli are two, or one is asked about: `use["yes"] ~ ...`; binomial has
-        `p(successes, trials) ~ ...`; cumulative is of ordered labels, numbers or an ordered pandas.Categorical,
-        P(y ≤ k) = logistic(threshold_k − predictor).
+        The distribution of the response: bernoulli takes two labels, or one label against the others: `use["yes"] ~
+        ...`; binomial has `p(successes, trials) ~ ...`; cumulative takes ordered labels, numbers or an ordered
+        pandas.Categorical, P(y ≤ k) = logistic(threshold_k − predictor).
     link : {"identity", "logit", "probit", "log"}, optional
-        By default the first that the family has.
+        By default the family's first link.
     weights : str, optional
-        A column that says how often each row counts.
+        A column of frequency weights.
     missing : {"raise", "drop"}
-        What to do about rows with gaps in the columns that are used.
+        What to do about rows with missing values in the columns used.
     priors : mapping, optional
-        By name in the table, in the units of the data: mean and standard deviation of a Normal law for a coefficient,
-        `{"x": (0.0, 0.5)}`, the intercept being that where all columns have their means; the scale of a half Student
-        law with 3 degrees of freedom for a standard deviation, `{"sd(x | group)": 0.3, "sigma": 2.0}`.
+        By name in the table, in the units of the data: mean and standard deviation of a normal prior for a coefficient,
+        `{"x": (0.0, 0.5)}`, where the intercept is the value at the means of all columns; the scale of a half Student
+        prior with 3 degrees of freedom for a standard deviation, `{"sd(x | group)": 0.3, "sigma": 2.0}`.
 
     Returns
     -------
@@ -86,9 +87,9 @@ def fit(
     of thresholds like an intercept. sd(y) is 1 but for gaussian and t; for t it is the median
     distance from the median, over .6745, and the median of y takes the place of its mean.
 
-    Labels in groups of few rows are where expectation propagation is worst: with 12 groups of 6 rows and effects of
-    standard deviation 2.7 that of the intercept came out 5 % too small. Hence at each node of the integral the evidence
-    is corrected by weighted draws, in which the effects of the largest factor are integrated given the others.
+    Expectation propagation is least accurate for labels in groups of few rows: with 12 groups of 6 rows and effects of
+    standard deviation 2.7 that of the intercept was estimated 5 % too small. Hence at each node of the integral the
+    evidence is corrected by weighted draws, in which the effects of the largest factor are integrated given the others.
 
     Expectation propagation: Minka (2001); integrating few hyperparameters: Rue, Martino & Chopin (2009).
 

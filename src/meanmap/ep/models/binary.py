@@ -81,7 +81,7 @@ def logistic_regression(
     intercept : bool
         Whether there is one.
     kinds : mapping of column to kind, optional
-        What columns of X mean where their data type does not say, such as {"size": ("low", "middle", "high")}: see
+        The kinds of columns of X whose data type does not show it, such as {"size": ("low", "middle", "high")}: see
         [`Schema.of`][].
     **settings
         Passed on to [`meanmap.ep.infer`][].

@@ -61,7 +61,7 @@ class GPClassification(Inferred):
     names : tuple of str or None
         The columns of the default kernel, which are found by name; None where the kernel reads points in its own way.
     notes : tuple of str
-        What a careful reader should know.
+        Caveats.
     """
 
     classes: np.ndarray

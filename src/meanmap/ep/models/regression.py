@@ -43,7 +43,7 @@ class Regression(Inferred):
     rows : int
         How many there were.
     notes : tuple of str
-        What a careful reader should know.
+        Caveats.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Features of rows and the sums of them, block by block: the same bit by bit however the rows are divided."""
+"""Features of rows and the sums of them, block by block: the same bit for bit however the rows are divided."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -45,7 +45,7 @@ class SampleState(Value):
         return self.sums.n
 
     def merge(self, other: "SampleState") -> "SampleState":
-        """That of both parts together: equal bit by bit, in whatever order and groups parts are merged."""
+        """That of both parts together: equal bit for bit, in whatever order and groups parts are merged."""
         gaps = Counter(self.gaps) + Counter(other.gaps)
         return SampleState(self.sums.merge(other.sums), self.rows + other.rows, dict(sorted(gaps.items())))
 

@@ -1,1 +1,1 @@
-"""Tests that may be looked at after every batch: betting against the hypothesis."""
+"""Anytime-valid tests, which may be looked at after every batch: betting against the null hypothesis."""

@@ -1,4 +1,4 @@
-"""Two-sample and independence tests by betting: look after every batch, and stop when convinced."""
+"""Anytime-valid two-sample and independence tests by betting: look after every batch, and stop when convinced."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -38,14 +38,14 @@ NAMES = ("x", "y")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bet(Value, ABC):
-    """A bet against a hypothesis that goes on from batch to batch.
+    """A bet against the null hypothesis that continues from batch to batch.
 
     Attributes
     ----------
     wager : Wager
-        What was learned and won.
+        What has been learned, and the wealth so far.
     log_evalues : array (T,)
-        The logarithm of the e-value after each batch; the first batch is learned from, and not bet on.
+        The logarithm of the e-value after each batch. The first batch is only learned from; there is no bet on it.
     seed : int or None
         `rng=bet.seed` repeats the choices.
     """
@@ -61,15 +61,16 @@ class Bet(Value, ABC):
 
     @property
     def evalue(self) -> float:
-        """What one unit of money has become. Its expectation under the hypothesis is at most one, at any stopping time.
+        """The wealth that one unit has grown to.
 
-        E-values of independent data sets are multiplied.
+        Under the null hypothesis its expectation is at most one, at any stopping time. E-values of independent data
+        sets can be multiplied.
         """
         return float(np.exp(np.minimum(self.log_evalues[-1], 700.0)))
 
     @property
     def pvalue(self) -> float:
-        """One over the largest e-value so far, at most 1: right however often it is looked at (Ville 1939)."""
+        """One over the largest e-value so far, at most 1: valid however often it is looked at (Ville 1939)."""
         return float(min(1.0, np.exp(-np.max(self.log_evalues))))
 
     @own_words
@@ -78,7 +79,7 @@ class Bet(Value, ABC):
         return self.pvalue <= probability(level, "level", 0.05)
 
     def update(self, x: Data, y: Data) -> Any:
-        """The bet after one more batch, whose missing values are seen to as those of the first."""
+        """The bet after one more batch, whose missing values are handled as in the first."""
         told = {name for reading in self.readings if reading.schema for name, _ in reading.schema.kinds}
         x, y = _settle(x, y, self.readings[0].missing, self.paired, told)
         with Door() as door:
@@ -93,7 +94,7 @@ class Bet(Value, ABC):
 
     @abstractmethod
     def _after(self, x: np.ndarray, y: np.ndarray) -> tuple[Wager, tuple[np.ndarray, np.ndarray]]:
-        """The wager after bets on these features, and those that are left for the next batch."""
+        """The wager after bets on these features, and the features left over for the next batch."""
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the e-value after each batch; returns the matplotlib Axes."""
@@ -115,17 +116,18 @@ class Bet(Value, ABC):
 
 
 class TwoSampleBet(Bet):
-    """A two-sample test that may be looked at after every batch.
+    """An anytime-valid two-sample test, which may be looked at after every batch.
 
-    `bet = mm.stats.TwoSampleBet.of(x, y)` begins with a first batch, `bet = bet.update(x, y)` goes on, and
-    `bet.reject()` may be asked each time: the chance that it is ever true under the hypothesis is at most the level.
+    `bet = mm.stats.TwoSampleBet.of(x, y)` begins with a first batch, `bet = bet.update(x, y)` continues, and
+    `bet.reject()` may be called each time: under the null hypothesis the probability that it is ever true is at most
+    the level.
 
     Notes
     -----
-    Rows of both samples are paired in the order in which they come, and under the hypothesis the two of a pair may be
-    exchanged: φ(xᵢ) − φ(yᵢ) is symmetric about zero, however dependent on the past. Bets follow the witness
-    μ̂_P − μ̂_Q of all earlier batches (Shekhar & Ramdas 2023, arXiv:2112.09162; Podkopaev et al. 2023 for independence),
-    see `Wager`. A batch costs O(b r) for r features, 64 landmarks of the first batch for each kernel.
+    Rows of both samples are paired in the order of arrival. Under the null hypothesis the two rows of a pair are
+    exchangeable: φ(xᵢ) − φ(yᵢ) is symmetric about zero, whatever its dependence on the past. Bets follow the witness
+    μ̂_P − μ̂_Q of all earlier batches (Shekhar & Ramdas 2023, arXiv:2112.09162; Podkopaev et al. 2023 for
+    independence), see `Wager`. A batch costs O(b r) for r features, 64 landmarks of the first batch for each kernel.
 
     Examples
     --------
@@ -151,7 +153,7 @@ class TwoSampleBet(Bet):
         kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "TwoSampleBet":
-        """The bet after a first batch, which chooses kernels and landmarks and is learned from.
+        """The bet after a first batch, which serves to choose kernels and landmarks and to learn the first witness.
 
         Parameters
         ----------
@@ -179,17 +181,18 @@ class TwoSampleBet(Bet):
 
 
 class IndependenceBet(Bet):
-    """A test of independence that may be looked at after every batch.
+    """An anytime-valid test of independence, which may be looked at after every batch.
 
-    `bet = mm.stats.IndependenceBet.of(x, y)` begins with a first batch, `bet = bet.update(x, y)` goes on, and
-    `bet.reject()` may be asked each time.
+    `bet = mm.stats.IndependenceBet.of(x, y)` begins with a first batch, `bet = bet.update(x, y)` continues, and
+    `bet.reject()` may be called each time.
 
     Notes
     -----
-    Of seven pairs the y may be exchanged under the hypothesis. Bets follow the cross-covariance operator so far (as in
-    Podkopaev et al. 2023, arXiv:2212.07383, with pairs two by two): money is multiplied by exp(λ s) over its mean under
-    42 exchanges, where s is the part of seven pairs along that operator, see `Wager`. Pairs that are not yet seven wait
-    for the next batch. At most 24 features of each variable: O(24² b) for a batch.
+    Under the null hypothesis the y of any seven pairs are exchangeable. Bets follow the cross-covariance operator
+    estimated so far (as in Podkopaev et al. 2023, arXiv:2212.07383, with groups of two pairs): the wealth is multiplied
+    by exp(λ s) over its mean under 42 exchanges, where s is the component of the seven pairs along that operator, see
+    `Wager`. Incomplete groups of seven wait for the next batch. At most 24 features of each variable: O(24² b) for a
+    batch of b pairs.
 
     Examples
     --------
@@ -216,12 +219,12 @@ class IndependenceBet(Bet):
         kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "IndependenceBet":
-        """The bet after a first batch, which chooses kernels and features and is learned from.
+        """The bet after a first batch, which serves to choose kernels and features and to learn the first operator.
 
         Parameters
         ----------
         x, y, kernel, kernel_x, kernel_y, missing, kinds : as for `independence_test`
-            One kernel a variable, the median's by default; at least 5 pairs.
+            One kernel for each variable, by default with the median distance as lengthscale; at least 5 pairs.
         rng : None, int, numpy.random.Generator or JAX key
             Chooses kernels and features.
         """
@@ -257,9 +260,9 @@ class IndependenceBet(Bet):
 
 
 def _settle(x: Data, y: Data, missing: str, paired: bool, told: Collection[str]) -> list[Any]:
-    """A batch without what is missing: of pairs the whole rows, which a warning counts.
+    """A batch without missing values: of pairs, whole rows are dropped, and a warning counts them.
 
-    Another warning names columns that may not be what they seem, but for those that are `told` to be something.
+    Another warning names columns that may not be what they seem, except those whose kind is `told`.
     """
     batch, notes = settle((x, y), NAMES, missing, paired)
     warn_of((*notes, *doubts(batch, NAMES, told, apart=paired)))
@@ -267,7 +270,7 @@ def _settle(x: Data, y: Data, missing: str, paired: bool, told: Collection[str])
 
 
 def _warn_of_texts(samples: Sequence[Data], names: Sequence[str], kernel: object) -> None:
-    """Later batches are read by what the first one chose, which for texts is whether they are equal."""
+    """Later batches are read by the kernels chosen from the first one; texts are then only equal or not."""
     if is_default(kernel):
         warn_of(texts_as_labels(samples, names))
 

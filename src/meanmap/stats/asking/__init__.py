@@ -1,1 +1,1 @@
-"""One door for questions about a table, written as a line."""
+"""Questions about a table, written as a formula."""

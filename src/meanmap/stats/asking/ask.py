@@ -1,4 +1,4 @@
-"""`mm.test("harvest ~ sun | water", frame)`: the test that fits a question, and why it does."""
+"""`mm.test("harvest ~ sun | water", frame)`: chooses the test for a question, and says why."""
 
 # ruff: noqa: PT028  # `test` is no test of pytest's
 
@@ -35,7 +35,7 @@ MOST_GROUPS = 100
 
 @dataclass(frozen=True)
 class Plan:
-    """A test that was chosen: what it asks in words, why it was chosen and what it assumes, and how it is run."""
+    """The chosen test: its question in words, why it was chosen, what it assumes, and how to run it."""
 
     question: str
     why: tuple[str, ...]
@@ -55,20 +55,20 @@ def test(
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
 ) -> TestResult:
-    """Answer a question about a table, by the test that fits it; the result says which one, why, and what it assumes.
+    """Answer a question about a table with a suitable test; the result says which one, why, and what it assumes.
 
     Parameters
     ----------
     question : str
-        "a ~ b": do a and b go together? With labels on one side: do the groups differ? "a + b ~ c" has several columns
-        on a side, "a ~ b | c, d" asks once c and d are known, and a point stands for all other columns: ". ~ group".
-        Names with spaces or signs stand in backticks.
+        "a ~ b": are a and b dependent? With labels on one side: do the groups differ? "a + b ~ c" has several columns
+        on one side, "a ~ b | c, d" asks about a and b given c and d, and a dot stands for all other columns: ". ~
+        group". Put names with spaces or operators into backticks.
     data : table
         A DataFrame, or a mapping of columns.
     within, clusters : column names, or a whole number of rows for `clusters`
         Strata and clusters of rows, as in [`two_sample_test`][].
     kernel, n_permutations, missing, kinds, rng : as in `two_sample_test`
-        `kinds={"zip": "label"}` makes groups of numbers.
+        `kinds={"zip": "label"}` treats numbers as groups.
 
     Returns
     -------
@@ -77,10 +77,11 @@ def test(
 
     Notes
     -----
-    One column of 2 to 100 labels, each with at least 5 rows, on one side: `two_sample_test` or `k_sample_test` of the
-    other side; else `independence_test`. Behind |, labels or numbers with 6 rows a stratum or more, on average, make
-    strata, in which these tests are exact (they see what goes the same way in most strata); anything else is left to
-    `conditional_independence_test`, which rests on regressions, with numbers that repeat as numbers and as labels.
+    If one side is one column of 2 to 100 labels with at least 5 rows each, `two_sample_test` or `k_sample_test`
+    compares the other side between them; otherwise `independence_test` is used. Columns after | with 6 or more rows per
+    distinct value, on average, form strata, within which these tests are exact (they detect effects that have the same
+    direction in most strata). Otherwise `conditional_independence_test` is used, which relies on regressions; numbers
+    with repeated values enter these both as numbers and as labels.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def plan_for(
 
 
 def _check_named(line: object, data: object) -> None:
-    """Refuse a question that is none, or is about data whose columns have no names."""
+    """Refuse a malformed question, or one about data whose columns have no names."""
     if isinstance(data, str) and not isinstance(line, str):
         raise KindError(f"the question {data!r} comes second; expected it first, and then the table.")
     if not Table.has_names(data):
@@ -231,7 +232,7 @@ def _conditional(
 
 
 def _no_strata(given: Sequence[str], is_label: Mapping[str, bool]) -> str:
-    """Why the columns behind | make no strata."""
+    """Why the columns after | form no strata."""
     numbers = [name for name in given if not is_label[name]]
     if numbers:
         return f"{_listed(numbers)} behind | {'holds' if len(numbers) == 1 else 'hold'} numbers, too many for strata"
@@ -240,7 +241,7 @@ def _no_strata(given: Sequence[str], is_label: Mapping[str, bool]) -> str:
 
 
 def _values(name: str, column: object) -> str:
-    """What becomes of numbers that repeat beside other columns."""
+    """How numbers with repeated values are treated beside other columns."""
     distinct = len(np.unique(np.asarray(column)[present(column)].astype(str)))
     if not 2 < distinct <= MOST_VALUES:
         return ""
@@ -252,7 +253,7 @@ def _once(asked: Question) -> str:
 
 
 def _groups(column: object) -> int:
-    """How many groups the labels of a column make, 0 if they are too many or one of them has too few rows."""
+    """The number of groups that the labels of a column form, 0 if there are too many or one has too few rows."""
     held = as_labels(np.asarray(take(column, np.flatnonzero(present(column)))))
     counts = np.unique(held, return_counts=True)[1]
     return len(counts) if 2 <= len(counts) <= MOST_GROUPS and counts.min() >= LEAST_POINTS else 0
@@ -265,7 +266,7 @@ def _are_strata(columns: Sequence[Any]) -> bool:
 
 
 def _assumption(strata: Sequence[str], clusters: object, what: str) -> str:
-    """What the permutations rest on."""
+    """What the permutations assume."""
     where = f" within each {_listed(strata)}" if strata else ""
     if clusters is None:
         return f"It assumes that {what} are exchangeable{where} under the null, as those of independent rows."

@@ -1,4 +1,4 @@
-"""A line such as "harvest ~ sun + rain | water": what is asked of which columns."""
+"""Formulas such as "harvest ~ sun + rain | water": which columns a question is about."""
 
 import re
 from collections.abc import Sequence
@@ -30,17 +30,17 @@ class Question:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns that it is about."""
+        """All columns named."""
         return (*self.left, *self.right, *self.given)
 
     @classmethod
     def read(cls, line: str, columns: Sequence[str], also: Sequence[str] = ()) -> "Question":
-        """A line about a table with these columns; a point stands for all that are not named, nor in `also`.
+        """Parse a formula about a table with these columns; a dot stands for all columns neither named nor in `also`.
 
-        Names are joined by + or a comma; those with spaces or signs are put into backticks.
+        Names are joined by + or a comma; those with spaces or operators are put into backticks.
         """
         if not isinstance(line, str):
-            raise KindError(f"a question is {line!r}; {HELP}.")
+            raise KindError(f"the question is {line!r}; {HELP}.")
         formula = _as_formula(line, columns)
         if formula:
             raise ParameterError(f"{line!r} cannot be read: {formula}.")
@@ -49,7 +49,7 @@ class Question:
         while line[at:].strip():
             found = TOKEN.match(line, at)
             if found is None:
-                raise ParameterError(f"{line!r} has a backtick without a partner; {HELP}.")
+                raise ParameterError(f"{line!r} has an unmatched backtick; {HELP}.")
             at, sign = found.end(), found["sign"]
             if (sign is not None) == expects:
                 where = f"{line!r} cannot be read at {found.group().strip()!r}"
@@ -72,25 +72,25 @@ class Question:
         written = [*named, *("." for name, bare in every if bare and name == ".")]
         doubled = [name for name in written if written.count(name) > 1 and (name != "." or "." not in named)]
         if doubled:
-            raise ParameterError(f"{line!r} names {doubled[0]!r} twice; a column stands in one place.")
+            raise ParameterError(f"{line!r} names {doubled[0]!r} twice; name each column once.")
         others = [name for name in columns if name not in named and name not in also]
         left, right, given = (
             tuple(name for each, bare in part for name in (others if bare and each == "." else [each]))
             for part in (*parts, *([[]] if len(parts) == 2 else []))
         )
         if not left or not right:
-            raise ParameterError(f"{line!r} leaves no column for the point; {HELP}.")
+            raise ParameterError(f"{line!r} leaves no column for the dot; {HELP}.")
         return cls(left, right, given)
 
 
 def _without_backticks(line: str, columns: Sequence[str]) -> str:
-    """What to type instead, if a name with spaces or signs stands in a line as it is."""
+    """What to type instead, if a name with spaces or operators lacks its backticks."""
     bare = re.sub("`[^`]*`", "", line)
     found = [name for name in columns if re.search(r"[\s~|+,]", name) and name in bare]
     return f"put the name into backticks: `{max(found, key=len)}`" if found else ""
 
 
-# What formulas of regressions have and questions have not, and what to type instead.
+# Terms of regression formulas that questions do not have, and what to type instead.
 FORMULAS = {
     r"\(\s*(?:1|0)\s*\|\s*(?P<name>[^()|]+?)\s*\)": "rows of one group belong together: within='{name}' compares "
     "inside of groups, clusters='{name}' keeps groups whole",
@@ -109,7 +109,7 @@ FORMULAS = {
 
 
 def _as_formula(line: str, columns: Sequence[str]) -> str:
-    """What to type instead, if a line has terms of regression formulas that are no columns."""
+    """What to type instead, if a formula has regression terms that are not columns."""
     bare = re.sub("`[^`]*`", "", line)
     for name in sorted(columns, key=len, reverse=True):
         bare = bare.replace(name, " ") if re.search(r"[():*^|/-]", name) else bare

@@ -1,4 +1,4 @@
-"""A small p-value is asked again where neighbours in z still agree: by regressions that find steps and narrow bends."""
+"""A small p-value is re-examined if neighbours in z still agree: with regressions that find steps and narrow bends."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,14 +12,14 @@ from meanmap.stats.conditional.variables import Variable
 
 __all__ = ["DOUBTED", "asked_again", "is_doubtful", "leftover", "told_in_order", "told_of"]
 
-# Where no level would reject, what regressions missed does no harm.
+# For p-values that no level would reject, what regressions missed does no harm.
 DOUBTED = 0.2
 # Where noise would agree as far less often than this, other regressions are tried: they cost power, some tenths of a
 # second, and are not needed where bias is so small that it moves the test by less than its standard deviation.
 TRIED = 0.01
-# The same for rows that follow each other, of which there is one meaning.
+# The same for serially dependent rows.
 SERIES = 0.0005
-# The score from which on it is told that those regressions miss something, too.
+# The score above which a note says that those regressions miss something, too.
 TOLD = 1.0
 
 
@@ -32,7 +32,7 @@ def leftover(left: Residuals, right: Residuals) -> dict[str, Leftover]:
 def asked_again(
     left: Residuals, right: Residuals, refitted: Callable[[], Sequence[Residuals]]
 ) -> tuple[Residuals, Residuals, Leftover] | None:
-    """Residuals that miss less, and what they still miss; None where there is nothing to mend."""
+    """Residuals that miss less, and what they still miss; None if nothing needs correction."""
     if _most(leftover(left, right)).chance > TRIED:
         return None
     left, right = refitted()
@@ -50,27 +50,27 @@ def is_doubtful(found: Leftover, pvalue: float) -> bool:
 
 
 def told_of(found: Leftover, pvalue: float, sure: float) -> str:
-    """What is said of functions of z that no regression found; empty where they do not matter.
+    """The note on functions of z that no regression found; empty where they do not matter.
 
-    They do not where the p-value stays as it is with all that they can add taken off, as `Leftover.bias` bounds it.
+    They do not if the p-value stays the same after subtracting their largest contribution, bounded by `Leftover.bias`.
     """
     if not is_doubtful(found, pvalue) or sure <= pvalue:
         return ""
     x, y = (f"{max(share, 0.001):.2g}" for share in found.shares)
     return (
-        f"rows that are neighbours in z still agree after all regressions: functions of z that were missed make about "
-        f"{x} of what is left of x and {y} of y. They look like dependence: without what they can add the p-value may "
-        f"be {sure:.2g}, and that is the one to trust."
+        f"residuals of rows that are neighbours in z still agree after all regressions: functions of z that were "
+        f"missed make up about {x} of the residual variance of x and {y} of that of y. They look like dependence: "
+        f"without their contribution the p-value may be {sure:.2g}, which is the one to trust."
     )
 
 
 def told_in_order(
     left: Residuals, right: Residuals, sides: Sequence[Variable | Unread], pvalue: float
 ) -> tuple[str, ...]:
-    """What is said of rows that follow each other as a series does, if that is seen in what is left of both sides.
+    """The note on serially dependent rows, if the residuals of both sides show it.
 
-    Given z they may still be independent where x and y themselves are series. Rows that are sorted by one of the
-    columns say nothing, nor do such of known clusters.
+    Given z they may still be independent where x and y themselves are series. Rows sorted by one of the columns are not
+    taken for a series, nor are those of known clusters.
     """
     given = left.given
     columns = [*given.columns.T, *(column for side in sides if isinstance(side, Variable) for column in side.numbers.T)]

@@ -83,127 +83,126 @@ def conditional_independence_test(
 ) -> TestResult:
     """Test whether x and y are independent given z.
 
-    What z says about x and about y is removed by regression; the test asks whether what is left still goes together,
-    anywhere in the range of z.
+    Regression removes the dependence of x and of y on z; the test asks whether the residuals are dependent anywhere in
+    the range of z.
 
     Parameters
     ----------
     x, y, z : points, or names of columns of `data`
-        n triples; each may be numbers, vectors, labels, text, times, or a table of these with several columns.
+        n triples; each variable may be numbers, vectors, labels, text, times, or a table of these with several columns.
     data : DataFrame or mapping of columns, optional
-        The table of which x, y, z, `within` and `clusters` name a column, or several in a list.
+        The table in which x, y, z, `within` and `clusters` name a column, or a list of columns.
     within, clusters : column name, several, array, or table, optional
-        `within` are strata (sites, batches): they are conditioned on too, as labels, and numbers of x and y are
-        measured from the mean of their stratum. The rows of one of the `clusters` (people, schools) may depend on each
-        other; a whole number stands for blocks of so many consecutive rows of a series. Clusters are for "kci" with
-        "bootstrap".
+        `within` gives strata (sites, batches): the test also conditions on them, as labels, and centres the numbers of
+        x and y within strata. Rows of the same cluster (people, schools) may be dependent; an integer as `clusters`
+        stands for blocks of that many consecutive rows of a series. Clusters require "kci" with "bootstrap".
     method : {"auto", "kci", "residuals", "features"}
-        "kci": the kernel conditional test, with nothing assumed about noise (Zhang et al. 2011). "residuals": Gaussian
-        process residuals of x and of y, then HSIC (Flaxman et al. 2016, section 5); for numbers with noise that does
-        not change with z, and blind to dependence that cancels over z. "features": the first with at most ten features
-        a side, streamed, for 10⁵ points and more. "auto" takes "kci" up to 5000 points, then "features".
+        "kci": the kernel conditional independence test, without assumptions about noise (Zhang et al. 2011).
+        "residuals": Gaussian process residuals of x and of y, then HSIC (Flaxman et al. 2016, section 5); for numbers
+        with noise that does not change with z; it cannot detect dependence that cancels over z. "features": "kci" with
+        at most ten features for each side, streamed, for 10⁵ points and more. "auto" takes "kci" up to 5000 points,
+        then "features".
     kernel : Kernel, "median", "learned" or None
-        For x and y alike. Of numbers it sees the residuals given z, in their units. "median": RBF at the
+        For both x and y. For numbers it is applied to the residuals given z, in their units. "median": RBF at the
         median distance of the standardised residuals, so that rescaling a column changes nothing; Delta for labels.
-        "learned": at the lengthscale that [`learn_kernel`][] finds in each side's residuals. By default "kci" sees
-        residuals at their median, up to 500 points the numbers themselves, and what is linear; "features" takes
-        "median", and "residuals" the same, but at least as wide as for normal residuals.
+        "learned": at the lengthscale that [`learn_kernel`][] finds in each side's residuals. By default "kci" uses
+        residuals at their median distance, up to 500 points also the numbers themselves, and a linear part; "features"
+        uses "median", and "residuals" the same, but at least as wide as for normal residuals.
     kernel_x, kernel_y : as `kernel`
-        For one side each, instead of `kernel`.
+        Separate kernels for each side, instead of `kernel`.
     null : {"auto", "bootstrap", "gamma", "spectral", "permutation"}
         "bootstrap" (the default of "kci") flips signs of the products of residuals; "spectral" (that of "features") and
-        "gamma" draw from the limit, weighted chi-squares or a gamma law with their moments. "permutation" is for
-        "residuals", which are permuted.
+        "gamma" draw from the limiting distribution: weighted chi-squares, or a gamma distribution with their moments.
+        "permutation" is for "residuals", which are permuted.
     n_permutations : int
-        Permutations, bootstrap draws, or draws from the limit.
+        The number of permutations, bootstrap draws, or draws from the limiting distribution.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; rows with one in any variable are left out, which the warnings count;
-        or missing labels are a label of their own.
+        What happens to missing values: an error; rows with one in any variable are dropped, and a warning counts them;
+        or missing labels form a label of their own.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
-        Draws them; `result.seed` repeats them.
+        Source of the draws; `rng=result.seed` repeats them.
 
     Returns
     -------
     TestResult
-        `warnings` say where the level is in doubt.
+        `warnings` say where the level is doubtful.
 
     Notes
     -----
     With residual features uᵢ of x and vᵢ of y and a kernel k on z the statistic is (1/n) Σᵢⱼ ⟨uᵢ, uⱼ⟩⟨vᵢ, vⱼ⟩k(zᵢ, zⱼ).
-    With the default kernels of "kci" |Σᵢ xᵢ ⊗ yᵢ|²/n of the residuals themselves, which sees what is linear (Shah &
-    Peters 2020), is judged beside it: the statistic is then minus the log of the weighted harmonic mean of both
-    p-values (Wilson 2019), and its null that of both together. There residuals are of a regression that pays 1.4 for a
-    degree of freedom (Kim & Gu 2004), and their products have the variance E[|x|² | z] E[|y|² | z] that independence
-    gives them, from squares regressed on z.
+    With the default kernels of "kci" |Σᵢ xᵢ ⊗ yᵢ|²/n of the residuals themselves, which detects linear dependence (Shah
+    & Peters 2020), is combined with it: the statistic is then minus the log of the weighted harmonic mean of both
+    p-values (Wilson 2019), and its null distribution is that of the combination. For this part the residuals come from
+    a regression with a cost of 1.4 per degree of freedom (Kim & Gu 2004), and their products have the variance E[|x|² |
+    z] E[|y|² | z] that holds under independence, from squares regressed on z. Divided by n the first statistic vanishes
+    in the limit only under conditional independence (Daudin 1980; Pogodin et al. 2024), and no function of x and z
+    together has to be regressed on z.
 
-    Divided by n the first vanishes in the limit just for conditional independence (Daudin 1980; Pogodin et al. 2024),
-    and no function of x and z together has to be regressed on z.
+    No conditional test keeps its level under every distribution (Shah & Peters 2020): regressions that are biased on
+    both sides look like dependence. To counter this, numbers are first replaced by their residuals, which does not
+    change the hypothesis and leaves little to regress; each regression is linear plus smooth, in whichever of additive,
+    joint and learned metrics (Radhakrishnan et al. 2024) predicts best by generalised cross-validation; and draws are
+    inflated, row by row, by the variance that fits to the same points share: two rows that alone have a label of z
+    yield the same residual twice. Where x or y is a function of z up to rounding, the p-value is 1, and a warning says
+    so. Functions of z that the regressions fit less well (steps, waves faster than the spacing of z) leave a remainder,
+    and a remainder on both sides looks like dependence. A p-value of .2 or less is therefore checked: residuals of rows
+    that are neighbours in z are multiplied. If these products on both sides exceed what noise gives once in a hundred
+    times, regression on leaves of trees and narrower kernels is added, and the test is repeated. What is missed even
+    then (a function of many columns, two functions without any noise, series along z) is reported, with its share of
+    the residual variance and the p-value without its contribution, unless this is the same. Of twelve functions that x
+    and y shared (300 rows, 60 data sets each; `python -m benchmarks.structures`) eleven were rejected without a warning
+    in 0 to 3, and the product of three columns in 8, which is too often; causal-learn's kernel test rejected nine in
+    all 60. With more than 5000 rows 2000 are checked. A warning says where z leaves less than a twentieth of the
+    variance of both.
 
-    No conditional test keeps its level under every law (Shah & Peters 2020): regressions that are biased on both sides
-    look like dependence. Against that, numbers are first replaced by their residuals, which does not change the
-    hypothesis and leaves little to regress; each regression is linear plus smooth, in whichever of additive, joint and
-    learned metrics (Radhakrishnan et al. 2024) predicts best by generalised cross-validation; and draws are enlarged,
-    row by row, by the variance that fits to the same points share: two rows that alone have a label of z leave one
-    residual twice.
+    Weak functions of z that bend quickly are not found in this way. So the residuals of x and y are also added, and
+    where neighbours along a column of z agree in the sum by more than noise does once in twelve times, y is permuted
+    within groups of three neighbouring rows along that column (Kim et al. 2022); the larger p-value is reported, and a
+    warning says so where that matters. Of 100 data sets of 200 rows, z uniform from -3 to 3, in which .5 sin(20 z) was
+    added to noise of variance 1 on both sides, 8 were rejected (23 without this step), 19 with two more columns in z
+    (39 without), and 16 where noise had the size exp(.8 sin(20 z)) (43 without); dependences detected in 94 of 100
+    without it were detected in 92. The test neither finds nor reports functions that oscillate within about three rows,
+    or along none of the columns of z, nor any with clusters or beyond 5000 rows.
 
-    Where z decides x or y to rounding the p-value is 1, and a warning says so. Functions of z that the regressions fit
-    less well (steps, waves that are quick beside the spacing of z) leave what they miss, and on both sides at once it
-    looks like dependence. A p-value of .2 or less is therefore doubted: residuals of rows that are neighbours in z are
-    multiplied. If they agree on both sides beyond what noise does once in a hundred times, the leaves of regression
-    trees and narrower kernels are regressed on, too, and the test is repeated. What is missed even then (a function of
-    many columns, two functions without any noise, series along z) is reported, with its share of the residual variance
-    and the p-value without what it can add, unless this is the same. Of
-    twelve functions that x and y shared (300 rows, 60 data sets each; `python -m benchmarks.structures`) eleven were
-    rejected without a warning in 0 to 3, and the product of three columns in 8, which is too often; causal-learn's
-    kernel test rejected nine in all 60. Of more than 5000 rows 2000 are looked at. A warning says where z leaves less
-    than a twentieth of the variance of both.
-
-    Weak functions of z that bend quickly are not found in this way. So the residuals of x and y are added up, and where
-    neighbours along a column of z agree in the sum by more than noise does once in twelve times, y changes places in
-    threes of rows along that column (Kim et al. 2022); the larger p-value is the answer, and a warning says so where
-    that matters. Of 100 data sets of 200 rows, z uniform from -3 to 3, in which .5 sin(20 z) was added to noise of
-    variance 1 on both sides, 8 were rejected (23 before), 19 with two more columns in z (39), and 16 where noise had
-    the size exp(.8 sin(20 z)) (43); of dependences that were found in 94 of 100, 92 were. The test
-    neither finds nor reports functions that turn within three rows or so, or along none of the columns of z, nor any
-    with clusters or beyond 5000 rows.
-
-    The hypothesis is the same for one-to-one functions of a column. Of numbers more than 20 robust standard deviations
-    from the median only the logarithm of the distance counts, or one value like 999999 in x and z would decide every
+    One-to-one functions of a column do not change the hypothesis. For numbers more than 20 robust standard deviations
+    from the median only the logarithm of the distance counts, or one value like 999999 in x and z would dominate every
     regression; a warning names values beyond 1000.
 
-    Where rows share all values of z (labels, sites, years, counts, grades) with 6 rows or more for each combination on
-    average, x and y are permuted within these, which is exact: the answer is that of `independence_test(x, y,
-    within=z)`. A warning says so where z holds numbers. Given counts that act as numbers it found 56 of 60 partial
-    correlations of .3 among 200 rows, and regressions 60. `method="kci"` regresses on z as before; so do `clusters=`, a
-    learned kernel and more than 5000 rows, and warnings name whole numbers in z that regressions may not follow.
+    If rows share all values of z (labels, sites, years, counts, grades), with 6 rows or more for each combination on
+    average, x and y are permuted within these combinations, which is exact: the result is that of `independence_test(x,
+    y, within=z)`. A warning says so where z holds numbers. Given counts with smooth effects this detected 56 of 60
+    partial correlations of .3 among 200 rows, and regressions detected 60. `method="kci"` always regresses on z; so do
+    `clusters=`, a learned kernel and more than 5000 rows, and warnings name whole numbers in z that regressions may not
+    follow.
 
-    A warning says where z has each value once, in equal steps, as clocks and ids have. Of 40 pairs of series of 200
-    rows that shared a random walk, with steps half as large as their noise, 26 were rejected given the number of the
-    row, at .05, and 7 by `independence_test` within pairs of neighbouring rows.
+    A warning says where z has each value once, in equal steps, like clocks and ids. Of 40 pairs of series of 200 rows
+    that shared a random walk, with steps half as large as their noise, 26 were rejected given the number of the row, at
+    .05, and 7 by `independence_test` within pairs of neighbouring rows.
 
     Beside other columns, and with `method="kci"`, a number in z with 8 rows for each of its values (up to 200 values,
-    and a fifth of the rows) is regressed on as a number and as a label at once. Both are one hypothesis, for both say
-    all that z says, but regressions follow smooth effects of the number and effects of each value by itself. Alone with
-    8 rows for each value these regressions leave something: at .05 they rejected .05 to .19 of true hypotheses with 12
-    values, and .07 to .30 with 63. With more values or fewer rows for each a number is a number, whose effects are
-    smooth. A warning gives the p-value of whole numbers as codes, where it differs.
+    and a fifth of the rows) enters regressions both as a number and as a label. The hypothesis is the same, as both
+    carry all information in z, but regressions can then follow smooth effects of the number as well as separate effects
+    of each value. On its own, with 8 rows for each value, such a number leaves some bias: at .05 they rejected .05 to
+    .19 of true hypotheses with 12 values, and .07 to .30 with 63. With more values, or fewer rows for each, its effects
+    are assumed to be smooth. For integers a warning gives the p-value obtained by treating them as codes, where it
+    differs.
 
-    Labels are indicators, and the order of ordered ones counts where `kinds` says "rank". Angles and times of a cycle,
-    if `kinds` says so, are points of a circle. Text, where nearly every row has its own, stands for its first
-    principal coordinates by substrings of three characters; a warning says so. Vectors are several columns of numbers.
+    Labels become indicators; ordered labels become ranks if `kinds` says "rank". Angles and times of a cycle become
+    points on a circle if `kinds` says so. Text that differs in nearly every row is replaced by its first principal
+    coordinates by substrings of three characters, and a warning says so. Vectors are several columns of numbers.
 
-    Without the rows in which something is missing the level is kept where values go missing at random given z, and
-    where what is missing hangs on z and x, or on z and y: of the rows that are left x and y are still independent given
-    z. Where values go missing for reasons in both x and y at once they are not, and no test of complete rows sees that.
+    Dropping incomplete rows keeps the level if values are missing at random given z, and if missingness depends on z
+    and x, or on z and y: in the remaining rows x and y are still independent given z. If missingness depends on both x
+    and y they are not, and no test of complete rows can detect that.
 
     The level of "kci" was measured on data sets with one to five conditioning columns and linear and nonlinear causes
     (see the benchmarks in the documentation): near 0.05 from 100 points on, but 0.07 for nonlinear functions of five
-    columns at 100 points, where half of the results warn. "residuals" rejects too often where noise enters inside a
-    function, 0.11 at 200 points and three columns, or grows with z on both sides, 0.78 at 100 points. With rare labels
-    or rare large values of z, alone and beside a number, 100 or 200 points, all three keep it (0.034 to 0.061 of 1000
-    data sets each); "features" is careful, 0.028, where noise grows with z.
+    columns at 100 points, where half of the results carry a warning. "residuals" rejects too often where noise enters
+    inside a function, 0.11 at 200 points and three columns, or grows with z on both sides, 0.78 at 100 points. With
+    rare labels or rare large values of z, alone and beside a number, 100 or 200 points, all three keep it (0.034 to
+    0.061 of 1000 data sets each); "features" is conservative, 0.028, where noise grows with z.
 
     Cost O(n² (r + B)) for "kci" with B draws, O(n r (r + B)) for "residuals" and O(n r²) for "features", with r at most
     a few hundred.
@@ -229,7 +228,7 @@ def conditional_independence_test(
 
 @dataclass
 class _Triple(Asked):
-    """Two variables and what is given, and how their dependence is measured."""
+    """Two variables, the conditioning variable, and how dependence is measured."""
 
     method: str = "auto"
     null: str = "auto"
@@ -272,7 +271,7 @@ class _Triple(Asked):
         return rows_together(z, beside=None if self.exchange is None else self.exchange.strata)
 
     def leave_strata(self) -> None:
-        """Those are given, beside z."""
+        """Strata are conditioned on, besides z."""
 
     def compute(self, door: Door) -> Found:
         generator, kernels, method, design = self.random.generator, self.kernels, self.method, self.exchange
@@ -316,7 +315,7 @@ class _Triple(Asked):
                 self.tell(codes_told(z))
         self.tell([text for read in (*sides, conditions) for text in read.notes])
         if clustered and design is not None and len(design.first_rows) < FEW_CLUSTERS:
-            few = f"there are {len(design.first_rows)} clusters: these are few, and the level may not be kept."
+            few = f"there are {len(design.first_rows)} clusters: with so few the level may not be kept."
             self.tell([few])
         told = doubts(method, n, fitted, conditions.columns.shape[1], self.n_draws, law.pvalue(value))
         name = CALLED[method] if design is None else design.told(CALLED[method])
@@ -331,7 +330,7 @@ def read_triples(
     door: Door,
     design: Exchange | None = None,
 ) -> tuple[Variable, list[Variable | Unread]]:
-    """z with the strata of a design, and x and y, as columns; one of each for every triple."""
+    """z with the strata of a design, and x and y, as columns; one row for every triple."""
     conditions = read_given(z)
     if design is not None and design.strata.any():
         conditions = conditions.within(design.strata)
@@ -365,7 +364,7 @@ def _check(method: str, null: str) -> None:
 
 
 def _streams(variables: Sequence[Any], designed: bool, method: str, kernels: Sequence[Any], null: str) -> bool:
-    """Whether rows are only added up: there are many, and nothing asks for all of them at once."""
+    """Whether rows are only summed over: there are many, and nothing needs all of them at once."""
     if method not in ("auto", "features") or common_length(NAMES, variables) <= WHOLE:
         return False
     asked = designed or (method == "auto" and any(map(_chosen, kernels)))
@@ -381,7 +380,7 @@ def _kernels(*kernels: Any) -> tuple[Kernel | str | None, ...]:
 
 
 def _chosen(kernel: Kernel | str | None) -> bool:
-    """Whether this is not what a method takes by itself."""
+    """Whether this differs from the default of a method."""
     return isinstance(kernel, Kernel) or kernel == "learned"
 
 
@@ -391,7 +390,7 @@ def _check_kernels(method: str, kernels: Sequence[Kernel | str | None]) -> None:
 
 
 def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Sequence[Kernel | str | None]) -> None:
-    """What a method cannot use: labels for regressions of numbers, chosen kernels for streams."""
+    """Refuse what a method cannot use: labels in regressions of numbers, chosen kernels with streams."""
     _check_kernels(method, kernels)
     for side, name in zip(sides, "xy", strict=True):
         if method == "residuals" and (isinstance(side, Unread) or side.indicators.shape[1]):

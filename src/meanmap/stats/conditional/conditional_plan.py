@@ -51,13 +51,13 @@ class Nothing:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConditionalIndependencePlan(VariablesPlan):
-    """What a conditional test has decided before a pass over all rows, of which there are three.
+    """The plan of a conditional independence test for one of its three passes over all rows.
 
-    Some megabytes, saved and loaded as usual. `plan = mm.stats.plan("conditional independence", x, y, z, rng=0)` draws
-    some of the rows; `plan.state(x, y, z)` is what any part of them adds, and `state.merge(other)` adds two up. While
-    `plan.passes` is above one, `plan = plan.after(state)` is the plan for the next pass; then `plan.result(state)` is
-    the test. [`conditional_independence_test`][] does just this with more than 5000 rows, and gives the same p-value
-    bit by bit.
+    Plans take some megabytes, and can be saved and loaded. `plan = mm.stats.plan("conditional independence", x, y, z,
+    rng=0)` draws some of the rows; `plan.state(x, y, z)` is the contribution of any part of them, and
+    `state.merge(other)` adds two states. While `plan.passes` is above one, `plan = plan.after(state)` is the plan for
+    the next pass; then `plan.result(state)` is the test. [`conditional_independence_test`][] does the same with more
+    than 5000 rows, and gives the same p-value bit for bit.
 
     Made by [`plan`][].
 
@@ -74,7 +74,7 @@ class ConditionalIndependencePlan(VariablesPlan):
         What the regressions of the sample left.
     seed : int
     missing : str
-        What becomes of missing values.
+        How missing values are handled.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class ConditionalIndependencePlan(VariablesPlan):
         Parameters
         ----------
         x, y, z : points, files or collections
-            As for [`conditional_independence_test`][]. Of larger ones 8192 rows are drawn, by their numbers alone.
+            As for [`conditional_independence_test`][]. From larger data 8192 rows are drawn, by row number only.
         missing, kinds, rng
             As for [`conditional_independence_test`][].
         """
@@ -133,8 +133,8 @@ class ConditionalIndependencePlan(VariablesPlan):
             for column, (labels, _) in member.labels.items():
                 if is_text(len(labels), len(variable.columns)):
                     raise KindError(
-                        f"{name} holds texts ({column!r}), nearly every row its own, which are read in memory alone: "
-                        "leave them out, or pass vectors such as an encoder's."
+                        f"{name} holds texts ({column!r}), nearly every row a different one, which can only be read "
+                        f"in memory: leave them out, or pass vectors such as those of an encoder."
                     )
         members, (*sides, conditions) = zip(*found, strict=True)
         with Door() as door:
@@ -148,17 +148,17 @@ class ConditionalIndependencePlan(VariablesPlan):
 
     @property
     def passes(self) -> int:
-        """How many passes over all rows are left, this one too."""
+        """The number of passes over all rows that remain, including this one."""
         return self.features.left
 
     @one_blas_thread()
     def state(self, x: Data, y: Data = None, z: Data = None) -> SampleState:
-        """What some rows add in this pass.
+        """The contribution of some rows in this pass.
 
         Parameters
         ----------
         x, y, z : points, files or collections
-            As many rows of each; or as x alone an iterator of pieces (x, y, z), a new one for each pass.
+            The same number of rows of each; or, as x alone, an iterator of pieces (x, y, z), a new one for each pass.
         """
         return beside_state(self, (x, y, z), NAMES)
 
@@ -187,12 +187,12 @@ def doubts(method: str, n: int, fitted: Fitted, d: int, n_draws: int, pvalue: fl
     """What a result says of the regressions on d columns of z."""
     found = []
     if any(fitted.determined):
-        return ("x or y is a function of z: given z there is nothing left to depend on, and the p-value is 1.",)
+        return ("x or y is a function of z: given z no variation is left, and the p-value is 1.",)
     if fitted.nearly:
         x, y = fitted.rest
         found.append(
-            f"z explains all but {x:.2g} of the variance of x and {y:.2g} of that of y. What the regressions miss of "
-            "functions of z looks like dependence: if x and y have no noise of their own, do not trust the p-value."
+            f"z explains all but {x:.2g} of the variance of x and {y:.2g} of that of y. Functions of z that the "
+            f"regressions miss look like dependence: if x and y have no noise of their own, do not trust the p-value."
         )
     if said := told_of(fitted.missed, pvalue, fitted.sure):
         found.append(said)
@@ -200,11 +200,14 @@ def doubts(method: str, n: int, fitted: Fitted, d: int, n_draws: int, pvalue: fl
         found.append(said)
     if fitted.freedom > n / 4:
         found.append(
-            f"the regressions on z take {fitted.freedom:.0f} degrees of freedom of {n} points: these are few points "
-            f"for {d} conditioning columns, and the level may not be kept."
+            f"the regressions on z take {fitted.freedom:.0f} degrees of freedom of {n} points: too few points for {d} "
+            f"conditioning columns, so the level may not be kept."
         )
     if method == "residuals":
-        found.append("residuals are taken to be noise whose law does not change with z; method='kci' does without.")
+        found.append(
+            "residuals are assumed to be noise whose distribution does not change with z; method='kci' does "
+            "not assume this."
+        )
     if n_draws < 100:
         found.append(f"with {n_draws} draws no p-value can be below {1 / (n_draws + 1):.2g}.")
     return tuple(found)

@@ -92,8 +92,8 @@ class Given:
         q = linear.vectors.shape[1]
         if n < 4 * q:
             raise InputError(
-                f"{n} points are too few to condition on {q - 1} columns (labels count one column each, less one): "
-                f"expected at least {4 * q}. Give more points, or condition on less."
+                f"{n} points are too few to condition on {q - 1} columns (each label but one counts as a column): "
+                f"expected at least {4 * q}. Use more points, or condition on fewer columns."
             )
         sample = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
         return cls(

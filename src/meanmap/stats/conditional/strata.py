@@ -1,4 +1,4 @@
-"""z whose values repeat: rows that share them are strata, in which x and y are permuted, and the test is exact."""
+"""Repeated values of z: rows that share them form strata, within which x and y are permuted, and the test is exact."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -79,7 +79,7 @@ def strata_told(z: Data, strata: np.ndarray) -> tuple[str, ...]:
         return ()
     k, n = 1 + int(strata.max()), len(strata)
     said = f"z has {k} different values, each in {n / k:.0f} rows on average: x and y were permuted within these, which"
-    return (f"{said} is exact whatever z does. To regress on z as a number pass method='kci'.",)
+    return (f"{said} is exact whatever the effect of z. To regress on z as a number pass method='kci'.",)
 
 
 def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def other_reading(
         return ()
     said = (
         f"z has {counted(k, 'different whole number')}, each in {len(strata) / k:.1f} rows on average, and counts as "
-        f"a number, whose effects are smooth. If they are codes (of sites, people), the p-value is {other:.2g}: "
+        f"a number with smooth effects. If they are codes (of sites, people), the p-value is {other:.2g}: "
         f"{_within_z()}."
     )
     return (said,)

@@ -213,7 +213,7 @@ def check_given(data: object) -> None:
         return
     shape = getattr(data, "shape", None)
     if not data if data is None or isinstance(data, Mapping) else 0 in (shape or plain(data, "z").shape):
-        raise EmptyError("z is empty: given nothing this is mm.independence_test(x, y).")
+        raise EmptyError("z is empty: without a conditioning variable use mm.independence_test(x, y).")
 
 
 def holds_texts(data: Data) -> bool:
@@ -248,8 +248,8 @@ def _repeated(
         else:
             notes.append(
                 f"{f'column {name!r} of z' if len(table.names) > 1 else 'z'} has {distinct} different numbers, each in "
-                f"{n / distinct:.0f} rows on average, and {TOO_MANY}: it counts as "
-                "a number, whose effects are smooth. If they are codes (of sites, people), test x and y by "
+                f"{n / distinct:.0f} rows on average, and {TOO_MANY}: it counts as a number with smooth effects. If "
+                f"they are codes (of sites, people), test x and y by "
                 "independence_test, with the codes as within=."
             )
     return found, notes
@@ -279,7 +279,7 @@ def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequenc
     times = _times(numbers, middle, unit)
     return tuple(
         f"{of[j]} has the value {numbers[row, j]:.6g} in row {row}, {times[row, j]:.0e} standard deviations from the "
-        "others: the test takes the logarithm of how far. If it stands for a missing value, write NaN."
+        "others: the test uses the logarithm of this distance. If it stands for a missing value, write NaN."
         for j, row in enumerate(times.argmax(axis=0))
         if times[row, j] > WILD
     )

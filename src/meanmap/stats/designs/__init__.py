@@ -1,1 +1,1 @@
-"""Which rows may be exchanged: strata, clusters, pairs, blocks of time, and weights of rows."""
+"""Which rows are exchangeable: strata, clusters, pairs, blocks of time, and weights of rows."""

@@ -1,4 +1,4 @@
-"""Which rows may be exchanged for which if the hypothesis holds: labels, orders or signs of them, and their weights."""
+"""Which rows are exchangeable under the null hypothesis: permutations of labels, orders or signs, and weights."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,21 +18,21 @@ FEW = 20
 
 @dataclass(frozen=True)
 class Exchange:
-    """Rows are exchanged within strata only, those of one unit together, and count by their weights.
+    """Rows are exchanged within strata only, the rows of a unit together; each row counts by its weight.
 
-    A class of its own that gives other `labels`, or `orders`, is another design, which tests take as `within=`.
+    A subclass with other `labels` or `orders` defines another design, which tests accept as `within=`.
 
-    The exchanges of units within strata are a group. If it leaves the law of the data unchanged under the hypothesis,
-    the p-value of any statistic ranked among random members of the group is exact (Hemerik & Goeman 2018, theorem 2;
-    Phipson & Smyth 2010 for the one that is added). Pairs are strata of two rows, blocks of time are units of
-    consecutive rows.
+    The exchanges of units within strata are a group. If it leaves the distribution of the data unchanged under the null
+    hypothesis, the p-value of any statistic ranked among random members of the group is exact (Hemerik & Goeman 2018,
+    theorem 2; Phipson & Smyth 2010 for the one that is added). Pairs are strata of two rows; blocks of time are units
+    of consecutive rows.
 
     Attributes
     ----------
     strata, units : int array (N,)
         Stratum and unit of each row, counted from 0; all rows of a unit are in one stratum.
     weights : array (N,)
-        How much each row counts. They stay with their rows.
+        How much each row counts. Weights stay with their rows.
     """
 
     strata: np.ndarray
@@ -41,11 +41,11 @@ class Exchange:
 
     @classmethod
     def of(cls, n: int) -> "Exchange":
-        """Of n rows, each of which may take the place of any other."""
+        """Of n rows, all of them exchangeable."""
         return cls(np.zeros(n, int), np.arange(n), np.ones(n))
 
     def told(self, statistic: str) -> str:
-        """The statistic with what is said of the rows, in words."""
+        """The name of the statistic, with the design in words."""
         said = [statistic]
         said += ["within strata"] * bool(self.strata.any())
         said += [f"of {len(self.first_rows)} clusters"] * (len(self.first_rows) < len(self.units))
@@ -54,7 +54,7 @@ class Exchange:
 
     @cached_property
     def is_free(self) -> bool:
-        """Whether each row may take the place of any other, and all of them count alike."""
+        """Whether all rows are exchangeable and of equal weight."""
         alike = len(self.first_rows) == len(self.units) and np.ptp(self.weights) == 0
         return alike and not self.strata.any()
 
@@ -81,12 +81,12 @@ class Exchange:
         return labels
 
     def centred(self, values: np.ndarray) -> np.ndarray:
-        """Rows of `values` less the weighted mean of their stratum."""
+        """Rows of `values` minus the weighted mean of their stratum."""
         total = np.maximum(np.bincount(self.strata, self.weights), np.finfo(float).tiny)
         return values - (self._sums(self.strata, values) / total[:, None])[self.strata]
 
     def collapsed(self, values: np.ndarray) -> np.ndarray:
-        """The weighted sum over each unit, of rows less the mean of their stratum."""
+        """The weighted sum over each unit, of rows minus the mean of their stratum."""
         return self._sums(self.units, self.centred(values))
 
     def _sums(self, places: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -108,8 +108,8 @@ class Exchange:
     def orders(self, n_draws: int, generator: np.random.Generator, constant: bool = False) -> np.ndarray:
         """From which row each row takes its value, (1 + B, N); the first is the data.
 
-        Units take one another's values row by row, hence only those of one size; where values are `constant` within
-        units their sizes do not matter.
+        Units exchange values row by row, so only units of equal size are exchanged; where values are `constant` within
+        units, sizes do not matter.
         """
         sizes = np.bincount(self.units)
         shape = np.zeros_like(sizes) if constant else sizes
@@ -131,16 +131,16 @@ class Exchange:
         return found
 
     def signs(self, n_draws: int, generator: np.random.Generator, drawn: Any = np.int64) -> np.ndarray:
-        """Random signs of rows, one for all of a unit, (1 + B, N); the first row, the data, has ones.
+        """Random signs of rows, the same for a whole unit, (1 + B, N); the first row, the data, has ones.
 
-        They are `drawn` as whole numbers: small ones take fewer random bits.
+        They are `drawn` as integers: small ones take fewer random bits.
         """
         found = np.ones((n_draws + 1, len(self.units)), np.float32)
         found[1:] -= 2 * generator.integers(0, 2, (n_draws, len(self.first_rows)), drawn)[:, self.units]
         return found
 
     def doubts_of_labels(self, labels: np.ndarray) -> tuple[str, ...]:
-        """What is said of exchanges of units with these labels; refused where nothing can be exchanged."""
+        """Notes on exchanges of units with these labels; refused if nothing can be exchanged."""
         counts = np.zeros((int(self.strata_of_units.max()) + 1, int(labels.max()) + 1))
         np.add.at(counts, (self.strata_of_units, labels), 1)
         ways = float(np.sum(gammaln(counts.sum(axis=1) + 1)) - np.sum(gammaln(counts + 1)))
@@ -148,11 +148,11 @@ class Exchange:
         told = _few(ways, "no stratum has rows, or whole clusters, of two groups")
         if silent.any():
             rows = int(np.isin(self.strata, np.flatnonzero(silent)).sum())
-            told += (f"{rows} of {len(self.units)} rows are in strata of one group only and say nothing.",)
+            told += (f"{rows} of {len(self.units)} rows are in strata with only one group and contribute nothing.",)
         return told
 
     def doubts_of_orders(self, constant: bool) -> tuple[str, ...]:
-        """What is said of exchanges of values; refused where nothing can be exchanged."""
+        """Notes on exchanges of values; refused if nothing can be exchanged."""
         sizes = np.zeros(int(self.units.max()) + 1, int) if constant else np.bincount(self.units)
         counts = np.unique(np.stack([self.strata_of_units, sizes]), axis=1, return_counts=True)[1]
         return _few(float(np.sum(gammaln(counts + 1.0))), "no stratum has two rows, or two clusters of one size")

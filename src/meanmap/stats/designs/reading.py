@@ -1,4 +1,4 @@
-"""From what users say of their rows, by columns or by arrays, to samples and a design."""
+"""From the user's columns or arrays that describe rows to samples and a design."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,7 +46,7 @@ MOST_GROUPS = 100
 
 
 def check_permuted(statistic: str, null: str, *statistics: str) -> None:
-    """Refuse another statistic or null distribution than those of a design."""
+    """Refuse a statistic or null distribution that does not work with a design."""
     for name, value, known in (
         ("statistic", statistic, ("auto", *statistics)),
         ("null", null, ("auto", "permutation")),
@@ -80,7 +80,7 @@ def grouped(
     others = [name for name in table.names if name != by]
     if not others:
         raise ColumnError(
-            f"the table has no column but {by!r}, which tells its groups: there is nothing left to compare."
+            f"the table has no column but {by!r}, which names the groups: there is nothing left to compare."
         )
     found = {}
     for k, value in enumerate(values.tolist()):
@@ -192,12 +192,12 @@ def observed(
 
 
 def check_exchange(exchange: Exchange, drawn: str, rows: int, others: Sequence[Any]) -> None:
-    """Refuse a design of the user's own that is not for these rows, or does not say what a test draws."""
+    """Refuse a custom design that is not for these rows, or lacks what a test draws."""
     own = type(exchange)
     if any(other is not None for other in others):
         raise ParameterError("within= is an Exchange, of rows as they came: leave out by=, clusters= and weights=.")
     if own is not Exchange and getattr(own, drawn) is getattr(Exchange, drawn):
-        raise KindError(f"{own.__name__} has no {drawn} of its own, which this test draws: give it a method {drawn}.")
+        raise KindError(f"{own.__name__} has no {drawn} of its own, which this test needs: define a method {drawn}.")
     if drawn == "orders" and np.ptp(exchange.weights) > 0:
         raise ParameterError("weights of an Exchange are for tests of samples: give all rows the same.")
     if len(exchange.units) != rows:
@@ -205,7 +205,7 @@ def check_exchange(exchange: Exchange, drawn: str, rows: int, others: Sequence[A
 
 
 def _check_for_each_row(**given: object) -> None:
-    """Refuse a whole number where only `clusters`, the length of blocks, may be one."""
+    """Refuse an integer, except for `clusters`, where it is the length of blocks."""
     for name, value in given.items():
         if isinstance(value, Exchange):
             raise KindError(f"{name} is an Exchange, which tests of samples and of independence take: pass columns.")
@@ -219,10 +219,10 @@ def _in_strata(strata: np.ndarray, units: np.ndarray) -> np.ndarray:
 
 
 def from_strata(samples: Sequence[Any], names: Sequence[str], design: Exchange | None) -> list[Any]:
-    """The samples with their numbers measured from the mean of the stratum; all else as it came.
+    """The samples with their numbers centred within strata; everything else unchanged.
 
-    Exchanges within strata leave these means alone, and default kernels then see what differs inside of strata however
-    far apart these lie: of pairs, the differences.
+    Exchanges within strata do not change these means, and default kernels then detect differences within strata however
+    far apart the strata lie; of pairs, they compare the differences.
     """
     if design is None or not design.strata.any():
         return list(samples)
@@ -246,7 +246,7 @@ def _less_means(parts: Sequence[np.ndarray], design: Exchange, ends: np.ndarray)
 
 
 def _names(wanted: object, sample: object, argument: str) -> list[str]:
-    """The names of columns that were given, none of an array; a list of text is one unless it names columns."""
+    """The column names given, none for an array; a list of text is an array unless it names columns."""
     listed = names_of(wanted)
     if not listed or isinstance(wanted, str):
         return listed
@@ -261,7 +261,7 @@ def _with_names(sample: object, name: str) -> Table:
 
 
 def _columns(samples: Sequence[Any], names: Sequence[str], wanted: object, argument: str) -> list[np.ndarray]:
-    """The columns of all rows that were asked for."""
+    """The requested columns, of all rows."""
     columns = _names(wanted, samples[0], names[0])
     total = sum(map(length, samples))
     if columns:
@@ -284,7 +284,7 @@ def _columns(samples: Sequence[Any], names: Sequence[str], wanted: object, argum
 
 
 def _labels(samples: Sequence[Any], names: Sequence[str], wanted: object, argument: str) -> np.ndarray:
-    """Labels of all rows, counted from 0, those of several columns by their combinations."""
+    """Labels of all rows, counted from 0; several columns are combined."""
     codes = [np.unique(column, return_inverse=True)[1] for column in _columns(samples, names, wanted, argument)]
     return np.unique(np.stack(codes), axis=1, return_inverse=True)[1].ravel()
 
@@ -295,12 +295,14 @@ def _weights(samples: Sequence[Any], names: Sequence[str], wanted: object) -> np
         raise KindError(f"weights are labels, such as {str(column[0])!r}; expected numbers that are not negative.")
     weights = column.astype(float)
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise NonFiniteError("weights has negative, infinite or no positive values; expected numbers from 0 on.")
+        raise NonFiniteError(
+            "weights has negative, infinite or no positive values; expected numbers that are zero or larger."
+        )
     return weights / weights.mean()
 
 
 def _check_compared(sizes: Sequence[int], names: Sequence[str], strata: np.ndarray, mass: np.ndarray) -> None:
-    """Refuse samples that weigh nothing, in all or wherever there is another one."""
+    """Refuse samples of weight zero, overall or within every stratum that has another sample."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     held = csr_array((mass, (groups, strata))).toarray()
     for name, own in zip(names, held, strict=True):
@@ -315,7 +317,7 @@ def _check_compared(sizes: Sequence[int], names: Sequence[str], strata: np.ndarr
 
 
 def _check_no_switch(**given: object) -> None:
-    """Refuse True, False and fractions, which say nothing of rows."""
+    """Refuse True, False and fractions, which do not describe rows."""
     for argument, value in given.items():
         if isinstance(value, bool | np.bool_ | float):
             count = ", or a whole number of consecutive rows" if argument == "clusters" else ""
@@ -325,7 +327,7 @@ def _check_no_switch(**given: object) -> None:
 
 
 def _consecutive(sizes: Sequence[int], size: int) -> np.ndarray:
-    """Units of so many consecutive rows of each sample."""
+    """Units of this many consecutive rows of each sample."""
     if not 2 <= size <= max(sizes):
         where = "there are" if len(sizes) == 1 else "the largest sample has"
         least = f"2 consecutive rows in each, and no more than {where}, {max(sizes)}"

@@ -1,1 +1,1 @@
-"""How large an effect is, with intervals, and tests of whether it is larger or smaller than a margin."""
+"""Effect sizes with confidence intervals, and tests of whether an effect is larger or smaller than a margin."""

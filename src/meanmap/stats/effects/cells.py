@@ -1,4 +1,4 @@
-"""Means of samples within strata, of weighted rows in clusters: what is compared, and how far it is from its law."""
+"""Means of samples within strata, of weighted rows in clusters: what is compared, and its sampling error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,25 +17,25 @@ __all__ = ["Cells", "contrasts_of", "row_weights"]
 
 @dataclass(frozen=True)
 class Cells:
-    """A sample in a stratum is a cell; what is compared are sums of means of cells.
+    """A sample in a stratum is a cell; comparisons are of sums of cell means.
 
     With N_gs the mass of sample g in stratum s, and N_s that of the stratum, two samples are compared by
     Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, and several by the parts √π_g Σ_s N_gs/N_g (μ_gs − μ_s): what tests
-    compare, too. Independent are the units (rows or clusters) of a cell; where a stratum has one unit of a sample, such
-    as of pairs, the strata are.
+    compare, too. The units (rows or clusters) of a cell are independent; where strata have one unit of each sample, as
+    pairs do, the strata are.
 
     Attributes
     ----------
     cell : int array (N,)
         Of each row.
     mass : array (N,)
-        Of each row in its cell, one in sum.
+        Of each row in its cell; they sum to one.
     contrasts : array (cells, parts)
-        How much the mean of each cell weighs.
+        The weight of the mean of each cell.
     design : Exchange
         Unit, stratum and weight of each row.
     left_out : int or None
-        The stratum in which a sample has one unit, if no other is such: nothing says how much that one varies.
+        The stratum in which a sample has one unit, if it is the only such stratum: its variance cannot be estimated.
     """
 
     cell: np.ndarray
@@ -78,35 +78,35 @@ class Cells:
 
     @property
     def weights(self) -> np.ndarray:
-        """How much each row weighs in each part, (N, parts)."""
+        """The weight of each row in each part, (N, parts)."""
         return self.contrasts[self.cell] * self.mass[:, None]
 
     @cached_property
     def _counts(self) -> np.ndarray:
-        """Units of each cell that weigh anything."""
+        """Units of each cell with positive weight."""
         seen = np.unique(np.stack([self.cell, self.units])[:, self.mass > 0], axis=1)[0]
         return np.bincount(seen, minlength=len(self.contrasts))
 
     @cached_property
     def _paired(self) -> np.ndarray:
-        """Whether the stratum of each row has a single unit of a sample that weighs anything."""
+        """Whether the stratum of each row has a single unit of positive weight of a sample."""
         lonely = np.logical_and(self._counts == 1, self.contrasts.any(axis=1))
         return np.isin(self.strata, self.strata[lonely[self.cell]])
 
     @cached_property
     def independent(self) -> np.ndarray:
-        """What is independent of one another: units, or strata of pairs; for each row, counted from 0."""
+        """The independent unit of each row: its unit, or the stratum of pairs; counted from 0."""
         apart = np.where(self._paired, self.strata, -1), np.where(self._paired, -1, self.units)
         return np.unique(np.stack(apart), axis=1, return_inverse=True)[1].ravel()
 
     def effective(self, sizes: Sequence[int]) -> list[float]:
-        """For how many independent things of one weight those of each sample count: (Σ w)² / Σ w²."""
+        """The effective sample size of each sample: (Σ w)² / Σ w²."""
         ends, weighing = np.cumsum([0, *sizes]), np.linalg.norm(self.weights, axis=1)
         each = [np.bincount(self.independent[slice(*part)], weighing[slice(*part)]) for part in pairwise(ends)]
         return [round(float(held.sum() ** 2 / np.sum(held**2)), 6) for held in each]
 
     def toward(self, values: np.ndarray) -> np.ndarray:
-        """What each row adds to the error of the first part along an element whose products with rows are `values`."""
+        """Each row's contribution to the error of the first part along the element with inner products `values`."""
         own, weights = self._less_means(values[:, None])[:, 0], self.weights[:, 0]
         middle = np.average(own, weights=np.abs(weights))
         return weights * (own - np.where(self._paired, middle, 0.0))
@@ -120,7 +120,7 @@ class Cells:
         return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(np.sum(parts, axis=0)), 0.0))
 
     def law_of_features(self, phi: np.ndarray) -> DistanceLaw:
-        """The law of the squared distance, and the covariance of the parts, from features of all rows."""
+        """The distribution of the squared distance, and the covariance of the parts, from features of all rows."""
         weights, centred = self.weights, self._less_means(phi)
         squared = float(np.sum((weights.T @ phi) ** 2))
         parts = np.hstack([self._spread(centred, c) for c in range(weights.shape[1])])
@@ -128,12 +128,12 @@ class Cells:
         return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(parts @ parts.T if wide else parts.T @ parts), 0.0))
 
     def _less_means(self, values: np.ndarray) -> np.ndarray:
-        """Rows less the mean of their cell, but for those of pairs."""
+        """Rows minus the mean of their cell, except for pairs."""
         at = csr_array((self.mass * ~self._paired, (self.cell, np.arange(len(self.cell)))))
         return values - (at @ values)[self.cell] * ~self._paired[:, None]
 
     def _spread(self, values: np.ndarray, part: int) -> np.ndarray:
-        """What each independent unit adds to the error of a part."""
+        """The contribution of each independent unit to the error of a part."""
         held = np.bincount(self.units, self.mass)
         cells = self.cell[np.unique(self.units, return_index=True)[1]]
         unbiased = _unbiased(held, cells)[self.units]
@@ -149,22 +149,22 @@ class Cells:
 
 
 def _unbiased(shares: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """By how much residuals from the weighted mean of their group are too small, as each has its share in that mean.
+    """By which factor residuals from the weighted mean of their group are too small, being part of that mean.
 
-    Of equal variances σ² they have (1 − 2 m + Σ m²) σ² with shares m: (n − 1)/n of it where shares are equal.
+    For equal variances σ² and shares m they have variance (1 − 2 m + Σ m²) σ²: (n − 1)/n of σ² where shares are equal.
     """
     left = 1 - 2 * shares + np.bincount(groups, shares**2)[groups]
-    # A thing that is all of its group has no residual.
+    # A unit that is its whole group has no residual.
     return np.where(shares < 1, 1 / np.sqrt(np.maximum(left, np.finfo(float).tiny)), 1.0)
 
 
 def contrasts_of(sizes: Sequence[float]) -> np.ndarray:
-    """How much the mean of each sample weighs in each part, (samples, parts), without strata."""
+    """The weight of the mean of each sample in each part, (samples, parts), without strata."""
     return _contrasts(np.asarray(sizes, float)[:, None])[:, 0]
 
 
 def row_weights(groups: np.ndarray, samples: int, design: Exchange) -> np.ndarray:
-    """How much each row weighs in each part, (N, parts), if these are the samples of the rows."""
+    """The weight of each row in each part, (N, parts), if these are the samples of the rows."""
     strata = int(design.strata.max()) + 1
     places = groups * strata + design.strata
     masses = np.bincount(places, design.weights, minlength=samples * strata)
@@ -173,7 +173,7 @@ def row_weights(groups: np.ndarray, samples: int, design: Exchange) -> np.ndarra
 
 
 def _contrasts(masses: np.ndarray) -> np.ndarray:
-    """How much the mean of each cell weighs in each part, (samples, strata, parts), from masses (samples, strata)."""
+    """The weight of the mean of each cell in each part, (samples, strata, parts), from masses (samples, strata)."""
     total = masses.sum(axis=0)
     share = masses / np.maximum(total, np.finfo(float).tiny)
     if len(masses) == 2:

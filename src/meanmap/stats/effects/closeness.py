@@ -1,4 +1,4 @@
-"""Are two distributions close enough, or further apart than matters?"""
+"""Equivalence tests: are two distributions closer than a margin, or further apart?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,8 +25,8 @@ from meanmap.stats.texts import read_texts
 __all__ = ["ClosenessResult", "closeness_test"]
 
 HEAVY = (
-    "So nothing is shown to be further apart than a shift in these: pass unit='share', or logarithms or ranks of what "
-    "has these tails."
+    "So no difference can be shown to exceed a shift in standard deviations: pass unit='share', or take logarithms or "
+    "ranks of the columns with heavy tails."
 )
 FAR = "far is shown too often. Pass unit='share'."
 
@@ -35,16 +35,16 @@ DRAWS = 1000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClosenessResult(TestResult):
-    """The outcome of a test of closeness: `result.reject(0.05)` says that the claim is shown.
+    """The outcome of an equivalence test: the claim is shown if `result.reject(0.05)`.
 
     Attributes
     ----------
     claim : {"close", "far"}
-        What a small p-value shows: that the distance is below the margin, or above it.
+        What a small p-value shows: the distance is below the margin, or above it.
     margin : str
         The margin in words.
     distance, bound : float
-        The estimated distance of the distributions, and the margin as such a distance.
+        The estimated distance between the distributions, and the margin as a distance.
     """
 
     claim: str = "close"
@@ -79,31 +79,32 @@ def closeness_test(
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
 ) -> ClosenessResult:
-    """Test whether two distributions are closer than a margin, or further apart than it.
+    """Test whether two distributions are closer than a margin, or further apart than it (an equivalence test).
 
-    A test of equality rejects on large data whatever differs, and shows nothing where it does not reject. This one has
-    the margin that matters in its hypothesis: it shows that samples are close enough, or that they are not.
+    A test of equality rejects any difference once the data are large, and shows nothing where it does not reject. The
+    null hypothesis of this test contains the margin that matters: it shows that samples are close enough, or that they
+    are not.
 
     Parameters
     ----------
     x, y : points
         As for [`two_sample_test`][].
     margin : float, or two samples
-        How far is still close: as if all columns of x had moved by so many of their standard deviations; with
-        unit="share" as if so large a share of the rows had moved as far as rows lie apart; or as far as two samples,
-        (a, b), that are known to be alike enough, whose estimated distance is taken as it is; without `within`,
-        `clusters` and `weights`.
+        The largest distance that still counts as close: that of a shift of all columns of x by this many standard
+        deviations; with unit="share", that of moving this share of the rows as far as rows lie apart; or the estimated
+        distance between two reference samples (a, b) that are known to be similar enough, which is taken as exact and
+        does not go with `within`, `clusters` and `weights`.
     claim : {"close", "far"}
-        What is to be shown: "close", the hypothesis is that the distance is at least the margin; or "far", it is at
-        most the margin.
+        What to show. "close": the null hypothesis is that the distance is at least the margin; "far": it is at most the
+        margin.
     unit : {"shift", "share"}
-        What a number as `margin` means.
+        The meaning of a number as `margin`.
     by, kernel, scale, missing, kinds : as for `two_sample_test`
-        Of several kernels, as by default, their mean.
+        With several kernels, as by default, their mean is used.
     within, clusters, weights : as for [`two_sample_effect`][]
         Which rows belong together, and how much each counts.
     rng : None, int, numpy.random.Generator or JAX key
-        Draws landmarks and the rows that are moved; `result.seed` repeats them.
+        Draws landmarks and the rows that are shifted; `rng=result.seed` repeats the run.
 
     Returns
     -------
@@ -111,13 +112,14 @@ def closeness_test(
 
     Notes
     -----
-    The p-value is that of ‖μ̂_P − μ̂_Q‖² where the true distance is the margin and points along the direction in which
-    the estimate varies most, the least favourable one: see [`two_sample_effect`][], also for how sure it is what a
-    shift amounts to, which is in the p-value, and for tails too heavy to have a unit: a warning names them,
-    and nothing is "far" then; where only the second sample shows such tails, a warning says that the unit, which is of
-    the first, may be too small (of 60 pairs of normal samples with one row of twenty ten times as far out, 14 were
-    rejected at the margin, 12 with a warning). The level is that of the normal law of means. Zhou et al. (2025,
-    arXiv:2507.12843) test a distance normalised by the norms of the embeddings, by its normal limit.
+    The p-value is that of ‖μ̂_P − μ̂_Q‖² when the true distance equals the margin and the difference points in the
+    least favourable direction, that in which the estimate varies most: see [`two_sample_effect`][]. The p-value
+    includes the uncertainty about the distance that a shift amounts to. If tails are too heavy for a standard deviation
+    to be estimated, a warning names the columns and nothing is "far". If only the second sample shows such tails, a
+    warning says that the unit, which comes from the first, may be too small (of 60 pairs of normal samples with one row
+    of twenty ten times as far out, 14 were rejected at the margin, 12 with a warning). The level is that of the normal
+    approximation of means. Zhou et al. (2025, arXiv:2507.12843) test a distance normalised by the norms of the
+    embeddings, by its normal limit.
 
     Examples
     --------
@@ -153,16 +155,14 @@ def closeness_test(
             other = difference_of(alike, random.generator, door, moved=False)
             at, words = AtShift(other.law.estimate, 0.0, 0.0), "the two reference samples are"
             if at.distance <= 0:
-                raise InputError(
-                    "the reference samples do not differ as far as their sizes tell: there is no margin to take."
-                )
+                raise InputError("the reference samples do not differ by more than chance: they give no margin.")
         else:
             at, words = _bound(found, margin, unit)
     law, sizes, bound = found.law, together.sizes[:2], at.distance
     error = at.near if claim == "close" else at.far
     heavy = reference is None and unit == "shift"
     told += tails_of_other(found, pair, names, FAR) if heavy and claim == "far" else ()
-    null = Null("law at the margin", law.draws(bound, random.generator, DRAWS, error), exact=False)
+    null = Null("null distribution at the margin", law.draws(bound, random.generator, DRAWS, error), exact=False)
     pvalue = law.below(bound, error=error) if claim == "close" else law.above(bound, error)
     return ClosenessResult(
         law.squared,
@@ -194,7 +194,7 @@ def _reference(margin: object) -> tuple[Any, Any] | None:
 
 
 def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
-    """The margin as a distance with its errors, and in words."""
+    """The margin as a distance with its standard errors, and in words."""
     if unit == "share":
         if margin >= 1:
             raise ParameterError(
@@ -202,13 +202,11 @@ def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
             )
         return AtShift(margin * found.reach, 0.0, 0.0), f"if {100 * margin:g} % of the rows had moved"
     if found.shifts is None:
-        raise KindError(
-            "these samples have no column of numbers to shift: pass unit='share', or two samples as margin."
-        )
+        raise KindError("these samples have no numeric column to shift: pass unit='share', or two samples as margin.")
     at = found.at(float(margin))
     if at.distance <= 0:
         raise InputError(
-            f"the rows of the first sample are too few to tell how far {margin:g} standard deviations are."
+            f"the first sample has too few rows to estimate the distance of a shift by {margin:g} standard deviations."
         )
     return at, f"after a shift of {margin:g} standard deviations"
 

@@ -1,4 +1,4 @@
-"""How strong is the dependence that is left given a third variable?"""
+"""How strong is the dependence that remains given a third variable?"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,13 +31,13 @@ __all__ = ["conditional_independence_effect"]
 
 NAMES = ("x", "y", "z")
 TURNING = (
-    "dependence changes with z so that its mean over z is near zero: this size is of the mean. "
-    "conditional_independence_test sees the whole."
+    "the dependence varies with z and its mean over z is near zero. This effect size measures only the mean; "
+    "conditional_independence_test detects dependence of either sign."
 )
 
 NEARLY = (
-    "z explains nearly all of x and of y. What the regressions miss of functions of z looks like dependence: if x and "
-    "y have no noise of their own, do not trust the size."
+    "z explains nearly all of x and of y. Functions of z that the regressions miss look like dependence: if x and y "
+    "have no noise of their own, do not trust the effect size."
 )
 
 
@@ -62,23 +62,24 @@ def conditional_independence_effect(
     x, y, z, data, within, missing, kinds : as for [`conditional_independence_test`][]
         n triples.
     level : float
-        How often intervals cover, at least.
+        The confidence level of the intervals: coverage is at least this.
     rng : None, int, numpy.random.Generator or JAX key
-        Draws 1200 triples where there are more.
+        Draws 1200 triples if there are more.
 
     Returns
     -------
     Effect
-        As of [`independence_effect`][], for what z leaves of x and of y: distance, share and correlation of features.
+        As for [`independence_effect`][], for the residuals of x and y given z: distance, share and correlation of
+        features.
 
     Notes
     -----
-    Regressions take what z says out of x and y, and out of the features of what is left, as in the test; the
-    cross-covariance operator of these residual features is the mean over z of the conditional one. Where dependence
-    changes its direction with z, that mean may vanish though x and y are dependent given z; a warning says where this
-    shows. Intervals are those of [`independence_effect`][], of what is left after the test's second regressions where
-    the test asks again. They exclude zero only if that test rejects at (1 − level)/2, without what functions of z that
-    were missed can add, so what the test says about its level holds for their lower ends.
+    Regressions on z are subtracted from x and y, and from the features of their residuals, as in the test; the
+    cross-covariance operator of these residual features is the mean over z of the conditional one. Where the dependence
+    changes sign with z, that mean may vanish although x and y are dependent given z; a warning says where this shows.
+    Intervals are those of [`independence_effect`][], computed after the test's second regressions where it runs these.
+    They exclude zero only if that test rejects at (1 − level)/2, not counting what missed functions of z may
+    contribute, so the remarks of the test about its level hold for their lower ends.
 
     Examples
     --------
@@ -110,9 +111,7 @@ def conditional_independence_effect(
         left = [residuals(side.rows(chosen), "median", given, door, random.generator) for side in read]
         for side, name in zip(left, "xy", strict=True):
             if side.determined:
-                raise InputError(
-                    f"{name} is a function of z: given z there is nothing left whose dependence has a size."
-                )
+                raise InputError(f"{name} is a function of z: given z no variation is left that could be dependent.")
         found = settled(
             left[0],
             left[1],
@@ -138,7 +137,7 @@ def conditional_independence_effect(
         local, _ = covariance_laws(grams[0], grams[1] * rbf(where, where))
         told += (TURNING,) if local.interval(level)[0] > 0.0 else ()
     if len(chosen) < n:
-        told += (f"{len(chosen)} of {n} triples, drawn at random, are what intervals are of.",)
+        told += (f"intervals are from {len(chosen)} of {n} triples, drawn at random.",)
     return effect_of(
         laws, chance, grams, tuple(side.kernel for side in left), level, "dependence of x and y given z", told
     )

@@ -29,13 +29,13 @@ from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["covariance_laws", "effect_of", "independence_effect"]
 
-# Whole Gram matrices and their eigenvalues up to here; of more pairs so many are drawn at random.
+# Full Gram matrices and their eigenvalues up to here; of more pairs this many are drawn at random.
 MOST_PAIRS = 1200
 NAMES = ("x", "y")
-# What comes of rows that follow each other as a series does.
+# The consequence of serially dependent rows.
 HARM = (
-    "dependence looks larger than it is, and intervals are too short. Measure what structure.prewhiten leaves, or rows "
-    "that lie far enough apart"
+    "dependence is overestimated, and intervals are too short. Use the residuals of structure.prewhiten, or rows that "
+    "lie far enough apart"
 )
 
 
@@ -60,27 +60,27 @@ def independence_effect(
     x, y, data : as for [`independence_test`][]
         n pairs.
     kernel, kernel_x, kernel_y, missing, kinds : as for `independence_test`
-        Of several kernels of a variable, as by default, their mean.
+        With several kernels for a variable, as by default, their mean is used.
     level : float
         How often intervals cover, at least.
     rng : None, int, numpy.random.Generator or JAX key
-        Draws 1200 pairs where there are more.
+        Draws 1200 pairs if there are more.
 
     Returns
     -------
     Effect
         Distance (the root of HSIC), the share of pairs that would have to change for independence, and the correlation
-        of features: HSIC over the norms of both covariance operators, and its root, which is 0 for independent
-        variables and at most 1.
+        of features: the square root of HSIC over the norms of both covariance operators, which is 0 for independent
+            variables and at most 1.
 
     Notes
     -----
-    The empirical cross-covariance operator is normal about the true one in the limit, with the covariance of
-    φ(x) ⊗ ψ(y) less means; the interval of its norm is that of [`two_sample_effect`][], and so is the reason why it
-    covers where the variables are independent. Zero is excluded only if a test that exchanges pairs rejects it at
-    (1 − level)/2, too: what is rare on both sides may not have met in any row, which then say too little variation. For
-    the correlation the operator is divided by the norms of both covariance operators, unbiased ones, whose own
-    variation is in the influence of each pair. O(n³), n ≤ 1200.
+    The empirical cross-covariance operator is asymptotically normal about the true one, with the covariance of the
+    centred φ(x) ⊗ ψ(y); the interval of its norm is that of [`two_sample_effect`][], and covers where the variables are
+    independent for the same reason. Zero is excluded only if a permutation test also rejects it at (1 − level)/2:
+    values that are rare on both sides may never occur together in a row, and the observed variation is then too small.
+    For the correlation the operator is divided by unbiased norms of both covariance operators; their own variation
+    enters through the influence of each pair. O(n³), n ≤ 1200.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def independence_effect(
             if np.ptp(grams[-1]) <= 1e-6 * np.abs(grams[-1]).max():
                 raise constant(name)
     if len(chosen) < n:
-        told = (*told, f"{len(chosen)} of {n} pairs, drawn at random, are what intervals are of.")
+        told = (*told, f"intervals are from {len(chosen)} of {n} pairs, drawn at random.")
     laws = covariance_laws(*grams)
     chance = chance_of_dependence(grams[0], grams[1], level, random.generator) if excludes_zero(laws[0], level) else 1.0
     return effect_of(laws, chance, grams, tuple(kernels), level, "dependence of x and y", told)
@@ -131,9 +131,9 @@ def effect_of(
     method: str,
     told: tuple[str, ...],
 ) -> Effect:
-    """The effect that the two laws of `covariance_laws` say, in units that a person can read.
+    """The effect from the two distributions of `covariance_laws`, in interpretable units.
 
-    Intervals begin at zero unless the p-value of a test of zero, its `chance`, is in their tail, too.
+    Intervals start at zero unless the p-value of a test of zero, its `chance`, lies in their tail, too.
     """
     distance, correlation = (Interval(law.estimate, *law.interval(level)) for law in laws)
     if chance > (1 - level) / 2:
@@ -154,13 +154,13 @@ def effect_of(
 
 
 def covariance_laws(k: np.ndarray, m: np.ndarray) -> tuple[DistanceLaw, DistanceLaw]:
-    """The laws of the cross-covariance operator's norm, and of that divided by the norms of both covariances."""
+    """The distributions of the norm of the cross-covariance operator, without and with normalisation by covariances."""
     n = len(k)
     (k, own_x), (m, own_y) = _centred(k), _centred(m)
     inner = k * m
     means = inner.mean(axis=1)
     squared = float(means.mean())
-    # Of the influence φ̃ ⊗ ψ̃ − C of each pair: inner products with one another, and with C.
+    # Inner products of the influences φ̃ ⊗ ψ̃ − C of pairs, with one another and with C.
     products = inner - means[:, None] - means[None, :] + squared
     with_mean = means - squared
     unbiased = (n / (n - 1)) ** 2  # both features are centred by their own means

@@ -1,4 +1,4 @@
-"""What is said of the size of an effect: distances with intervals, in units that a person can read."""
+"""Effect sizes: distances with intervals, in interpretable units."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,18 +10,18 @@ from meanmap.stats.result import Interval
 
 __all__ = ["Effect", "doubt_about_mean"]
 
-# With fewer rows in a sample its mean may not be normal yet; coverage is tested from here on.
+# With fewer rows in a sample its mean may not be approximately normal; coverage is tested from here on.
 FEW = 50
 
 
 def doubt_about_mean(*sizes: int) -> tuple[str, ...]:
-    """What is said of intervals and tests that rest on the normal law of the mean of few rows."""
-    return (f"the normal law of means is doubtful for {min(sizes)} rows.",) if min(sizes) < FEW else ()
+    """The note on intervals and tests that rely on the normal approximation of a mean of few rows."""
+    return (f"the normal approximation of means is doubtful for {min(sizes)} rows.",) if min(sizes) < FEW else ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Effect(Value):
-    """How large an effect is, with confidence intervals that may reach down to zero.
+    """An effect size, with confidence intervals that may include zero.
 
     Made by [`two_sample_effect`][], [`k_sample_effect`][], [`independence_effect`][] and
     [`conditional_independence_effect`][].
@@ -29,25 +29,26 @@ class Effect(Value):
     Attributes
     ----------
     distance : Interval
-        Between mean embeddings under `kernel`: MMD, the root of HSIC, or the spread of the groups. In no unit.
+        Between mean embeddings under `kernel`: MMD, the square root of HSIC, or the spread of the groups. Without a
+        unit.
     share : Interval
-        At least this share of the rows would have to change for the effect to vanish: distance over the largest
+        At least this share of the rows would have to change for the effect to vanish: the distance over the largest
         distance between any two rows, a lower bound of the total variation distance.
     shift : Interval or None
-        Of two samples: as if every column of numbers of the first had moved by so many of its standard deviations.
-        Infinite where no shift takes it as far.
+        For two samples: the distance expressed as a shift of every numeric column of the first sample, in standard
+        deviations. Infinite if no shift moves it that far.
     correlation : Interval or None
-        Of two variables: HSIC over the norms of both covariances, and the root of it, from 0 to 1.
+        For two variables: the square root of HSIC over the norms of both covariances, from 0 to 1.
     kernel : Kernel
-        The mean of the default kernels, or the one that was given.
+        The mean of the default kernels, or the given one.
     level : float
-        Intervals cover at least at this rate.
+        The confidence level: intervals have at least this coverage.
     method : str
-        What was measured, in words.
+        The quantity measured, in words.
     sizes : tuple of int
         Sample sizes.
     warnings : tuple of str
-        What a careful reader should know.
+        Caveats.
     """
 
     distance: Interval
@@ -81,5 +82,5 @@ class Effect(Value):
 
     @staticmethod
     def scaled(interval: Interval, factor: float, most: float = np.inf) -> Interval:
-        """The interval in another unit, cut at what is possible."""
+        """The interval in another unit, clipped to the possible range."""
         return Interval(*(min(most, factor * value) for value in (interval.estimate, interval.low, interval.high)))

@@ -1,4 +1,4 @@
-"""The law of the distance between the mean embeddings of samples, and what a shift of one of them amounts to."""
+"""The distribution of the distance between mean embeddings of samples, and the distance of a shift of one of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,21 +26,21 @@ from meanmap.stats.samples.spread import Spread
 
 __all__ = ["AtShift", "Difference", "averaged", "difference_of"]
 
-# Whole Gram matrices, and their eigenvalues, up to so many points in all: a second.
+# Full Gram matrices and their eigenvalues up to this many points in all: a second.
 MOST_WHOLE = 1200
-# Of more rows so many are moved: the unit is then known to one and a half hundredths.
+# Of more rows this many are shifted: the unit is then known to one and a half hundredths.
 MOVED = 4000
-# Rows whose distances are looked at for the largest.
+# Rows among which the largest distance is sought.
 SEEN = 300
 # Shifts that are tried: from a thousandth to ten standard deviations.
 SHIFTS = np.geomspace(1e-3, 10.0, 33)
 
 
 class AtShift(NamedTuple):
-    """The distance that a shift amounts to, and its errors as far as they are not those of the samples' distance.
+    """The distance of a shift, and its standard errors apart from those of the samples' distance.
 
-    `near` is for whether the samples are nearer than it, `far` for whether they are further apart: the tails of columns
-    may make the distance larger than it was found to be, not smaller.
+    `near` is for tests of whether the samples are nearer than it, `far` for whether they are further apart: heavy tails
+    of columns may make the true distance larger than estimated, not smaller.
     """
 
     distance: float
@@ -50,7 +50,7 @@ class AtShift(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """How far samples lie apart.
+    """How far apart samples are.
 
     Attributes
     ----------
@@ -59,14 +59,14 @@ class Difference:
     reach : float
         The largest distance between the features of two rows that were seen.
     kernel : Kernel
-        Under which all this is.
+        The kernel used.
     shifts : Shifts or None
         Of the first of two samples.
     toward : array
-        What each of their units adds to the error of the distance, where that is along the difference of the samples.
+        The contribution of each unit to the error of the distance, along the difference of the samples.
     chance : callable or None
-        The p-value of equal laws, for an interval of some level, by what rows of all samples show together: a smaller
-        sample may have no row with a rare value. Units of a design are exchanged within its strata.
+        The p-value of equal distributions, for an interval of some level, from the rows of all samples together: a
+        smaller sample may have no row with a rare value. Units of a design are exchanged within its strata.
     """
 
     law: DistanceLaw
@@ -77,7 +77,7 @@ class Difference:
     chance: Callable[[float], float] | None = None
 
     def interval(self, level: float) -> tuple[float, float]:
-        """All distances that no test rejects; zero is one unless the test of equal laws rejects it, too."""
+        """All distances that are not rejected; zero is one unless the test of equal distributions rejects it, too."""
         low, high = self.law.interval(level)
         return (0.0 if low > 0 and self._may_be_zero(level) else low), high
 
@@ -86,10 +86,10 @@ class Difference:
         return self.law.above(0.0) > tail or (self.chance is not None and self.chance(level) > tail)
 
     def at(self, shift: float) -> AtShift:
-        """What a shift of so many standard deviations in every column of the first sample amounts to.
+        """The distance of a shift of every column of the first sample by this many standard deviations.
 
-        The rows that say how far that is are those of the first sample, so both errors have a part in common; widths
-        are never less than those of the distance of the samples alone.
+        It is estimated from the rows of the first sample, so both errors are correlated; widths are never less than
+        those of the distance between the samples alone.
         """
         assert self.shifts is not None
         assert self.toward is not None
@@ -99,11 +99,11 @@ class Difference:
         return AtShift(found.distance, extra, extra + found.inflation)
 
     def as_shift(self, level: float) -> Interval:
-        """The shift that amounts to the distance, in standard deviations, and all shifts that no test rejects."""
+        """The shift equivalent to the distance, in standard deviations, and all shifts that are not rejected."""
         law, tail, at = self.law, (1 - level) / 2, _Between(self.at)
         typical = max(law.squared, law.trace)
         estimate = at.first(lambda found: found.distance >= law.estimate) if law.estimate > 0 else 0.0
-        # Deviations that may be infinite take every shift as far as one likes.
+        # Standard deviations that may be infinite make every shift arbitrarily far.
         assert self.shifts is not None
         possible = self._may_be_zero(level) or (len(self.shifts.spread.unknown) > 0 and np.isinf(at.at(0).far))
         low = 0.0 if possible else at.first(lambda found: law.above(found.distance, found.far) > tail)
@@ -112,13 +112,13 @@ class Difference:
 
 
 class _Between:
-    """What shifts amount to, between those of `SHIFTS` on lines of logarithms, below them in proportion."""
+    """Distances of shifts: log-log interpolation between those of `SHIFTS`, proportional below them."""
 
     def __init__(self, at: Callable[[float], AtShift]) -> None:
         self.at = cache(lambda k: at(float(SHIFTS[k])))
 
     def first(self, reached: Callable[[AtShift], bool]) -> float:
-        """The least shift that reaches something, infinite beyond all of them."""
+        """The least shift that reaches a distance, infinite beyond all of them."""
         low, high = -1, len(SHIFTS)
         while high - low > 1:
             middle = (low + high) // 2
@@ -130,7 +130,7 @@ class _Between:
         return float(SHIFTS[0] * t if high == 0 else SHIFTS[high] * (SHIFTS[high - 1] / SHIFTS[high]) ** (1 - t))
 
     def _inside(self, k: int, t: float) -> AtShift:
-        """Some part of the way to the k-th shift."""
+        """A fraction of the way to the k-th shift."""
         end = self.at(k)
         if k == 0:
             return AtShift(*(t * value for value in end))
@@ -146,10 +146,10 @@ def averaged(kernels: Sequence[Kernel]) -> Kernel:
 def difference_of(
     samples: Samples, generator: np.random.Generator, door: Door, cells: Cells | None = None, moved: bool = True
 ) -> Difference:
-    """The difference of samples, from whole Gram matrices of few points and from features of many.
+    """The difference of samples, from full Gram matrices of few points and from features of many.
 
-    `cells` where rows lie in strata or clusters or have weights. Unless the first of two samples is to be `moved`,
-    shifts are not asked for.
+    `cells` are given where rows lie in strata or clusters or have weights. Shifts are computed only if the first of two
+    samples is to be `moved`.
     """
     kernel, sizes, pooled = averaged(samples.kernels), samples.sizes, samples.pooled
     some = rows(pooled, np.sort(generator.choice(sum(sizes), min(sum(sizes), SEEN), replace=False)))
@@ -161,7 +161,8 @@ def difference_of(
         first = _First.of_cells(arranged, sizes[0], values, generator)
         between = between_grams(kernel, rows(pooled, first.chosen), gram[np.ix_(first.chosen, first.chosen)])
         return _with_shifts(found, samples, first, cells, between, generator) if moved else found
-    # Features of the mean of several kernels, not of each: small shifts would seem smaller than under whole matrices.
+    # Features of the mean of several kernels, not of each: otherwise small shifts would seem smaller than under full
+    # matrices.
     mapped = feature_map(replace(samples, kernels=(kernel,)), generator, door)
     features = mapped.features
     kernel = FeatureKernel(features.padded()[0])
@@ -187,8 +188,8 @@ def difference_of(
 
 
 class _First(NamedTuple):
-    """Rows of the first sample that are moved: which, how much they count, their units, and what each adds to the error
-    of the difference in its own direction, times its norm.
+    """The shifted rows of the first sample: their indices, weights, units, and the contribution of each to the error of
+    the difference in its own direction, times its norm.
     """
 
     chosen: np.ndarray
@@ -217,13 +218,13 @@ def _with_shifts(
     between: Differences,
     generator: np.random.Generator,
 ) -> Difference:
-    """The difference with what shifts of the first sample amount to, where it has columns of numbers."""
+    """The difference with the distances of shifts of the first sample, where it has numeric columns."""
     spread = Spread.of(samples[0], None if cells is None else cells.weights[: samples.sizes[0], 0])
     if spread is None:
         return found
     points, mass = rows(samples.pooled, first.chosen), first.mass / first.mass.sum()
     shifts = Shifts(points, spread, between, mass, first.units, generator)
-    # Of samples that are the same rows the squared distance is rounding, and has no direction.
+    # For identical samples the squared distance is only rounding error, and has no direction.
     norm = np.sqrt(max(found.law.squared, 1e-12 * found.law.trace, np.finfo(float).tiny))
     return replace(found, shifts=shifts, toward=np.bincount(first.units, first.toward) / norm)
 
@@ -247,7 +248,7 @@ def _law_of_moments(groups: Sequence[Moments]) -> DistanceLaw:
 
 
 def _equal(groups: Sequence[Moments]) -> DistanceLaw:
-    """The law where all samples have one law, with the covariance of all rows together."""
+    """The distribution when all samples have the same law, with the covariance of all rows together."""
     sizes = np.array([group.n for group in groups], float)
     contrasts, means = contrasts_of(sizes.tolist()), np.stack([group.mean for group in groups])
     off = means - sizes / sizes.sum() @ means

@@ -23,10 +23,10 @@ from meanmap.stats.texts import read_texts
 __all__ = ["k_sample_effect", "two_sample_effect"]
 
 HEAVY = (
-    "So the interval of the shift begins at 0: read `distance` and `share`, or pass logarithms or ranks of what has "
-    "these tails."
+    "So the interval of the shift starts at 0: use `distance` and `share`, or take logarithms or ranks of the columns "
+    "with heavy tails."
 )
-HIGH = "the interval of the shift begins too high. Read `distance` and `share`."
+HIGH = "the interval of the shift starts too high. Use `distance` and `share`."
 
 
 @own_words
@@ -50,54 +50,55 @@ def two_sample_effect(
     Parameters
     ----------
     x, y : points
-        As for [`two_sample_test`][]; a shift is that of `x`.
+        As for [`two_sample_test`][]; shifts are in standard deviations of `x`.
     by : str, optional
         Without `y`: the column of the table `x` whose values tell the samples apart.
     within, clusters, weights : as for `two_sample_test`
-        Which rows belong together, and how much each counts: samples are compared within strata, rows of a cluster vary
-        together, and means are those of weighted rows.
+        The design: samples are compared within strata, rows of a cluster may be dependent, and means are weighted.
     kernel, scale, missing, kinds : as for `two_sample_test`
-        Of several kernels, as by default, their mean.
+        With several kernels, as by default, their mean is used.
     level : float
-        How often intervals cover, at least.
+        The confidence level of the intervals: coverage is at least this.
     rng : None, int, numpy.random.Generator or JAX key
-        Draws landmarks for more than 1200 points in all, and the rows that are moved.
+        Draws landmarks for more than 1200 points in all, and the rows that are shifted.
 
     Returns
     -------
     Effect
-        Distance (MMD), share of rows that would have to change, and the shift of all columns that amounts to as much.
+        Distance (MMD), share of rows that would have to change, and the equivalent shift of all columns.
 
     Notes
     -----
-    The interval of the distance holds all values that a test does not reject. The difference of two mean embeddings is
-    normal about its true value, with a covariance that the samples show; for each distance its squared norm has the
-    longest tails if the true difference points along the first eigenvector of that covariance, and that law is
-    tested. So intervals cover at their level or more, at zero (where the law is a sum of chi-squares, and the interval
-    begins at 0 with probability 1 − (1 − level)/2) as far away from it (where it is normal), and they are as short as
-    those of the right direction if that is the first, as it mostly is for a shift. Normal laws of means are limits:
-    samples of 50 were enough on the problems of the tests. Zero is excluded only if a test of equal laws rejects it at
-    (1 − level)/2, too: by exchanged rows up to 1200 points, and whatever their number by exchanges within strata, of
-    clusters and of weighted rows; of others by the covariance of all rows together. What is rare may be in no row of a
-    sample, which then says too little variation.
+    The interval of the distance contains all values that a test does not reject. The difference of two mean embeddings
+    is asymptotically normal about its true value, with a covariance that is estimated from the samples. For each
+    distance its squared norm has the longest tails if the true difference points along the first eigenvector of that
+    covariance, and this distribution is used for the test. So intervals cover at their level or more, both at zero
+    (where the statistic is a sum of chi-squares, and the interval starts at 0 with probability 1 − (1 − level)/2) and
+    far away from it (where it is normal), and they are as short as those for the true direction if that is the first
+    eigenvector, as it mostly is for a shift. Normality of means is asymptotic: samples of 50 were enough on the
+    problems of the tests. Zero is excluded only if a test of equal distributions also rejects it at (1 − level)/2: a
+    permutation test for up to 1200 points and, for any number of points, with strata, clusters or weights; otherwise a
+    test with the covariance of all rows together. A sample may have no row with a rare value, and its variation is then
+    too small.
 
-    The share and the shift are the distance in other units. What a shift by standard deviations σ amounts to is the
-    root of E[k(x, x′) + k(x + sσ, x′ + sσ) − 2 k(x, x′ + sσ)] for independent x and x′, a mean over pairs of different
-    rows of the first sample. How sure that is, and how sure the standard deviations are, is in the interval of the
-    shift. Tails that the rows have hardly reached make these larger than they look: t laws and generalised Pareto tails
-    say by how much. Where both give more than one chance in forty to an infinite one, the rows do not say what a
-    standard deviation is: the interval begins at 0, and a warning names the column and what to read or pass instead.
-    That is so of three of four samples of one column of a t law of 2.2 degrees of freedom, and of nearly all lognormal
-    ones of σ = 1.5; of exponential laws and t laws of 3 in about half of all samples of 100 rows, of t laws of 5 in one
-    of six, with 500 rows hardly ever but for the t law of 3; of normal laws in none. Where only the rows of `y` leave
-    that open, a warning says that the interval begins too high if both samples have such tails. No bound holds for all
-    laws, such as those of which one row in a million is far away.
+    The share and the shift are the distance in other units. The distance of a shift by s standard deviations σ is the
+    square root of E[k(x, x′) + k(x + sσ, x′ + sσ) − 2 k(x, x′ + sσ)] for independent x and x′, estimated by a mean over
+    pairs of different rows of the first sample. The interval of the shift includes the uncertainty of this mean and of
+    the standard deviations. Tails beyond the observed rows make standard deviations larger than they look: fits of t
+    distributions and generalised Pareto tails estimate by how much. If both give more than one chance in forty to an
+    infinite standard deviation, the rows do not determine it: the interval starts at 0, and a warning names the column
+    and what to use instead. This happens in three of four samples of one column of a t distribution with 2.2 degrees of
+    freedom, and in nearly all lognormal ones with σ = 1.5; in about half of all samples of 100 rows from exponential
+    distributions and t distributions with 3 degrees of freedom, and in one of six with 5; with 500 rows hardly ever
+    except for 3 degrees of freedom; and for normal distributions never. If only the rows of `y` leave the standard
+    deviation undetermined, a warning says that the interval starts too high if both samples have such tails. No bound
+    holds for all distributions, such as those with one row in a million far away.
 
     Within strata the difference is Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, as in the test, for the strata that
-    are there. It varies as independent rows do within strata, or whole clusters; where strata have one row or cluster
-    of a sample, such as of pairs, as strata do (a single one of these is left out, which a warning says). Numbers are
-    not measured from the mean of their stratum. Rows and clusters of different weight count as (Σ w)² / Σ w² of one
-    weight: fewer than 50 in a sample get a warning, and fewer than 5 are refused.
+    are there. Its variance comes from independent rows, or whole clusters, within strata; where strata have one row or
+    cluster of each sample, as pairs do, it comes from the strata (a single such stratum is left out, with a warning).
+    Numbers are not centred within strata. The effective sample size of weighted rows and clusters is (Σ w)² / Σ w²:
+    fewer than 50 in a sample get a warning, and fewer than 5 are refused.
 
     O(N³) up to 1200 points in all; beyond, features of 256 landmarks in one pass, or with `within`, `clusters`
     or `weights` in memory.
@@ -145,12 +146,13 @@ def k_sample_effect(
 ) -> Effect:
     """How far apart the distributions of several samples are, with confidence intervals.
 
-    The distance is the root of Σ_g π_g ‖μ_g − μ̄‖², with the shares π_g of the samples and the embedding μ̄ of all rows.
+    The distance is the square root of Σ_g π_g ‖μ_g − μ̄‖², with the shares π_g of the samples and the embedding μ̄ of
+    all rows.
 
     Parameters
     ----------
     samples, by, kernel, scale, missing, kinds : as for `k_sample_test`
-        Of several kernels, as by default, their mean.
+        With several kernels, as by default, their mean is used.
     within, clusters, weights : as for [`two_sample_effect`][]
         Within strata μ_g − μ̄ is Σ_s N_gs/N_g (μ_gs − μ_s).
     level : float

@@ -1,7 +1,8 @@
-"""Whether zero is in an interval: as a test of the hypothesis says, not the variation that the rows happen to show.
+"""Whether an interval contains zero: decided by a permutation test, not by the observed variation.
 
-Where something is rare on both sides, rows that would show how much an estimate varies are often missing, and intervals
-that rest on what is seen exclude zero far too often. Under the hypothesis rows may be exchanged, whatever is rare.
+Where values are rare on both sides, the rows that would show how much an estimate varies are often missing, and
+intervals based on the observed variation exclude zero far too often. Under the null hypothesis rows are exchangeable,
+whatever is rare.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,18 +23,18 @@ ROUNDING = 1e-6
 
 
 def draws_for(level: float) -> int:
-    """How many exchanges tell whether a p-value is in the tail of an interval of this level."""
+    """The number of permutations needed to tell whether a p-value is in the tail of an interval of this level."""
     tail = (1 - level) / 2
     return int(np.ceil(max(min(EACH / tail, MOST), 1 / tail))) - 1
 
 
 def excludes_zero(law: DistanceLaw, level: float) -> bool:
-    """Whether the interval of this law excludes zero, by the variation that the rows show."""
+    """Whether the interval of this distribution excludes zero, by the observed variation."""
     return law.above(0.0) <= (1 - level) / 2
 
 
 def chance_of_dependence(k: np.ndarray, m: np.ndarray, level: float, generator: np.random.Generator) -> float:
-    """The p-value of HSIC of two Gram matrices, whose pairs are exchanged."""
+    """The permutation p-value of HSIC of two Gram matrices."""
     k = (k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()).astype(np.float32)
     m = m.astype(np.float32)
     orders = (generator.permutation(len(k)) for _ in range(draws_for(level)))
@@ -44,9 +45,9 @@ def chance_of_dependence(k: np.ndarray, m: np.ndarray, level: float, generator: 
 def chance_of_difference(
     squared: Callable[[np.ndarray], float], sizes: Sequence[int], design: Exchange, level: float
 ) -> float:
-    """The p-value of the squared distance of samples one after another, whose units are exchanged within strata.
+    """The p-value of the squared distance of samples, whose units are exchanged within strata.
 
-    It is `squared` of how much each row weighs in each part of the distance, (N, parts).
+    `squared` computes it from the weight of each row in each part of the distance, (N, parts).
     """
     groups = np.repeat(np.arange(len(sizes)), sizes)
     labels = design.labels(design.of_units(groups), draws_for(level), np.random.default_rng(0))

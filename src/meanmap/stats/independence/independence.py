@@ -82,43 +82,44 @@ def independence_test(
     Parameters
     ----------
     x, y : points, or names of columns of `data`
-        n pairs, at least 5; each may be numbers, labels, or a table of both. For data larger than memory: memory maps,
-        Parquet files (a path, a folder, a pattern, a list), lazy frames of polars, columns of one array or frame of
-        Dask, whose workers compute, or iterators of pieces; or one iterator of pieces (x, y) as `x`. With more than
-        20,000 rows the p-value is the same bit by bit wherever they lie ([`plan`][]); only of iterators the
-        first 4096 rows choose kernels and features, instead of any.
+        n pairs, at least 5; each may be numbers, labels, or a table of both. Data larger than memory may be given as
+        memory maps, Parquet files (a path, a folder, a pattern, a list), polars lazy frames, columns of one Dask array
+        or frame, computed by its workers, or iterators of pieces; or one iterator of pieces (x, y) as `x`. With more
+        than 20,000 rows the p-value is the same bit for bit wherever they are stored ([`plan`][]); for iterators,
+        kernels and features are chosen from the first 4096 rows, otherwise from random ones.
     data : DataFrame or mapping of columns, optional
-        The table of which x, y, `within` and `clusters` name a column, or several in a list.
+        The table in which x, y, `within` and `clusters` name a column, or a list of columns.
     kernel : None, "median", "learned" or Kernel
         For both variables: a kernel, or "median", RBF at the median distance with one lengthscale per column (Delta for
-        labels); "learned" multiplies these by what [`learn_kernel`][] finds in that variable alone. By default each
-        variable of numbers gets five lengthscales, from very short to long distances, and 20 pairs of them are fused,
-        those of short ones with a head start. Rescaling any column changes nothing.
+        labels); "learned" multiplies these by the lengthscale that [`learn_kernel`][] finds in that variable alone. By
+        default each numeric variable gets five lengthscales, from very short to long distances, and 20 pairs of them
+        are fused, with a bonus for pairs of short ones. Rescaling any column changes nothing.
     kernel_x, kernel_y : as `kernel`, or a list of Kernel
-        For one variable each, instead of `kernel`; of lists all pairs are fused.
+        Separate kernels for each variable, instead of `kernel`; with lists all pairs are fused.
     within, clusters : column name, several, array, or table, optional
-        Which rows may be exchanged. `within` are strata (sites, batches, pairs): rows change places inside of these,
-        and what differs between strata plays no part. The rows of one of the `clusters` (people, schools) stay
-        together; a whole number stands for blocks of so many consecutive rows of a series. Clusters take one another's
-        values row by row, hence those of one size, unless a variable is constant within them. The level is exact if
-        rows of a stratum, or its clusters, are exchangeable under the hypothesis. Each has a value for each row; or
-        `within` is an [`Exchange`][] of your own.
+        Which rows are exchangeable. `within` gives strata (sites, batches, pairs): rows are permuted within strata, so
+        differences between strata play no part. Rows of the same cluster (people, schools) stay together; an integer as
+        `clusters` stands for blocks of that many consecutive rows of a series. Clusters exchange values row by row, so
+        only clusters of equal size are exchanged, unless a variable is constant within them. The level is exact if the
+        rows of a stratum, or its clusters, are exchangeable under the null hypothesis. Each has a value for each row;
+        or `within` is an [`Exchange`][] of your own.
     features_x, features_y : callable, optional
-        What stands for x, or for y: any function from a batch of rows to a vector for each. In memory.
+        Representations of x, or of y: any function from a batch of rows to a vector for each. For data in memory.
     null : {"auto", "permutation", "gamma", "spectral"}
-        "permutation" pairs x with permuted y and keeps the level exactly; "auto" takes it up to 20,000 points.
-        "spectral" and "gamma" use the limit of the biased statistic of one kernel, and read data piece by piece.
+        "permutation" pairs x with permuted y and keeps the level exactly; "auto" uses it up to 20,000 points.
+        "spectral" and "gamma" use the limiting distribution of the biased statistic of one kernel, and read data piece
+        by piece.
     statistic : {"biased", "unbiased", "normalised"}
         HSIC as tr(K H L H)/n² (Gretton et al. 2005), its unbiased form (Song et al. 2012, eq. 5), or divided by the
         norms of both centred Gram matrices, which makes it a correlation between 0 and 1 (Cortes et al. 2012).
-        With several kernels the largest biased statistic counts, each standardised over its permutations.
+        With several kernels the statistic is the largest of the biased ones, each standardised over its permutations.
     n_permutations : int
-        Permutations, or draws from the limit.
+        The number of permutations, or of draws from the limiting distribution.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
-        or missing labels are a label of their own.
+        What happens to missing values: an error; rows with one in any variable are dropped, and a warning counts them;
+        or missing labels form a label of their own.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -128,16 +129,16 @@ def independence_test(
 
     Notes
     -----
-    Permutations are cyclic shifts of random orders, n of them at once by fast Fourier transforms: O(n² log n) on whole
+    Permutations are cyclic shifts of random orders, n of them at once by fast Fourier transforms: O(n² log n) on full
     Gram matrices of few points, up to 6000 of one kernel for each variable and 1500 of several. Beyond, O(n) for each
-    pair of at most 128 features of one kernel or 64 of each of several, and shifts are by steps of a few points. Limits
-    come from one pass in O(n r²), holding some thousand rows at a time.
+    pair of at most 128 features of one kernel or 64 of each of several, with shifts by steps of a few points. Limiting
+    distributions come from one pass in O(n r²), holding some thousand rows at a time.
 
-    With `within` or `clusters` HSIC is that of at most 48 features a kernel, less the means of their strata. Numbers
-    are measured from the mean of their stratum first, unless the kernel is given.
+    With `within` or `clusters` HSIC uses at most 48 features for each kernel, centred within strata. Unless the kernel
+    is given, numbers are first centred within strata.
 
-    Where one kernel is needed, the default for up to 6000 points is the median's; beyond, and for limits and iterators,
-    lists of kernels and the default collection are summed.
+    Where one kernel is needed, the default for up to 6000 points is RBF at the median distance; beyond, and for limits
+    and iterators, lists of kernels and the default collection are summed.
 
     Examples
     --------
@@ -179,8 +180,8 @@ class _Pair(Asked):
             return None
         if n is None and (self.null == "permutation" or self.statistic != "biased"):
             raise ParameterError(
-                "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or "
-                "arrays."
+                "an iterator can be read only once, and permutations need the rows again: pass null='auto' and "
+                "statistic='biased', or arrays."
             )
         if not self._is_limit(n):
             if any(map(is_dask, self.parts)):
@@ -282,7 +283,7 @@ def _one(kernels: tuple[Kernel, ...]) -> Kernel:
 def _by_gram(
     data: Sequence[Any], kernels: Any, statistic: str, shifts: Shifts, behind: np.ndarray, door: Door
 ) -> tuple[Permuted, str]:
-    """The statistic of whole Gram matrices for the data and each permutation."""
+    """The statistic of full Gram matrices for the data and each permutation."""
     n = len(shifts.base)
     margins: tuple[list[Margins], list[Margins]] = ([], [])
     # One array for all Gram matrices in turn: fresh memory costs more than the arithmetic.

@@ -30,11 +30,12 @@ __all__ = ["IndependencePlan", "cut_short"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IndependencePlan(VariablesPlan):
-    """What a test of independence decides before it looks at all rows: columns, kernels and features of both variables.
+    """The plan of an independence test: columns, kernels and features, chosen before all rows are read.
 
-    Small, and saved and loaded as usual. `plan = mm.stats.plan("independence", x, y, rng=0)` draws some of the rows;
-    `plan.state(x, y)` is what any part of them adds, `state.merge(other)` adds two up, and `plan.result(state)` is the
-    test. [`independence_test`][] does just this with more than 20,000 rows, and gives the same p-value bit by bit.
+    Plans are small, and can be saved and loaded. `plan = mm.stats.plan("independence", x, y, rng=0)` draws some of the
+    rows; `plan.state(x, y)` is the contribution of any part of them, `state.merge(other)` adds two states, and
+    `plan.result(state)` is the test. [`independence_test`][] does the same with more than 20,000 rows, and gives the
+    same p-value bit for bit.
 
     Made by [`plan`][].
 
@@ -47,7 +48,7 @@ class IndependencePlan(VariablesPlan):
         Pivoted features of both, and the grid that they are rounded to, so that sums are exact.
     seed : int
     missing : str
-        What becomes of missing values.
+        How missing values are handled.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class IndependencePlan(VariablesPlan):
         Parameters
         ----------
         x, y : points, files or collections
-            As for [`independence_test`][]. Of larger ones 4096 rows are drawn, by their numbers alone.
+            As for [`independence_test`][]. From larger data 4096 rows are drawn, by row number only.
         kernel, kernel_x, kernel_y, missing, kinds, rng
             As for [`independence_test`][].
         """
@@ -121,12 +122,12 @@ class IndependencePlan(VariablesPlan):
         return self.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
 
     def state(self, x: Data, y: Data = None) -> SampleState:
-        """What some rows add.
+        """The contribution of some rows.
 
         Parameters
         ----------
         x, y : points, files or iterators of pieces
-            As many rows of each; or as x alone an iterator of pieces (x, y).
+            The same number of rows of each; or, as x alone, an iterator of pieces (x, y).
         """
         return beside_state(self, (x, y))
 

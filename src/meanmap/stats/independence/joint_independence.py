@@ -1,4 +1,4 @@
-"""Are several variables independent of one another, all at once?"""
+"""Are several variables jointly independent?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -55,33 +55,34 @@ def joint_independence_test(
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
 ) -> TestResult:
-    """Test whether d ≥ 2 variables are independent of one another, by the d-variable HSIC.
+    """Test whether d ≥ 2 variables are jointly independent, by the d-variable HSIC.
 
-    dHSIC = ‖μ(joint) − μ₁ ⊗ ... ⊗ μ_d‖², the distance of the joint law's embedding from that of the product of the
-    marginals. It is zero only if the variables are jointly independent, which pairs of them may be without it.
+    dHSIC = ‖μ(joint) − μ₁ ⊗ ... ⊗ μ_d‖², the squared distance between the embeddings of the joint distribution and of
+    the product of the marginals. It is zero only if the variables are jointly independent; pairwise independence does
+    not suffice.
 
     Parameters
     ----------
     variables : sequence of variables, or a table
-        Each with n points, at least 5: numbers, labels, or a table of both. Of a table (a DataFrame, a mapping) each
-        column is a variable. Parquet files and collections of Dask go in too, as a table or as one of the variables.
+        Each with n points, at least 5: numbers, labels, or a table of both. Each column of a table (a DataFrame, a
+        mapping) is a variable. Parquet files and Dask collections work too, as a table or as one of the variables.
     kernel : None, "median", "learned", Kernel, or a sequence with one of these for each variable
         By default, as with "median", RBF at each variable's median distance, or Delta for labels, so that rescaling
         changes nothing; "learned" as in [`independence_test`][].
     within, clusters : column name, several, array, or table, optional
-        Which rows may be exchanged, as in [`independence_test`][]; names are of columns of the table `variables`, which
-        are then no variables. At most 2000 rows; clusters of one size.
+        Which rows are exchangeable, as in [`independence_test`][]; names refer to columns of the table `variables`,
+        which are then not tested themselves. At most 2000 rows; clusters of equal size.
     null : {"auto", "permutation", "gamma", "spectral"}
-        "permutation" (what "auto" chooses up to 5000 points, which it takes at most) keeps the level exactly. "gamma"
-        fits the limit of n dHSIC by its mean and variance. "spectral" (what "auto" chooses beyond) draws from the limit
-        at up to 256 landmarks, in one pass over the rows: see [`plan`][].
+        "permutation" (the choice of "auto" up to 5000 points, its maximum) keeps the level exactly. "gamma" fits the
+        limiting distribution of n dHSIC by its mean and variance. "spectral" (the choice of "auto" beyond) draws from
+        the limit at up to 256 landmarks, in one pass over the rows: see [`plan`][].
     n_permutations : int
-        Permutations, or draws from the limit.
+        The number of permutations, or of draws from the limiting distribution.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
-        or missing labels are a label of their own.
+        What happens to missing values: an error; rows with one in any variable are dropped, and a warning counts them;
+        or missing labels form a label of their own.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -91,8 +92,8 @@ def joint_independence_test(
 
     Notes
     -----
-    Within strata it is the norm of the mean over strata of the difference of both embeddings, and numbers are measured
-    from the mean of their stratum unless the kernel is given.
+    Within strata the statistic is the squared norm of the mean over strata of the difference of both embeddings, and
+    numbers are centred within strata unless the kernel is given.
 
     Pfister, Bühlmann, Schölkopf & Peters (2018), eq. 4, with V-statistics. Permutations are shifts of random orders,
     the k-th variable by k times as much as the second, so that a permutation is a sum over products of slices: O(d n²).

@@ -95,12 +95,12 @@ class WithProducts(SideBySide):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointIndependencePlan(VariablesPlan):
-    """What a test of joint independence decides before it looks at all rows: variables, kernels and landmarks.
+    """The plan of a joint independence test: variables, kernels and landmarks, chosen before all rows are read.
 
-    Some megabytes, saved and loaded as usual. `plan = mm.stats.plan("joint independence", table, rng=0)` draws some of
-    the rows; `plan.state(part)` is what any part of them adds, `state.merge(other)` adds two up, and
-    `plan.result(state)` is the test. [`joint_independence_test`][] does just this with more than 5000 rows, and gives
-    the same p-value bit by bit.
+    Plans take some megabytes, and can be saved and loaded. `plan = mm.stats.plan("joint independence", table, rng=0)`
+    draws some of the rows; `plan.state(part)` is the contribution of any part of them, `state.merge(other)` adds two
+    states, and `plan.result(state)` is the test. [`joint_independence_test`][] does the same with more than 5000 rows,
+    and gives the same p-value bit for bit.
 
     Made by [`plan`][].
 
@@ -115,18 +115,19 @@ class JointIndependencePlan(VariablesPlan):
         Kernel values at landmarks, and the grid that they are rounded to, so that sums are exact.
     seed : int
     came, kept : int, tuple of int
-        How many variables there are, and which of them vary; the others are left out.
+        The number of variables, and which of them vary; the others are left out.
     missing : str
-        What becomes of missing values.
+        How missing values are handled.
     notes : tuple of str
-        What is odd about the variables.
+        Notes on the variables.
 
     Notes
     -----
-    With m landmarks the embedding of the joint law less that of the product of the marginals is found in their span,
-    δᵀ K⁻¹ δ with δ_l = E Π_j k_j(x_j, l_j) − Π_j E k_j(x_j, l_j) (Kalinke & Szabó 2023). Landmarks are rows whose
-    variables were shuffled apart. Under independence the covariance of what a row adds follows from that of each
-    variable, C_j, and its mean μ_j alone: Π_j (C_j + μ_j μ_jᵀ) − Π_j μ_j μ_jᵀ − Σ_j C_j Π_i≠j μ_i μ_iᵀ, entry by entry.
+    With m landmarks the difference between the embeddings of the joint distribution and of the product of the marginals
+    is found in their span, δᵀ K⁻¹ δ with δ_l = E Π_j k_j(x_j, l_j) − Π_j E k_j(x_j, l_j) (Kalinke & Szabó 2023).
+    Landmarks are rows whose variables were permuted separately. Under independence the covariance of a row's
+    contribution follows from that of each variable, C_j, and its mean μ_j alone: Π_j (C_j + μ_j μ_jᵀ) − Π_j μ_j μ_jᵀ −
+    Σ_j C_j Π_i≠j μ_i μ_iᵀ, entry by entry.
 
     Examples
     --------
@@ -167,7 +168,7 @@ class JointIndependencePlan(VariablesPlan):
         Parameters
         ----------
         variables : sequence of variables, table, files or collection
-            As for [`joint_independence_test`][]. Of larger ones 8192 rows are drawn, by their numbers alone.
+            As for [`joint_independence_test`][]. From larger data 8192 rows are drawn, by row number only.
         kernel, missing, kinds, rng
             As for [`joint_independence_test`][].
         """
@@ -198,19 +199,21 @@ class JointIndependencePlan(VariablesPlan):
         return self.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
 
     def state(self, variables: Data) -> SampleState:
-        """What some rows add.
+        """The contribution of some rows.
 
         Parameters
         ----------
         variables : sequence of variables, table, files or collection
-            All variables that the plan was made from, in order; or an iterator of pieces, tuples with a part of each of
-            those that vary.
+            All variables of the plan, in order; or an iterator of pieces, tuples with a part of each variable that
+            varies.
         """
         if source_of(variables).once:
             return beside_state(self, [variables], self.names)
         sources = listed(variables)[1]
         if len(sources) != self.came:
-            raise ShapeError(f"the plan is for {self.came} variables, and {len(sources)} came: pass a part of each.")
+            raise ShapeError(
+                f"the plan is for {self.came} variables, but {len(sources)} were given: pass a part of each."
+            )
         return beside_state(self, [sources[k] for k in self.kept], self.names)
 
     def _found(self, state: SampleState, n_draws: int, null: str) -> Found:

@@ -53,7 +53,7 @@ def for_two(kernel: KernelLike, kernel_x: KernelLike, kernel_y: KernelLike) -> t
             "and kernel_y=, one for each."
         )
     if kernel is not None:
-        raise ParameterError("kernel is for both variables: pass it alone, or kernel_x and kernel_y.")
+        raise ParameterError("kernel is for both variables: pass either kernel, or kernel_x and kernel_y.")
     return kernel_x, kernel_y
 
 

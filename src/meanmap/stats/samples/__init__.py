@@ -1,1 +1,1 @@
-"""Do samples come from one distribution? Two samples, several, and batches that arrive one after another."""
+"""Do samples come from one distribution? Two samples, several samples, and batches that arrive over time."""

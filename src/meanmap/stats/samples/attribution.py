@@ -1,4 +1,4 @@
-"""Which columns make two samples differ: a test of each, corrected for their number, and how much each takes part."""
+"""Which columns make two samples differ: a test of each, with multiplicity correction, and the share of each."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,11 @@ __all__ = ["gram_alone", "tested_columns"]
 def tested_columns(
     scores: Scores, sizes: tuple[int, int], pairs: np.ndarray, n_permutations: int, generator: np.random.Generator
 ) -> dict[str, float]:
-    """A p-value for each column, corrected for their number, the smallest first.
+    """A p-value for each column, corrected for multiplicity, the smallest first.
 
-    Of twice the smaller of two: one for what the column's own ranks show, one for what its products with others do,
-    among the rows `pairs`. Each compares a column with the largest of those that are not rejected before it (Westfall &
-    Young 1993, algorithm 2.8), so that the chance of any false rejection is bounded, whatever other columns do.
+    It is twice the smaller of two p-values: one from the column's own ranks, one from its products with other columns
+    among the rows `pairs`. Each compares a column with the largest of those not rejected before it (step-down, Westfall
+    & Young 1993, algorithm 2.8), which bounds the family-wise error rate whatever other columns do.
     """
     n, m = sizes
     d = len(scores.names)
@@ -42,7 +42,7 @@ def tested_columns(
 
 
 def _stepped_down(values: np.ndarray) -> np.ndarray:
-    """Corrected p-values of columns of statistics whose first row is the data's."""
+    """Corrected p-values from columns of statistics, whose first row is that of the data."""
     order = np.argsort(-values[0], kind="stable")
     largest = np.maximum.accumulate(values[:, order[::-1]], axis=1)[:, ::-1]
     shares = np.mean(largest >= values[0, order] - ROUNDING, axis=0)
@@ -80,7 +80,7 @@ def _of_products(main: np.ndarray, of_main: np.ndarray, z: np.ndarray, d: int) -
 
 
 def gram_alone(points: Points, places: Sequence[Place]) -> np.ndarray | None:
-    """The Gram matrix of one column alone; None for what is neither numbers nor labels."""
+    """The Gram matrix of one column; None for a column of neither numbers nor labels."""
     leaf = leaf_at(points, places[0])
     if leaf.ndim == 3:
         return (leaf[:, None] == leaf[None]).all(axis=(2, 3)).astype(float)

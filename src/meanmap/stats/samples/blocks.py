@@ -18,7 +18,7 @@ from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["block_length", "block_null", "block_test"]
 
-# Blocks that are computed in one compiled call: at most about this many entries of Gram matrices, and pairs.
+# Blocks computed in one compiled call: at most about this many entries of Gram matrices, and pairs.
 ENTRIES, POINTS = 1 << 21, 1 << 15
 # Above this many signs (pairs × draws), the normal limit of the mean of many blocks stands for them.
 MOST_SIGNS = 2 * 10**7
@@ -40,8 +40,8 @@ def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, genera
 
     With h_ij = k(xᵢ, xⱼ) + k(yᵢ, yⱼ) − k(xᵢ, yⱼ) − k(xⱼ, yᵢ) a block's statistic is the mean of h_ij over i ≠ j
     (Gretton et al. 2012, lemma 6 and section 6). Exchanging xᵢ and yᵢ changes the sign of every h_ij, and under the
-    hypothesis changes nothing in law: random signs, εᵢ εⱼ h_ij, give an exact null. Points that fill no block are left
-    out.
+    null hypothesis leaves the distribution unchanged: random signs, εᵢ εⱼ h_ij, give an exact null. Points that fill no
+    block are left out.
     """
     kernel, x, y = samples.kernels[0], samples[0], samples[1]
     if any_sparse((x, y)):

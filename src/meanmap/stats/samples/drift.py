@@ -1,4 +1,4 @@
-"""Do batches still come from the law of the reference? A monitor whose false alarms are bounded over time."""
+"""Do batches still come from the distribution of the reference? A monitor with a bound on false alarms over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,84 +39,82 @@ from meanmap.stats.settings import check_draws
 
 __all__ = ["DriftMonitor"]
 
-# This part of the reference chooses kernels and landmarks, and is compared with nothing: what is compared must not have
-# chosen them, or new points would differ from old ones without any drift.
+# This part of the reference serves only to choose kernels and landmarks. Points that are compared must not have chosen
+# them, or new points would differ from old ones without any drift.
 SHARE, LEAST, MOST = 0.25, 10, 500
-# And this many others at most are kept to compare with: their features are held, ten kilobytes a point.
+# At most this many other points are kept for comparison: their features take ten kilobytes a point.
 MOST_KEPT = 20_000
 # Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
 LANDMARKS = 512, 256
-# Of smaller p-values the quantile would be infinite.
+# For smaller p-values the quantile would be infinite.
 LEAST_PVALUE = 1e-300
-# What becomes of batches whose rows follow each other as a series does, and what to do.
+# The consequence of serially dependent batches, and what to do.
 HARM = (
-    "batches of neighbours differ by more than chance and alarms come too often. Watch what structure.prewhiten "
-    "leaves, or rows that lie far enough apart"
+    "batches of neighbouring rows differ by more than chance, and false alarms are too frequent. Monitor the "
+    "residuals of structure.prewhiten, or rows that lie far enough apart"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class DriftMonitor:
-    """Watches batches for drift away from a reference sample, with a bound on false alarms at all times.
+    """Monitor batches for drift away from a reference sample, with a bound on false alarms over time.
 
-    `monitor = mm.DriftMonitor.of(reference, run_length=1000)` begins; `monitor = monitor.step(batch)` goes on
-    with each batch, and `monitor.alarms` are the batches with an alarm.
-
-    Monitors do not change: `step` returns the next one. Made by [`DriftMonitor.of`][].
+    `monitor = mm.DriftMonitor.of(reference, run_length=1000)` starts a monitor, `monitor = monitor.step(batch)`
+    processes each batch, and `monitor.alarms` lists the batches with an alarm. Monitors are immutable: `step` returns
+    the next one. Made by [`DriftMonitor.of`][].
 
     Attributes
     ----------
     run_length : float
-        While nothing drifts, the expected number of alarms in any T batches is at most T / run_length.
+        Without drift, the expected number of alarms in any T batches is at most T / run_length.
     pvalues : array (T,)
-        Of every batch so far. While nothing drifts they are independent and uniform on (0, 1), so that any procedure
-        for p-values that come one after another is right for them too.
+        The p-value of every batch so far. Without drift they are independent and uniform on (0, 1), so any sequential
+        procedure for p-values is valid for them, too.
     evidence : array (T,)
-        What has been gathered against "no drift" since the last alarm; above `limit` there is the next.
+        The evidence of drift accumulated since the last alarm; the next alarm is raised when it exceeds `limit`.
     limit : float
-        So chosen that without drift the mean number of batches to an alarm is `run_length`.
+        Chosen so that without drift the mean number of batches to an alarm is `run_length`.
     alarms : tuple of int
         The batches, counted from 1, at which there was an alarm.
     seed : int
         `rng=monitor.seed` repeats the run.
     schema : Schema or None
-        The columns of the reference. Columns of batches are found by name; another kind, or a column that is not there,
-        is an error.
+        The columns of the reference. Columns of batches are matched by name; a different kind of column, or a missing
+        one, is an error.
     notes : tuple of str
-        What is odd about the latest batch: labels the reference never had, numbers far outside of it; before the first
-        batch, about the reference.
+        Notes on the latest batch, such as labels that the reference never had, or numbers far outside its range; before
+        the first batch, notes on the reference.
     missing : str
         What happens to missing values in batches.
     known : KnownLabels
-        The labels that features tell apart; all others count as one.
+        The labels that features distinguish; all others count as one.
     margin : Margin or None
-        How far batches may be from the reference.
+        The tolerated distance of batches from the reference.
 
     Notes
     -----
     Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
     [`two_sample_test`][], and ranked among random subsets of both together; ties are broken at random. Then a random
-    part of both becomes the next pool, of the size of the first. Given which points a pool and a batch have together,
-    which of them were the batch is independent of all that is computed later; hence the p-values are independent and
-    exactly uniform while all points are exchangeable, whatever their law and the size of the reference. (Against a pool
-    that stays the same they are not: one unlucky reference would be behind all of them.)
+    part of both becomes the next pool, of the size of the first. Given the set of points in pool and batch together,
+    which of them formed the batch is independent of everything computed later; hence the p-values are independent and
+    exactly uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With
+    a fixed pool they would not be: one unlucky reference would affect all of them.)
 
-    Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t = Φ⁻¹(1 − p_t), and starts
-    again from zero at an alarm. Without drift the z_t are independent and standard normal, whatever the data, so that
-    the mean run length is known: it solves an integral equation (Brook & Evans 1972), here by Gauss–Legendre
-    quadrature. S is a monotone Markov chain that starts from its least state, hence what remains of a run is never
-    longer on average than a new one, and of such runs at most T / run_length are expected to end in T batches (Barlow &
-    Proschan 1975).
+    Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t = Φ⁻¹(1 − p_t), and restarts
+    from zero at an alarm. Without drift the z_t are independent and standard normal, whatever the data, so the mean run
+    length is known: it solves an integral equation (Brook & Evans 1972), here solved by Gauss–Legendre quadrature. S is
+    a monotone Markov chain that starts from its smallest state, hence the expected remainder of a run is never longer
+    than a new run, and at most T / run_length of such runs are expected to end in T batches (Barlow & Proschan 1975).
 
-    The price of the promise is memory: the pool turns over in about n / b batches (n points in it, b in a batch), so
-    that a drift that takes much longer than that is followed rather than told. Compare with the reference itself by
-    [`two_sample_test`][] now and then. Batches of 20 to 50 rows tell small drifts soonest: join smaller ones.
+    The price of this guarantee is limited memory: the pool turns over in about n / b batches (n points in the pool, b
+    in a batch), so a drift much slower than that is absorbed without an alarm. Compare with the reference itself by
+    [`two_sample_test`][] now and then. Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
 
-    With a margin the mean embedding of a batch is compared with that of the reference, which is kept for good, and the
-    p-value is that of a distance at the margin (see [`closeness_test`][]), widened by how far the reference may be from
-    its law, and by how sure it is what the margin amounts to, as far as rows of the reference have reached its tails.
-    Given the reference, p-values are then independent and at most uniform as long as batches stay within the
-    margin, as far as their means are normal.
+    With a margin the mean embedding of a batch is compared with that of the reference, which stays fixed, and the
+    p-value is that of a distance at the margin (see [`closeness_test`][]), widened by the sampling error of the
+    reference and by the uncertainty about the distance of the margin, including tails that the rows of the reference
+    have not reached. Given the reference, p-values are then independent and conservative as long as batches stay within
+    the margin and their means are approximately normal.
 
     A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool of
     n ≤ 20,000 points, however many batches came before and however long the reference is.
@@ -171,28 +169,28 @@ class DriftMonitor:
         Parameters
         ----------
         reference : points
-            n points or rows of a table that show what is normal, at least 40. A quarter of them, 500 at most, only
-            choose kernels and landmarks; of the others at most 20,000, drawn at random, are the first pool.
+            At least 40 points or rows of a table that represent the normal state. A quarter of them, 500 at most, serve
+            only to choose kernels and landmarks; at most 20,000 of the others, drawn at random, are the first pool.
         kernel : Kernel, "median", "learned", a sequence of kernels, or None
-            As for [`two_sample_test`][], but None are the five of all columns and nothing else: what differs in one
-            column of many is seen late.
+            As for [`two_sample_test`][], but None stands for the five kernels of all columns and nothing else: a
+            difference in one column of many is detected late.
         run_length : float
-            Batches from one false alarm to the next, on average.
+            The mean number of batches between false alarms.
         within : column name, or several, optional
-            Strata (sites, machines, hours): batches are compared with the reference inside of each, so that another mix
-            of them is no drift. Rows of strata that the reference lacks say nothing, and a note counts them.
+            Strata (sites, machines, hours): batches are compared with the reference within each, so a different mix of
+            strata is not drift. Rows of strata that the reference lacks are ignored, and a note counts them.
         margin : float, optional
-            How far batches may be from the reference without being told, as if every column had moved by so many of its
-            standard deviations: .1, say, and a million rows of harmless change raise no alarm. The reference then stays
-            what it is. For batches of 20 rows or more.
+            The tolerated distance from the reference, as a shift of every column in standard deviations: with .1, say,
+            a harmless change raises no alarm even in a million rows. The reference then stays fixed. For batches of 20
+            rows or more.
         n_permutations : int
-            Random subsets that each batch is ranked among.
+            The number of random subsets that each batch is ranked among.
         scale : bool
             As for [`two_sample_test`][]: whether default kernels measure each column in its own unit.
         missing : {"raise", "drop", "category"}
             What happens to missing values in the reference and in batches, as for [`two_sample_test`][].
         kinds : mapping of column to kind, optional
-            What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
         rng : None, int, numpy.random.Generator or JAX key
             Chooses landmarks, subsets and pools.
         """
@@ -201,13 +199,13 @@ class DriftMonitor:
             raise ParameterError(f"run_length is {run_length!r}; expected a number from 4 to 1e6, such as 1000.")
         random = Rng.of(rng)
         if random.seed is None:
-            raise ParameterError("a monitor needs a seed that is known: make it outside jit.")
+            raise ParameterError("a monitor needs a concrete seed: create it outside jit.")
         (reference,), told = admitted((reference,), ("reference",), missing)
         told += alike_in_order((reference,), ("the reference",), HARM)
         strata = None
         if within is not None:
             if margin is not None:
-                raise ParameterError("a margin is of all rows together: leave out within=, or margin=.")
+                raise ParameterError("a margin applies to all rows together: pass only one of within= and margin=.")
             reference, strata = Strata.of(reference, within)
         data, schema = _read_reference(reference, kinds)
         n = count(data)
@@ -237,21 +235,22 @@ class DriftMonitor:
         )  # fmt: skip
 
     def state(self, batch: Data) -> SampleState:
-        """What some rows of a batch add, for monitors with a margin.
+        """The contribution of some rows of a batch, for monitors with a margin.
 
-        Each machine takes its own part, `first.merge(second)` adds two up, and `monitor.step(state)` is the step for
-        all of them: the p-value is that of all rows together, but for rounding them to 2⁻¹⁶.
+        Each machine computes the state of its own part, `first.merge(second)` adds two states, and
+        `monitor.step(state)` processes the whole batch: the p-value is that of all rows together, up to rounding them
+        to 2⁻¹⁶.
         """
         if self.margin is None or self.margin.grid is None:
             raise ParameterError(
-                "this monitor has no margin= and ranks rows among those of its pool: pass the rows to monitor.step."
+                "a monitor without margin= ranks the rows among those of its pool: pass the rows to monitor.step."
             )
         return one_pass(self, batch_state, [batch], ["batch"])[0]
 
     def step(self, batch: Data) -> "DriftMonitor":
         """The monitor after one more batch of at least 2 points; batches may differ in size.
 
-        With a margin also the `state` of a batch, Parquet files or a collection of Dask.
+        With a margin the batch may also be a `state`, Parquet files or a Dask collection.
         """
         if self.margin is not None and comes_in_pieces(batch):
             batch = self.state(batch)
@@ -284,7 +283,7 @@ class DriftMonitor:
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":
         if self.margin is None or state.sums.grid != self.margin.grid:
-            raise ParameterError("the state is that of another monitor: make it by monitor.state(rows) of this one.")
+            raise ParameterError("the state belongs to another monitor: create it by monitor.state(rows) of this one.")
         check_rows(state.n, "batch", 2)
         told = (*left_out_of("batch", state), *few_rows(state.n))
         return self._after(self.margin.pvalue(state.sums.mean, state.n), told)
@@ -304,7 +303,7 @@ class DriftMonitor:
         )
 
     def _read(self, batch: Data) -> tuple[Any, np.ndarray, tuple[str, ...]]:
-        """A batch with the columns of the reference, its strata, and what is odd about it."""
+        """A batch with the columns of the reference, its strata, and notes."""
         (batch,), told = admitted((batch,), ("batch",), self.missing, least=2)
         codes = np.zeros(0, int)
         if self.strata is not None:
@@ -314,13 +313,13 @@ class DriftMonitor:
         return data, codes, (*told, *notes)
 
     def in_columns(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
-        """Rows as kernels read them, missing values as `missing=` of the monitor says, and what is odd about them."""
+        """Rows as kernels read them, with missing values handled as the monitor's `missing=` says, and notes."""
         (batch,), told = settle((batch,), ("batch",), self.missing)
         data, notes = self.complete(batch)
         return data, (*told, *notes)
 
     def complete(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
-        """Rows without missing values as kernels read them, and what is odd about them."""
+        """Rows without missing values as kernels read them, and notes."""
         if self.schema is None:
             return batch, ()
         table = self.schema.read(batch, "batch")
@@ -328,16 +327,16 @@ class DriftMonitor:
 
     @property
     def alarm(self) -> bool:
-        """Whether the latest batch gave an alarm."""
+        """Whether the latest batch raised an alarm."""
         return bool(self.alarms) and self.alarms[-1] == len(self.pvalues)
 
     @property
     def evalue(self) -> float:
-        """What one unit of money has become that is bet on drift, from the first batch on or from a later one.
+        """The wealth of one unit bet on drift, from the first batch on or from a later one.
 
         P-values become payoffs (1 − p + p log p) / (p log² p), whose mean is 1 without drift (Vovk & Wang 2021), and a
-        share 1/(t (t + 1)) of the money begins with batch t. So P(evalue ever ≥ 1/α) ≤ α while nothing drifts, and
-        e-values of monitors of independent streams are multiplied.
+        share 1/(t (t + 1)) of the unit starts with batch t. So P(evalue ever ≥ 1/α) ≤ α without drift, and e-values of
+        monitors of independent streams can be multiplied.
         """
         money = 0.0
         for t, p in enumerate(np.clip(self.pvalues, 1e-300, 1.0).tolist(), start=1):
@@ -389,7 +388,7 @@ class DriftMonitor:
 
 
 def _read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
-    """The reference as a table with its schema, or as it came where it has no columns."""
+    """The reference as a table with its schema, or unchanged if it has no columns."""
     if kinds or named_columns(reference, "reference"):
         schema = Schema.of(reference, kinds=kinds, names=("reference",))
         return schema.read(reference, "reference"), schema

@@ -1,4 +1,4 @@
-"""Strata of a monitor: batches are compared with the reference inside of each, whatever their mix is."""
+"""Strata of a monitor: batches are compared with the reference within each stratum, whatever the mix."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ __all__ = ["Strata", "within_strata"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Strata(Value):
-    """The columns that make strata, the strata of the reference, and which of them the points of the pool are in.
+    """The columns that define strata, the strata of the reference, and those of the points of the pool.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Strata(Value):
                 f"within is {within!r}; expected the name of a column of the reference, or a list of names."
             )
         if not Table.has_names(reference):
-            raise KindError("within= names columns, and the reference has none with names: pass a DataFrame.")
+            raise KindError("within= names columns, but the reference has no column names: pass a DataFrame.")
         table = Table.of(reference, "reference")
         labels = _labels(table, columns, "reference")
         left = [name for name in table.names if name not in columns]
@@ -61,7 +61,7 @@ class Strata(Value):
         return Strata(self.columns, self.known, self.codes[index])
 
     def read(self, batch: Data) -> tuple[np.ndarray, tuple[str, ...]]:
-        """The strata of a batch, those that the reference lacks beyond all others, and notes."""
+        """The strata of a batch, with those that the reference lacks numbered last, and notes."""
         labels = _labels(Table.of(batch, "batch", self.columns), self.columns, "batch")
         places = np.searchsorted(self.known, labels)
         found = np.minimum(places, len(self.known) - 1)
@@ -70,7 +70,7 @@ class Strata(Value):
         here = np.isin(codes, self.codes)
         if not here.any():
             raise InputError("no row of the batch is in a stratum of the reference: nothing can be compared.")
-        told = f"{(~here).sum()} of {len(codes)} rows are in strata that the reference lacks: they say nothing."
+        told = f"{(~here).sum()} of {len(codes)} rows are in strata that the reference lacks: they are ignored."
         return codes, () if here.all() else (told,)
 
     def exchanged(
@@ -78,7 +78,7 @@ class Strata(Value):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Subsets of pool and batch together with as many of each stratum as the batch has, (1 + B, b); strata; pool.
 
-        The first subset is the batch. What remains of a pool is drawn in the same way.
+        The first subset is the batch. The remaining pool is drawn in the same way.
         """
         both = np.concatenate([self.codes, codes])
         is_batch = np.arange(len(both)) >= len(self.codes)

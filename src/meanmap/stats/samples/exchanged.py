@@ -1,4 +1,4 @@
-"""Two and more samples under a design: the statistic and its exchanges."""
+"""Two and more samples under a design: the statistic and its permutations."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
@@ -34,7 +34,7 @@ def design_test(
     spreads = _spreads(samples, design, exchanged, generator, door)
 
     def around(found: Permuted) -> Permuted:
-        # The mean over the exchanges, the data among them, is the same whichever of them is the data.
+        # The mean over all exchanges, including the data, does not depend on which of them is the data.
         return Permuted(found.values - found.values.mean(), found.rounding)
 
     of_kernels = ((around(found), float(found.values.std())) for found in islice(spreads, len(samples.kernels)))
@@ -59,7 +59,7 @@ def exchanged_forms(labels: np.ndarray, design: Exchange) -> Forms:
 def exchanged_spread(
     forms: Callable[[np.ndarray], np.ndarray], rounding: float, labels: np.ndarray, design: Exchange
 ) -> Permuted:
-    """How far the groups lie apart, for each row of labels of units.
+    """How far apart the groups are, for each row of labels of units.
 
     With S_g = Σ_s N_gs (μ_gs − μ_s), summed over strata s, in which group g has the mass N_gs and the mean μ_gs: for
     two groups ‖S‖² / (Σ_s N_1s N_2s / N_s)², the squared norm of the mean difference within strata, and for more

@@ -38,11 +38,12 @@ __all__ = [
 # From means and covariances of the features of two samples, these features, how many draws, and a generator.
 OfSums = Callable[[Moments, Moments, Any, int, np.random.Generator], Outcome]
 
-# Landmarks of each kernel. At 4000 points 512 of them saw 95 % of what whole Gram matrices saw, 256 80 %, 128 60 %.
+# Landmarks of each kernel. At 4000 points 512 landmarks had 95 % of the power of full Gram matrices, 256 had 80 %, 128
+# had 60 %.
 LANDMARKS = 512
-# Without permutations, which need every point's features at once: of one kernel, and of each of several.
+# Landmarks without permutations (these need every point's features at once): of one kernel, and of each of several.
 FEWER_LANDMARKS = 256, 64
-# How far features reach is seen on so many rows.
+# The range of features is found from this many rows.
 FOR_GRID = 16_384
 
 
@@ -56,8 +57,8 @@ def landmark_features(
 ) -> Concatenated:
     """Nyström features of every kernel side by side, all on the same landmarks, drawn from `points` at random.
 
-    On the panel in the documentation 64 of them saw nearly what whole Gram matrices see, and 256 random Fourier
-    features of each kernel much less, the less the more columns there are.
+    On the benchmark panel in the documentation 64 of them had nearly the power of full Gram matrices, and 256 random
+    Fourier features of each kernel much less, especially with many columns.
     """
     n = count(points)
     landmarks = rows(points, np.sort(generator.choice(n, min(n, n_landmarks), replace=False)))
@@ -89,7 +90,7 @@ def centred_features(
 
 
 def summed(samples: Samples, of_sums: OfSums, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
-    """What a statistic of sums of features finds in samples in memory."""
+    """The outcome of a statistic of sums of features, for samples in memory."""
     mapped = feature_map(samples, generator, door, columns=True)
     x, y = (mapped.sums([samples[i]]).moments() for i in track(range(2), "samples"))
     return of_moments(of_sums, x, y, mapped.features, n_draws, generator)
@@ -98,7 +99,7 @@ def summed(samples: Samples, of_sums: OfSums, n_draws: int, generator: np.random
 def of_moments(
     of_sums: OfSums, x: Moments, y: Moments, features: object, n_draws: int, generator: np.random.Generator
 ) -> Outcome:
-    """What a statistic finds in means and covariances of features, and the difference of these means."""
+    """The outcome of a statistic from means and covariances of features, and the difference of these means."""
     kernels, _ = without_columns(features)
     difference = FeatureEmbedding(kernels, (x.mean - y.mean)[: kernels.size])
     return replace(of_sums(x, y, features, n_draws, generator), difference=difference)
@@ -121,7 +122,7 @@ def feature_map(
 
 
 def sizes_of(features: Concatenated) -> list[int]:
-    """How many features each kernel has."""
+    """The number of features of each kernel."""
     return [member.size for member in features.members]
 
 
@@ -131,9 +132,9 @@ def gaussian_limit(
     """The fused unbiased MMD² of feature means, and its limit under the hypothesis.
 
     The difference of the means is asymptotically N(0, (1/n + 1/m) Σ), so its squared norm is a weighted sum of
-    chi-squares. Σ is the covariance inside both samples together: a small sample alone may not have a rare value at
-    all, and would be certain that there is none. Draws of the difference go through the same fusing as the statistic.
-    Behind the features of kernels those of single columns may stand.
+    chi-squares. Σ is the pooled covariance within both samples: a small sample alone may lack a rare value altogether,
+    and would then show no variance for it. Draws of the difference go through the same fusing as the statistic. Behind
+    the features of kernels those of single columns may stand.
     """
     of_kernels, ranks = without_columns(features)
     sizes = sizes_of(of_kernels)
@@ -146,7 +147,8 @@ def gaussian_limit(
     found, norms = [], []
     for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
         part = slice(stop - size, stop)
-        # What makes the statistic unbiased whatever the laws, and the draws under the hypothesis.
+        # The corrections that make the statistic unbiased for any distributions, and the draws under the null
+        # hypothesis.
         trace = float(np.trace(covariance[part, part]))
         traces = np.r_[float(np.sum(own[part])), np.full(n_draws, trace)]
         found.append(Permuted(np.sum(differences[part] ** 2, axis=0) - traces, SQUARED * trace))

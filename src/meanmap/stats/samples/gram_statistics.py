@@ -1,4 +1,4 @@
-"""Two-sample statistics from whole Gram matrices, and their null distributions."""
+"""Two-sample statistics from full Gram matrices, and their null distributions."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -29,7 +29,7 @@ from meanmap.stats.samples.units import Forms, Units
 
 __all__ = ["centred_gram", "feature_test", "gram_test", "limit_test"]
 
-# From this many points on, it pays to see whether a few features hold the Gram matrix to this accuracy.
+# From this many points on, it pays to check whether a few features approximate the Gram matrix to this accuracy.
 LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
 
 

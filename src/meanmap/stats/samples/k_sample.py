@@ -43,39 +43,39 @@ def k_sample_test(
 ) -> TestResult:
     """Test whether several samples come from one distribution: an analysis of variance of their mean embeddings.
 
-    The statistic is Σ_g n_g ‖μ_g − μ̄‖² less its mean under permutations, with μ̄ the embedding of the pooled sample: for
-    two samples nm/(n + m) times MMD², and HSIC between the points and their labels for any number.
+    The statistic is Σ_g n_g ‖μ_g − μ̄‖² minus its mean under permutations, with μ̄ the embedding of the pooled sample:
+    for two samples nm/(n + m) times MMD², and HSIC between the points and their labels for any number.
 
     Parameters
     ----------
     samples : sequence of points, or mapping of name to points
         Two samples or more, at least 5 points each; or with `by` one table. Samples may come in pieces, as in
-        [`two_sample_test`][], and the p-value is the same bit by bit wherever the rows lie ([`plan`][]).
+        [`two_sample_test`][], and the p-value is the same bit for bit wherever the rows are stored ([`plan`][]).
     by : str, optional
-        The column of the table whose values tell the samples apart.
+        The column of the table whose values define the samples.
     within, clusters, weights : column name or array, optional
-        Which rows may be exchanged, and how much each counts, as in [`two_sample_test`][].
+        Which rows are exchangeable, and the weight of each, as in [`two_sample_test`][].
     kernel : Kernel, "median", "learned", a sequence of kernels, or None
-        As in [`two_sample_test`][]: by default five Laplace kernels, fused, and ranks in each column beside them;
-        label-blind.
+        As in [`two_sample_test`][]: by default five Laplace kernels, fused, and the ranks in each column; chosen
+        without the labels.
     n_permutations : int
-        Permutations of the labels, which keep the level exactly.
+        The number of permutations of the labels, which keep the level exactly.
     scale : bool
         As in [`two_sample_test`][]: whether each column of numbers is measured in its own unit.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; the rows are left out, which the warnings tell by column; or
-        missing labels are a label of their own.
+        What happens to missing values: an error; the rows are dropped, and a warning counts them by column; or missing
+        labels form a label of their own.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
     Notes
     -----
-    Up to 3000 points in all the Gram matrices are whole, O(N² (d + k B)) for N points, k samples and B permutations.
-    Beyond, r random landmarks make features: O(N r (d + k B)), the level still exact. Beyond 20,000 the p-value is that
-    of the limit, in which the statistic is a sum of k − 1 squared Gaussian differences of feature means: one pass,
-    O(N r d), with kernels, landmarks and correlations of features from 16,384 rows.
+    Up to 3000 points in all full Gram matrices are used, O(N² (d + k B)) for N points, k samples and B permutations.
+    Beyond, r random landmarks make features: O(N r (d + k B)), the level still exact. Beyond 20,000 the p-value comes
+    from the limiting distribution, in which the statistic is a sum of k − 1 squared Gaussian differences of feature
+    means: one pass, O(N r d), with kernels, landmarks and correlations of features from 16,384 rows.
 
     References
     ----------
@@ -95,7 +95,7 @@ def k_sample_test(
 
 
 class _SeveralSamples(OfSamples):
-    """Any number of samples, compared by the spread between their mean embeddings."""
+    """Any number of samples, compared by the spread of their mean embeddings."""
 
     def pick(self) -> None:
         self.names, self.parts, self.told = several_samples(self.parts[0], self.by, self.missing, self.kinds)
@@ -118,7 +118,7 @@ class _SeveralSamples(OfSamples):
 
 
 def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
-    """From whole Gram matrices of few points, from features of more, under permutations of the labels: exact."""
+    """From full Gram matrices of few points, from features of more, under permutations of the labels: exact."""
     units = Units.of(samples.sizes, generator)
     labels = units.exchanged(n_draws, generator)
     if sum(samples.sizes) <= WHOLE:

@@ -30,11 +30,11 @@ RATE = 2.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KSamplePlan(SamplesPlan):
-    """What a test of several samples decides before it looks at all rows: columns, kernels and features.
+    """The plan of a test of several samples: columns, kernels and features, chosen before all rows are read.
 
-    Used like [`TwoSamplePlan`][]: `plan.state(part)` is what any part of a sample adds, `state.merge(other)` adds two
-    up, and `plan.result(states)` is the test, in the order of the samples. [`k_sample_test`][] does just this with
-    samples of more than 20,000 rows in all.
+    Used like [`TwoSamplePlan`][]: `plan.state(part)` is the contribution of any part of a sample, `state.merge(other)`
+    adds two states, and `plan.result(states)`, with states in the order of the samples, is the test.
+    [`k_sample_test`][] does the same with samples of more than 20,000 rows in all.
 
     Made by [`plan`][].
 
@@ -67,8 +67,8 @@ class KSamplePlan(SamplesPlan):
         Parameters
         ----------
         samples : sequence of points, files or collections, or mapping of name to these
-            As for [`k_sample_test`][]. Of larger ones some rows of each are drawn, 16,384 in all, by their numbers
-            alone. Some of the rows will do if these were drawn at random too.
+            As for [`k_sample_test`][]. From larger samples some rows of each are drawn, 16,384 in all, by row number
+            only. A random sample of the rows suffices.
         kernel, scale, missing, kinds, rng
             As for [`k_sample_test`][].
         """
@@ -76,11 +76,11 @@ class KSamplePlan(SamplesPlan):
         return cls.made(listed, names, kernel, scale, missing, kinds, Rng.of(rng))
 
     def result(self, states: Sequence[SampleState], n_permutations: int = 1000) -> TestResult:
-        """The test, from the states of all samples; `n_permutations` draws stand for the limit."""
+        """The test, from the states of all samples, with `n_permutations` draws from the limiting distribution."""
         check_draws(n_permutations)
         if len(states) != len(self.names):
             raise ParameterError(
-                f"there are {len(states)} states, and the plan is for {len(self.names)} samples: "
+                f"there are {len(states)} states, but the plan is for {len(self.names)} samples: "
                 f"{', '.join(self.names)}. Pass one state of each, in this order."
             )
         return self._found(states, n_permutations).result(self.seed)
@@ -123,8 +123,10 @@ class KSamplePlan(SamplesPlan):
 
 
 def _doubts(names: Sequence[str], sizes: tuple[int, ...]) -> tuple[str, ...]:
-    """What is said of a limit where a sample is small."""
+    """The note on a limiting distribution where a sample is small."""
     if min(sizes) >= FEW_FOR_A_LIMIT:
         return ()
-    few = f"{names[int(np.argmin(sizes))]} has {min(sizes)} points, and the p-value is that of a limit for many"
+    few = (
+        f"{names[int(np.argmin(sizes))]} has {min(sizes)} points, but the p-value comes from a limit for large samples"
+    )
     return (f"{few}: up to {PERMUTED} points in all it would be exact.",)

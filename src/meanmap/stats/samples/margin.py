@@ -1,4 +1,4 @@
-"""What a drift monitor asks with a margin: is a batch further away than after a shift of the reference?"""
+"""Drift monitors with a margin: is a batch further from the reference than a shift of it would be?"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -27,32 +27,32 @@ from meanmap.stats.samples.spread import Spread
 
 __all__ = ["Margin", "batch_state", "few_rows"]
 
-# Rows whose covariance has its eigenvalues found.
+# Rows for the eigenvalues of the covariance.
 MEASURED = 1000
-# The reference is as far from its law as this quantile says; the margin grows by as much.
+# The quantile of the sampling error of the reference by which the margin grows.
 CERTAIN = 0.999
 # Means of fewer rows need not be normal.
 FEWEST = 20
 HEAVY = (
-    "So a batch may be called drifted that has moved by less than the margin: pass logarithms or ranks of what has "
-    "these tails."
+    "So a batch may be flagged although it has moved by less than the margin: use logarithms or ranks of the columns "
+    "with heavy tails."
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Margin(Value):
-    """How far a batch may be from the reference without being told.
+    """The distance from the reference up to which a batch raises no alarm.
 
     Attributes
     ----------
     shift : float
-        As if every column of numbers had moved by so many standard deviations of the reference.
+        As a shift of every numeric column, in standard deviations of the reference.
     bound : float
-        The distance that amounts to, and how far the reference may be from its law.
+        The distance of that shift, and the sampling error of the reference.
     mean, spectrum : array
         The mean features of the reference, and the eigenvalues of their covariance.
     grid : Grid or None
-        What features of batches in parts are rounded to; None of monitors that were saved before there was one.
+        The grid to which features of batches in parts are rounded; None for monitors saved before it existed.
     """
 
     shift: float
@@ -65,15 +65,17 @@ class Margin(Value):
     def of(
         cls, shift: float, features: Features, points: Points, phi: np.ndarray, samples: Samples
     ) -> tuple["Margin", tuple[str, ...]]:
-        """From the points of the reference and their features; and what is said of heavy tails.
+        """From the points of the reference and their features, with notes on heavy tails.
 
-        Names of columns are those of `samples`, a part of the reference.
+        Column names come from `samples`, a part of the reference.
         """
         if not is_number(shift) or not 0 < shift < np.inf:
             raise ParameterError(f"margin is {shift!r}; expected a positive number of standard deviations.")
         spread, n = Spread.of(points), len(phi)
         if spread is None:
-            raise KindError("the reference has no column of numbers that varies, which a margin in sd is of.")
+            raise KindError(
+                "a margin in standard deviations needs a numeric column that varies, and the reference has none."
+            )
         shifts = Shifts(
             points, spread, between_features(features, phi), np.full(n, 1 / n), np.arange(n), np.random.default_rng(0)
         )
@@ -81,7 +83,7 @@ class Margin(Value):
         part = phi[:: -(-count(points) // MEASURED)]
         centred = part - part.mean(axis=0)
         spectrum = np.maximum(np.linalg.eigvalsh(centred @ centred.T), 0.0)[::-1] / (len(part) - 1)
-        # The error of what the shift amounts to is one more in the direction in which the mean varies most.
+        # The error of the distance of the shift adds to the direction in which the mean varies most.
         error = float(np.sqrt(moved.variance))
         own = DistanceLaw(0.0, spectrum / n).draws(0.0, np.random.default_rng(0), 20_000, error)
         bound = float(moved.distance + np.sqrt(np.quantile(own, CERTAIN)))
@@ -89,20 +91,23 @@ class Margin(Value):
         return margin, spread.doubts(columns_of(samples) if in_columns(points) else (), n, HEAVY)
 
     def pvalue(self, mean: np.ndarray, n: int) -> float:
-        """That a batch of n rows with these mean features comes from a law within the margin."""
+        """The p-value of the hypothesis that a batch of n rows with these mean features is within the margin."""
         return DistanceLaw(float(np.sum((mean - self.mean) ** 2)), self.spectrum / n).above(self.bound)
 
 
 def few_rows(n: int) -> tuple[str, ...]:
-    """What is said of a batch whose means need not be normal."""
+    """The note on a batch whose means may not be approximately normal."""
     if n >= FEWEST:
         return ()
-    said = f"batch has {n} rows: p-values with a margin rest on normal means, for batches of {FEWEST} rows or more."
+    said = (
+        f"batch has {n} rows: p-values with a margin assume approximately normal means, and need batches of {FEWEST} "
+        f"rows or more."
+    )
     return (f"{said} Join some.",)
 
 
 def batch_state(monitor: Any, source: object, name: str) -> SampleState:
-    """What some rows of a batch add."""
+    """The contribution of some rows of a batch."""
     rows, gaps = 0, Counter()
 
     def points(door: Door) -> Iterator[Any]:
@@ -115,6 +120,6 @@ def batch_state(monitor: Any, source: object, name: str) -> SampleState:
                 yield monitor.known(monitor.features.read(monitor.complete(found)[0], name, door))
 
     with Door() as door:
-        # Only means are asked for: no products of features are added up.
+        # Only means are needed: no products of features are summed.
         sums = FeatureMap(monitor.features, monitor.margin.grid, "float64", np.zeros((0, 0))).sums(points(door))
     return SampleState(sums, rows, dict(sorted(gaps.items())))

@@ -1,4 +1,4 @@
-"""From what users pass as samples to one pooled sample and the kernels to compare it with."""
+"""From the user's samples to one pooled sample and the kernels to compare it with."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class Samples:
 
     `names` are the columns of tables, in order, and `widths` how many coordinates those have that have more than one,
     such as texts. Beside default kernels each column is looked at alone, `by_columns`. The `exchange` says which rows
-    may change places, where not all of them.
+    are exchangeable, if not all of them.
     """
 
     kernels: tuple[Kernel, ...]
@@ -69,7 +69,7 @@ class Samples:
         return np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
 
     def labels(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
-        """Which sample each point is of, (1 + B, N): in the data, then if points that may change places do."""
+        """Which sample each point belongs to, (1 + B, N): in the data, then after exchanges."""
         exchange = self.exchange or Exchange.of(sum(self.sizes))
         labels = exchange.labels(exchange.of_units(self.groups), n_draws, generator)
         return labels if exchange.is_free else labels[:, exchange.units]
@@ -176,7 +176,11 @@ def read_samples(
     dull = _constant(together, pooled)
     if must_vary and dull and all(dull.values()):
         raise InputError(f"all points of {' and '.join(names)} are equal: there is nothing to compare.")
-    what = "is the same in all samples and tells nothing." if must_vary else "does not vary: its unit is taken to be 1."
+    what = (
+        "is constant over all samples and carries no information."
+        if must_vary
+        else "does not vary: its unit is set to 1."
+    )
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
     doubts += texts_as_labels(samples, names)
     kernels, more = _chosen(together, pooled, kernel, rng, scale)
@@ -288,5 +292,5 @@ def _strangers(samples: list[Any], names: Sequence[str], kinds: Mapping[str, str
         for other, where in zip(others, names[1:], strict=True):
             if not first & other:
                 shown = f"{sorted(first)[0]!r} in {names[0]}, {sorted(other)[0]!r} in {where}"
-                found.append(f"column {name!r} has no label that {names[0]} and {where} share ({shown}).")
+                found.append(f"column {name!r} has no label in common between {names[0]} and {where} ({shown}).")
     return tuple(found)

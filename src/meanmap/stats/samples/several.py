@@ -16,7 +16,7 @@ def several_samples(
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
     """What samples are called, the samples as they came or as the groups of one table, and notes.
 
-    Of groups missing values are seen to, and columns are what `kinds` says.
+    For groups, missing values have been handled and columns have the kinds given by `kinds`.
     """
     if by is not None:
         groups, told = grouped(samples, by, missing, kinds)

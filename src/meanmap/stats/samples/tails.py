@@ -1,4 +1,4 @@
-"""How large the standard deviation of a column may be beyond what its rows show: tails that few rows have reached."""
+"""How much larger than observed a column's standard deviation may be, because of tails that few rows have reached."""
 
 import numpy as np
 from scipy.special import gammaln, ndtr, stdtr

@@ -64,77 +64,79 @@ def two_sample_test(
     Parameters
     ----------
     x, y : points, or pieces of a sample
-        n and m points, at least 5 of each. Columns with names are matched by name; a column must hold the same kind of
-        thing in both. Samples that do not fit in memory come in pieces: memory maps; Parquet files (a path, a folder, a
-        pattern, a list) or a lazy frame of polars; arrays and frames of Dask, whose workers compute; or iterators of
-        arrays or tables. Of more than 20,000 rows in all they are compared by "features", as arrays are, and the
-        p-value is the same bit by bit wherever the rows lie ([`plan`][]); only of iterators the first 8192
-        rows choose kernels and landmarks, instead of any.
+        n and m points, at least 5 of each. Columns with names are matched by name; a column must be of the same kind in
+        both samples. Samples that do not fit in memory may be given as memory maps; Parquet files (a path, a folder, a
+        pattern, a list) or a polars lazy frame; Dask arrays and frames, computed by their workers; or iterators of
+        arrays or tables. With more than 20,000 rows in all they are compared by "features", as arrays are, and the
+        p-value is the same bit for bit wherever the rows are stored ([`plan`][]); for iterators, kernels and landmarks
+        are chosen from the first 8192 rows, otherwise from random ones.
     by : str, optional
-        Without `y`: the column of the table `x` whose values tell the samples apart.
+        Without `y`: the column of the table `x` whose values define the samples.
     within, clusters : column name, several, or array, optional
-        Which rows may be exchanged. `within` are strata (sites, batches, pairs): rows change places inside of these,
-        and samples are compared inside of them, so that what differs between strata plays no part. The rows of one of
-        the `clusters` (people, schools) stay together; a whole number stands for blocks of so many consecutive rows of
-        a series. The level is exact if rows of a stratum, or its clusters, are exchangeable under the hypothesis.
-        An array has a value for each row of x, then of y. `within` may be an [`Exchange`][] of your own.
+        Which rows are exchangeable. `within` gives strata (sites, batches, pairs): rows are permuted and samples
+        compared within strata, so differences between strata play no part. Rows of the same cluster (people, schools)
+        stay together; an integer as `clusters` stands for blocks of that many consecutive rows of a series. The level
+        is exact if the rows of a stratum, or its clusters, are exchangeable under the null hypothesis. An array has a
+        value for each row of x, then of y. `within` may be an [`Exchange`][] of your own.
     weights : column name or array, optional
-        How much each row counts in the means. They stay with their rows, hence the level is exact where a row and its
-        weight have one law in both, as in one survey.
+        The weight of each row in the means. Weights stay with their rows, so the level is exact if rows and their
+        weights have the same joint distribution in both samples, as in one survey.
     features : callable, or object with `fit`, optional
-        What is compared instead of the rows: any function from a batch of rows (a slice of the array, list or table) to
-        a vector for each, such as a network's last layer but one. What has a `fit(rows, labels)` learns from half of
-        the rows of each sample, and its `transform`, `decision_function` or `predict_proba` is compared on the others.
-        The level holds for both. In memory.
+        A representation that is compared instead of the rows: any function from a batch of rows (a slice of the array,
+        list or table) to a vector for each, such as the penultimate layer of a network. An object with `fit(rows,
+        labels)` is trained on half of the rows of each sample, and its `transform`, `decision_function` or
+        `predict_proba` is compared on the others. The level holds for both. For data in memory.
     kernel : Kernel, Features, "median", "learned", "deep", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
         into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed; for labels and mixed tables their
-        default kernel. Where there are two columns or more, the ranks in each column and in each pair of columns are
-        compared as well, so that a difference in one column of many is seen. With more than 20,000 rows, where the null
-        is the limit, only the ranks in each column are, of 2 to 256 columns of numbers.
-        "median" is one RBF kernel at the median distance of the pooled sample, "learned" one whose lengthscale
-        [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact, fused with the
-        default ones where several may be. "deep" is a
-        network (Liu et al. 2020) that half of the rows of each sample train and the others test, which keeps the level;
-        for a few hundred rows or more of numbers, in memory. A sequence of kernels is fused like the default.
+        default kernel. With two columns or more, the ranks in each column and in each pair of columns are compared as
+        well, so that a difference in one column of many is detected. With more than 20,000 rows, where the null is the
+        limiting distribution, only the ranks in each column are compared, for 2 to 256 numeric columns. "median" is one
+        RBF kernel at the median distance of the pooled sample, "learned" one whose lengthscale [`learn_kernel`][] finds
+        in the pooled sample without the labels, so that permutations stay exact; it is fused with the default kernels
+        if the statistic allows several. "deep" is a network (Liu et al. 2020) trained on half of the rows of each
+        sample and tested on the others, which keeps the level; for a few hundred numeric rows or more, in memory. A
+        sequence of kernels is fused like the default.
     scale : bool
-        Whether the default, median and learned kernels measure each column of numbers in its own unit, the median
-        distance in the pooled sample, so that units do not matter. False keeps the units as they come: for columns that
-        share one, such as coordinates, which see more of a change in one of them so.
+        Whether the default, median and learned kernels scale each numeric column by its median distance in the pooled
+        sample, so that units do not matter. False keeps the units as they are: for columns that share a unit, such as
+        coordinates, where this has more power against a change in one of them.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; the rows are left out, which the warnings tell by column; or
-        missing labels are a label of their own. A list of marks, such as ["?", -999], leaves out rows with these, too.
+        What happens to missing values: an error; the rows are dropped, and a warning counts them by column; or missing
+        labels form a label of their own. A list of codes for missing values, such as ["?", -999], drops rows with
+        these, too.
     kinds : mapping of column to kind, optional
-        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
-        "unbiased" and "biased" use whole Gram matrices, without or with pairs of a point with itself; O((n + m)²).
-        "features" compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512
-        landmarks, or with the limit as null 256, 64 of each of several kernels.
-        "block" and "linear" are means over blocks of √n or 2 pairs of one kernel, the least powerful (Zaremba et al.
-        2013; Gretton et al. 2012, section 6). "auto" is "unbiased" up to 3000 points in all, then "features".
+        "unbiased" and "biased" use full Gram matrices, without or with their diagonals; O((n + m)²). "features"
+        compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512 landmarks, or 256
+        with a limiting null distribution (64 for each of several kernels). "block" and "linear" are means over blocks
+        of √n or 2 pairs, with one kernel; they have the least power (Zaremba et al. 2013; Gretton et al. 2012, section
+        6). "auto" is "unbiased" up to 3000 points in all, then "features".
     null : {"auto", "permutation", "wild", "gamma", "spectral", "normal"}
-        "permutation" and, for pairs (n = m), "wild" (random signs) keep the level exactly at every size. The others
-        use the limit: weighted chi-squares ("spectral") or their gamma fit for "biased", weighted chi-squares for
-        "features", a normal one for "block" and "linear". "auto" is exact up to 20,000 points, and the limit beyond.
+        "permutation" and, for pairs (n = m), "wild" (random signs) keep the level exactly at every sample size. The
+        others use the limiting distribution: weighted chi-squares ("spectral") or their gamma fit for "biased",
+        weighted chi-squares for "features", and a normal distribution for "block" and "linear". "auto" is exact up to
+        20,000 points, and uses the limit beyond.
     n_permutations : int
-        Permutations, or draws from the limit.
+        The number of permutations, or of draws from the limiting distribution.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
     Returns
     -------
     TwoSampleResult
-        A TestResult that also shows the witness μ_P − μ_Q, and which points and columns drive the difference.
+        A TestResult with the witness μ_P − μ_Q, and the points and columns that drive the difference.
 
     Notes
     -----
-    Gretton et al. (2012). All permutations are one matrix product: O((n + m)² (d + B)) for each kernel, or
-    O((n + m) r (d + B)) where r features hold its Gram matrix to a millionth of its trace, which is certified. From
-    2000 points on, where both samples have 500, rows drawn at random change places in units of two or more, about 1000
-    in all, and the unbiased statistics leave out pairs inside of these: as exact, and B costs no more than there. With
-    `within`, `clusters` or `weights` the statistic is the squared norm of the mean difference within strata, less its
-    mean over all exchanges, each kernel's in units of its spread over these where several are fused. Unless the kernel
-    is given, numbers are measured from the mean of their stratum first: of pairs, their differences.
+    Gretton et al. (2012). All permutations are one matrix product: O((n + m)² (d + B)) for each kernel, or O((n + m) r
+    (d + B)) where r features approximate its Gram matrix to a certified millionth of its trace. From 2000 points on, if
+    both samples have 500, rows are permuted in about 1000 random units of two or more, and the unbiased statistics
+    leave out pairs within units: the test stays exact, and permutations cost no more than for 1000 points. With
+    `within`, `clusters` or `weights` the statistic is the squared norm of the mean difference within strata, minus its
+    mean over all exchanges; where several kernels are fused, each is scaled by its spread over these. Unless the kernel
+    is given, numbers are first centred within strata: for pairs, the differences are tested.
 
     Examples
     --------
@@ -172,7 +174,7 @@ class _TwoSamples(OfSamples):
 
     @property
     def one_kernel(self) -> bool:
-        """Whether all ways that fit what was asked for are for one kernel."""
+        """Whether all matching methods take a single kernel."""
         return all(each.one_kernel for each in fitting(self.statistic, self.null))
 
     @property
@@ -247,9 +249,9 @@ def two_samples(
 def _picked(
     x: Data, y: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
-    """Two samples, of which missing values of a pair are not seen to yet, their names, and notes."""
+    """Two samples (missing values in pairs are handled later), their names, and notes."""
     if (y is None) == (by is None):
-        raise ParameterError("pass two samples, or one table and by= with the column that tells its two groups apart.")
+        raise ParameterError("pass two samples, or one table and by= with the column that defines its two groups.")
     if by is None:
         return [x, y], ("x", "y"), ()
     groups, told = grouped(x, by, missing, kinds)
@@ -293,7 +295,7 @@ def _warnings(found: Outcome, n_permutations: int, sizes: tuple[int, ...]) -> tu
 
 
 def _witness(found: Outcome, samples: Samples, x: Data) -> Embedding:
-    """μ_P − μ_Q; of several kernels under the one that sees it best."""
+    """μ_P − μ_Q, under the kernel that detects it best."""
     schema = Schema.of_points(x, "x", brief=True)
     if found.difference is not None:
         return found.difference if schema is None else replace(found.difference, schema=schema)

@@ -21,14 +21,14 @@ __all__ = ["TwoSamplePlan"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoSamplePlan(SamplesPlan):
-    """What a two-sample test decides before it looks at all rows: columns, kernels and features.
+    """The plan of a two-sample test: columns, kernels and features, chosen before all rows are read.
 
-    Small, and saved and loaded as usual.
+    Plans are small, and can be saved and loaded.
 
-    `plan = mm.stats.plan("two samples", x, y, rng=0)` draws some rows of both samples; `plan.state(part)` is what any
-    part of a sample adds, in whichever process; `state.merge(other)` adds two up; and `plan.result(state_x, state_y)`
-    is the test. [`two_sample_test`][] does just this with samples of more than 20,000 rows in all, and gives the same
-    p-value bit by bit.
+    `plan = mm.stats.plan("two samples", x, y, rng=0)` draws some rows of both samples; `plan.state(part)` is the
+    contribution of any part of a sample, computed in any process; `state.merge(other)` adds two states; and
+    `plan.result(state_x, state_y)` is the test. [`two_sample_test`][] does the same with samples of more than 20,000
+    rows in all, and gives the same p-value bit for bit.
 
     Made by [`plan`][].
 
@@ -63,8 +63,8 @@ class TwoSamplePlan(SamplesPlan):
         Parameters
         ----------
         x, y : points, files or collections
-            As for [`two_sample_test`][]. Of larger ones 8192 rows of each are drawn, by their numbers alone. Some of
-            the rows will do if these were drawn at random too: how features vary together is read off them.
+            As for [`two_sample_test`][]. From larger samples 8192 rows of each are drawn, by row number only. A random
+            sample of the rows suffices: the covariance of features is estimated from it.
         kernel, scale, missing, kinds, rng
             As for [`two_sample_test`][].
         """
@@ -79,9 +79,9 @@ class TwoSamplePlan(SamplesPlan):
         statistic: str = "features",
         null: str = "spectral",
     ) -> TwoSampleResult:
-        """The test, from the states of both samples; `n_permutations` draws stand for the limit.
+        """The test, from the states of both samples, with `n_permutations` draws from the limiting distribution.
 
-        Another `statistic`, or `null`, is one that `register_two_sample` was given `of_sums` for.
+        Any other `statistic` or `null` must have been registered by `register_two_sample` with `of_sums`.
         """
         check_draws(n_permutations)
         check_choice(statistic, null, choices(summed=True))

@@ -1,4 +1,4 @@
-"""What a two-sample test says beyond its p-value: where the samples differ, and in which columns."""
+"""Results of two-sample tests beyond the p-value: where the samples differ, and in which columns."""
 
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -26,7 +26,7 @@ from meanmap.stats.settings import check_draws
 
 __all__ = ["TwoSampleResult"]
 
-# Of larger samples this many points, drawn at random, are enough to see which columns matter.
+# Of larger samples this many random points suffice to see which columns contribute.
 MOST_POINTS = 1000
 SHUFFLES = 5
 # Of points, each left out in turn.
@@ -42,14 +42,15 @@ class TwoSampleResult(TestResult):
     Attributes
     ----------
     witness : Embedding
-        μ_P − μ_Q: where it is positive x is denser, where it is negative y is. Of several kernels under the one that
-        saw most; for samples too large for one Gram matrix in the features of all.
+        μ_P − μ_Q: where it is positive x is denser, where it is negative y is. With several kernels, under the one with
+        the strongest evidence; for samples too large for a Gram matrix, in the features of all kernels.
     columns : tuple of str
-        Names of the columns, where points are rows of numbers or of a table.
+        Names of the columns, if points are rows of numbers or of a table.
     widths : dict
-        How many coordinates columns have that have several, such as texts.
+        The number of coordinates of columns that have several, such as texts.
     shared : Kernel or None
-        Of default kernels, beside which columns are looked at alone, the one of all columns that saw most.
+        For default kernels, which are accompanied by kernels of single columns: the kernel of all columns with the
+        strongest evidence.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class TwoSampleResult(TestResult):
     shared: Any = field(default=None, repr=False)
 
     def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
-        """Row numbers of x where x is most denser than y, and of y where y is, the strongest first."""
+        """Row numbers of x where x is denser than y, and of y where y is denser than x, the strongest first."""
         witness = self._on_points()
         whole_number(number, "number")
         values, n = _values(witness, witness.points), self.sizes[0]
@@ -83,21 +84,22 @@ class TwoSampleResult(TestResult):
     def driving_columns(self, rng: Seed = None, *, level: float | None = None) -> Any:
         """The share of MMD² that is lost when one column is shuffled over both samples, the largest first.
 
-        A column matters by itself (its values differ) or by what it goes with (a correlation differs): shuffling it
-        removes both. Shares lie between 0, where it plays no part, and 1, and need not sum to one. Which of them are
-        more than chance is what `column_pvalues` says. MMD² is that of the kernel of the witness; by default that of
-        the kernel of all columns that saw most and of one for each column alone, each in units of its root mean square,
-        whichever of them saw most. At most 1000 points, of a small sample all that may be; O(N² d) for each column,
-        hence O(N² d²) for all: hours for thousands of columns, with a progress bar.
+        A column contributes by itself (its values differ) or through dependence on others (a correlation differs):
+        shuffling it removes both. Shares lie between 0 (no contribution) and 1, and need not sum to one.
+        `column_pvalues` tests which of them are significant. MMD² is that of the kernel of the witness; by default it
+        is that of the kernel of all columns with the strongest evidence and of one kernel for each column, each in
+        units of its root mean square, whichever has the strongest evidence. At most 1000 points are used, if possible
+        all of a small sample; O(N² d) for each column, hence O(N² d²) for all: hours for thousands of columns, with a
+        progress bar.
 
         Parameters
         ----------
         rng : None, int, numpy.random.Generator or JAX key
             Draws the points and shuffles them.
         level : float, optional
-            With 0.95, each share comes with its interval, by a jackknife over 20 groups of points, inside of which
-            columns are shuffled. It is all of 0 to 1 where the samples may not differ at all. At least 100 points of
-            each.
+            With 0.95, each share comes with its 95 % confidence interval, by a jackknife over 20 groups of points,
+            within which columns are shuffled. The interval is all of 0 to 1 if the samples may not differ at all. Needs
+            at least 100 points of each.
         """
         generator = Rng.of(rng).generator
         chosen, sizes = self._some(generator)
@@ -117,7 +119,7 @@ class TwoSampleResult(TestResult):
             gram = gram_matrix(kernel, points)
             unit = root_mean_square(gram)
             of_all = _without_each_group(gram, second, groups, number) / unit
-            # Of a column alone nothing is left on average where it is shuffled.
+            # For the kernel of a single column nothing is left on average after shuffling it.
             alone = dict.fromkeys(places, np.zeros_like(of_all))
             for name, where in places.items() if self.shared is not None and len(places) > 1 else ():
                 own = gram_alone(points, where)
@@ -134,25 +136,25 @@ class TwoSampleResult(TestResult):
     def column_pvalues(self, rng: Seed = None, *, n_permutations: int = 999) -> dict[str, float]:
         """A p-value for each column, corrected for the number of columns, the smallest first.
 
-        Whether a column's own law differs (by scores of its ranks), or how it goes with one other column (by products
-        of these, of at most 1000 points). The chance of calling any column different that is not is at most the level,
-        exactly for its own law whatever other columns do, in the limit for its products. What is seen in three columns
-        or more together has no column here.
+        It tests whether the column's marginal distribution differs (by scores of its ranks), or its dependence on one
+        other column (by products of scores, of at most 1000 points). The family-wise error rate is at most the level:
+        exactly for marginal distributions, whatever other columns do, and asymptotically for products. Differences that
+        only appear in three or more columns together are not attributed to any column.
 
         Parameters
         ----------
         rng : None, int, numpy.random.Generator or JAX key
             Draws permutations and points.
         n_permutations : int
-            Of the samples. O(B N) for each column and each pair of columns.
+            The number of permutations of the samples. O(B N) for each column and each pair of columns.
         """
         check_draws(n_permutations)
         generator = Rng.of(rng).generator
         chosen, _ = self._some(generator)
         if self.null.kind == "exchanges":
             raise KindError(
-                "columns are tested by permutations of all rows, and this test was within strata, by clusters or with "
-                "weights: test single columns with the same within=, clusters= or weights= instead."
+                "columns are tested by permutations of all rows, but this test used strata, clusters or weights: test "
+                "single columns with the same within=, clusters= or weights= instead."
             )
         witness = self._on_points()
         points = witness.points
@@ -163,7 +165,7 @@ class TwoSampleResult(TestResult):
         return tested | {name: 1.0 for name in places if name not in tested}
 
     def _some(self, generator: np.random.Generator) -> tuple[np.ndarray, tuple[int, int]]:
-        """Rows to look at, half of them from each sample, and what a small one leaves from the other."""
+        """The rows to use, half of them from each sample, or more from one sample if the other is small."""
         self._on_points()
         if not self.columns:
             raise KindError("these points are neither rows of numbers nor of a table: there are no columns to shuffle.")
@@ -180,7 +182,7 @@ class TwoSampleResult(TestResult):
         witness = self._on_points()
         if len(self.columns) not in (1, 2) or self.widths or not in_columns(witness.points):
             raise KindError(
-                "a witness is drawn over 1 or 2 columns of numbers, and these points have other ones "
+                "a witness is drawn over 1 or 2 numeric columns, and these points have other ones "
                 f"({', '.join(self.columns) or 'none'}): see driving_columns() and driving_points()."
             )
         ax = new_axes(5, 3.5) if ax is None else ax
@@ -222,7 +224,7 @@ class TwoSampleResult(TestResult):
 
 
 def _values(witness: PointEmbedding, points: Points) -> np.ndarray:
-    """The witness at points that are read already."""
+    """The witness at points that have been read already."""
     with Door() as door:
         return np.asarray(witness.evaluate(points, door))
 
@@ -258,8 +260,8 @@ def _without_each_group(gram: np.ndarray, second: np.ndarray, groups: np.ndarray
 def _share(lost: np.ndarray, whole: np.ndarray, level: float | None) -> Any:
     """lost / whole, between 0 and 1, with its interval from both of them without each of several groups.
 
-    Fieller's (1954): all shares s for which lost − s · whole may be zero, whose variance is a jackknife's. It is all
-    shares where the whole may be zero itself.
+    Fieller's interval (1954): all shares s for which lost − s · whole = 0 is not rejected, with a jackknife variance.
+    It contains all shares where the whole may itself be zero.
     """
     estimate = float(np.clip(lost[0] / whole[0], 0, 1)) if whole[0] > 0 else 0.0
     if level is None:

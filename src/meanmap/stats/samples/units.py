@@ -1,4 +1,4 @@
-"""Rows of many points change places in units of a few: the same statistic, as exact, at a fraction of the cost."""
+"""Permutations of units of a few rows instead of rows: the same statistic, as exact, at a fraction of the cost."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from meanmap.features.base import Features, transformed, transformed_means
 
 __all__ = ["Forms", "Units"]
 
-# About so many units in all, and at least so many of the smallest sample. What units miss are the pairs of rows inside
-# of one, a share of 1 / units, and the null distribution of so many units is that of rows but for its noise.
+# About so many units in all, and at least so many of the smallest sample. Units lose only the pairs of rows within one,
+# a share of 1 / units, and the null distribution of this many units is that of rows up to noise.
 ENOUGH, LEAST = 1000, 250
 
 # From scores (N, M) to T, the squares of their standardised sums for the data and each draw, (1 + B, M).
@@ -21,10 +21,10 @@ Forms = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Units:
-    """Rows of one sample that change places together, drawn at random, so that the order of rows does not matter.
+    """Random groups of rows of one sample that are permuted together, so the order of rows does not matter.
 
-    All units are of one size: under the hypothesis they are exchangeable, and permutations of them are exact as those
-    of rows are. Rows left over, fewer than a unit in each sample, count in the statistic and stay where they are.
+    All units have the same size: under the null hypothesis they are exchangeable, and permutations of them are as exact
+    as those of rows. Rows left over, fewer than a unit in each sample, count in the statistic but are not permuted.
 
     Attributes
     ----------

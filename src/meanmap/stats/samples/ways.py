@@ -1,4 +1,4 @@
-"""Ways to compare two samples: each a statistic with a null distribution, in a table to which others may be added."""
+"""Methods to compare two samples: statistics with null distributions, in a table to which others may be added."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ class Way:
     Attributes
     ----------
     statistic, null : str
-        What [`two_sample_test`][] is asked for.
+        The names in [`two_sample_test`][].
     compute : callable
         `compute(samples, n_draws, generator, door)` gives an `Outcome`.
     label : callable
         From the samples to the statistic's name in the result.
     one_kernel : bool
-        Whether it is for one kernel only.
+        Whether it takes a single kernel only.
     exchanges : bool
-        Whether it draws from `samples.labels`, so that rows may be exchanged by any design.
+        Whether it draws from `samples.labels`, so that any design of exchangeable rows works.
     of_sums : callable or None
-        The same from sums over rows, of which there may be any number.
+        The same from sums over any number of rows.
     """
 
     statistic: str
@@ -63,7 +63,7 @@ def register_two_sample(
     one_kernel: bool = False,
     exchanges: bool = False,
 ) -> None:
-    """Add a statistic, or a null distribution of one, to what [`two_sample_test`][] can be asked for.
+    """Register a statistic, or a null distribution of one, for [`two_sample_test`][].
 
     Parameters
     ----------
@@ -77,11 +77,11 @@ def register_two_sample(
         `of_sums(x, y, features, n_draws, generator)` gives an `Outcome` from means and covariances of features of both
         samples (`x.n`, `x.mean`, `x.covariance()`), which are added up over any number of rows, wherever they lie.
     label : str, optional
-        What the statistic is called in the result; its name by default.
+        The statistic's name in the result; by default `statistic`.
     one_kernel : bool
-        Whether it is for one kernel only; the default kernel is then that of the median distance.
+        Whether it takes a single kernel only; the default kernel is then the RBF kernel at the median distance.
     exchanges : bool
-        Whether all its draws are those of `samples.labels`: it then goes with `within=` and `clusters=`.
+        Whether all its draws come from `samples.labels`: it then works with `within=` and `clusters=`.
 
     Examples
     --------
@@ -102,11 +102,11 @@ def register_two_sample(
     """
     for name, value in (("statistic", statistic), ("null", null)):
         if value == "auto":
-            raise ParameterError(f"{name} is 'auto', which stands for one of the others: give it a name of its own.")
+            raise ParameterError(f"{name} is 'auto', which stands for one of the others: choose another name.")
     if (statistic, null) in _WAYS:
-        raise ParameterError(f"statistic={statistic!r} with null={null!r} is known already: give one another name.")
+        raise ParameterError(f"statistic={statistic!r} with null={null!r} is registered already: choose another name.")
     if (compute is None) == (of_sums is None):
-        raise ParameterError("pass compute, for points in memory, or of_sums, for any number of rows: one of the two.")
+        raise ParameterError("pass either compute, for points in memory, or of_sums, for any number of rows.")
     compute = compute if of_sums is None else _of_rows(of_sums)
     assert compute is not None  # one of the two was given
     _WAYS[statistic, null] = Way(statistic, null, compute, lambda _: label or statistic, one_kernel, exchanges, of_sums)
