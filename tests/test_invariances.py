@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,6 +85,16 @@ def arrow(frame: pd.DataFrame) -> Any:
     return pyarrow.Table.from_pandas(frame)
 
 
+class Stream:
+    """A table that is handed over as a stream of Arrow and nothing else, as relations of DuckDB are."""
+
+    def __init__(self, frame: pd.DataFrame):
+        self.frame = pl.DataFrame({str(name): frame[name].to_numpy() for name in frame})
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+
 FORMATS = cycle((".csv", ".npz", ".parquet"))
 
 
@@ -150,6 +161,8 @@ CHANGES: dict[str, tuple[Callable[[pd.DataFrame, pd.DataFrame], Any], Wrap]] = {
     "a Table": (both(lambda frame: frame), mm.Table.of),
     "strided, read-only columns": (both(lambda frame: frame), strided),
     "a table of Arrow": (both(lambda frame: frame), arrow),
+    "a stream of Arrow": (both(lambda frame: frame), Stream),
+    "narwhals": (both(lambda frame: frame), lambda frame: import_module("narwhals").from_native(frame)),
     "files of CSV, NPZ and Parquet": (both(lambda frame: frame), from_files),
     "rows with missing values": (both(with_holes), SAME),
 }

@@ -23,6 +23,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.held import holds_floats
 from meanmap.core.points import in_columns
 from meanmap.core.report import Report
+from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike, Points
 from meanmap.embeddings.points import PointEmbedding
@@ -81,6 +82,7 @@ class Field(ABC, Generic[Fitted]):
         self.kernels: Any = None  # numbers are read as numbers; no kernel is used to learn
 
     @one_blas_thread()
+    @own_words
     def fit(
         self,
         pairs: Data,

@@ -12,6 +12,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
+from meanmap.core.protocols import given_back, handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -51,7 +52,8 @@ class RowModel(ABC):
         Returns
         -------
         table, or list of tables
-            Copies, of the same type; of a frame of Dask one of Dask, filled in when it is computed.
+            Copies, of the same type, of a stream of Arrow frames of polars; of a frame of Dask one of Dask, filled in
+            when it is computed.
 
         Notes
         -----
@@ -73,15 +75,17 @@ class RowModel(ABC):
         """
         tables = None if draws is None else whole_number(draws, "draws")
         found: dict[Hashable, list[tuple[np.ndarray, np.ndarray]]] = {}
+        came, frame = frame, handed_over(frame)
         with Door() as door:
             asked = self._asked(columns_of(frame), "frame", (), door)
             warn_of(asked.notes)
             if tables is not None:
-                return [filled(frame, each) for each in self._drawn_gaps(asked, tables, Rng.of(rng).generator)]
+                drawn = self._drawn_gaps(asked, tables, Rng.of(rng).generator)
+                return [given_back(came, filled(frame, each)) for each in drawn]
             for name, *each in self._best(asked, rng):
                 found.setdefault(name, []).append((each[0], each[1]))
             together = {name: tuple(map(np.concatenate, zip(*each, strict=True))) for name, each in found.items()}
-            return filled(frame, {name: (rows, values) for name, (rows, values) in together.items()})
+            return given_back(came, filled(frame, {name: (rows, values) for name, (rows, values) in together.items()}))
 
     def predict(self, frame: Data, targets: Iterable[Hashable], *, rng: Seed = None) -> Beliefs[Any]:
         """Beliefs about some variables in every row of a table, from the other cells that are there.

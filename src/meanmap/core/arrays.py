@@ -18,6 +18,7 @@ from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, library_of, refuse_sparse, refuse_unread
+from meanmap.core.protocols import handed_over
 from meanmap.core.types import Array, Data, Numbers
 
 __all__ = [
@@ -100,6 +101,7 @@ def array_of(data: Data, argument: str) -> Any:
 
 def plain(data: Any, argument: str) -> np.ndarray:
     """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
+    data = handed_over(data)
     refuse_unread(data, argument)
     came = data
     if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from meanmap.core.meant import did_you_mean
+from meanmap.core.protocols import handed_over
 from meanmap.core.settings import truth
 
 __all__ = ["own_words"]
@@ -32,7 +33,8 @@ DESIGNS = {"weights": _SAMPLES, "clusters": _EXCHANGED, "within": f"{_EXCHANGED}
 def own_words(function: Callable[P, R]) -> Callable[P, R]:
     """Refuse `seed=` and its like with the name that this function has for them, and switches but True and False.
 
-    Signature, documentation and types stay those of the function.
+    Tables and arrays that other libraries hand over by a protocol are read before it is called, each once. Signature,
+    documentation and types stay those of the function.
 
     Raises
     ------
@@ -79,6 +81,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
             given = {name: args[places[name]]} if places.get(name, len(args)) < len(args) else kwargs
             if name in given:
                 truth(given[name], name)
-        return function(*args, **kwargs)
+        args = tuple(map(handed_over, args))  # pyright: ignore[reportAssignmentType]
+        return function(*args, **{name: handed_over(value) for name, value in kwargs.items()})  # pyright: ignore[reportCallIssue]
 
     return call

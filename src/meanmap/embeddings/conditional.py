@@ -13,6 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.points import any_sparse, rows, spread_rows
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.schema import opened
 from meanmap.core.threads import one_blas_thread
@@ -54,6 +55,7 @@ LENGTHSCALES = Choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0))
 
 
 @one_blas_thread()
+@own_words
 def condition(
     x: Data,
     y: Data,

@@ -14,6 +14,7 @@ from meanmap.core.errors import InputError, KindError, ParameterError, ShapeErro
 from meanmap.core.notes import warn_of
 from meanmap.core.points import count
 from meanmap.core.settings import one_of
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.embeddings import shrinkage
@@ -33,6 +34,7 @@ from meanmap.learning.learned import learned_for
 __all__ = ["embed"]
 
 
+@own_words
 def embed(
     x: Data,
     kernel: Kernel | Features | str | None = None,

@@ -12,6 +12,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, rows, spread_rows
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Data, Points
 from meanmap.embeddings.operators import Operator
@@ -38,6 +39,7 @@ CHOICE_ROWS = 2000
 CHOICE = Choice((0.5, 0.7, 1.0, 1.4), np.geomspace(1e-5, 1e-1, 9))
 
 
+@own_words
 def likelihood(
     x: Data,
     y: Data,

@@ -14,6 +14,7 @@ from meanmap.core.notes import warn_of
 from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, probability, whole_number
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema, check_same_columns, later, opened
 from meanmap.core.types import Array, Data, Numbers, Points, Seed
 from meanmap.core.values import Value
@@ -159,6 +160,7 @@ class PosteriorDifference(GaussianElement):
         return (low > 0) | (high < 0)
 
 
+@own_words
 def posterior_embedding(
     x: Data,
     kernel: Kernel | str,

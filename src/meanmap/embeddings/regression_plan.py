@@ -11,6 +11,7 @@ from meanmap.core.arrays import check_rows, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import sampled
 from meanmap.core.types import Data, Numbers, Points, Seed
 from meanmap.core.values import Value
@@ -67,6 +68,7 @@ class RegressionPlan(Value):
     missing = "raise"
 
     @classmethod
+    @own_words
     def of(cls, x: Data, y: Data, features_x: Features, features_y: Features, *, rng: Seed = None) -> "RegressionPlan":
         """From the variables themselves, or from some of their rows.
 
@@ -106,6 +108,7 @@ class RegressionPlan(Value):
         """The features of x and of y."""
         return self.features.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
 
+    @own_words
     def state(self, x: Data, y: Data = None) -> SampleState:
         """What some rows add.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import check_same_columns
 from meanmap.core.types import Data
 from meanmap.embeddings.bases import PointBasis
@@ -71,6 +72,7 @@ def chain_rule(conditional: Operator, prior: Embedding) -> Operator:
     return conditional @ Operator(basis, basis, diagonal)
 
 
+@own_words
 def bayes_rule(
     x: Data,
     y: Data,

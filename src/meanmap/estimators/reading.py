@@ -10,6 +10,7 @@ from meanmap.core.errors import NonFiniteError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_unread
+from meanmap.core.protocols import handed_over
 from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import refuse_labels, table_in
@@ -34,6 +35,7 @@ def read(estimator: Any, *data: Data, **settings: object) -> Any:
     `schema_` is what the columns of X were at the fit. A warning says which numbers may stand for missing values, and
     later which are far outside.
     """
+    data = tuple(map(handed_over, data))
     for each, name in zip(data, ("X", "y"), strict=False):
         refuse_unread(each, name)
     try:

@@ -14,6 +14,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import dense, one_row
 from meanmap.core.rng import Rng
 from meanmap.core.settings import one_of, whole_number
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Concatenated, Features, made_from, sample_row
 from meanmap.kernels.base import Kernel, Sum
@@ -43,6 +44,7 @@ class Fourier(Features):
     kind: Literal["cos-sin", "cos-phase"] = eqx.field(static=True)
 
     @classmethod
+    @own_words
     def draw(
         cls,
         kernel: Kernel,

@@ -16,6 +16,7 @@ from meanmap.core.points import any_sparse, bucket, count, on_device, pad, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Features, grouped_means, made_from
 from meanmap.kernels.base import Kernel
@@ -56,6 +57,7 @@ class PivotedCholesky(Features):
     ending: tuple[str, bool, tuple[str, ...]] = eqx.field(static=True)
 
     @classmethod
+    @own_words
     def fit(
         cls, kernel: Kernel, x: Data, tolerance: float = 1e-6, max_rank: int | None = None, rank: int | None = None
     ) -> "PivotedCholesky":
@@ -236,6 +238,7 @@ class Nystrom(Features):
     whitening: Any
 
     @classmethod
+    @own_words
     def fit(cls, kernel: Kernel, x: Data, n_landmarks: int = 100, rng: Seed = None) -> "Nystrom":
         """Take `n_landmarks` of the points at random.
 

@@ -9,6 +9,7 @@ from meanmap.core.arrays import array_of, as_array, check_finite, check_rows
 from meanmap.core.errors import ColumnError, EmptyError, InputError, ShapeError
 from meanmap.core.exact import check_exact
 from meanmap.core.settings import one_of
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
@@ -28,6 +29,7 @@ CORRELATIONS = {
 }
 
 
+@own_words
 def prewhiten(table: Data, time: object = None, *, method: str = "gp") -> Any:
     """Replace each column of a table of time series by what its own past does not predict.
 

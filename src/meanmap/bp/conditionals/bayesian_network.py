@@ -19,6 +19,7 @@ from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike, Seed
@@ -81,6 +82,7 @@ class BayesianNetwork:
         self.directed = consistent_extension(self.graph)
 
     @one_blas_thread()
+    @own_words
     def fit(
         self, data: Data, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
     ) -> "FittedBayesianNetwork":
@@ -152,6 +154,7 @@ class BayesianNetwork:
         return judged(self.directed, table.standardised(raw), whole_number(folds, "folds", 2))
 
     @one_blas_thread()
+    @own_words
     def effect(
         self,
         data: Data,

@@ -16,6 +16,7 @@ from meanmap.bp.conditionals.transformations import Standard, chosen, limits
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import spread_rows
 from meanmap.core.progress import track
+from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data
 
@@ -87,6 +88,7 @@ class DependencyNetwork:
         self.regressions = regressions
 
     @one_blas_thread()
+    @own_words
     def fit(
         self, data: Data, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
     ) -> "FittedDependencyNetwork":

@@ -13,6 +13,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.progress import track
+from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG, Graph, Schedule
@@ -87,6 +88,7 @@ class KernelGraph:
         self.schedule = schedule
 
     @one_blas_thread()
+    @own_words
     def fit(
         self, data: Data, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
     ) -> "FittedKernelGraph":

@@ -23,6 +23,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import truth
+from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, DType, Seed
 from meanmap.graphs import DIRECTIONS, Flooding, grid
@@ -117,6 +118,7 @@ class KernelGrid:
         return f"KernelGrid(neighbours={self.neighbours}, directions={self.directions}, bands={self.bands})"
 
     @one_blas_thread()
+    @own_words
     def fit(
         self,
         images: object,

@@ -28,6 +28,7 @@ from meanmap.core.meant import no_column, respelled
 from meanmap.core.moments import in_one_unit, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, refuse_unread
+from meanmap.core.protocols import handed_over, is_stream
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import advice
 from meanmap.core.texts import as_labels
@@ -102,13 +103,15 @@ class Table:
     @staticmethod
     def looks_like_one(data: Data) -> bool:
         """Whether `data` has named columns."""
-        return isinstance(data, Table | Mapping) or bool(_fields(data)) or _is_frame(data)
+        return isinstance(data, Table | Mapping) or bool(_fields(data)) or _is_frame(data) or is_stream(data)
 
     @staticmethod
     def has_names(data: Any) -> bool:
         """Whether columns are identified by name, not by position as in arrays and in frames numbered from 0."""
         if not Table.looks_like_one(data) or isinstance(data, np.ndarray | Mapping):
             return Table.looks_like_one(data)
+        if is_stream(data):
+            return True
         names = list(data.names if isinstance(data, Table) else getattr(data, "column_names", data.columns))
         return names != list(range(len(names))) and names != [f"x{i}" for i in range(len(names))]
 
@@ -255,6 +258,7 @@ def _fields(data: Data) -> tuple[str, ...]:
 
 
 def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
+    data = handed_over(data)
     refuse_unread(data, argument)
     if isinstance(data, Table):
         return list(data.columns), list(data.columns.values())

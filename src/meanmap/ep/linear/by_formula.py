@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_finite
 from meanmap.core.errors import ParameterError
 from meanmap.core.report import Report
+from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.ep.linear.doubts import doubts
 from meanmap.ep.linear.family import Observed
@@ -32,6 +33,7 @@ _STARTS = {"nu": np.log(4.0)}
 
 
 @one_blas_thread()
+@own_words
 def fit(
     formula: str,
     data: object,

@@ -78,6 +78,7 @@ class Bet(Value, ABC):
         """Whether an e-value has ever reached 1 / level."""
         return self.pvalue <= probability(level, "level", 0.05)
 
+    @own_words
     def update(self, x: Data, y: Data) -> Any:
         """The bet after one more batch, whose missing values are handled as in the first."""
         told = {name for reading in self.readings if reading.schema for name, _ in reading.schema.kinds}

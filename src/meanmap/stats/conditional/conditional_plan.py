@@ -152,6 +152,7 @@ class ConditionalIndependencePlan(VariablesPlan):
         return self.features.left
 
     @one_blas_thread()
+    @own_words
     def state(self, x: Data, y: Data = None, z: Data = None) -> SampleState:
         """The contribution of some rows in this pass.
 

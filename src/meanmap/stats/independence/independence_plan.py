@@ -121,6 +121,7 @@ class IndependencePlan(VariablesPlan):
         """The features of x and of y."""
         return self.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
 
+    @own_words
     def state(self, x: Data, y: Data = None) -> SampleState:
         """The contribution of some rows.
 

@@ -198,6 +198,7 @@ class JointIndependencePlan(VariablesPlan):
         """The kernel values of each variable."""
         return self.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
 
+    @own_words
     def state(self, variables: Data) -> SampleState:
         """The contribution of some rows.
 

@@ -234,6 +234,7 @@ class DriftMonitor:
             missing=missing, margin=allowed, strata=strata and strata.rows(places), known=known,
         )  # fmt: skip
 
+    @own_words
     def state(self, batch: Data) -> SampleState:
         """The contribution of some rows of a batch, for monitors with a margin.
 
@@ -247,6 +248,7 @@ class DriftMonitor:
             )
         return one_pass(self, batch_state, [batch], ["batch"])[0]
 
+    @own_words
     def step(self, batch: Data) -> "DriftMonitor":
         """The monitor after one more batch of at least 2 points; batches may differ in size.
 
@@ -312,6 +314,7 @@ class DriftMonitor:
         data, notes = self.complete(batch)
         return data, codes, (*told, *notes)
 
+    @own_words
     def in_columns(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
         """Rows as kernels read them, with missing values handled as the monitor's `missing=` says, and notes."""
         (batch,), told = settle((batch,), ("batch",), self.missing)

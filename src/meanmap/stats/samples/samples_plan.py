@@ -13,6 +13,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import any_once, chunks_of, count_rows, sampled, source_of
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import admitted
@@ -88,6 +89,7 @@ class SamplesPlan(Value):
         notes = *reading.notes, *samples.doubts
         return cls(reading, samples.kernels, features, columns_of(samples), seed, tuple(names), notes)
 
+    @own_words
     def state(self, rows: Data, name: str = "rows") -> SampleState:
         """What some rows of a sample add.
 
