@@ -88,7 +88,7 @@ def pooled(
     of 95 % held coefficients in .94 to .95 of 500 data sets. Coefficients of products and squares are pulled towards
     zero a little, as each has to be seen in held-out rows before draws know it: of .5 the mean was .47, and intervals
     held it in .94 to .95 of 100 data sets. Weaker ones are pulled more. Where gaps in a factor depend on the response,
-    a square came out too large (1.18 for 1, 27 data sets). A sine of one and a half periods came out as 1.86 for 2.
+    a square came out too large (1.12 for 1, 12 data sets). A sine of one and a half periods came out as 1.86 for 2.
     Means of skew columns and counts come out 3 % too small where half is missing, likelier large values. Where only
     the response is missing at random, rows without gaps are as good.
 

@@ -81,7 +81,7 @@ class Transformation:
         return bool({"log": low >= 0, "root": low >= 0, "log odds": low > 0 and high < 1}[kind])
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Standardised."""
+        """Standard values of numbers, those outside of what g takes as at its end."""
         within = np.clip(values, self.least, self.most) + self.shift
         if self.kind == "log":
             within = np.log(within)
