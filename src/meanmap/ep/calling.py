@@ -16,6 +16,7 @@ from meanmap.core.types import Array
 from meanmap.ep.factor import FactorLike, replaced
 from meanmap.ep.hosted import Hosted
 from meanmap.ep.piecewise.memory import memory_of
+from meanmap.ep.piecewise.pieces import MARKS
 from meanmap.ep.traced import traced
 from meanmap.ep.variables import NOT_TRACEABLE
 from meanmap.families.line import LARGEST_LOG
@@ -129,22 +130,33 @@ def evaluated(factor: FactorLike, values: list[np.ndarray]) -> np.ndarray:
 
 
 def remembered(
-    factor: FactorLike, line: str, coordinates: jax.Array, arguments: list[Any], at: int, wanted: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+    factor: FactorLike,
+    line: str,
+    coordinates: jax.Array,
+    arguments: list[Any],
+    at: int,
+    wanted: jax.Array,
+    laws: tuple[jax.Array, jax.Array],
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     """What is known of a factor's function of one number: values at points, and how far they may be off.
 
+    The third are points (MARKS, 2) with values where it is finer than these points can show; NaN where there are none.
+
     `line` names the coordinate in which it is known, and `coordinates` are those of the argument at position `at`; the
-    other arguments are those of one member. Where more is `wanted` the function is called.
+    other arguments are those of one member. Where more is `wanted` the function is called, and between nodes where
+    `laws`, the logs of what comes in and of the tilted law, have their mass; NaN for none.
     """
     others = [value for position, value in enumerate(arguments) if position != at]
     pairs = [
-        jax.lax.bitcast_convert_type(jnp.asarray(value, jnp.float64), jnp.uint32) for value in (coordinates, *others)
+        jax.lax.bitcast_convert_type(jnp.asarray(value, jnp.float64), jnp.uint32)
+        for value in (coordinates, *laws, *others)
     ]
-    shape = jax.ShapeDtypeStruct((coordinates.shape[0], 2, 2), jnp.uint32)
+    count = coordinates.shape[0]
+    shape = jax.ShapeDtypeStruct((count + MARKS, 2, 2), jnp.uint32)
     host = _Remembered(_Host(factor.function, factor.name, False, factor.vectorised), line, at)
     found = jax.pure_callback(host, shape, factor.memory, wanted, *pairs, vmap_method="broadcast_all")
     both = jax.lax.bitcast_convert_type(found, jnp.float64)
-    return both[:, 0], both[:, 1]
+    return both[:count, 0], both[:count, 1], both[count:]
 
 
 def before_sigmoid(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...]) -> jax.Array | None:
@@ -309,19 +321,17 @@ class _Remembered:
     def __call__(self, number: Any, wanted: object, *arrays: object) -> np.ndarray:
         values = [np.ascontiguousarray(array).view(np.float64)[..., 0] for array in arrays]
         batch = values[0].shape[:-1]
-        z, *others = (value.reshape(-1, *value.shape[len(batch) :]) for value in values)
+        z, incoming, tilted, *others = (value.reshape(-1, *value.shape[len(batch) :]) for value in values)
         memory = memory_of(int(np.ravel(number)[0]))
         if memory is None or (_waiting and _waiting[-1]):
             members = np.repeat(np.arange(len(z)), z.shape[1])
-            value, error = (
-                self._values(z.ravel(), [each[members] for each in others]).reshape(z.shape),
-                np.zeros(z.shape),
-            )
+            value = self._values(z.ravel(), [each[members] for each in others]).reshape(z.shape)
+            error, marks = np.zeros(z.shape), np.full((len(z), MARKS, 2), np.nan)
         else:
             mask = np.asarray(wanted).reshape(z.shape)
             known_as = Hosted(self.host.function), self.host.vectorised, self.line, self.at
-            value, error = memory.ask(known_as, self._values, z, mask, others)
-        both = np.stack([value, error], -1).reshape(*batch, -1, 2)
+            value, error, marks = memory.ask(known_as, self._values, z, mask, others, incoming, tilted)
+        both = np.concatenate([np.stack([value, error], -1), marks], 1).reshape(*batch, -1, 2)
         return np.ascontiguousarray(both)[..., None].view(np.uint32)
 
     def _values(self, z: np.ndarray, others: list[np.ndarray]) -> np.ndarray:

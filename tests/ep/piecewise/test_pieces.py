@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom, norm
 
 from meanmap.ep.piecewise.memory import Memory
 from meanmap.ep.piecewise.noise import CLOSE, noise_of
 from meanmap.ep.piecewise.pieces import Pieces
+from meanmap.ep.piecewise.probes import cells
 
 FUNCTIONS = {
     "wave": (lambda z: np.sin(3 * z), 400),
     "exponential": (np.exp, 200),
     "sigmoid": (lambda z: np.tanh(2 * z), 350),
-    "constant": (lambda z: 0 * z + 3, 40),
+    "constant": (lambda z: 0 * z + 3, 45),
     "jump": (lambda z: np.where(z > 0.3, 2 + z, np.sin(z)), 250),
     "box": (lambda z: np.where(np.abs(z) < 1.234, 0.0, -np.inf), 200),
     "no numbers on a part": (lambda z: np.where(z > -1, np.cos(z), np.nan), 250),
@@ -76,7 +78,7 @@ def test_what_is_not_wanted_is_not_paid_for():
     pieces, sizes = pieces_of(lambda z: np.sin(20 * z))
     z = np.linspace(*ENDS, 65)
     ask(pieces, z)
-    assert sum(sizes) == 4 * 8 + 1 + 4  # nodes that neighbours share, and one that is left out for each
+    assert sum(sizes) == 4 * 8 + 1 + 4 + 8  # nodes that neighbours share, one left out for each, and a look for noise
     until(pieces, np.array([2.0, 2.1]), 1e-9)
     assert sum(sizes) < 200
     before = sum(sizes)
@@ -130,8 +132,73 @@ def test_rows_of_equal_arguments_share_what_is_known():
         return z * arguments[0]
 
     memory, z = Memory(), np.linspace(-1, 1, 9) * np.ones((3, 1))
-    value, _ = memory.ask("f", evaluate, z, np.zeros(z.shape, bool), [np.array([2.0, 3.0, 2.0])])
+    value, *_ = memory.ask("f", evaluate, z, np.zeros(z.shape, bool), [np.array([2.0, 3.0, 2.0])])
     np.testing.assert_allclose(value, z * [[2], [3], [2]], atol=1e-14)
-    assert rows.count(2.0) == rows.count(3.0) == 4 * 8 + 1 + 4
+    assert rows.count(2.0) - 8 == rows.count(3.0) == 4 * 8 + 1 + 4  # noise is looked for in the first
     memory.ask("f", evaluate, z[:1], np.zeros((1, 9), bool), [np.array([3.0])])
-    assert len(rows) == 2 * 37
+    assert len(rows) == 2 * 37 + 8
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_cells_have_equal_mass(power):
+    z = np.stack([np.linspace(-9, 9, 401), np.linspace(-9, 9, 401)])
+    height = np.stack([-(z[0] ** 2) / 2, np.full(401, np.nan)])
+    rows, ends, middle = cells(z, height, 16, power)
+    assert (rows == 0).all()
+    mass = norm.cdf(ends * np.sqrt(power))
+    np.testing.assert_allclose(mass[1] - mass[0], 1 / 16, atol=1e-3)
+    np.testing.assert_allclose(norm.cdf(middle * np.sqrt(power)), mass.mean(0), atol=1e-3)
+
+
+def test_no_cells_where_one_point_has_most_of_the_mass_or_an_end_has_some():
+    z = np.linspace(-9, 9, 61)[None]
+    assert not len(cells(z, -((z / 0.05) ** 2), 16, 0.5)[0])
+    assert not len(cells(z, -((z - 8) ** 2), 16, 0.5)[0])
+
+
+def test_a_cell_is_looked_into_once_and_what_is_found_there_is_kept():
+    pieces, sizes = pieces_of(lambda z: z + np.exp(-(((z - 1) / 0.01) ** 2) / 2))
+    z = np.linspace(*ENDS, 400)
+    until(pieces, z, 1e-9)
+    assert np.abs(ask(pieces, np.array([1.0]))[0] - 1) < 1e-9  # it was stepped over
+    before = sum(sizes)
+    line, ends, middle = np.zeros(2, int), np.array([[0.98, 0.985], [1.03, 1.035]]), np.array([1.005, 1.01])
+    pieces.probe(line, ends, middle)
+    assert sum(sizes) > before
+    near = np.linspace(0.9, 1.1, 41)
+    value, _ = until(pieces, near, 1e-9)
+    np.testing.assert_allclose(value, near + np.exp(-(((near - 1) / 0.01) ** 2) / 2), atol=1e-8)
+    before = sum(sizes)
+    pieces.probe(line, ends, middle)
+    assert sum(sizes) == before
+    marks = pieces.narrow(line[:1], np.linspace(*ENDS, 65)[None])[0]
+    assert np.nanmax(marks[:, 1] - marks[:, 0]) > 0.9
+
+
+def random_of(z, scale):
+    """A standard normal number that depends on all bits of z."""
+    mixed = np.ascontiguousarray(z).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return scale * norm.ppf((mixed >> np.uint64(11)) / 2.0**53 + 1e-17)
+
+
+NOISY = {
+    "single precision": (lambda z: np.sin(z.astype(np.float32)).astype(float), 0.999),
+    "half precision": (lambda z: np.sin(z).astype(np.float16).astype(float), 0.999),
+    "nine digits": (lambda z: np.round(np.sin(z) + z, 9), 0.999),
+    "four digits": (lambda z: np.round(np.sin(z) + z, 4), 0.999),
+    "normal noise": (lambda z: np.sin(z) + random_of(z, 1e-6), 0.999),
+    "noise that grows by e with z": (lambda z: np.sin(z) + random_of(z, 1e-8) * np.exp(z), 0.998),
+}
+
+
+@pytest.mark.parametrize("enough", [1e-9, 1e-5])
+@pytest.mark.parametrize("name", NOISY)
+def test_stated_errors_hold_at_the_stated_share_of_points_where_functions_are_noisy(name, enough):
+    """Before, up to 2 % of points were further off where noise was below what was wanted."""
+    function, share = NOISY[name]
+    pieces, _ = pieces_of(function)
+    until(pieces, np.linspace(*ENDS, 400), enough)
+    z = np.random.default_rng(5).uniform(*ENDS, 20_000)
+    value, error = ask(pieces, z)
+    off = (apart(value, function(z)) > error).sum()
+    assert binom.sf(off - 1, len(z), 1 - share) > 1e-6

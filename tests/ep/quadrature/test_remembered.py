@@ -116,3 +116,20 @@ def test_what_is_known_ends_with_the_run():
         shift["by"] = by
         found.append(ep.infer(ep.FactorGraph(factor))["z"].mean())
     np.testing.assert_allclose(found, [0, 1], atol=1e-8)
+
+
+@pytest.mark.parametrize("y", [1.0, 1.06, 2.04], ids=["at its middle", "beside it", "in another mode"])
+def test_a_peak_between_nodes_is_seen(y):
+    """The last moved the belief by .87 standard deviations, without a word."""
+
+    def function(z):
+        return z + np.exp(-(((z - 1) / 0.01) ** 2) / 2)
+
+    noise, counted = 0.05, Counted(function)
+    z, x = ep.Variable("z", ep.Normal(0.0, 1.0)), ep.Variable("x", ep.Normal)
+    black_box = ep.BlackBox(counted, z, x, vectorised=True)
+    post = ep.infer(ep.FactorGraph(black_box, ep.Gaussian(x, precision=noise**-2, observed=y)))
+    mean, sd = beliefs(lambda z: -(z**2) / 2 - ((y - function(z)) / noise) ** 2 / 2)
+    assert post["z"].mean() == pytest.approx(mean, abs=1e-5 * sd)
+    assert np.sqrt(post["z"].var()) == pytest.approx(sd, rel=1e-5)
+    assert counted.evaluations < 1000

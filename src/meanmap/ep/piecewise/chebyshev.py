@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from meanmap.ep.piecewise.noise import is_level
+
 __all__ = ["CHECK", "FEW", "NODES", "ROUNDING", "evaluated", "fitted"]
 
 # Of the finer polynomial; every second node belongs to the rougher one.
@@ -16,6 +18,10 @@ CHECK = 0.3147
 # by luck; so are the errors at the point that was left out.
 _OF_TAIL, _OF_CHECK = 10.0, 4.0
 _TAIL = 3
+
+# Coefficients that fall no more are those of noise, which is as large at every point, while the last of them may be
+# small by luck: so many standard deviations are stated, which those above half of the order tell.
+_OF_LEVEL = 8.0
 
 # What is left of a value after rounding, here and in the function.
 ROUNDING = 8 * np.finfo(float).eps
@@ -41,7 +47,12 @@ def fitted(samples: np.ndarray, check: np.ndarray, fine: np.ndarray) -> tuple[np
     tail = np.abs(coefficients[np.arange(len(last))[:, None], last[:, None] - np.arange(_TAIL)]).max(1)
     missed = np.abs(evaluated(coefficients, np.full(len(last), CHECK)) - check)
     size = np.abs(filled).max(1)
-    return coefficients, np.maximum(np.maximum(_OF_TAIL * tail, _OF_CHECK * missed), ROUNDING * size)
+    error = np.maximum(np.maximum(_OF_TAIL * tail, _OF_CHECK * missed), ROUNDING * size)
+    for order, which in ((_ORDER, fine), (_ORDER // 2, ~fine)):
+        level = which & is_level(coefficients[:, : order + 1])
+        spread = np.sqrt((coefficients[:, order // 2 : order + 1] ** 2).mean(1) * (order + 1) / 2)
+        error = np.where(level, np.maximum(error, _OF_LEVEL * spread), error)
+    return coefficients, error
 
 
 def evaluated(coefficients: np.ndarray, t: np.ndarray) -> np.ndarray:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.ep.piecewise.pieces import Pieces
+from meanmap.ep.piecewise.pieces import MARKS, Pieces
+from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells
 
 __all__ = ["Memory", "memory_of", "remembering"]
 
@@ -40,8 +41,10 @@ class Memory:
         z: np.ndarray,
         wanted: np.ndarray,
         arguments: list[np.ndarray],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Values and errors at points of several rows.
+        incoming: np.ndarray | None = None,
+        tilted: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values and errors at points of several rows, and points with values where a function is finer than these.
 
         Parameters
         ----------
@@ -53,10 +56,13 @@ class Memory:
             Points, and where errors are too large.
         arguments : list of arrays (rows, ...)
             Of the function besides z.
+        incoming, tilted : arrays (rows, points), optional
+            Logs of densities, before and with the factor, where functions are looked at between nodes too; NaN in rows
+            that are not settled.
         """
         with self._lock:
             known_as = known_as[1:] if self.of_one else known_as
-            return self._functions.setdefault(known_as, _Rows()).ask(evaluate, z, wanted, arguments)
+            return self._functions.setdefault(known_as, _Rows()).ask(evaluate, z, wanted, arguments, incoming, tilted)
 
     @property
     def is_worn(self) -> bool:
@@ -74,13 +80,33 @@ class _Rows:
         self.pieces = Pieces(self._values)
         self.evaluate: Any = None
 
-    def ask(self, evaluate: object, z: np.ndarray, wanted: np.ndarray, arguments: list[np.ndarray]) -> Any:
+    def ask(
+        self,
+        evaluate: object,
+        z: np.ndarray,
+        wanted: np.ndarray,
+        arguments: list[np.ndarray],
+        incoming: np.ndarray | None,
+        tilted: np.ndarray | None,
+    ) -> Any:
         self.evaluate = evaluate
         lines = self._lines(len(z), arguments)
+        marks = np.full((len(z), MARKS, 2), np.nan)
+        if tilted is not None and incoming is not None:
+            self._probe(lines, cells(z, tilted, *OF_BELIEF))
+            if len(self.numbers) == 1:
+                self._probe(lines, cells(z, incoming, *OF_INCOMING))
         span = np.ptp(z, axis=1)
         line = np.repeat(lines, z.shape[1])
         value, error = self.pieces.ask(line, z.ravel(), wanted.ravel(), float(span[span > 0].min(initial=np.inf)))
-        return value.reshape(z.shape), error.reshape(z.shape)
+        if tilted is not None:
+            told = np.flatnonzero(~np.isnan(tilted).any(1))
+            marks[told] = self.pieces.narrow(lines[told], np.sort(z[told], axis=1))
+        return value.reshape(z.shape), error.reshape(z.shape), marks
+
+    def _probe(self, lines: np.ndarray, found: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        rows, ends, middle = found
+        self.pieces.probe(lines[rows], ends, middle)
 
     def _lines(self, rows: int, arguments: list[np.ndarray]) -> np.ndarray:
         """The number of each row's line; rows that are new get the next ones."""

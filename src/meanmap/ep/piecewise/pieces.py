@@ -12,8 +12,12 @@ import numpy as np
 
 from meanmap.ep.piecewise.chebyshev import CHECK, FEW, NODES, ROUNDING, evaluated, fitted
 from meanmap.ep.piecewise.noise import CLOSE, is_level, noise_of
+from meanmap.ep.piecewise.probes import apart
 
-__all__ = ["Pieces"]
+__all__ = ["MARKS", "Pieces"]
+
+# So many points at most tell where a function is finer than a rule.
+MARKS, _FEW_POINTS = 128, 3
 
 # What comes first has so many pieces between the ends of what is asked: their nodes lie as close as those of the first
 # rule of a quadrature.
@@ -36,6 +40,9 @@ _SMALLEST = 1e-12
 # An error of up to so many standard deviations of the noise is noise; stated are so many at least.
 _OF_NOISE, _AT_LEAST = 40.0, 8.0
 
+# Noise below so much of the size of values is rounding of doubles.
+_NOTICED = 1e-13
+
 
 class Pieces:
     """Several functions of one number, numbered from 0, of which `evaluate(lines, z)` gives one value for each z."""
@@ -49,6 +56,7 @@ class Pieces:
         self.evaluations = np.zeros(0, int)
         self.noise = np.zeros(0)  # of each line, the largest that was seen
         self._called: dict[tuple[int, float], float] = {}  # values at points for which the function was called
+        self._probed = np.zeros(0, int), np.zeros(0)  # lines and points that polynomials were held to, in order
 
     def ask(self, line: np.ndarray, z: np.ndarray, wanted: np.ndarray, span: float) -> tuple[np.ndarray, np.ndarray]:
         """Values at points z of these lines and how far they may be off, once better where this is `wanted`.
@@ -63,23 +71,89 @@ class Pieces:
         self._know(int(line.max()) + 1)
         at, covered = self._find(line, z)
         if not covered.all():
+            new = self.evaluations[line] == 0
             self._cover(line[~covered], z[~covered], span / _FIRST)
             at, _ = self._find(line, z)
+            self._expect(line[new], at[new])
         lost = np.zeros(len(z), bool)
         if wanted.any():
             lost[wanted] = self._improve(at[wanted])
             at, _ = self._find(line, z)
-        middle, half = (self.low[at] + self.high[at]) / 2, (self.high[at] - self.low[at]) / 2
-        value = evaluated(self.coefficients[at], (z - middle) / np.where(half > 0, half, 1))
+        value = self._value(at, z)
         error = np.maximum(self.error[at], _AT_LEAST * self.noise[line])
         if lost.any():
             value[lost], error[lost] = self._at(line[lost], z[lost]), 0.0
         return value, error
 
+    def probe(self, line: np.ndarray, ends: np.ndarray, middle: np.ndarray) -> None:
+        """Look once into each of these cells between two ends, where nothing was; pieces that are wrong there are cut.
+
+        The point at which a piece is off becomes the end of two, so that it is not forgotten, and nodes lie close by.
+        """
+        unseen = np.flatnonzero(~self._seen(line, ends))
+        chosen = unseen[apart(line[unseen], ends[:, unseen], middle[unseen])]
+        if not len(chosen):
+            return
+        line, z = line[chosen], middle[chosen]
+        found, (at, _) = self._values(line, z), self._find(line, z)
+        joined = np.append(self._probed[0], line).astype(int), np.append(self._probed[1], z)
+        order = np.lexsort((joined[1], joined[0]))
+        self._probed = joined[0][order], joined[1][order]
+        missed = _step(self._value(at, z), found)
+        self._measure(np.unique(at[missed > np.maximum(self.error[at], _AT_LEAST * self.noise[line])]))
+        wrong = np.flatnonzero(missed > np.maximum(self.error[at], _AT_LEAST * self.noise[line]))
+        wrong = wrong[(z[wrong] > self.low[at[wrong]]) & (z[wrong] < self.high[at[wrong]])]
+        wrong = wrong[np.argsort(-missed[wrong], kind="stable")]
+        at, first = np.unique(at[wrong], return_index=True)
+        if len(at):
+            place, value = z[wrong[first]], found[wrong[first]]
+            self._split(at, place, value, value, np.full(len(at), np.inf))
+
+    def narrow(self, line: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Points (lines, MARKS, 2), with values, in the narrowest of the pieces that hold fewer than three points.
+
+        They tell a rule of what it may have stepped over; NaN where there are no more.
+        """
+        found = np.full((len(line), MARKS, 2), np.nan)
+        first, last = np.searchsorted(self.line, line), np.searchsorted(self.line, line, side="right")
+        for row, (begin, end) in enumerate(zip(first, last, strict=True)):
+            before, after = (np.searchsorted(points[row], each[begin:end]) for each in (self.low, self.high))
+            at = begin + np.flatnonzero(after - before < _FEW_POINTS)
+            at = at[np.argsort(self.high[at] - self.low[at], kind="stable")[: MARKS // 2]]
+            z = np.append(self.low[at], (self.low[at] + self.high[at]) / 2)
+            found[row, : len(z)] = np.stack([z, self._value(np.tile(at, 2), z)], 1)
+        return found
+
+    def _expect(self, line: np.ndarray, at: np.ndarray) -> None:
+        """Look for noise in one piece of the first line, and where it has some in all pieces of lines that are new."""
+        if not len(line):
+            return
+        if (line == 0).any():
+            self._measure(at[line == 0][(line == 0).sum() // 2, None])
+        size = np.nanmax(np.abs(self.samples[self.line == 0]), initial=0.0)
+        if self.noise[0] > _NOTICED * size:
+            self._measure(np.unique(at))
+
+    def _seen(self, line: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Whether some point of each of these stretches was looked at: a node, or an earlier probe."""
+        (at, _), (last, inside) = (self._find(line, end) for end in ends)
+        half = np.maximum((self.high[at] - self.low[at]) / 2, 1e-300)
+        low, high = np.clip((ends - (self.low[at] + self.high[at]) / 2) / half, -1, 1)
+        step = np.where(self.fine[at], 1, 2) * np.pi / (len(NODES) - 1)
+        node = np.ceil(np.arccos(-low) / step) * step <= np.arccos(-high)
+        before, found = _at_or_before(*self._probed, line, ends[1])
+        found[found] = self._probed[1][before[found]] >= ends[0][found]
+        return (at != last) | ~inside | node | ((low <= CHECK) & (CHECK <= high)) | found
+
     def _know(self, count: int) -> None:
         more = max(0, count - len(self.evaluations))
         self.evaluations = np.append(self.evaluations, np.zeros(more, int))
         self.noise = np.append(self.noise, np.zeros(more))
+
+    def _value(self, at: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """What these pieces say at points."""
+        middle, half = (self.low[at] + self.high[at]) / 2, (self.high[at] - self.low[at]) / 2
+        return evaluated(self.coefficients[at], (z - middle) / np.where(half > 0, half, 1))
 
     def _at(self, line: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Values at points, of which each is called for once."""
@@ -98,14 +172,7 @@ class Pieces:
 
     def _find(self, line: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The piece at or before each point, and whether it reaches as far; by bisection for all at once."""
-        low = np.searchsorted(self.line, line)
-        first, high = low, np.searchsorted(self.line, line, side="right")
-        while (low < high).any():
-            middle = (low + high) // 2
-            before = (low < high) & (self.low[np.minimum(middle, len(self.low) - 1)] <= z)
-            low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
-        at = low - 1
-        inside = at >= first
+        at, inside = _at_or_before(self.line, self.low, line, z)
         inside[inside] = z[inside] <= self.high[at[inside]]
         return at, inside
 
@@ -196,14 +263,18 @@ class Pieces:
         found = np.zeros(len(at), bool)
         level = np.flatnonzero(self.fine[at] & is_level(self.coefficients[at]))
         unknown = level[self.error[at[level]] > _OF_NOISE * self.noise[self.line[at[level]]]]
-        if len(unknown):
-            some = at[unknown]
-            half = (self.high[some] - self.low[some]) / 2
-            z = ((self.low[some] + self.high[some]) / 2)[:, None] + half[:, None] * CLOSE
-            line = np.repeat(self.line[some], z.shape[1])
-            np.maximum.at(self.noise, self.line[some], noise_of(self._values(line, z.ravel()).reshape(z.shape)))
+        self._measure(at[unknown])
         found[level] = self.error[at[level]] <= _OF_NOISE * self.noise[self.line[at[level]]]
         return found
+
+    def _measure(self, at: np.ndarray) -> None:
+        """Look for noise in the middle of these pieces."""
+        if not len(at):
+            return
+        half = (self.high[at] - self.low[at]) / 2
+        z = ((self.low[at] + self.high[at]) / 2)[:, None] + half[:, None] * CLOSE
+        values = self._values(np.repeat(self.line[at], z.shape[1]), z.ravel()).reshape(z.shape)
+        np.maximum.at(self.noise, self.line[at], noise_of(values))
 
     def _refine(self, at: np.ndarray) -> None:
         """Fill in every second node."""
@@ -219,15 +290,21 @@ class Pieces:
         """Two pieces for each: on both sides of a jump or of an edge of numbers, or halves."""
         if not len(at):
             return
-        line, low, high, samples = self.line[at], self.low[at], self.high[at], self.samples[at]
-        middle = (low + high) / 2
+        middle, samples = (self.low[at] + self.high[at]) / 2, self.samples[at]
         left, right = samples[:, len(NODES) // 2].copy(), samples[:, len(NODES) // 2].copy()
-        before, stuck = self.error[at], self.stuck[at]
         sharp = np.flatnonzero(edge >= 0)
         if len(sharp):
             place, one, other, found = self._bisected(at[sharp], edge[sharp])
             sharp = sharp[found]
             middle[sharp], left[sharp], right[sharp] = place[found], one[found], other[found]
+        self._split(at, middle, left, right, self.error[at])
+
+    def _split(
+        self, at: np.ndarray, middle: np.ndarray, left: np.ndarray, right: np.ndarray, before: np.ndarray
+    ) -> None:
+        """Two pieces for each, that meet in `middle`, with the values to either side of it, and the errors so far."""
+        line, low, high, samples = self.line[at], self.low[at], self.high[at], self.samples[at]
+        stuck = self.stuck[at]
         known = np.zeros(samples.shape, bool)
         known[:, [0, -1]] = True
         first, second = samples.copy(), samples.copy()
@@ -261,6 +338,19 @@ class Pieces:
         place = np.where(jumps, (a + b) / 2, a)
         inside = (place > self.low[at]) & (place < self.high[at])
         return place, before, np.where(jumps, behind, before), inside & (jumps | (rounds > _ENOUGH_ROUNDS))
+
+
+def _at_or_before(
+    lines: np.ndarray, places: np.ndarray, line: np.ndarray, z: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The last of ordered places at or before each point of its line, and whether there is one; by bisection."""
+    low = np.searchsorted(lines, line)
+    first, high = low, np.searchsorted(lines, line, side="right")
+    while (low < high).any():
+        middle = (low + high) // 2
+        before = (low < high) & (places[np.minimum(middle, len(places) - 1)] <= z)
+        low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
+    return low - 1, low > first
 
 
 def _nodes(low: np.ndarray, high: np.ndarray) -> np.ndarray:

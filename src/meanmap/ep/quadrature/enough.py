@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from meanmap.core.types import Array
 from meanmap.ep.calling import LINES, remembered
 from meanmap.ep.factor import FactorLike
-from meanmap.ep.lines import values
+from meanmap.ep.lines import log_message, to_nodes, values
+from meanmap.ep.piecewise.pieces import MARKS
 from meanmap.ep.quadrature.mesh import DEPTH
 
 __all__ = ["is_remembered", "known_well"]
@@ -48,7 +49,7 @@ def is_remembered(factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int
 
 def known_well(
     factor: FactorLike, incoming: tuple[Any, ...], at: int, coordinates: jax.Array, log_cavity: jax.Array, power: Array
-) -> tuple[jax.Array, jax.Array]:
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The function at points of one member, as well as messages need it, and what is left of its error there.
 
     `coordinates` are those of the argument at position `at`, and `log_cavity` is the log of what comes in from it.
@@ -58,29 +59,40 @@ def known_well(
     values : array (points,)
     effects : array (points,)
         How far the log of the tilted law may be off, or outputs in standard deviations.
+    marks : array (2, MARKS)
+        Coordinates where the function is finer than the points can show, and the log of the tilted law there.
     """
     line = type(incoming[at]).coordinates[-1]
     arguments = list(incoming[: len(incoming) - factor.outputs])
 
     def unfinished(carried):
-        _, effect, moved, rounds = carried
-        return (rounds == 0) | (effect.too_large.any() & moved & (rounds < _ROUNDS))
+        *_, sure, rounds = carried
+        return ~sure & (rounds < _ROUNDS)
 
     def better(carried):
-        (value, error), effect, _, rounds = carried
-        asked = remembered(factor, line, coordinates, arguments, at, effect.too_large)
+        (value, error), effect, marks, moved, _, rounds = carried
+        # Once nothing is wanted, or more is not to be had, polynomials are held to values between their nodes.
+        settled = (rounds > 0) & ~(effect.too_large.any() & moved)
+        laws = jnp.where(settled, log_cavity, jnp.nan), jnp.where(settled, effect.depth, jnp.nan)
+        asked = remembered(factor, line, coordinates, arguments, at, effect.too_large, laws)
         exact = error == 0  # from a call at this very point
         known = jnp.where(exact, value, asked[0]), jnp.where(exact, error, asked[1])
         same = (known[0] == value) | (jnp.isnan(known[0]) & jnp.isnan(value))
         moved = ~same.all() | (known[1] != error).any() | jnp.isinf(known[1]).any()
         judged = _effect(lambda found: _judged(factor, found, incoming, power), *known, log_cavity)
-        return known, judged, moved, rounds + 1
+        return known, judged, jnp.where(settled, asked[2], marks), moved, settled & ~moved, rounds + 1
 
     # At first nothing is wanted: this is what is known already.
     nothing = jnp.zeros_like(log_cavity)
-    start = (nothing, jnp.full_like(log_cavity, jnp.inf)), _Effect(nothing, nothing), jnp.asarray(True), 0
-    (value, _), effect, *_ = jax.lax.while_loop(unfinished, better, start)
-    return value, jnp.where(effect.depth >= -DEPTH, effect.size, 0.0)
+    known = nothing, jnp.full_like(log_cavity, jnp.inf)
+    none = jnp.full((MARKS, 2), jnp.nan)
+    start = known, _Effect(nothing, nothing), none, jnp.asarray(True), jnp.asarray(False), 0
+    (value, _), effect, marks, *_ = jax.lax.while_loop(unfinished, better, start)
+    nodes = to_nodes(type(incoming[at]), jnp.nan_to_num(marks[:, 0]), jnp.zeros(()))
+    log_factor, _ = _judged(factor, marks[:, 1], incoming, power)
+    height = log_message(incoming[at], nodes) + nodes.log_weight + log_factor
+    height = jnp.where(jnp.isnan(marks[:, 0]) | jnp.isnan(height), -jnp.inf, height)
+    return value, jnp.where(effect.depth >= -DEPTH, effect.size, 0.0), jnp.stack([marks[:, 0], height])
 
 
 def _judged(factor: FactorLike, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:
@@ -91,7 +103,11 @@ def _judged(factor: FactorLike, found: jax.Array, incoming: tuple[Any, ...], pow
 
 def _effect(judge: Callable[[jax.Array], tuple], value: jax.Array, error: jax.Array, log_cavity: jax.Array) -> _Effect:
     exact = error == 0
-    log_factors, outputs = jax.vmap(judge)(jnp.stack([value, value - error, value + error]))
+    # Between both ends of an error the factor may be higher than at these: as high as for the best value that is known.
+    alone, _ = judge(value)
+    best = value[jnp.argmax(jnp.where(jnp.isnan(alone), -jnp.inf, alone))]
+    likely = jnp.clip(best, value - error, value + error)
+    log_factors, outputs = jax.vmap(judge)(jnp.stack([value, value - error, value + error, likely]))
     middle = jnp.where(jnp.isnan(log_factors[0]), -jnp.inf, log_factors[0])
     size = _apart(log_factors, exact)
     # Where nothing is known, the factor may be as large as anywhere.
@@ -109,7 +125,7 @@ def _effect(judge: Callable[[jax.Array], tuple], value: jax.Array, error: jax.Ar
     return _Effect(size, jnp.where(jnp.isfinite(top), upper - top, jnp.inf))
 
 
-def _apart(three: jax.Array, exact: jax.Array) -> jax.Array:
-    """How far what follows from the ends of an error is from what follows from its middle."""
-    found = jnp.abs(three[1:] - three[0]).max(0)
+def _apart(values: jax.Array, exact: jax.Array) -> jax.Array:
+    """How far what follows from other values within an error is from what follows from its middle."""
+    found = jnp.abs(values[1:] - values[0]).max(0)
     return jnp.where(exact, 0.0, jnp.where(jnp.isnan(found), jnp.inf, found))

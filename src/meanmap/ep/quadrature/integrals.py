@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
 from meanmap.ep.oracles.oracle import in_parts, spread
-from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, important, kinked, located, trapezium, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, important, kinked, located, missed, trapezium, unseen
 from meanmap.ep.quadrature.panels import adapted
 
 __all__ = ["NODES", "RULES", "answered", "conclude"]
@@ -44,6 +44,7 @@ def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...]
     found = weigh(grid.points)
     ends = found.height[jnp.array([0, -1])].max() >= found.height.max() - _DEPTH_OF_ENDS
     hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height, found.error)
+    hidden = hidden | _stepped_over(grid, found)
     return conclude(incoming, found, grid, ~ends & ~hidden)
 
 
@@ -55,14 +56,20 @@ def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], wi
     ends = strong[jnp.array([0, -1])].max() >= strong.max() - DEPTH
     # In the parameter of the nodes, where steps are equal.
     kinks = kinked(found.height + grid.log_weights[0], found.error)
-    hidden = unseen(grid.points, found.height, found.own).any() | kinks
+    hidden = unseen(grid.points, found.height, found.own).any() | kinks | _stepped_over(grid, found)
     return conclude(incoming, found, grid, ~ends & ~hidden)
 
 
 def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
     """By panels that are cut until nothing is left unseen, from a window that grows."""
     grid, settled = adapted(weigh, window, count // _NODES_A_PANEL)
-    return conclude(incoming, weigh(grid.points), grid, settled)
+    found = weigh(grid.points)
+    return conclude(incoming, found, grid, settled & ~_stepped_over(grid, found))
+
+
+def _stepped_over(grid: Grid, found: Weighed) -> Any:
+    """Whether something stands out between the nodes, as is known of the function from elsewhere."""
+    return False if found.marks is None else missed(grid.points, found).any()
 
 
 # From the one that costs least to the one that finds all; each has its number as the level of a quadrature.

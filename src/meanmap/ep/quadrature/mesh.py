@@ -15,7 +15,7 @@ import numpy as np
 from meanmap.core.types import Array
 from meanmap.families import Family
 
-__all__ = ["DEPTH", "Grid", "Weighed", "between_nodes", "important", "kinked", "located", "trapezium", "unseen"]
+__all__ = ["DEPTH", "Grid", "Weighed", "between_nodes", "important", "kinked", "located", "missed", "trapezium", "unseen"]
 
 # What is below e⁻³⁷ < 1e-16 of the peak does not count.
 DEPTH = 37.0
@@ -66,6 +66,8 @@ class Weighed(NamedTuple):
         For each position, the function from log weights of the points to the message.
     error : array (points,) or None
         How far heights, or outputs in standard deviations, may be off; None where the factor was evaluated.
+    marks : array (2, marks) or None
+        Points where the function is known to be finer than the points can show, and heights there.
     """
 
     height: jax.Array
@@ -73,6 +75,7 @@ class Weighed(NamedTuple):
     values: list[jax.Array]
     messages: dict[int, Callable[[jax.Array], Family]]
     error: Any = None
+    marks: Any = None
 
 
 class Spread(NamedTuple):
@@ -175,6 +178,13 @@ def unseen(points: jax.Array, height: jax.Array, own: Array | None = None) -> ja
     sharp = _sharp(points, height) | (False if own is None else _sharp(points, own))
     resolved = jnp.diff(points) <= 8 * jnp.finfo(points.dtype).eps * jnp.abs(points[1:])
     return ((above > _GAP) | sharp) & ~resolved & (bound >= height.max() - DEPTH)
+
+
+def missed(points: jax.Array, found: Weighed) -> Array:
+    """Which marks stand out above the function as its points show it, where that matters."""
+    place, height = found.marks
+    shown = jnp.interp(place, points, jnp.maximum(found.height, _NOTHING), left=_NOTHING, right=_NOTHING)
+    return (height > shown + _GAP) & (height > found.height.max() - _DEPTH_OF_KINKS)
 
 
 def _sharp(points: jax.Array, height: Array) -> jax.Array:

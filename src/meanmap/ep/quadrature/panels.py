@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, important, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, important, missed, unseen
 
 __all__ = ["adapted"]
 
@@ -39,6 +39,9 @@ def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], pane
     low, high = window
     first = jnp.linspace(low, high, _START + 1)
     edges = jnp.concatenate([first, jnp.full(panels - _START, high)])
+    found = weigh(_panels(edges).points)
+    if found.marks is not None:
+        edges = _with_marks(edges, found)
 
     def unfinished(carried):
         _, done, stuck, rounds = carried
@@ -53,6 +56,15 @@ def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], pane
     start = (edges, jnp.asarray(False), jnp.asarray(False), 0)
     edges, done, _, _ = jax.lax.while_loop(unfinished, improve, start)
     return _panels(edges), done
+
+
+def _with_marks(edges: jax.Array, found: Weighed) -> jax.Array:
+    """More panels, that end at the highest of the marks that stand out between nodes."""
+    height = jnp.where(missed(_panels(edges).points, found), found.marks[1], -jnp.inf)
+    highest, at = jax.lax.top_k(height, (len(edges) - 1 - _START) // 2)
+    place = jnp.clip(found.marks[0][at], edges[0], edges[-1])
+    more = jnp.where(highest > -jnp.inf, place, edges[-1])
+    return jnp.sort(jnp.concatenate([edges[: _START + 1], more, edges[_START + 1 + len(more) :]]))
 
 
 def _panels(edges: jax.Array) -> Grid:

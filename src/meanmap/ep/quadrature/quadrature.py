@@ -40,7 +40,12 @@ class Quadrature(Oracle):
     polynomials on pieces of the line, for all sweeps and all rows whose other arguments are equal. It is called for
     more only where the tilted law has its mass and the error of a polynomial would show in a message; jumps, and ends
     of regions without numbers, are found by bisection. What is left of that error is part of `doubt`, and so is the
-    noise of the function's own computing, in single precision or by solvers with a tolerance.
+    noise of the function's own computing, in single precision or by solvers with a tolerance: stated errors of noisy
+    functions hold at 99.9 % of points, where the noise grows tenfold along a piece at 99.8 %; rare outliers are missed.
+
+    Polynomials are held to values between their nodes. Each sixteenth of the mass of the root of a belief, .22 standard
+    deviations at its centre, has a point at which the function was called; where all rows share the function, so has
+    each eightieth of what comes in. A peak that fits between these points, and is 0 at them, is not seen.
 
     Parameters
     ----------
@@ -53,7 +58,7 @@ class Quadrature(Oracle):
     unsettled is in `doubt`, and in the notes of a run: that of a peak which no grid has seen is 1 or more. A peak that
     changes nothing at any node cannot be seen by any rule. Cost: `points` calls of the factor a message, and 97 for
     each round in which nodes are moved, mostly one; 3 points for each of up to 30 rounds where panels are cut, and
-    points² / 4 + points² in two dimensions. Of a function that is kept, some 50 to 500 calls in all for rows that share
+    points² / 4 + points² in two dimensions. Of a function that is kept, some 100 to 700 calls in all for rows that share
     its arguments. Panels are a program of their own, compiled when one first needs them.
 
     Examples
@@ -148,9 +153,9 @@ def _weigher(
     def weigh(*coordinates):
         nodes = {at: to_nodes(type(incoming[at]), c, jnp.zeros(())) for at, c in zip(over, coordinates, strict=True)}
         log_cavity: Any = sum(log_message(incoming[at], grid) + grid.log_weight for at, grid in nodes.items())
-        error = None
+        error = marks = None
         if is_remembered(factor, incoming, over):
-            found, error = known_well(factor, incoming, over[0], coordinates[0], log_cavity, power)
+            found, error, marks = known_well(factor, incoming, over[0], coordinates[0], log_cavity, power)
             log_factor, outputs = factor.judge(found, incoming, power)
         else:
             log_factor, outputs = factor.weigh({at: grid.x for at, grid in nodes.items()}, incoming, power, None)
@@ -158,7 +163,7 @@ def _weigher(
         places = nodes | {at: Nodes(*map(jnp.ravel, out)) for at, out in outputs.items()}
         wanted = [value for at, grid in places.items() for value in values(type(incoming[at]), grid)]
         messages = {at: _projection(incoming[at], grid) for at, grid in places.items()}
-        return Weighed(height, log_factor, wanted, messages, error)
+        return Weighed(height, log_factor, wanted, messages, error, marks)
 
     return weigh
 
