@@ -40,6 +40,7 @@ BY_NIGHT = (
     "effects",
     "floors",
     "growth",
+    "black_boxes",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")

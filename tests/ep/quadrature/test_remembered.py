@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from meanmap import ep
 
@@ -133,3 +134,18 @@ def test_a_peak_between_nodes_is_seen(y):
     assert post["z"].mean() == pytest.approx(mean, abs=1e-5 * sd)
     assert np.sqrt(post["z"].var()) == pytest.approx(sd, rel=1e-5)
     assert counted.evaluations < 1000
+
+
+def test_a_step_of_which_data_leave_one_side_converges():
+    """The output is one number then, of which no Normal had messages: the run stopped with messages left out."""
+    y = np.array([1.05, 0.02])
+    z, x = ep.Variable("z", ep.Normal(0.0, 1.0), plate=2), ep.Variable("x", ep.Normal, plate=2)
+    step = ep.BlackBox(lambda z: np.where(z > 0.3, 1.0, 0.0), z, x, vectorised=True)
+    post = ep.infer(ep.FactorGraph(step, ep.Gaussian(x, precision=400.0, observed=y)))
+    assert post.report.status == "converged"
+    above, below = norm.sf(0.3), norm.cdf(0.3)
+    np.testing.assert_allclose(post["z"].mean(), [norm.pdf(0.3) / above, -norm.pdf(0.3) / below], rtol=1e-6)
+    np.testing.assert_allclose(post["x"].mean(), [1, 0], atol=1e-8)
+    assert (post["x"].var() < 1e-8 / 400).all()
+    expected = np.log([above, below]) + norm.logpdf(y, [1, 0], 0.05)
+    assert post.log_evidence == pytest.approx(expected.sum(), abs=1e-5)

@@ -143,7 +143,7 @@ class Pieces:
         node = np.ceil(np.arccos(-low) / step) * step <= np.arccos(-high)
         before, found = _at_or_before(*self._probed, line, ends[1])
         found[found] = self._probed[1][before[found]] >= ends[0][found]
-        return (at != last) | ~inside | node | ((low <= CHECK) & (CHECK <= high)) | found
+        return (at != last) | ~inside | node | ((low <= CHECK) & (high >= CHECK)) | found
 
     def _know(self, count: int) -> None:
         more = max(0, count - len(self.evaluations))

@@ -15,7 +15,18 @@ import numpy as np
 from meanmap.core.types import Array
 from meanmap.families import Family
 
-__all__ = ["DEPTH", "Grid", "Weighed", "between_nodes", "important", "kinked", "located", "missed", "trapezium", "unseen"]
+__all__ = [
+    "DEPTH",
+    "Grid",
+    "Weighed",
+    "between_nodes",
+    "important",
+    "kinked",
+    "located",
+    "missed",
+    "trapezium",
+    "unseen",
+]
 
 # What is below e⁻³⁷ < 1e-16 of the peak does not count.
 DEPTH = 37.0
