@@ -48,7 +48,7 @@ class Case:
         x = np.linspace(0.5, 2.0, self.rows)
         truth = rng.normal(size=(self.unknowns, self.rows))
         with np.errstate(all="ignore"):
-            image = truth[0] if self.density else self.function(*truth, *([x] if self.arguments else []))
+            image = np.abs(truth[0]) if self.density else self.function(*truth, *([x] if self.arguments else []))
         return x, np.nan_to_num(image) + self.noise * rng.normal(size=self.rows)
 
     def log_factor(self, x: float, y: float) -> Callable[..., Any]:
@@ -68,7 +68,7 @@ def three_sensors(z: Any, y: Any) -> Any:
     """Log density of three readings, all of them y as a location would give them."""
     expected = np.stack([np.sin(z), np.exp(z / 3), z + 0 * z])
     seen = np.stack([np.sin(y), np.exp(y / 3), y + 0 * y])
-    return -(((seen - expected) / 0.2) ** 2).sum(axis=0) / 2
+    return -(((seen.T - expected.T) / 0.2) ** 2).sum(axis=-1) / 2
 
 
 CASES = {
@@ -80,7 +80,14 @@ CASES = {
     "oscillating": Case("z + .2 sin(20 z)", lambda z: z + 0.2 * np.sin(20 * z)),
     "heavy": Case("Student's log density", lambda z, y: -2 * np.log1p(((y - z) / 0.05) ** 2), density=True),
     "bounded": Case("tanh(3 z)", lambda z: np.tanh(3 * z)),
-    "without numbers": Case("log(z + .5), none below −.5", lambda z: np.log(z + 0.5), breaks=(-0.5,)),
+    "without numbers": Case(
+        "density of log(z + .5), −∞ where it has no number",
+        lambda z, y: np.nan_to_num(
+            -(((np.log(y + 0.5) - np.log(z + 0.5)) / 0.2) ** 2) / 2, nan=-np.inf, neginf=-np.inf
+        ),
+        density=True,
+        breaks=(-0.5,),
+    ),
     "two inputs": Case("a + sin(b)", lambda a, b: a + np.sin(b), rows=2, unknowns=2, noise=0.3),
     "arguments a row": Case("exp(x z/2) + sin(z)", lambda z, x: np.exp(x * z / 2) + np.sin(z), arguments=True),
     "vector valued": Case("three sensors of z", three_sensors, density=True),
