@@ -119,6 +119,7 @@ def test_what_is_known_ends_with_the_run():
     np.testing.assert_allclose(found, [0, 1], atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [1.0, 1.06, 2.04], ids=["at its middle", "beside it", "in another mode"])
 def test_a_peak_between_nodes_is_seen(y):
     """The last moved the belief by .87 standard deviations, without a word."""
@@ -136,6 +137,7 @@ def test_a_peak_between_nodes_is_seen(y):
     assert counted.evaluations < 1000
 
 
+@pytest.mark.slow
 def test_a_step_of_which_data_leave_one_side_converges():
     """The output is one number then, of which no Normal had messages: the run stopped with messages left out."""
     y = np.array([1.05, 0.02])
