@@ -231,8 +231,8 @@ def measure(names: list[str]) -> Found:
     return found
 
 
-def _told(error: float) -> str:
-    return "wrong" if error >= 1 else f"{error:.0e}".replace("e-0", "e-")
+def _told(error: float, large: str = "wrong") -> str:
+    return large if error >= 1 else f"{error:.0e}".replace("e-0", "e-")
 
 
 def page(found: Found) -> str:
@@ -243,7 +243,11 @@ def page(found: Found) -> str:
         row = [f"{name}: {CASES[name].title}"]
         for way in ("ours", "plain", "adaptive", "importance"):
             points, error, *stated = ways[way]
-            row += [f"{points:,.0f}", _told(error), *(_told(max(each, ep.doubt.ENOUGH)) for each in stated)]
+            row += [
+                f"{points:,.0f}",
+                _told(error),
+                *(_told(max(each, ep.doubt.ENOUGH), "1 or more") for each in stated),
+            ]
         table.append(row)
     return "\n".join(list_table(head, table))
 
