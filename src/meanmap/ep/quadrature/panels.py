@@ -59,7 +59,7 @@ def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], pane
 
 
 def _with_marks(edges: jax.Array, found: Weighed) -> jax.Array:
-    """More panels, that end at the highest of the marks that stand out between nodes."""
+    """More panels, that end at the highest of the marks that rise above the others between nodes."""
     height = jnp.where(missed(_panels(edges).points, found), found.marks[1], -jnp.inf)
     highest, at = jax.lax.top_k(height, (len(edges) - 1 - _START) // 2)
     place = jnp.clip(found.marks[0][at], edges[0], edges[-1])
