@@ -201,7 +201,7 @@ def test_missing_labels_can_be_a_label(tmp_path):
     found = run("independence", path, "--x", "a", "--y", "b", "--missing", "raise")
     assert "missing values in the column 'b', first in row 2" in found.stderr
     found = run("independence", path, "--x", "a", "--y", "b", "--missing", "never")
-    assert "--missing is 'never'; expected drop, category or raise; or marks" in found.stderr
+    assert "--missing is 'never'; expected drop, category or raise; or codes" in found.stderr
 
 
 def test_too_few_rows_say_what_was_left_out(tmp_path):
