@@ -41,6 +41,7 @@ BY_NIGHT = (
     "floors",
     "growth",
     "black_boxes",
+    "mixed",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")

@@ -70,3 +70,38 @@ def test_where_no_way_leads_back_nothing_is_said():
     post = ep.infer(ep.FactorGraph(walk, ep.Gaussian(z, observed=np.ones(12))))
     assert post.report.converged
     assert post.report.notes == ()
+
+
+@pytest.mark.parametrize(("seed", "noise", "wide"), [(0, 0.5, True), (2, 1.0, True), (1, 0.5, False)])
+def test_a_chain_with_an_unknown_coefficient_is_too_wide_and_says_by_how_much(seed, noise, wide):
+    """An autoregression of 25 latent steps, "converged"; exact is a sum over the coefficient of closed forms."""
+    rng, steps = np.random.default_rng(seed), 25
+    states = np.zeros(steps)
+    states[0] = rng.normal()
+    for t in range(1, steps):
+        states[t] = 0.7 * states[t - 1] + rng.normal()
+    y = states + noise * rng.normal(size=steps)
+    phi, z = ep.Variable("phi", ep.Normal(0.0, 1.0)), ep.Variable("z", ep.Normal(np.zeros(steps), 4.0))
+    at = np.arange(steps - 1)
+    chain = ep.Density(lambda p, a, b: -0.5 * (b - p * a) ** 2, phi, z[at], z[at + 1])
+    post = ep.infer(ep.FactorGraph(chain, ep.Gaussian(z, observed=y, precision=noise**-2)), sweeps=200)
+    line, heights = np.linspace(-1.5, 2.5, 801), []
+    for p in line:
+        precision = np.diag(
+            np.full(steps, 1 / 4 + noise**-2) + np.r_[np.full(steps - 1, p * p), 0] + np.r_[0, at * 0 + 1]
+        )
+        precision[at, at + 1] = precision[at + 1, at] = -p
+        toward = y * noise**-2
+        heights.append(
+            toward @ np.linalg.solve(precision, toward) / 2 - np.linalg.slogdet(precision)[1] / 2 - p * p / 2
+        )
+    share = np.exp(np.array(heights) - max(heights))
+    share /= share.sum()
+    exact = np.sqrt(share @ (line - share @ line) ** 2)
+    found = [note for note in post.report.notes if "comes out too large" in note]
+    assert bool(found) == wide
+    if wide:
+        assert post.report.status == "converged, but standard deviations may be too large"
+        assert "the standard deviation of 'phi'" in found[0]
+        said = float(found[0].split("about ")[1].split(" times")[0])
+        assert said == pytest.approx(post["phi"].sd() / exact, abs=0.06)

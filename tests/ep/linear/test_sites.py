@@ -123,7 +123,17 @@ def test_many_rows_of_one_group_settle():
         assert abs(found.joint.mean[group] - mean) < 0.03 * sd
 
 
-@pytest.mark.parametrize(("name", "link"), [key for key in FAMILIES if FAMILIES[key].slight])
+LITTLE = [
+    ("bernoulli", "logit"),
+    ("bernoulli", "probit"),
+    ("binomial", "logit"),
+    ("poisson", "log"),
+    ("negativebinomial", "log"),
+    ("cumulative", "logit"),
+]
+
+
+@pytest.mark.parametrize(("name", "link"), LITTLE)
 def test_few_nodes_serve_where_a_row_says_little(name, link, monkeypatch):
     """For beliefs and sites, which need not fit the likelihood, up to where the rule is chosen."""
     rng = np.random.default_rng(8)
@@ -141,9 +151,11 @@ def test_few_nodes_serve_where_a_row_says_little(name, link, monkeypatch):
     few = known.tilted(family, observed, p)
     monkeypatch.setattr(sites, "_LITTLE", -1.0)
     many = known.tilted(family, observed, p)
-    np.testing.assert_allclose(few[0], many[0], atol=2e-6)
-    np.testing.assert_allclose((few[1] - many[1]) / np.sqrt(variances), 0, atol=2e-6)
-    np.testing.assert_allclose(few[2], many[2], rtol=1e-5)
+    atol = 2e-6 if observed.response.max() <= 2 else 5e-5
+    np.testing.assert_allclose(few[0], many[0], atol=atol)
+    np.testing.assert_allclose((few[1] - many[1]) / np.sqrt(variances), 0, atol=atol)
+    np.testing.assert_allclose(few[2], many[2], rtol=5 * atol)
     assert not np.array_equal(few[0], many[0])
-    second = np.diff(family.log_density(observed.columns(), np.linspace(-9, 9, 1801), p), 2, axis=1) / 0.01**2
-    assert np.abs(second).max() < 1.001
+    line = np.linspace(-9, 9, 1801)
+    second = np.diff(family.log_density(observed.columns(), line, p), 2, axis=1) / 0.01**2
+    assert (np.abs(second) <= 1.001 * family.bend(observed.columns(), line[1:-1], p) + 1e-6).all()

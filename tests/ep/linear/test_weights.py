@@ -1,7 +1,5 @@
 """Importance weights of the joint Gaussian, against exact posteriors on a grid."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -117,8 +115,8 @@ def test_the_shape_of_tails():
     assert pareto_shape(np.zeros(400)) == -np.inf
 
 
-def test_separable_labels_under_a_wide_prior_are_doubted_by_name():
-    """The slope has .64 to .79 of its exact standard deviation; under the prior of 2.5 it has .95."""
+def test_separable_labels_under_a_wide_prior_are_right_or_doubted():
+    """The joint Gaussian has .64 to .79 of the exact standard deviation, and .95 under the prior of 2.5."""
     for seed in (0, 1):
         rng = np.random.default_rng(seed)
         x, other = rng.normal(size=(2, 50))
@@ -133,10 +131,14 @@ def test_separable_labels_under_a_wide_prior_are_doubted_by_name():
         share = np.exp(height - height.max()).sum(0)
         share /= share.sum()
         exact = np.sqrt(share @ (slope - share @ slope) ** 2) / x.std()
-        assert found.to_frame().sd["x"] < 0.85 * exact
-        assert found.report.status == "converged, but standard deviations may be wrong"
-        (note,) = found.report.notes
-        times = float(re.search(r"standard deviations ([\d.]+) times as large of 'x'", note)[1])
-        assert abs(times - exact / found.to_frame().sd["x"]) < 0.2 * times
+        joint = found.shared.plain[1]
+        assert joint < 0.85 * exact
+        # Its law has a shape of its own, which is nearly right, or the report says that it is not.
+        ratio = found.to_frame().sd["x"] / exact
+        assert 0.85 < ratio < 1.05
+        if found.report.status == "converged":
+            assert ratio > 0.9
+        else:
+            assert "'x' (the upper tail is the long one)" in found.report.notes[-1]
         weak = fit("y ~ x + other", data, "bernoulli")
         assert weak.report.status == "converged"

@@ -11,6 +11,7 @@ from meanmap.core.report import Report
 from meanmap.ep.factor import Factor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.record import Record
+from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
 from meanmap.families import Family
@@ -94,6 +95,7 @@ class Posterior(Mapping[str, Family]):
             # The ties that are left are those of two unknowns in other factors.
             record.advice = notes or record.advice
             record.narrow = bool(record.advice) and exact is None
+            record.wide = any(TOO_WIDE in note for note in record.advice)
         report = record.report(policy, log_evidence)
         return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt)
 

@@ -47,8 +47,8 @@ class Record:
         self.converged = self.interrupted = False
         self.starts: list[str] = []
         self.advice: tuple[str, ...] = ()
-        # Whether it says that standard deviations are too small.
-        self.narrow = False
+        # Whether it says that standard deviations are too small, or too large.
+        self.narrow = self.wide = False
         # That a function leaves the range of its output, in words.
         self.beyond = ""
         # Why data cannot be under the model, in words.
@@ -178,7 +178,8 @@ class Record:
         if self.impossible:
             return "stopped at data that cannot be"
         if self.converged:
-            return "converged, but standard deviations may be too small" if self.narrow else "converged"
+            size = "large" if self.wide else "small"
+            return f"converged, but standard deviations may be too {size}" if self.narrow else "converged"
         if self.interrupted:
             return "interrupted"
         if self.residuals and np.isinf(self.residuals[-1]):

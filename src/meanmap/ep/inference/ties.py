@@ -1,4 +1,4 @@
-"""Whether beliefs about separate unknowns, which the data tie together, come out too narrow."""
+"""Whether beliefs about separate unknowns, which the data tie together, come out too narrow or too wide."""
 
 from typing import Any
 
@@ -10,18 +10,22 @@ from meanmap.ep.sweeps.plan import Plan, Port, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
 from meanmap.families import Beta, Family, Gamma, Normal
 
-__all__ = ["advice"]
+__all__ = ["TOO_WIDE", "advice"]
 
 # Beliefs narrower than this, over what all ties together leave, are worth a note; among at most so many unknowns.
 _NARROW, _MOST = 0.8, 500
+# Beliefs that are so many times as wide as the joint one are worth a note, too: a coefficient of a chain of unknowns.
+_WIDE = 1.1
 # How far what comes in is moved to see what moves with it, in standard deviations.
 _STEP = 1e-3
 
 NUMBERS = (Normal, Gamma, Beta)
+# How notes of beliefs that are too wide can be known.
+TOO_WIDE = "comes out too large"
 
 
 def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
-    """A note about the two unknowns whose separate beliefs are most too narrow; none where all is well.
+    """A note about unknowns whose separate beliefs are most too narrow, or most too wide; none where all is well.
 
     Every factor between unknowns with priors says how they vary together: the mean of one moves with what comes in
     from another by their covariance. Together these give the precision matrix that one joint belief would have, whose
@@ -60,12 +64,17 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     joint = np.linalg.inv(precision)
     ratio = np.sqrt(spread / np.diag(joint))
-    worst = int(np.argmin(ratio))
+    wide = bool(ratio.min() >= _NARROW and ratio.max() > _WIDE)
+    worst = int(np.argmax(ratio) if wide else np.argmin(ratio))
     correlation = joint[worst] / np.sqrt(joint[worst, worst] * np.diag(joint))
     correlation[worst] = 0
     other = int(np.argmax(np.abs(correlation)))
-    if not ratio[worst] < _NARROW or correlation[other] == 0:
+    if not (wide or ratio[worst] < _NARROW) or correlation[other] == 0:
         return ()
+    if wide:
+        name = _label(plan, names, first, worst)
+        note = f"{name} and what it is tied to have separate beliefs: the standard deviation of {name} {TOO_WIDE}"
+        return (f"{note}, about {ratio[worst]:.3g} times what it should be",)
     one, two = (_label(plan, names, first, node) for node in sorted((worst, other)))
     note = (
         f"{one} and {two} have separate beliefs, and the data tie them together (correlation "

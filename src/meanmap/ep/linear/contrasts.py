@@ -10,7 +10,6 @@ from scipy import sparse
 from meanmap.core.errors import ParameterError
 from meanmap.core.held import holds_floats
 from meanmap.ep.linear.formula import Formula, Rows
-from meanmap.ep.linear.integrate import Node
 from meanmap.ep.linear.scaled import Scaled
 
 __all__ = ["differences", "named", "reference_grid"]
@@ -38,9 +37,14 @@ def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tupl
         levels = formula.levels[column]
     elif column in labelled:
         levels = labelled[column]
+    elif column in formula.truths:
+        levels = (False, True)
     else:
-        known = ", ".join(map(repr, dict.fromkeys([*labelled, *formula.levels])))
-        raise ParameterError(f"column is {column!r}; expected one of labels or groups: {known or 'there is none'}.")
+        known = ", ".join(map(repr, dict.fromkeys([*labelled, *formula.truths, *formula.levels])))
+        numbers = f" It holds numbers; for labels type C({column}) in the formula." if column in formula.asked else ""
+        raise ParameterError(
+            f"column is {column!r}; expected one of labels or groups: {known or 'there is none'}.{numbers}"
+        )
     if len(levels) > _MOST_LEVELS:
         raise ParameterError(
             f"{column!r} has {len(levels)} levels, more than the {_MOST_LEVELS} whose pairs are listed; "
@@ -65,20 +69,12 @@ def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tupl
     return levels, formula.later(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def differences(
-    levels: tuple[Any, ...], grid: Rows, scaled: Scaled, nodes: tuple[Node, ...]
-) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names of pairs, means and sds (pairs, nodes), where rows of a level are averaged."""
+def differences(levels: tuple[Any, ...], grid: Rows, scaled: Scaled) -> tuple[list[str], np.ndarray]:
+    """Names of pairs, and combinations of effects (pairs, total) in the units of the data; rows of a level averaged."""
     matrix: Any = sparse.hstack([block.matrix for block in scaled.predictor(grid).blocks], format="csr")
     each = len(grid.kept) // len(levels)
     shares = sparse.csr_array(np.kron(np.eye(len(levels)), np.full(each, 1 / each)))
     averages = (shares @ matrix).toarray() * scaled.unit
     first, second = np.array(list(combinations(range(len(levels)), 2)), int).reshape(-1, 2).T
-    means = np.stack([averages @ node.settled.joint.mean for node in nodes], axis=1)
-    sds = []
-    for node in nodes:
-        covariance = node.settled.joint.covariance(averages)
-        spread = np.diag(covariance)
-        sds.append(np.sqrt(np.maximum(spread[first] + spread[second] - 2 * covariance[first, second], 0)))
     names = [f"{named(levels[a])} - {named(levels[b])}" for a, b in zip(first, second, strict=True)]
-    return names, means[first] - means[second], np.stack(sds, axis=1)
+    return names, averages[first] - averages[second]

@@ -3,15 +3,17 @@
 import numpy as np
 
 from meanmap.core.numerals import reads_as_number
-from meanmap.ep.linear.formula import Formula
+from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.predictor import Predictor
 
-__all__ = ["doubts", "numbers_as_text"]
+__all__ = ["doubts", "far_outside", "numbers_as_text"]
 
 # A column whose share of variance beside those before it is less is a sum of these.
 _COLLINEAR = 1e-10
 # More labels than this that all read as numbers are likely to be numbers.
 _LABELS = 20
+# How functions of a column begin whose curves run away beyond the data, and how far beyond is far, in ranges of these.
+_CURVES, _BEYOND = ("bs(", "poly(", "I("), 0.5
 
 
 def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
@@ -37,7 +39,34 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
             found.append(f"{group.name!r} has one group, which says nothing about how groups differ")
         elif noisy and len(group.levels) == len(group.index):
             found += [_one_row_each(group.name)] if "Intercept" in group.labels else []
+    for name, levels in formula.unused.items():
+        listed = ", ".join(map(repr, levels))
+        found.append(f"no row has the level{'s' if len(levels) > 1 else ''} {listed} of {name!r}: left out")
     return found + numbers_as_text(formula)
+
+
+def far_outside(formula: Formula, rows: Rows) -> list[str]:
+    """Columns of new rows, met by splines and powers, that lie half the range of the fitted ones beyond these."""
+    common, found = formula.matrices.common, []
+    calls = [
+        component
+        for term in (() if common is None else common.terms.values())
+        for component in getattr(term, "components", ())
+        if component.name.startswith(_CURVES)
+    ]
+    for component in calls:
+        for name in (each for each in component.var_names if each in rows.frame):
+            seen, new = formula.rows.frame[name], rows.frame[name]
+            if seen.dtype.kind != "f":
+                continue
+            low, high = seen.min(), seen.max()
+            beyond = np.maximum(low - new, new - high)
+            if beyond.max() > _BEYOND * (high - low):
+                found.append(
+                    f"{component.name} of {name!r} is asked at {new.iloc[int(beyond.argmax())]:g}, far outside of "
+                    f"{low:g} to {high:g}: its curve goes on as it ends there, which the data do not bear"
+                )
+    return list(dict.fromkeys(found))
 
 
 def _one_row_each(name: str) -> str:

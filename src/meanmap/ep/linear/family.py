@@ -61,8 +61,8 @@ class Family:
         (observed, parameters) to where a site lies at first, and its precision.
     exact : bool
         Whether this site is the likelihood.
-    slight : bool
-        Whether the log density of one row never bends by more than 1, so that no row says much.
+    bend : callable
+        (observed, η, parameters) to a bound of how much the log density of a row bends there.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Family:
     draw: Callable[..., np.ndarray]
     start: Callable[[Observed, np.ndarray], tuple[np.ndarray, np.ndarray]]
     exact: bool = False
-    slight: bool = False
+    bend: Density = lambda observed, eta, parameters: np.full(np.shape(eta), np.inf)
 
     def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The log density, as often as the row counts."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.notes import warn_of
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
@@ -17,6 +18,7 @@ from meanmap.core.values import Value
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.coordinates import Coordinates
+from meanmap.ep.linear.doubts import far_outside
 from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
@@ -25,7 +27,9 @@ from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.mixtures import Normals, Smooth, quantiles
 from meanmap.ep.linear.predictions import expected, probabilities
 from meanmap.ep.linear.scaled import Scaled
-from meanmap.ep.linear.shared import shared, shared_names
+from meanmap.ep.linear.shapes import marginals
+from meanmap.ep.linear.shared import Shared, shared_names
+from meanmap.ep.linear.weights import Weighted
 
 __all__ = ["Fitted"]
 
@@ -56,26 +60,22 @@ class Fitted(Value):
     report: Report
     left_out: int
     observed: Observed
+    shared: Shared
+    judged: Weighted | None
 
     @cached_property
     def _shares(self) -> np.ndarray:
         return np.array([node.probability for node in self.nodes])
 
-    @cached_property
-    def _shared(self) -> tuple[np.ndarray, np.ndarray]:
-        return shared(self.nodes, self.scaled, self.components, self.levels)
-
     @property
     def mean(self) -> np.ndarray:
         """Of the effects that all rows share, in the order of the table."""
-        return self._shares @ self._shared[0]
+        return self.shared.mean
 
     @property
     def covariance(self) -> np.ndarray:
         """Of the effects that all rows share together."""
-        means, covariances = self._shared
-        away = means - self.mean
-        return np.einsum("k,kab->ab", self._shares, covariances) + np.einsum("k,ka,kb->ab", self._shares, away, away)
+        return self.shared.covariance
 
     def to_frame(self, confidence: float = 0.95) -> Any:
         """A pandas frame: estimate, sd and interval of effects, then of components of variance."""
@@ -91,14 +91,15 @@ class Fitted(Value):
         """
         pandas: Any = import_module("pandas")
         rows = self.formula.rows if data is None else self.formula.later(data)
-        asked = self.nodes, rows, self.scaled, self.components, self.family, probability(confidence)
+        warn_of(far_outside(self.formula, rows))
+        asked, level = (self.nodes, rows, self.scaled, self.components, self.family), probability(confidence)
         index = rows.kept if data is None else getattr(data, "index", None)
         if self.levels:
-            found, codes = probabilities(*asked), range(len(rows.kept)) if index is None else index
+            found, codes = probabilities(*asked, level), range(len(rows.kept)) if index is None else index
             labels = pandas.CategoricalIndex(self.levels, self.levels, ordered=True)
             index = pandas.MultiIndex.from_product([codes, labels], names=[None, self.response])
         else:
-            found = expected(*asked)
+            found = expected(*asked, self.observed, level)
         return pandas.DataFrame(found, index, ["estimate", "sd", "low", "high"])
 
     def group_effects(self, confidence: float = 0.95) -> Any:
@@ -132,8 +133,10 @@ class Fitted(Value):
         """
         pandas: Any = import_module("pandas")
         level = probability(confidence)
-        names, means, sds = differences(*reference_grid(self.formula, column, at or {}), self.scaled, self.nodes)
-        law = Normals(means, sds, self._shares)
+        names, combinations = differences(*reference_grid(self.formula, column, at or {}), self.scaled)
+        # Weighted draws are of the effects that all rows share.
+        judged = None if combinations[:, len(self.scaled.spread) :].any() else self.judged
+        law = marginals(self.nodes, self.components, self.family, self.observed, combinations, judged)
         found = np.stack([*law.moments, *law.interval(level)], axis=1)
         return pandas.DataFrame(found, names, ["estimate", "sd", "low", "high"])
 
@@ -142,16 +145,9 @@ class Fitted(Value):
         pandas: Any = import_module("pandas")
         generator = Rng.of(rng).generator
         taken = counts(self.nodes, whole_number(count, "count", least=1), generator)
-        shared = [
-            generator.multivariate_normal(mean, covariance, n)
-            for mean, covariance, n in zip(*self._shared, taken, strict=True)
-        ]
-        components = [
-            values for _, values in self._component_values(smooth(self.nodes, self.coordinates, taken, generator))
-        ]
-        table = np.concatenate(
-            [np.concatenate(shared), np.zeros((count, 0)), *(c[:, None] for c in components)], axis=1
-        )
+        phis = smooth(self.nodes, self.coordinates, taken, generator) if self.components.size else np.zeros((count, 0))
+        components = [values[:, None] for _, values in self._component_values(phis)]
+        table = np.concatenate([self.shared.draws(taken, generator), *components], axis=1)
         names = [row[0] for row in self._table(0.95)]
         return pandas.DataFrame(generator.permutation(table), columns=names)
 
@@ -180,9 +176,7 @@ class Fitted(Value):
         return pandas.Series(found, self.formula.rows.kept, name="log_density")
 
     def _table(self, confidence: float) -> list[tuple[str, float, float, float, float]]:
-        level, (means, covariances) = probability(confidence), self._shared
-        sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-        law = Normals(means.T, sds.T, self._shares)
+        level, law = probability(confidence), self.shared.laws
         columns = zip(shared_names(self.formula, self.levels), *law.moments, *law.interval(level), strict=True)
         rows = [(name, float(m), float(s), float(a), float(b)) for name, m, s, a, b in columns]
         return rows + self._components(level)

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.types import Data
 from meanmap.ep.linear.brackets import read_brackets
-from meanmap.ep.linear.frames import as_frame, formulae
+from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
 
 __all__ = ["Formula", "Groups", "Rows"]
 
@@ -67,6 +67,10 @@ class Formula:
         response = set(model.response.var_names) - {""}
         self.asked = tuple(sorted({*self._names_of(model.common_terms), *grouped} - {""}))
         frame, kept = as_frame(data, list(dict.fromkeys([*sorted(response), *self.asked, *also])), missing, "data")
+        columns: Any = data
+        self.truths = tuple(name for name in self.asked if holds_truths(columns[name]))
+        used = (*sorted(response), *self.asked)
+        self.unused = {name: found for name in used if (found := unused_levels(columns[name]))}
         with _told(text):
             self.matrices = formulae("formulae.matrices").DesignMatrices(model, frame, environment([{"np": np}]))
             for together in self.brackets:
@@ -125,6 +129,13 @@ class Formula:
     def later(self, data: Data) -> Rows:
         """Rows of another frame, read as those of the first."""
         frame, kept = as_frame(data, self.asked, "refuse", "data")
+        for name in (each for each in self.asked if each not in self.grouping):
+            if self.rows.frame[name].dtype.kind == "f" and frame[name].dtype.kind != "f":
+                raise ColumnError(
+                    f"column {name!r} of data holds {frame[name].iloc[0]!r}; expected numbers"
+                    + (" or truth values" if name in self.truths else "")
+                    + ", as in the data of the fit."
+                )
         with _told(self.text):
             common = None if self.matrices.common is None else self.matrices.common.evaluate_new_data(frame)
             if common is not None and len(self.names):

@@ -15,7 +15,7 @@ from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, hol
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.table import Table
 
-__all__ = ["as_frame", "formulae"]
+__all__ = ["as_frame", "formulae", "holds_truths", "unused_levels"]
 
 MISSING = ("raise", "drop")
 # Numbers whose squares and inverse squares are numbers of 64 bits.
@@ -109,6 +109,24 @@ def _check_labels(values: np.ndarray, name: str, argument: str) -> None:
 
 def _composed(value: object) -> Any:
     return normalize("NFC", value) if isinstance(value, str) else value
+
+
+def holds_truths(values: Any) -> bool:
+    """Whether a column holds truth values, which become 0 and 1."""
+    read = values.to_list() if hasattr(values, "to_list") else list(np.asarray(values))
+    known = [each for each in read if isinstance(each, bool | np.bool_) or (each is not None and each == each)]
+    return bool(known) and all(isinstance(each, bool | np.bool_) for each in known)
+
+
+def unused_levels(values: Any) -> list[Any]:
+    """Levels of ordered labels that no row has: of a categorical column of pandas, or an Enum of polars."""
+    if hasattr(values, "cat") and getattr(values.cat, "ordered", False):
+        known, occurring = list(values.cat.categories), set(values.dropna().unique())
+    elif type(getattr(values, "dtype", None)).__name__ == "Enum":
+        known, occurring = values.dtype.categories.to_list(), set(values.to_list())
+    else:
+        return []
+    return [level for level in known if level not in occurring]
 
 
 def _levels(values: Any) -> list[Any] | None:

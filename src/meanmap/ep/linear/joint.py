@@ -128,6 +128,23 @@ class Joint:
         rest = solve_triangular(self.schur, rest - self.half.reshape(first.total, -1).T @ own, lower=True)
         return own.T @ own + rest.T @ rest
 
+    def solve(self, combinations: np.ndarray) -> np.ndarray:
+        """P⁻¹ c for each row c of combinations, in the order of θ."""
+        (first, _), blocks = self._parts(), self.predictor.blocks
+        starts = np.cumsum([0, *(block.total for block in blocks)])
+        parts = [combinations[:, starts[at] : starts[at + 1]] for at in self.order]
+        back, flat = np.linalg.inv(self.lower), self.half.reshape(first.total, -1)
+        own = np.einsum("gab,mgb->gam", back, parts[0].reshape(-1, first.size, first.width)).reshape(first.total, -1)
+        rest = np.concatenate([np.zeros((len(combinations), 0)), *parts[1:]], axis=1).T
+        rest = cho_solve((self.schur, True), rest - flat.T @ own) if len(rest) else rest
+        own = np.einsum("gba,gbm->gam", back, (own - flat @ rest).reshape(first.size, first.width, -1))
+        found, start = np.empty(combinations.shape), 0
+        found[:, starts[self.order[0]] : starts[self.order[0] + 1]] = own.reshape(first.total, -1).T
+        for at in self.order[1:]:
+            found[:, starts[at] : starts[at + 1]] = rest[start : start + blocks[at].total].T
+            start += blocks[at].total
+        return found
+
     def draws(self, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) draws of θ."""
         first, _ = self._parts()

@@ -146,7 +146,15 @@ def _gamma_slopes(o: Observed, eta: np.ndarray, p: np.ndarray) -> list[np.ndarra
 
 
 _BINARY = Family(
-    "bernoulli", "logit", (), _logit, _none, lambda o, e, p: o.trials * expit(e), _draw_logit, _start_logit
+    "bernoulli",
+    "logit",
+    (),
+    _logit,
+    _none,
+    lambda o, e, p: o.trials * expit(e),
+    _draw_logit,
+    _start_logit,
+    bend=lambda o, e, p: o.trials / 4,
 )
 _NORMAL = Family(
     "gaussian",
@@ -166,6 +174,7 @@ _PROBIT = replace(
     mean=lambda o, e, p: o.trials * ndtr(e),
     draw=_draw_probit,
     start=_start_probit,
+    bend=lambda o, e, p: o.trials,
 )
 _COUNTS = Family(
     "poisson",
@@ -176,6 +185,7 @@ _COUNTS = Family(
     lambda o, e, p: _exp(e),
     lambda o, e, p, generator: generator.poisson(np.exp(np.minimum(e, 40.0))).astype(float),
     _start_log,
+    bend=lambda o, e, p: _exp(e),
 )
 # By name and link; the first of a name is its default. Of ordered labels there are three until they are read.
 FAMILIES: dict[tuple[str, str], Family] = {
@@ -192,8 +202,8 @@ FAMILIES: dict[tuple[str, str], Family] = {
             draw=lambda o, e, p, generator: e + np.exp(p[0]) * generator.standard_t(np.exp(p[1]), size=e.shape),
             exact=False,
         ),
-        replace(_BINARY, slight=True),
-        replace(_PROBIT, slight=True),
+        _BINARY,
+        _PROBIT,
         replace(_BINARY, name="binomial"),
         replace(_PROBIT, name="binomial"),
         _COUNTS,
@@ -204,6 +214,7 @@ FAMILIES: dict[tuple[str, str], Family] = {
             log_density=_negative_binomial,
             slopes=_negative_binomial_slopes,
             draw=_draw_negative_binomial,
+            bend=lambda o, e, p: np.minimum(_exp(e) + o.response, (np.exp(p[0]) + o.response) / 4),
             start=_start_negative_binomial,
         ),
         Family(

@@ -5,9 +5,11 @@ from scipy.special import ndtr, ndtri
 
 from meanmap.core.bisection import bisect
 
-__all__ = ["Normals", "Smooth", "around_points", "quantiles"]
+__all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "quantiles"]
 
 _HALVINGS = 60
+# Where laws that are no Normals are met, in standard deviations.
+GRID = np.linspace(-8.0, 8.0, 257)
 # The standard deviation of what takes the place of a point, in that of the points on its side of the mean.
 _SMOOTH = 0.5
 # Points in place of all points, and in place of each at the least.
@@ -20,6 +22,10 @@ class Normals:
     def __init__(self, means: np.ndarray, sds: np.ndarray, shares: np.ndarray):
         self.means, self.sds, self.shares = means, np.maximum(sds, np.finfo(float).tiny), shares
 
+    def below(self, z: np.ndarray) -> np.ndarray:
+        """The standardised distribution functions, (n, nodes)."""
+        return ndtr(z)
+
     @property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of each."""
@@ -28,11 +34,11 @@ class Normals:
 
     def quantiles(self, p: float) -> np.ndarray:
         """Below which each has the probability p."""
-        reach = ndtri(p) * self.sds
-        low, high = (self.means + reach).min(1), (self.means + reach).max(1)
+        ends = self._reach(p)
+        low, high = (self.means + ends[0] * self.sds).min(1), (self.means + ends[1] * self.sds).max(1)
 
         def short(x: np.ndarray) -> np.ndarray:
-            return ndtr((x[:, None] - self.means) / self.sds) @ self.shares < p
+            return self.below((x[:, None] - self.means) / self.sds) @ self.shares < p
 
         below, above = bisect(short, low, high, _HALVINGS)
         return (below + above) / 2
@@ -40,6 +46,49 @@ class Normals:
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Its ends, with the same probability outside of each."""
         return self.quantiles((1 - level) / 2), self.quantiles((1 + level) / 2)
+
+    def _reach(self, p: float) -> tuple[np.ndarray, np.ndarray]:
+        """Between which each part has its quantile of p, in its standard deviations."""
+        return ndtri(p), ndtri(p)
+
+
+class Shaped(Normals):
+    """Mixtures of laws of which some are no Normals.
+
+    `functions` are standardised distribution functions at `GRID`, (bent, nodes, grid), of those that `bent` counts.
+    """
+
+    def __init__(self, means: np.ndarray, sds: np.ndarray, shares: np.ndarray, bent: np.ndarray, functions: np.ndarray):
+        super().__init__(means, sds, shares)
+        self.bent, self.functions = bent, functions
+
+    def below(self, z: np.ndarray) -> np.ndarray:
+        """The standardised distribution functions, (n, nodes)."""
+        found = ndtr(z)
+        place = np.clip((z[self.bent] - GRID[0]) / (GRID[1] - GRID[0]), 0, len(GRID) - 1)
+        left = np.minimum(place.astype(int), len(GRID) - 2)[..., None]
+        low, high = (np.take_along_axis(self.functions, left + k, axis=2)[..., 0] for k in (0, 1))
+        found[self.bent] = low + (place - left[..., 0]) * (high - low)
+        return found
+
+    def at_node(self, node: int) -> "Shaped":
+        """The laws given a node."""
+        here = slice(node, node + 1)
+        return Shaped(self.means[:, here], self.sds[:, here], np.ones(1), self.bent, self.functions[:, here])
+
+    def from_normal(self, node: int, z: np.ndarray) -> np.ndarray:
+        """Draws (draws, n) at a node with these shapes, from standard Normal ones."""
+        z = z.copy()
+        for at, function in zip(self.bent, self.functions[:, node], strict=True):
+            z[:, at] = np.interp(ndtr(z[:, at]), function, GRID)
+        return self.means[:, node] + self.sds[:, node] * z
+
+    def _reach(self, p: float) -> tuple[np.ndarray, np.ndarray]:
+        """Between which each part has its quantile of p, in its standard deviations."""
+        low, high = (np.full(self.means.shape, ndtri(p)) for _ in range(2))
+        at = (self.functions < p).sum(2)
+        low[self.bent], high[self.bent] = GRID[np.maximum(at - 1, 0)], GRID[np.minimum(at, len(GRID) - 1)]
+        return low, high
 
 
 def around_points(points: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ def cumulative(labels: int) -> Family:
         _mean,
         _draw,
         _start,
-        slight=True,
+        bend=lambda o, e, p: np.full(np.shape(e), 0.5),
     )
 
 

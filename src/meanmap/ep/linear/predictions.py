@@ -1,6 +1,9 @@
 """The expected response at rows, with intervals, for groups old and new."""
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
 
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.family import Family, Observed
@@ -8,6 +11,7 @@ from meanmap.ep.linear.formula import Rows
 from meanmap.ep.linear.integrate import Node
 from meanmap.ep.linear.mixtures import Normals
 from meanmap.ep.linear.scaled import Scaled
+from meanmap.ep.linear.shapes import marginals
 
 __all__ = ["expected", "probabilities"]
 
@@ -17,22 +21,55 @@ _SHARES = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _PIECE = 20_000
 # Numbers that are sorted at once for quantiles of what is not monotone.
 _SORTED = 4_000_000
+# Numbers in the rows that are asked for, and these rows times those of the fit, up to which laws have their own shapes.
+_DENSE, _SHAPED = 4_000_000, 60_000
 
 
 def expected(
-    nodes: tuple[Node, ...], rows: Rows, scaled: Scaled, components: Components, family: Family, level: float
+    nodes: tuple[Node, ...],
+    rows: Rows,
+    scaled: Scaled,
+    components: Components,
+    family: Family,
+    observed: Observed,
+    level: float,
 ) -> np.ndarray:
     """Estimate, sd, and ends of an interval at each row, (n, 4)."""
     found = np.empty((len(rows.kept), 4))
     beliefs = [predictors(node, rows, scaled, components) for node in nodes]
     means, variances = (np.stack(each, axis=1) for each in zip(*beliefs, strict=True))
+    law = Normals(means, np.sqrt(variances), np.array([node.probability for node in nodes]))
+    ends = _shaped_ends(nodes, rows, scaled, components, family, observed, level)
+    ends = np.stack(law.interval(level), axis=1) if ends is None else ends
     for start in range(0, len(found), _PIECE):
-        piece = slice(start, start + _PIECE)
-        eta = means[piece] + rows.offset[piece, None] / scaled.unit
-        found[piece] = _responses(nodes, eta, np.sqrt(variances[piece]), components, family, level)
+        piece, offset = slice(start, start + _PIECE), rows.offset[start : start + _PIECE, None] / scaled.unit
+        found[piece] = _responses(
+            nodes, means[piece] + offset, np.sqrt(variances[piece]), ends[piece] + offset, components, family
+        )
     found *= scaled.unit
     found[:, [0, 2, 3]] += scaled.base
     return found
+
+
+def _shaped_ends(
+    nodes: tuple[Node, ...],
+    rows: Rows,
+    scaled: Scaled,
+    components: Components,
+    family: Family,
+    observed: Observed,
+    level: float,
+) -> np.ndarray | None:
+    """Of predictors whose laws are no Normals, (n, 2); None where all groups are not known, or the work is too much."""
+    asked = scaled.predictor(rows)
+    if family.exact or any((group.index < 0).any() for group in rows.groups) or asked.rows * asked.total > _DENSE:
+        return None
+    matrix: Any = sparse.hstack([block.matrix for block in asked.blocks], format="csr")
+    alike, place = np.unique(matrix.toarray(), axis=0, return_inverse=True)
+    if len(alike) * len(observed.response) > _SHAPED:
+        return None
+    law = marginals(nodes, components, family, observed, alike)
+    return np.stack(law.interval(level), axis=1)[place.ravel()]
 
 
 def probabilities(
@@ -80,18 +117,20 @@ def predictors(node: Node, rows: Rows, scaled: Scaled, components: Components) -
 
 
 def _responses(
-    nodes: tuple[Node, ...], means: np.ndarray, sds: np.ndarray, components: Components, family: Family, level: float
+    nodes: tuple[Node, ...],
+    means: np.ndarray,
+    sds: np.ndarray,
+    ends: np.ndarray,
+    components: Components,
+    family: Family,
 ) -> np.ndarray:
-    """From means and sds (n, nodes) of predictors; in units of the scaled response."""
+    """From means and sds (n, nodes) of predictors, and ends (n, 2); in units of the scaled response."""
     one = Observed.of(np.zeros(len(means)), 1.0).columns()
-    shares = np.array([node.probability for node in nodes])
     first, second = np.zeros(len(means)), np.zeros(len(means))
     for at, node in enumerate(nodes):
         eta = means[:, at, None] + sds[:, at, None] * _NODES
         values = family.mean(one, eta, components.likelihood(node.phi))
         first += node.probability * (values @ _SHARES)
         second += node.probability * (values**2 @ _SHARES)
-    middle = components.likelihood(nodes[0].phi)
-    ends = Normals(means, sds, shares).interval(level)
-    low, high = (family.mean(one, end[:, None], middle)[:, 0] for end in ends)
+    low, high = family.mean(one, ends, components.likelihood(nodes[0].phi)).T
     return np.stack([first, np.sqrt(np.maximum(second - first**2, 0)), low, high], axis=1)

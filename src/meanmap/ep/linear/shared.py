@@ -1,16 +1,21 @@
 """Effects that all rows share, in the units of the data, given each node."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.mixtures import Shaped
 from meanmap.ep.linear.ordered import cutpoints, threshold_names
 from meanmap.ep.linear.scaled import Scaled
+from meanmap.ep.linear.shapes import marginals
+from meanmap.ep.linear.weights import Weighted
 
-__all__ = ["shared", "shared_names"]
+__all__ = ["Shared", "shared_names"]
 
 
 def shared_names(formula: Formula, levels: tuple[Any, ...]) -> tuple[str, ...]:
@@ -20,21 +25,80 @@ def shared_names(formula: Formula, levels: tuple[Any, ...]) -> tuple[str, ...]:
     return (*threshold_names(levels), *(name for name in formula.names if name != "Intercept"))
 
 
-def shared(
-    nodes: tuple[Node, ...], scaled: Scaled, components: Components, levels: tuple[Any, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Means (nodes, p) and covariances (nodes, p, p), in the order of `shared_names`."""
-    turn, at = scaled.turn, scaled.intercept
-    if levels and at is not None:
-        turn = np.concatenate([np.tile(-turn[at], (len(levels) - 1, 1)), np.delete(turn, at, axis=0)])
-    means, covariances = np.zeros((len(nodes), len(turn))), np.zeros((len(nodes), len(turn), len(turn)))
-    for k, node in enumerate(nodes if len(turn) else ()):
-        joint = node.settled.joint
-        means[k] = turn @ joint.predictor.split(joint.mean)[0][0]
-        own = joint.covariances[0, 0]
-        covariances[k] = turn @ (own[0] if own.ndim == 3 else own[0, :, 0]) @ turn.T
+@dataclass(frozen=True)
+class Shared:
+    """Laws of the effects that all rows share, in the order of `shared_names`, and what they are made from.
+
+    Attributes
+    ----------
+    laws : Shaped
+        In the units of the data.
+    covariances : (nodes, p, p) array
+        With the standard deviations of the laws.
+    turn, offset : (p, effects) and (p,) arrays
+        From effects in units of their own to these, at the first node.
+    middle, plain : (p,) arrays
+        Means and standard deviations of the joint Gaussian at the first node.
+    """
+
+    laws: Shaped
+    covariances: np.ndarray
+    turn: np.ndarray
+    offset: np.ndarray
+    middle: np.ndarray
+    plain: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        nodes: tuple[Node, ...],
+        scaled: Scaled,
+        components: Components,
+        family: Family,
+        observed: Observed,
+        levels: tuple[Any, ...],
+        judged: Weighted | None,
+    ) -> "Shared":
+        """From nodes, whose cutpoints take the place of the intercept where there are levels."""
+        turn, at = scaled.turn, scaled.intercept
+        if levels and at is not None:
+            turn = np.concatenate([np.tile(-turn[at], (len(levels) - 1, 1)), np.delete(turn, at, axis=0)])
+        predictor = nodes[0].settled.joint.predictor
+        wide = np.concatenate([turn, np.zeros((len(turn), predictor.total - turn.shape[1]))], axis=1)
+        laws = marginals(nodes, components, family, observed, wide, judged)
+        covariances, plain = np.zeros((len(nodes), len(turn), len(turn))), np.ones((len(nodes), len(turn)))
+        for k, node in enumerate(nodes if len(turn) else ()):
+            own = node.settled.joint.covariances[0, 0]
+            found = turn @ (own[0] if own.ndim == 3 else own[0, :, 0]) @ turn.T
+            plain[k] = np.sqrt(np.diag(found))
+            by = laws.sds[:, k] / plain[k]
+            covariances[k] = by[:, None] * found * by
+        offsets = np.zeros((len(turn), len(nodes)))
         if levels:
-            means[k, : len(levels) - 1] += cutpoints(components.likelihood(node.phi))
-    if at is not None and not levels:
-        means[:, at] += scaled.base
-    return means, covariances
+            offsets[: len(levels) - 1] = np.stack([cutpoints(components.likelihood(n.phi)) for n in nodes], axis=1)
+        elif at is not None:
+            offsets[at] = scaled.base
+        laws.means += offsets
+        return cls(laws, covariances, turn, offsets[:, 0], wide @ nodes[0].settled.joint.mean + offsets[:, 0], plain[0])
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Over all nodes."""
+        return self.laws.moments[0]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Over all nodes."""
+        away = self.laws.means.T - self.mean
+        return np.einsum("k,kab->ab", self.laws.shares, self.covariances) + (away.T * self.laws.shares) @ away
+
+    def draws(self, taken: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """So many at each node, correlated as the covariances are, with the shapes of the laws."""
+        found = [np.zeros((0, len(self.laws.means)))]
+        for k, count in enumerate(taken):
+            sds = np.sqrt(np.diag(self.covariances[k]))
+            correlation = self.covariances[k] / np.outer(sds, sds)
+            found.append(
+                self.laws.from_normal(k, generator.multivariate_normal(np.zeros(len(sds)), correlation, count))
+            )
+        return np.concatenate(found)

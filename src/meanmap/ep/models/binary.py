@@ -1,11 +1,11 @@
 """Regression of two labels: logistic and probit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 
 from meanmap.core.settings import ends
 from meanmap.core.synonyms import own_words
@@ -15,6 +15,7 @@ from meanmap.ep.factors.interval import Probit
 from meanmap.ep.factors.links import Logistic
 from meanmap.ep.models.design import Design, label_text, read_labels
 from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of
+from meanmap.families import MultivariateNormal
 
 __all__ = ["BinaryRegression", "logistic_regression", "probit_regression"]
 
@@ -138,10 +139,11 @@ def probit_regression(
     return _binary("probit", X, y, prior_sd, intercept_sd, standardise, intercept, kinds, settings)
 
 
-_SEPARATED = (
-    "a linear rule separates the labels: only the prior keeps the coefficients from growing, and where it is wide "
-    "their standard deviations come out too small."
-)
+_SEPARATED = "a linear rule separates the labels: only the prior keeps the coefficients from growing."
+# Weighted draws: evaluations of the likelihood, the least and the most draws; standard deviations that differ by this
+# share, and by three standard errors, are worth a note.
+_EVALUATIONS, _DRAWS, _APART = 2_000_000, (50, 2000), 0.15
+_LOG_LIKELIHOODS = {"logistic": log_expit, "probit": log_ndtr}
 
 
 def _binary(
@@ -170,6 +172,10 @@ def _binary(
     mean, covariance = moments(post["w"])
     if ((2 * codes - 1) * (matrix @ mean) > 0).all():
         notes = (_SEPARATED,)
+    told = _disagreement(link, matrix, codes, prior_of(design, prior_sd, intercept_sd), mean, covariance, design.labels)
+    if told and post.report.converged:
+        status = f"{post.report.status}, but standard deviations may be wrong"
+        post.report = replace(post.report, status=status, notes=(*post.report.notes, told))
     title = f"{link} regression, P({label_text(classes[1])})"
     return BinaryRegression(title, design, *design.in_units(mean, covariance), post, len(matrix), notes, classes, link)
 
@@ -178,3 +184,30 @@ def _slopes(z: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     """Of the log of the logistic likelihood."""
     one = expit(z)
     return codes * z - np.logaddexp(0, z), codes - one, one * (1 - one)
+
+
+def _disagreement(
+    link: str,
+    matrix: np.ndarray,
+    codes: np.ndarray,
+    prior: MultivariateNormal,
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    names: tuple[str, ...],
+) -> str:
+    """Which standard deviations draws from the belief, weighted by the exact posterior, say otherwise."""
+    draws = int(np.clip(_EVALUATIONS / len(matrix), *_DRAWS)) // 2
+    noise = np.random.default_rng(0).normal(size=(draws, len(mean)))
+    noise = np.concatenate([noise, -noise])
+    points = mean + noise @ np.linalg.cholesky(covariance).T
+    away = points - np.asarray(prior.mean())
+    sign = (2 * codes - 1)[:, None]
+    logs = _LOG_LIKELIHOODS[link](sign * (matrix @ points.T)).sum(0) + (noise**2).sum(1) / 2
+    logs -= ((away @ np.asarray(prior.precision)) * away).sum(1) / 2
+    shares = np.exp(logs - logs.max())
+    shares /= shares.sum()
+    times = np.sqrt(shares @ (points - shares @ points) ** 2 / np.diag(covariance))
+    apart = np.abs(np.log(times))
+    named = np.flatnonzero(apart > max(_APART, 3 * np.sqrt(shares @ shares / 2)))
+    listed = [f"{times[at]:.2g} times as large of {names[at]!r}" for at in named[np.argsort(-apart[named])]]
+    return f"weighted draws give standard deviations {', '.join(listed)}" if listed else ""

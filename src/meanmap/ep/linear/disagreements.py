@@ -1,0 +1,52 @@
+"""Where weighted draws disagree with the laws of shared effects, in words."""
+
+import numpy as np
+from scipy.special import ndtri
+
+from meanmap.ep.linear.mixtures import quantiles
+from meanmap.ep.linear.shared import Shared
+from meanmap.ep.linear.weights import Weighted
+
+__all__ = ["disagreements"]
+
+# Standard deviations by weighted draws that differ by this share, and ends of intervals of 90 % that differ by so many
+# of these, are worth a note where they also differ by three standard errors.
+_APART, _END = 0.15, 0.25
+# Laws that are so many times as wide as the joint Gaussian are far from it: draws from it, however they are weighted,
+# do not reach their tails.
+_FAR = 1.25
+
+
+def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> list[str]:
+    """Of effects that all rows share, given the first node: deviations and ends of intervals, worst first."""
+    if not len(names):
+        return []
+    shares, values = judged.shares, judged.draws @ shared.turn.T + shared.offset
+    effective = judged.effective * len(shares)
+    first = shared.laws.at_node(0)
+    sds, own, found = first.sds[:, 0], values.std(0), []
+    # Draws with their weights beside the same draws without: what a few draws are like by chance is the same in both.
+    with np.errstate(divide="ignore"):
+        times = np.sqrt(shares @ (values - shares @ values) ** 2) / own * shared.plain / sds
+        apart = np.abs(np.log(times))
+    named = np.flatnonzero(apart > max(_APART, 3 / np.sqrt(2 * effective)))
+    if len(named):
+        listed = [f"{times[at]:.2g} times as large of {names[at]!r}" for at in named[np.argsort(-apart[named])]]
+        found.append(f"weighted draws give standard deviations {', '.join(listed)}")
+    # The density of a Normal at its quantile of 5 % is .103.
+    least, alike = _END + 3 * np.sqrt(0.05 * 0.95 / effective) / 0.103, np.full(len(shares), 1 / len(shares))
+    for side, p in (("lower", 0.05), ("upper", 0.95)):
+        ends, plain = (
+            np.array([float(quantiles(each, weights, np.array([p]))[0]) for each in values.T])
+            for weights in (shares, alike)
+        )
+        moved = (ends - plain - (first.quantiles(p) - shared.middle - shared.plain * ndtri(p))) / sds
+        listed = [f"{moved[at]:+.2g} of {names[at]!r}" for at in np.argsort(-np.abs(moved)) if abs(moved[at]) > least]
+        if listed:
+            found.append(f"weighted draws move {side} ends of intervals by standard deviations {', '.join(listed)}")
+    far = np.flatnonzero(sds / shared.plain > _FAR)
+    if len(far):
+        upper = first.quantiles(0.95) + first.quantiles(0.05) > 2 * first.quantiles(0.5)
+        listed = [f"{names[at]!r} (the {'upper' if upper[at] else 'lower'} tail is the long one)" for at in far]
+        found.append(f"far from the joint Gaussian is the law of {', '.join(listed)}")
+    return found

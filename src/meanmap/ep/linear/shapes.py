@@ -1,0 +1,155 @@
+"""The shape of the law of one combination of effects, where a Normal misses it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.mixtures import GRID, Shaped
+from meanmap.ep.linear.sites import Predictors, Settled
+from meanmap.ep.linear.weights import Weighted
+
+__all__ = ["marginals"]
+
+# A Normal will do for a skewness below this: its ends are off by .05 standard deviations.
+_SKEW = 0.1
+# Where the law is met, in standard deviations; predictors that are met at the most, in all nodes together.
+_PLACES, _MOST = np.linspace(GRID[0], GRID[-1], 25), 1_000_000
+# Rows times combinations whose covariances are held.
+_HELD = 20_000_000
+# How deep ratios are followed.
+_DEPTH = 100.0
+# A law that has more of its peak than this at an end was not met as a whole.
+_WHOLE = 1e-3
+# How much of a correction is made, and the standard deviation about 1 of what weighted draws may say of that.
+_AMOUNTS, _TRUSTED = np.linspace(0.0, 1.0, 21), 0.1
+_ROWS = 8192
+
+
+def marginals(
+    nodes: tuple[Node, ...],
+    components: Components,
+    family: Family,
+    observed: Observed,
+    combinations: np.ndarray,
+    judged: Weighted | None = None,
+) -> Shaped:
+    """Laws of C θ, for rows of C in the order of θ, given each node.
+
+    The density at one value z is that of the Normal times the mean, over all effects given z, of likelihood over sites;
+    the product over rows of their own means takes its place (Cseke & Heskes 2011). It is exact where z is all there is,
+    and says too much where many rows agree: weighted draws of the effects that all rows share, given the first node,
+    say how much of it there is.
+    """
+    shape = (len(combinations), len(nodes))
+    means, sds, ratios = np.empty(shape), np.empty(shape), dict[tuple[int, int], np.ndarray]()
+    left = 0 if family.exact or len(combinations) * len(observed.response) > _HELD else _MOST
+    for at, node in enumerate(nodes):
+        toward = node.settled.joint.solve(combinations)
+        sds[:, at] = np.sqrt(np.maximum((combinations * toward).sum(1), np.finfo(float).tiny))
+        means[:, at] = combinations @ node.settled.joint.mean
+        if left <= 0:
+            continue
+        law = _Rows(node.settled, family, observed, components.likelihood(node.phi))
+        slopes = law.slopes(toward) / sds[:, at]
+        skewness = np.abs(law.skewness(slopes))
+        for one in np.flatnonzero(skewness > _SKEW).tolist():
+            ratios[one, at] = law.log_ratio(slopes[:, one])
+            left -= len(_PLACES) * len(slopes)
+            if left <= 0:
+                break
+        if not at and not (skewness > _SKEW / 2).any():
+            left = 0
+    shares, bent = np.array([node.probability for node in nodes]), sorted({one for one, _ in ratios})
+    # Where work would be too much the first node speaks for the others.
+    flat = np.zeros(len(_PLACES))
+    logs = np.array([[ratios.get((one, at), ratios.get((one, 0), flat)) for at in range(len(nodes))] for one in bent])
+    if not bent:
+        return Shaped(means, sds, shares, np.zeros(0, int), np.zeros((0, len(nodes), len(GRID))))
+    logs = np.maximum(logs, logs.max(2, keepdims=True) - _DEPTH)
+    fine = PchipInterpolator(_PLACES, logs, axis=2)(GRID)
+    if judged is not None:
+        for place, one in enumerate(bent):
+            drawn = judged.draws @ combinations[one, : judged.draws.shape[1]]
+            fine[place] *= _amount(fine[place, 0], (drawn - means[one, 0]) / sds[one, 0], judged)
+    middle, spread, functions = _standardised(fine)
+    means[bent] += sds[bent] * middle
+    sds[bent] *= spread
+    return Shaped(means, sds, shares, np.array(bent), functions)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Likelihood over site of every row, at one node."""
+
+    settled: Settled
+    family: Family
+    observed: Observed
+    parameters: np.ndarray
+
+    def slopes(self, toward: np.ndarray) -> np.ndarray:
+        """Covariances of predictors with combinations, (n, m), from P⁻¹ c for each."""
+        predictor = self.settled.joint.predictor
+        return np.stack([predictor.at(each) for each in toward], axis=1)
+
+    def skewness(self, slopes: np.ndarray) -> np.ndarray:
+        """To first order: third cumulants of tilted predictors add up by the cubes of their slopes."""
+        s, total = self.settled, np.zeros(slopes.shape[1])
+        for start in range(0, len(s.means), _ROWS):
+            rows = slice(start, start + _ROWS)
+            eta, log_mass = s.taken(rows).log_tilt(self.family, self.observed.taken(rows), self.parameters)
+            mass = np.exp(log_mass - log_mass.max(1, keepdims=True))
+            mass /= mass.sum(1, keepdims=True)
+            away = eta - (mass * eta).sum(1, keepdims=True)
+            total += (mass * away**3).sum(1) @ (slopes[rows] / s.variances[rows, None]) ** 3
+        return total
+
+    def log_ratio(self, slope: np.ndarray) -> np.ndarray:
+        """Log of the density over the Normal one at all places, up to a constant, by slopes per standard deviation."""
+        s, many = self.settled, np.tile(np.arange(len(slope)), len(_PLACES))
+        left = np.maximum(s.variances - slope**2, 1e-9 * s.variances)
+        means = (s.means + _PLACES[:, None] * slope).ravel()
+        given = Predictors(means, left[many], s.weights[many], s.shifts[many])
+        gains = given.tilted(self.family, self.observed.taken(many), self.parameters)[0]
+        return gains.reshape(len(_PLACES), -1).sum(1)
+
+
+def _amount(log_ratio: np.ndarray, away: np.ndarray, judged: Weighted) -> float:
+    """How much of a correction makes weighted draws most probable."""
+    of_draws = judged.shares @ np.interp(away, GRID, log_ratio)
+    heights = -(GRID**2) / 2 + _AMOUNTS[:, None] * log_ratio
+    top = heights.max(1)
+    normalisers = top + np.log(np.exp(heights - top[:, None]).sum(1))
+    effective = judged.effective * len(judged.logs)
+    score = effective * (_AMOUNTS * of_draws - normalisers) - ((_AMOUNTS - 1) / _TRUSTED) ** 2 / 2
+    return float(_AMOUNTS[np.argmax(score)])
+
+
+def _falling(density: np.ndarray) -> np.ndarray:
+    """Without what rises again away from the peak, far out where the product over rows no longer holds."""
+    peak = density.argmax(2)[..., None]
+    right = np.arange(len(GRID)) >= peak
+    for side in (right, ~right):
+        outwards = slice(None, None, 1 if side is right else -1)
+        along = np.where(side, density, 1.0)[..., outwards]
+        fallen = np.logical_and.accumulate(np.diff(along, prepend=1.0, axis=2) <= 0, axis=2)[..., outwards]
+        density = np.where(side & ~fallen, 0.0, density)
+    return density
+
+
+def _standardised(log_ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means and sds, in those of Normals, and distribution functions about these; Normals where laws were not whole."""
+    heights = -(GRID**2) / 2 + log_ratios
+    density = _falling(np.exp(heights - heights.max(2, keepdims=True)))
+    whole = np.maximum(density[..., 0], density[..., -1]) < _WHOLE
+    density[~whole] = np.exp(-(GRID**2) / 2)
+    density /= density.sum(2, keepdims=True)
+    middle = density @ GRID
+    spread = np.sqrt((density * (GRID - middle[..., None]) ** 2).sum(2))
+    below, functions = np.cumsum(density, axis=2) - density / 2, np.empty_like(density)
+    for at in np.ndindex(middle.shape):
+        functions[at] = np.interp(middle[at] + spread[at] * GRID, GRID, below[at])
+    return middle, spread, functions
