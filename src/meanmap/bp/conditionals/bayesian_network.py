@@ -199,9 +199,9 @@ class BayesianNetwork:
         line, smooth and rough parts, and jumps and bends in numbers where these are clear; residuals are weighted so
         that averages over rows are those with the cause set (Hirshberg & Wager 2021). Intervals count noise, which rows
         came, and what the parts may have missed. They are too narrow where a jump or a bend that is too small to be
-        seen lies at or between the two values: cut the cause into labels if you know of one. Only what the effect
-        depends on is learned: unlike `do()` it needs the rows, not a fitted network. The estimate is the same for the
-        same table; only the ends of intervals involve random draws.
+        seen lies at or between the two values, and hold .76 to .87 where one of these is at a bend: cut the cause into
+        labels if you know of one. Only what the effect depends on is learned: unlike `do()` it needs the rows, not a
+        fitted network. The estimate is the same for the same table; only the ends of intervals involve random draws.
 
         Examples
         --------
