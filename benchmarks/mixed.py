@@ -21,8 +21,9 @@ import meanmap as mm
 from benchmarks import pages
 from benchmarks.table import list_table
 from meanmap import ep
+from meanmap.stats.multiple import holm
 
-__all__ = ["MODELS", "calibrate", "holm", "page"]
+__all__ = ["MODELS", "calibrate", "page"]
 
 DRAWS = 200
 # From a generator to the share of draws below the truth by parameter, and whether the report doubts nothing.
@@ -146,18 +147,9 @@ def calibrate(name: str, repeats: int, seconds: float = np.inf) -> Found:
     return {"repetitions": len(runs), "doubted": doubted, "seconds": float(f"{spent:.2g}"), "cells": cells}
 
 
-def holm(values: list[float]) -> list[float]:
-    """p-values that hold for all together (Holm 1979)."""
-    order, found, least = np.argsort(values), np.empty(len(values)), 0.0
-    for place, at in enumerate(order):
-        least = max(least, min(1.0, values[at] * (len(values) - place)))
-        found[at] = least
-    return found.tolist()
-
-
 def page(found: Found) -> str:
     """One line for each parameter of each model."""
-    together = iter(holm([cell["p"] for of in found.values() for cell in of["cells"].values()]))
+    together = iter(holm(np.array([cell["p"] for of in found.values() for cell in of["cells"].values()])).tolist())
     head = ["model", "repetitions", "doubted", "parameter", "in 90 % intervals", "p-value", "of all (Holm)"]
     rows = []
     for name, of in found.items():

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError, ParameterError
-from meanmap.core.meant import did_you_mean
-from meanmap.core.settings import is_number, probability
+from meanmap.core.settings import is_number, one_of, probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value, entries_of, is_sequence, plain
 
@@ -103,10 +102,7 @@ def adjusted(results: Any, method: str = "holm") -> Adjusted:
     >>> mm.stats.adjusted([120.0, 0.3, 45.0], method="e-bh").rejected(0.05)
     [0, 2]
     """
-    if method not in METHODS:
-        raise ParameterError(
-            f"method is {method!r}{did_you_mean(method, METHODS)}; expected one of {', '.join(map(repr, METHODS))}."
-        )
+    one_of(method, "method", METHODS)
     named = _named(results)
     if not named:
         raise EmptyError("results is empty; expected at least one test.")
