@@ -1,8 +1,8 @@
 """Columns of numbers by their logarithm, square root or log odds, where they are more nearly normal and linear so."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,26 @@ def limits(values: np.ndarray, kind: str) -> tuple[float, float]:
     if kind == "time":
         return -np.inf, np.inf
     return 0.0 if low >= 0 else -np.inf, 0.0 if high <= 0 else 1.0 if low >= 0 and high <= 1 else np.inf
+
+
+class _Shape(NamedTuple):
+    """g, its inverse, and the logarithm of its derivative."""
+
+    of: Callable[[np.ndarray], np.ndarray]
+    back: Callable[[np.ndarray], np.ndarray]
+    log_slope: Callable[[np.ndarray], np.ndarray]
+
+
+_SHAPES = {
+    "plain": _Shape(lambda v: v, lambda g: g, lambda v: np.zeros(len(v))),
+    "log": _Shape(np.log, np.exp, lambda v: -np.log(v)),
+    "root": _Shape(
+        np.sqrt, lambda g: np.maximum(g, 0.0) ** 2, lambda v: -np.log(2 * np.sqrt(np.maximum(v, np.finfo(float).tiny)))
+    ),
+    "log odds": _Shape(
+        lambda v: np.log(v) - np.log1p(-v), lambda g: 1 / (1 + np.exp(-g)), lambda v: -np.log(v) - np.log1p(-v)
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -82,37 +102,18 @@ class Transformation:
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Standard values of numbers, those outside of what g takes as at its end."""
-        within = np.clip(values, self.least, self.most) + self.shift
-        if self.kind == "log":
-            within = np.log(within)
-        elif self.kind == "root":
-            within = np.sqrt(within)
-        elif self.kind == "log odds":
-            within = np.log(within) - np.log1p(-within)
-        return (within - self.centre) / self.scale
+        return (_SHAPES[self.kind].of(self._within(values)) - self.centre) / self.scale
 
     def back(self, standard: np.ndarray) -> np.ndarray:
         """The values that have these."""
-        found = self.centre + self.scale * standard
-        if self.kind == "log":
-            found = np.exp(found)
-        elif self.kind == "root":
-            found = np.maximum(found, 0.0) ** 2
-        elif self.kind == "log odds":
-            found = 1 / (1 + np.exp(-found))
-        return found - self.shift
+        return _SHAPES[self.kind].back(self.centre + self.scale * standard) - self.shift
 
     def log_slopes(self, values: np.ndarray) -> np.ndarray:
         """The logarithm of the derivative of each."""
-        within = np.clip(values, self.least, self.most) + self.shift
-        slopes = np.zeros(len(within))
-        if self.kind == "log":
-            slopes = -np.log(within)
-        elif self.kind == "root":
-            slopes = -np.log(2 * np.sqrt(np.maximum(within, np.finfo(float).tiny)))
-        elif self.kind == "log odds":
-            slopes = -np.log(within) - np.log1p(-within)
-        return slopes - np.log(self.scale)
+        return _SHAPES[self.kind].log_slope(self._within(values)) - np.log(self.scale)
+
+    def _within(self, values: np.ndarray) -> np.ndarray:
+        return np.clip(values, self.least, self.most) + self.shift
 
 
 @dataclass(frozen=True, eq=False)
