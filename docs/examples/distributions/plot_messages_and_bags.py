@@ -2,7 +2,8 @@
 Kernels on distributions
 ========================
 
-A distribution is a point too: its mean embedding. Kernels on embeddings learn functions of messages, or of samples.
+A distribution can be treated as a point: its mean embedding. Kernels on embeddings learn
+functions of messages, or of samples.
 """
 
 import matplotlib.pyplot as plt
@@ -15,9 +16,8 @@ from meanmap.kernels import EmbeddingGaussian
 rng = np.random.default_rng(0)
 
 # %%
-# The messages that come into a factor are a tuple of distributions, here a normal law and a Beta for each of 60 times.
-# ``at_scale_of`` takes the inner lengthscales from their spread and the outer width from the distances of their
-# embeddings.
+# The incoming messages of a factor are a tuple of distributions, here a normal and a Beta, 60 times. ``at_scale_of``
+# takes the inner lengthscales from their spread and the outer width from the distances between their embeddings.
 
 mean = np.sort(rng.normal(0, 2, 60))
 messages = Normal(mean, rng.uniform(0.2, 2, 60)), Beta(rng.uniform(1, 9, 60), rng.uniform(1, 9, 60))
@@ -28,8 +28,8 @@ figure.colorbar(axes.imshow(gram), ax=axes)
 axes.set(title="60 pairs of messages, in the order of the normal mean", xlabel="pair", ylabel="pair")
 
 # %%
-# Two-stage random features bring the kernel into finitely many coordinates, so that regression on messages costs the
-# same however many there are. Their error falls as the root of their number.
+# Two-stage random features map the kernel to finitely many coordinates, so that predicting a message costs the same
+# however many messages there are. The error decreases as one over the root of the number of features.
 
 upper = np.triu_indices(60, 1)
 sizes = [(30, 50), (100, 200), (300, 500), (1000, 2000), (3000, 5000)]
@@ -42,8 +42,8 @@ axes.loglog([d_out for _, d_out in sizes], errors, "o-")
 axes.set(xlabel="features of the second stage", ylabel="root mean square error of the Gram matrix")
 
 # %%
-# A list of samples is read as bags, of any sizes. Distribution regression learns a number from a bag: here the spread
-# of the law that it was drawn from, by ridge regression with the kernel.
+# A list of samples is read as bags, of any sizes. Distribution regression predicts a number from a bag: here the
+# standard deviation of the distribution that it was drawn from, by ridge regression with the kernel.
 
 spread = rng.uniform(0.5, 3.0, 200)
 bags = [rng.normal(rng.normal(), s, size=rng.integers(40, 120)) for s in spread]
@@ -53,5 +53,5 @@ weights = np.linalg.solve(kernel(bags[train]) + 1e-2 * np.eye(120), spread[train
 figure, axes = plt.subplots()
 axes.plot(spread[test], kernel(bags[test], bags[train]) @ weights, "o")
 axes.plot([0.5, 3], [0.5, 3], "k--")
-axes.set(xlabel="standard deviation of the law", ylabel="predicted from the bag")
+axes.set(xlabel="standard deviation of the distribution", ylabel="predicted from the bag")
 plt.show()

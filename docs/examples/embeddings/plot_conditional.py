@@ -13,8 +13,8 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# Two samples are two elements of one space, and their difference, the witness function, shows where they differ. The
-# embedding of a known law is exact.
+# The embeddings of two distributions are elements of the same space, and their difference, the witness function, shows
+# where the distributions differ. The embedding of a known distribution is exact.
 
 k = mm.kernels.RBF(0.5)
 sample = mm.embed(rng.normal(size=200), k)
@@ -22,14 +22,14 @@ law = mm.embed(mm.families.Laplace(0.0, 0.7), k)
 grid = np.linspace(-4, 4, 200)
 figure, axes = plt.subplots()
 axes.plot(grid, sample(grid), label="200 normal draws")
-axes.plot(grid, law(grid), label="Laplace law, exact")
+axes.plot(grid, law(grid), label="Laplace distribution, exact")
 axes.plot(grid, (sample - law)(grid), label="difference")
 axes.set(title=f"distance {(sample - law).norm():.3f}", xlabel="x")
 axes.legend()
 
 # %%
-# The conditional operator is learned from pairs, its ridge and lengthscale from the data. Here y has two branches, so
-# no curve through the cloud tells the story, but the belief about y at each x does.
+# The conditional operator is learned from pairs, with ridge and lengthscale chosen from the data. Here y has two
+# branches, so no single curve describes the cloud, but the belief about y at each x does.
 
 x = rng.uniform(-3, 3, 1500)
 y = np.sin(x) + np.where(rng.random(1500) < 0.5, 1.0, -1.0) * (x > 0) + 0.15 * rng.normal(size=1500)
@@ -44,7 +44,7 @@ axes.set(title=repr(operator), xlabel="x", ylabel="y")
 axes.legend()
 
 # %%
-# An operator takes any element, not only points: the sum rule carries a distribution of x to one of y.
+# An operator applies to any element, not only to points: the sum rule maps a distribution of x to one of y.
 
 prior = mm.embed(rng.normal(1.5, 0.2, size=400), operator.input.space)
 predicted = mm.embeddings.sum_rule(operator, prior)

@@ -2,7 +2,7 @@
 Classification by a Gaussian process
 ====================================
 
-A border of any shape, a probability at every point, and a kernel that the evidence chooses.
+A decision boundary of any shape, a probability at every point, and a kernel chosen by the evidence.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ from meanmap import ep
 rng = np.random.default_rng(1)
 
 # %%
-# Two interleaved half moons, and nothing to choose: lengthscales are the medians times what the evidence finds best.
+# Two interleaved half moons, and no settings: lengthscales are the medians times a factor chosen by the evidence.
 
 n = 150
 angle = rng.uniform(0, np.pi, n)
@@ -24,14 +24,14 @@ fit = ep.models.gp_classification(X, np.where(upper, "upper", "lower"))
 print(fit)
 
 # %%
-# Between the moons it is sure, and far from all points it says so when it does not know.
+# Between the moons the predictions are confident; far from all points they become uncertain.
 
 figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
 fit.plot(X, np.where(upper, "upper", "lower"), axes)
 axes.set(title="probability of the upper moon")
 
 # %%
-# What was compared: a kernel that is too smooth or too rough makes the labels less probable.
+# The evidence of the kernels compared: one that is too smooth or too rough makes the labels less probable.
 
 figure, axes = plt.subplots(layout="constrained")
 for variance in sorted({variance for _, variance, _ in fit.tried}):

@@ -2,7 +2,8 @@
 Messages learned just in time
 =============================
 
-An operator that answers for a factor where it is sure, asks where it is not, and serves one problem after the other.
+An operator that predicts the messages of a factor where it is sure, asks an oracle where it is not, and is reused from
+problem to problem.
 """
 
 import matplotlib.pyplot as plt
@@ -25,9 +26,9 @@ def problem(n=200, d=4):
 
 
 # %%
-# Four problems, one after the other, with the same `Learned`: each asks less than the one before, and each posterior is
-# that of quadrature. (Quadrature is cheap, so that learning does not pay here, and the report says so. It pays for a
-# simulator, given as `ep.Learned(oracle)`.)
+# Four problems in turn, with the same `Learned`: each asks less than the one before, and each posterior agrees with
+# quadrature. (Quadrature is cheap, so that learning does not pay here, and the report says so. It pays for a simulator,
+# given as `ep.Learned(oracle)`.)
 
 learned, asked, post = ep.Learned(), [], None
 for _ in range(4):
@@ -39,11 +40,11 @@ for _ in range(4):
 print(post)
 figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
 axes.plot(asked)
-axes.set(xlabel="sweep, over all problems", ylabel="part asked of the oracle")
+axes.set(xlabel="sweep, over all problems", ylabel="share asked of the oracle")
 
 # %%
-# What was learned can be kept, with a card for those who use it: what it learned from, and how far it is off on other
-# messages. ``meanmap operators build`` makes such files for common factors.
+# A learned operator can be saved, with a card for its users that says what it learned from and how large its errors are
+# on other messages. ``meanmap operators build`` makes such files for common factors.
 
 factor = problem().factors[1]
 fresh = ep.Normal(rng.normal(size=200), rng.uniform(0.05, 2, 200)), rng.integers(0, 2, 200).astype(float)
@@ -52,8 +53,8 @@ operator = learned.trained(factor)
 print(Card.of(operator, factor, Recorded.of(fresh, exact), advice=("alone: quadrature is quicker for this factor.",)))
 
 # %%
-# Where nothing was seen. Both operators learned messages with means between −4 and 4; along the line to 10 the kernel's
-# doubt rises, while every message beyond 4 ends in the same leaf of each tree.
+# Extrapolation. Both operators learned messages with means between −4 and 4; along the line to 10 the doubt of the
+# kernel regression rises, while every message beyond 4 ends in the same leaf of each tree.
 
 factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
 came = ep.Normal(rng.uniform(-4, 4, 512), np.exp(rng.uniform(-3, 1, 512)))

@@ -2,7 +2,7 @@
 Any function as a factor
 ========================
 
-Logistic regression with the sigmoid as a black box: the posterior of the weights, what each factor says, and its error.
+Logistic regression with the sigmoid as a black box: the posterior of the weights, a single message, and its error.
 """
 
 import jax
@@ -14,8 +14,8 @@ from meanmap import ep
 rng = np.random.default_rng(0)
 
 # %%
-# Two weights, 80 labels. The model is three factors: a linear map, a function that the engine knows nothing about, and
-# coins. A plate of 80 members is one variable.
+# Two weights, 80 labels. The model has three factors: a linear map, a black-box function, and Bernoulli observations. A
+# plate of 80 members is one variable.
 
 X = rng.normal(size=(80, 2))
 y = (rng.uniform(size=80) < 1 / (1 + np.exp(-X @ [2.0, -1.0]))).astype(int)
@@ -40,8 +40,8 @@ axes.contour(a, b, np.exp(post["w"].log_density(points)), levels=6, colors="tab:
 axes.set(xlabel="first weight", ylabel="second weight", title="exact (blue) and EP (orange)", xlim=(0, 4), ylim=(-3, 1))
 
 # %%
-# One message, asked for directly: a thousand points that are spread evenly over the cavity, against quadrature, which
-# is exact here. The bars are the errors that the oracle states for itself.
+# One message, requested directly: a thousand stratified points of the cavity, compared with quadrature, which is exact
+# here. The bars are the errors that the oracle reports.
 
 factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
 means = np.linspace(-6, 6, 25)
@@ -58,5 +58,5 @@ axes.errorbar(
     capsize=2,
 )
 axes.axhline(0, color="k", lw=0.8)
-axes.set(xlabel="mean of the incoming message", ylabel="relative error of the precision that goes out")
+axes.set(xlabel="mean of the incoming message", ylabel="relative error of the outgoing precision")
 plt.show()

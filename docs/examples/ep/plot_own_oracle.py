@@ -1,8 +1,9 @@
 """
-An oracle of one's own
-======================
+Writing your own oracle
+=======================
 
-How messages are computed is a plain function: here one that remembers, checks itself, and asks for more where it must.
+The computation of messages is a plain function: here one that remembers its answers, audits itself, and draws more
+points where necessary.
 """
 
 import jax
@@ -14,8 +15,8 @@ from meanmap import ep
 rng = np.random.default_rng(0)
 
 # %%
-# A factor that no compiler can see through: a Python function, which is called on the host, here for many points at
-# once. It stands for a simulator that others have written.
+# A factor that JAX cannot compile: a Python function, which is called on the host, here for many points at once. It
+# stands for an existing simulator.
 
 calls = []
 
@@ -34,8 +35,8 @@ model = ep.FactorGraph(simulator, ep.Gaussian(effect, observed=observed, precisi
 model.plot()
 
 # %%
-# In each sweep an oracle on the host sees the incoming messages of all twelve members. This one draws points from the
-# strata of each cavity until no belief is in doubt by more than a twentieth of its standard deviation.
+# In each sweep an oracle on the host receives the incoming messages of all twelve members. This one draws points from
+# the strata of each cavity until the error of every belief is at most a twentieth of its standard deviation.
 
 
 def careful(questions):
@@ -48,8 +49,8 @@ print(post.report)
 print("points in the largest batch:", max(calls))
 
 # %%
-# What is remembered between sweeps, and between models, lives in an object. This one answers from memory where a
-# question is like an old one, and audits one answer in each sweep.
+# State that persists between sweeps, and between models, lives in an object. This one answers from memory if a question
+# resembles an earlier one, and audits one answer in each sweep.
 
 
 class Remembering(ep.extending.HostOracle):
@@ -94,7 +95,7 @@ again = ep.infer(model, messages=remembering)
 print(again.report)
 
 # %%
-# Both find what quadrature finds.
+# Both agree with quadrature.
 
 figure, axes = plt.subplots()
 for shift, (label, found) in enumerate({"quadrature": exact, "careful": post, "remembering": again}.items()):

@@ -2,7 +2,7 @@
 Who is best, and how sure are we?
 =================================
 
-Skills from who beat whom, with intervals, and the probability of the next result.
+Skills with intervals, estimated from the results of games, and the probability of the next result.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ table = ep.models.ranking(winners, losers, draws=np.abs(gaps) < 0.2)
 print(table)
 
 # %%
-# Cleo's interval is the widest: three games say little.
+# Cleo's interval is the widest: three games contain little information.
 
 figure, axes = plt.subplots(layout="constrained")
 table.plot(axes)

@@ -2,8 +2,8 @@
 Regressions with a table of coefficients
 ========================================
 
-For those who think in tables of coefficients: a data frame goes in, a table with means, standard deviations and
-intervals comes out, and predictions know what they do not know.
+A data frame goes in; a table of coefficients with means, standard deviations and intervals comes out, and predictions
+come with their uncertainty.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from meanmap import ep
 rng = np.random.default_rng(0)
 
 # %%
-# A made-up trial: 300 patients, a dose, an age, a weight that has nothing to do with it, and whether they recovered.
+# A simulated trial: 300 patients, a dose, an age, an irrelevant weight, and whether they recovered.
 
 n = 300
 trial = pd.DataFrame({"dose": rng.gamma(2.0, 1.0, n), "age": rng.normal(55, 12, n), "weight": rng.normal(75, 10, n)})
@@ -27,17 +27,16 @@ figure, axes = plt.subplots(figsize=(7, 2.5), layout="constrained")
 fit.plot(axes)
 
 # %%
-# In the table coefficients are in the units of their columns, in the picture they are those of a standard deviation.
-# The prior is N(0, 2.5²) for the latter; with 300 rows it hardly matters. Evidence compares models: leaving out the
-# weight makes the outcomes more probable, leaving out the dose does not.
+# In the table coefficients are in the units of their columns; in the figure they are per standard deviation. The prior
+# is N(0, 2.5²) for the latter; with 300 rows it hardly matters. The evidence compares models: dropping the weight makes
+# the outcomes more probable, dropping the dose does not.
 
 for columns in (["dose", "age", "weight"], ["dose", "age"], ["age", "weight"]):
     smaller = ep.models.logistic_regression(trial[columns], recovered)
     print(f"{', '.join(columns):20}  log evidence {smaller.log_evidence:.2f}")
 
 # %%
-# A prediction averages over all that is believed about the coefficients; the band is where the probability itself lies
-# with 95%.
+# A prediction averages over the posterior of the coefficients; the band is a 95 % interval of the probability itself.
 
 doses = np.linspace(0, 8, 60)
 figure, axes = plt.subplots()
@@ -49,7 +48,7 @@ axes.set(xlabel="dose", ylabel="probability of recovery")
 axes.legend()
 
 # %%
-# Outliers do not carry a robust regression away: a tenth of these outcomes was recorded with the wrong unit.
+# A robust regression resists outliers: a tenth of these outcomes was recorded in the wrong unit.
 
 blood = 90 + 0.6 * trial.age + 2.0 * trial.dose + 3 * rng.normal(size=n)
 blood[:30] *= 10

@@ -14,8 +14,8 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# The clean image is a sunrise, rings around a point at the left edge. The camera adds noise, and a part of its sensor
-# is broken.
+# The clean image is a sunrise, rings around a point at the left edge. The camera adds noise, and part of its sensor is
+# broken.
 
 down, right = np.mgrid[:50, :50]
 distance = np.hypot(down - 24.5, right)
@@ -24,18 +24,18 @@ example, noisy = (clean + 30 * rng.normal(size=clean.shape) for _ in range(2))
 noisy[18:26, 30:42] = np.nan
 
 # %%
-# Neighbouring pixels of the clean image teach how neighbours are related; the clean and the noisy example teach what a
-# noisy pixel says about the clean one. Lengthscales and ridges are cross-validated.
+# The relation between neighbours is learned from neighbouring pixels of a clean image; the likelihood of a noisy pixel
+# given the clean one is learned from the clean and the noisy example. Lengthscales and ridges are cross-validated.
 
 model = mm.KernelGrid().fit(clean, example, rng=0)
 restored = model.restore(noisy)
 
 # %%
-# Each pixel has a belief. Its mean restores the image. Its standard deviation is what the neighbours leave open, and on
-# a graph with cycles it is too small where nothing was observed: what goes round a cycle is counted again. With
-# diagonal neighbours, too, and messages that count .4 (Wainwright, Jaakkola & Willsky 2003), beliefs about the broken
-# part, and wherever grey levels could go either way, are wider; the error elsewhere is larger. Counting less divides by
-# messages: a higher floor keeps that tame.
+# Each pixel has a belief. Its mean restores the image. Its standard deviation is the remaining uncertainty; on a graph
+# with cycles it is too small where nothing was observed, because evidence that travels round a cycle is counted
+# repeatedly. With diagonal neighbours as well, and messages that count .4 (Wainwright, Jaakkola & Willsky 2003),
+# beliefs about the broken part, and wherever grey levels are ambiguous, are wider; the error elsewhere is larger.
+# Fractional counting divides by messages: a higher floor keeps this stable.
 
 careful = mm.KernelGrid(neighbours=8).fit(clean, example, rng=0).restore(noisy, counting=0.4, floor=0.03)
 pictures = {"clean": clean, "noisy": noisy, "mean": restored.mean()}
@@ -58,7 +58,7 @@ for name, beliefs in {"4 neighbours, whole messages": restored, "8 neighbours, .
 print(f"messages of {model.field.learned.length} values")
 
 # %%
-# The belief about a single pixel is an embedding like all others, here beside the broken part and within it.
+# The belief about a single pixel is an embedding like any other, here next to the broken part and inside it.
 
 grid = np.linspace(0, 255, 300)
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
@@ -69,8 +69,8 @@ axes.set(xlabel="grey level", ylabel="density of the belief")
 _ = axes.legend()
 
 # %%
-# A message has one value for each landmark, however many pairs of pixels it was learned from. Fewer landmarks are
-# faster; what they leave out of the operator is measured. The bound of the paper holds, and says little.
+# A message has one value per landmark, however many pairs of pixels it was learned from. Fewer landmarks are faster;
+# the part of the operator that they lose is measured. The bound of the paper holds, but is very loose.
 
 rough = mm.KernelGrid(update=mm.bp.Constant(tolerance=0.3)).fit(clean, example, rng=0)
 for fitted in (model, rough):

@@ -2,8 +2,9 @@
 Gaussian and discretised belief propagation
 ===========================================
 
-Two classical ways to carry messages about numbers: two parameters of a Gaussian, or a probability for each bin. They
-take the same graphs, pairs and evidence as kernel belief propagation, so that one line swaps the method.
+Two classical representations of messages about numbers: two parameters of a Gaussian, or a probability for each bin.
+They take the same graphs, pairs and evidence as kernel belief propagation, so that changing one line changes the
+method.
 """
 
 import matplotlib.pyplot as plt
@@ -17,9 +18,9 @@ rng = np.random.default_rng(0)
 
 # %%
 # Gaussian messages solve linear systems. Here heat flows on a square plate, two sides of which are held at given
-# temperatures: every point is the mean of its neighbours, which are the only ones it ever hears from, but for a little
-# heat that is lost everywhere. That makes the matrix diagonally dominant: messages are then known to settle, and the
-# report says how far the answer is from solving the equations.
+# temperatures: every point is the mean of its neighbours, except for a little heat that is lost everywhere. The loss
+# makes the matrix diagonally dominant, so that messages are guaranteed to converge, and the report gives the residual
+# of the equations.
 
 size = 30
 graph, _ = mm.graphs.grid(size, size)
@@ -39,8 +40,8 @@ axes[1].semilogy(found.report.residuals)
 axes[1].set(xlabel="sweep", ylabel="largest change of a message")
 
 # %%
-# Not every matrix is so kind. Four variables that push each other apart strongly: the spectral radius is above 1, and
-# plain messages diverge. Damping brings them to rest, and wherever they rest the means are exact.
+# Other matrices are harder. Four variables repel one another strongly: the spectral radius is above 1, and plain
+# messages diverge. Damping makes them converge, and at any fixed point the means are exact.
 
 push = 0.35 + 0.65 * np.eye(4)
 graph = bp.GaussianGraph(push, [1.0, 0.5, -1.0, 0.2])
@@ -51,8 +52,8 @@ print("means:", [round(float(beliefs[i].mean()), 4) for i in range(4)])
 print("exact:", np.linalg.solve(push, [1.0, 0.5, -1.0, 0.2]).round(4).tolist())
 
 # %%
-# Fields learned from pairs. Neighbours on a ring like to have opposite signs: no Gaussian can say that the middle is
-# empty. Bins can, and so can kernels; the line that names the class is the only one that changes.
+# Fields learned from pairs. Neighbours on a ring tend to have opposite signs, so the distribution has a gap in the
+# middle that no Gaussian can represent. Bins can, and so can kernels; only the line that names the class changes.
 
 sign = np.where(rng.random(1500) < 0.5, 1.0, -1.0)
 pairs = sign + 0.3 * rng.normal(size=1500), -sign + 0.3 * rng.normal(size=1500)
@@ -66,7 +67,7 @@ axes.set(xlabel="value of a node whose neighbour is probably positive", ylabel="
 axes.legend()
 
 # %%
-# The number of bins was chosen on held-out pairs, as were their kind and how counts are smoothed.
+# The number of bins, their kind and the smoothing of counts were chosen on held-out pairs.
 
 field = rivals.DiscretizedField(ring).fit(pairs)
 print(field.bins["x"].number, "bins,", field.smoothing)

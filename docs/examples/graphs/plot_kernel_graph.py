@@ -2,8 +2,8 @@
 A graphical model learned from data
 ===================================
 
-Nothing is assumed about the distributions of the variables, only which of them touch. Each edge is learned from the
-pairs that were seen, and any variable can be asked about from any others.
+Only the graph is assumed, not the distributions of the variables. Each edge is learned from observed pairs, and any
+variable can be queried given any others.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A hidden state moves in a double well; a sensor sees its square, so it cannot tell the wells apart; a label says which
-# well, but is wrong one time in five; and what comes next depends on the state.
+# A hidden state moves in a double well; a sensor measures its square, so it cannot distinguish the wells; a label names
+# the well, but is wrong one time in five; and the next state depends on the current one.
 
 m = 600
 state = np.where(rng.random(m) < 0.5, 1.0, -1.0) + 0.3 * rng.normal(size=m)
@@ -29,8 +29,8 @@ model = mm.KernelGraph([("state", "sensor"), ("state", "well"), ("state", "next"
 model
 
 # %%
-# Evidence about the sensor leaves two possibilities; the label tips the balance. Every belief is an embedding, with a
-# mean, quantiles, samples and a density.
+# Evidence about the sensor leaves two possibilities; the label makes one of them more probable. Every belief is an
+# embedding, with a mean, quantiles, samples and a density.
 
 grid = np.linspace(-2.5, 2.5, 250)
 queries = {
@@ -48,7 +48,7 @@ axes[1].set(title="belief about what comes next", xlabel="next")
 axes[1].legend(fontsize="small")
 
 # %%
-# Many queries are answered together, and each report says how much stands behind its beliefs.
+# Many queries are answered together, and each report says how much data supports its beliefs.
 
 sensors = np.linspace(0.2, 2.2, 60)
 beliefs = model.query({"sensor": sensors, "well": "right"}, targets=["state"])

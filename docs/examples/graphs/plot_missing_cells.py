@@ -2,8 +2,8 @@
 Filling in a table
 ==================
 
-A table has gaps, each row its own. A tree that was learned from other rows fills them in, says how sure it is, and
-finds the rows that do not fit.
+Each row of a table has different gaps. A tree learned from other rows fills them in with their uncertainty, and finds
+the rows that do not fit.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# Plants in pots: light decides how tall they grow, height how many leaves there are and when they flower.
+# Plants in pots: light determines their height, and height determines the number of leaves and the time of flowering.
 
 
 def pots(n):
@@ -49,7 +49,8 @@ right = np.mean(whole["flowers"][gone["flowers"]] == truth["flowers"][gone["flow
 print(f"flowers: {right:.0%} right")
 
 # %%
-# ``predict`` gives a belief for each row. Height is well known where light or leaves were seen, and less so elsewhere.
+# ``predict`` gives a belief for each row. Height is well determined where light or leaves were observed, and less so
+# elsewhere.
 
 belief = model.predict(gaps, targets=["height"])["height"]
 low, middle, high = belief.quantile([0.05, 0.5, 0.95]).T
@@ -63,7 +64,7 @@ odd = {"light": [8.0, 1.2], "height": [24.0, 26.0], "leaves": [22.0, 25.0], "flo
 print("usual", model.score(odd)[0].round(1), "odd", model.score(odd)[1].round(1))
 
 # %%
-# ``sample`` draws whole rows, given what is known.
+# ``sample`` draws whole rows, given the evidence.
 
 drawn = model.sample(300, {"flowers": "no"}, rng=0)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

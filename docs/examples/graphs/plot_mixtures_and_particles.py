@@ -2,8 +2,8 @@
 Mixtures and particles
 ======================
 
-Two more ways to carry messages about numbers, beside kernel belief propagation on one chain: mixtures of Gaussians, and
-weights of particles. Both rest on a conditional density that is learned from pairs.
+Two more representations of messages about numbers, compared with kernel belief propagation on a chain: mixtures of
+Gaussians, and weighted particles. Both use a conditional density that is learned from pairs.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ from meanmap_papers import rivals
 rng = np.random.default_rng(0)
 
 # %%
-# Neighbours on the chain mostly have the same sign, one time in seven opposite ones. What the neighbour of a given
-# value is like is a density with two modes; least squares find it in closed form, from 800 pairs.
+# Neighbours on the chain mostly have the same sign, and opposite signs one time in seven. The conditional density of a
+# neighbour given a value has two modes; least squares estimates it in closed form, from 800 pairs.
 
 x = rng.choice([-1.5, 1.5], 800) + 0.4 * rng.normal(size=800)
 y = np.where(rng.random(800) < 6 / 7, 1, -1) * x + 0.3 * rng.normal(size=800)
@@ -31,7 +31,7 @@ axes.set(xlabel="a variable", ylabel="its neighbour")
 _ = axes.legend(loc="center left")
 
 # %%
-# Five variables; the first was seen, and the last with noise. One line swaps the method.
+# Five variables; the first was observed, and the last with noise. Changing one line changes the method.
 
 chain = [(i, i + 1) for i in range(4)]
 evidence = {0: 1.3, 4: lambda x: np.exp(-((x + 0.3) ** 2))}
@@ -53,13 +53,14 @@ axes[0].set(ylabel="density of the belief")
 _ = axes[0].legend(fontsize=8)
 
 # %%
-# Particles are weighed, and few of them may carry all the weight; the report says how many there are in effect.
+# Particles are weighted, and a few of them may carry all the weight; the report gives the effective number of
+# particles.
 
 print(beliefs.report)
 
 # %%
-# What a node knows is a product of mixtures, with too many components to write out. Trees of components draw from it
-# exactly. Here are two mixtures of 300, whose product has 90,000.
+# The belief of a node is a product of mixtures, with too many components to enumerate. A tree over the components draws
+# from it exactly. Here are two mixtures of 300 components, whose product has 90,000.
 
 means = np.stack([rng.normal(-0.5, 1, (300, 1)), rng.normal(0.8, 0.7, (300, 1))])[None]
 factors = rivals.mixtures.Mixtures.of(np.ones((1, 2, 300)), means, np.full((1, 2, 1), 0.15**2))

@@ -2,8 +2,8 @@
 Finding a text by its translations
 ==================================
 
-Three languages, and pairs of texts in two of them each, never the same text in all three: a tree is learned edge by
-edge. Given a text in the first language, the candidates in the last are ranked by how much more probable it makes them.
+Three languages, with pairs of texts in two of them and never the same text in all three: a tree is learned edge by
+edge. Given a text in the first language, candidates in the last are ranked by how much more probable it makes them.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A text is about one or two of a few things, and each language has several words for each of them.
+# Each text is about one or two of a few themes, and each language has several words for each theme.
 
 WORDS = {
     "en": [
@@ -63,8 +63,8 @@ model = mm.KernelGraph(list(pairs), kernels={name: mm.kernels.Spectrum(3) for na
 
 # %%
 # Thirty English texts are given, and as many French ones, none of them seen before. A belief is a function of the
-# point: ``ratio`` is p(candidate | evidence) / p(candidate). This estimate rises and falls more for some candidates
-# than for others, so that it is compared with its mean over all queries.
+# point: ``ratio`` is p(candidate | evidence) / p(candidate). The variance of this estimate differs between candidates,
+# so each is compared with its mean over all queries.
 
 themes = np.stack([np.arange(30) // 5, np.concatenate([np.delete(np.arange(6), i) for i in range(6)])], axis=1)
 given, candidates = texts(themes, "en", "fr")
@@ -77,10 +77,10 @@ for i in (0, 17):
     print(f"{given[i]!r} → {candidates[score[i].argmax()]!r}")
 
 # %%
-# Texts are in the order of their themes: the diagonal are translations, the blocks share their main theme.
+# Texts are ordered by theme: the translations lie on the diagonal, and the blocks share their main theme.
 
 figure, axes = plt.subplots(figsize=(4.5, 4))
 axes.imshow(score, cmap="RdBu_r", vmin=-4, vmax=4)
-axes.set(xlabel="French candidate", ylabel="English text", title="how much more probable it became")
+axes.set(xlabel="French candidate", ylabel="English text", title="how much more probable the candidate became")
 figure.tight_layout()
 plt.show()

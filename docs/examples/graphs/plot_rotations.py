@@ -2,8 +2,8 @@
 Where a camera points
 =====================
 
-A camera turns, and sees the directions of three lamps with much noise. What it sees at rotations that are known teaches
-a tree; then its rotation is followed from what it sees alone. The most probable rotation is found on their group.
+A camera turns, and sees the directions of three lamps with much noise. A tree is learned from images at known
+rotations; then the rotation is tracked from images alone. The most probable one is found on the rotation group.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# It turns smoothly from one random rotation to the next, twenty frames for each, mostly to the left and right.
+# The camera turns smoothly from one random rotation to the next, in twenty frames each, mostly to the left and right.
 
 LAMPS = np.array([[0.0, 0.0, 1.0], [0.8, 0.0, 0.6], [0.0, 0.8, 0.6]])
 
@@ -34,8 +34,8 @@ kernels = {"now": mm.kernels.Rotation(0.7), "next": mm.kernels.Rotation(0.7)}
 model = mm.KernelGraph([("now", "next"), ("now", "seen")], kernels=kernels).fit(table)
 
 # %%
-# One frame by itself, and all frames so far: a stream keeps the belief about the latest rotation. A belief about a
-# rotation is an embedding like any other, and its mode is a rotation.
+# One frame by itself, compared with all frames so far: a stream keeps the belief about the latest rotation. A belief
+# about a rotation is an embedding like any other, and its mode is a rotation.
 
 truth, frames = record(120)
 alone = model.query({"seen": frames}, targets=["now"])["now"].mode()

@@ -2,8 +2,8 @@
 A chain that grows
 ==================
 
-One step of a chain is learned, and beliefs about its latest states are kept as evidence comes: filtering, prediction
-and smoothing, each step at the same cost however long the chain has become.
+One step of a chain is learned, and beliefs about its latest states are updated as evidence arrives: filtering,
+prediction and smoothing, at a cost per step that does not depend on the length of the chain.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A state jumps between two wells and trembles within them. A sensor is so noisy that a single reading often points to
-# the wrong one. The model of one step is learned from a record of states and readings.
+# A state jumps between two wells and fluctuates within them. The sensor is so noisy that a single reading often points
+# to the wrong well. The model of one step is learned from a record of states and readings.
 
 
 def record(n):
@@ -34,8 +34,8 @@ model = mm.KernelGraph([("now", "next"), ("now", "reading")]).fit(table)
 model.plot()
 
 # %%
-# Then the state is hidden. After each reading the stream is one step further; with a lag of ten it can also say, ten
-# steps later, where the state had been.
+# Then the state is hidden. Each reading advances the stream by one step; with a lag of ten it also gives the smoothed
+# belief about the state ten steps earlier.
 
 hidden, readings = record(160)
 lag = 10
@@ -48,7 +48,7 @@ for value in readings:
 print(stream.report)
 
 # %%
-# Hindsight mends what single readings got wrong.
+# Smoothing corrects errors due to single readings.
 
 figure, axes = plt.subplots(figsize=(8, 3.2))
 axes.plot(readings, ".", color="lightgrey", label="readings")

@@ -2,7 +2,7 @@
 Kernels and their Gram matrices
 ===============================
 
-A kernel says how alike two points are. Its Gram matrix on a sample is all that most methods ever see of the data.
+A kernel measures the similarity of two points. Most methods use the data only through its Gram matrix.
 """
 
 import matplotlib.pyplot as plt
@@ -13,8 +13,8 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A kernel is a value. Calling it on points gives the Gram matrix; sums, products, multiples and powers of kernels are
-# kernels.
+# A kernel is an immutable object. Calling it on points gives the Gram matrix; sums, products, multiples and powers of
+# kernels are kernels.
 
 x = np.linspace(-3, 3, 200)
 members = {
@@ -30,7 +30,7 @@ axes.set(xlabel="x", ylabel="k(x, 0)")
 axes.legend()
 
 # %%
-# The matrix of a sample shows its clusters. Here the lengthscale is the median distance between points.
+# The Gram matrix of a sample shows its clusters. Here the lengthscale is the median distance between points.
 
 clusters = np.concatenate([rng.normal(centre, 0.4, size=(40, 2)) for centre in (-2.0, 0.0, 3.0)])
 k = mm.kernels.RBF(mm.median_heuristic(clusters))
@@ -40,8 +40,8 @@ axes.set(title="three clusters of 40 points", xlabel="point", ylabel="point")
 figure.colorbar(image, ax=axes)
 
 # %%
-# The mean of a Gram matrix over a sample is the sample's mean embedding, evaluated on a grid: a smooth picture of where
-# the sample lies. ``k.mean`` streams it, so that a large sample needs no large matrix.
+# The mean of the kernel over a sample is the sample's mean embedding, here evaluated on a grid: a smooth picture of
+# where the sample lies. ``k.mean`` computes it in a stream, so that a large sample needs no large matrix.
 
 sample = np.concatenate([rng.normal(-1, 0.5, 30_000), rng.normal(1.5, 0.3, 20_000)])
 grid = np.linspace(-4, 4, 300)

@@ -2,8 +2,8 @@
 Which lengthscale?
 ==================
 
-Without labels there is no cross-validation. A kernel can still be learned from the sample alone: by how probable the
-sample is when its mean embedding is a Gaussian process.
+Without labels there is nothing to cross-validate. A kernel can still be learned from the sample alone: by the
+likelihood of the sample when its mean embedding is a Gaussian process.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ axes.plot(*y.T, ".", ms=3)
 axes.set_aspect("equal")
 
 # %%
-# The two samples differ in the shape of their clusters. The median distance is that between clusters, where nothing
-# differs. The objective has one mode within clusters and one beyond the median, and all of them are reported.
+# The two samples differ in the shape of their clusters. The median distance is the distance between clusters, where
+# there is no difference. The objective has one mode within clusters and one beyond the median; all modes are reported.
 
 fit = mm.learn_kernel(np.concatenate([x, y]), rng=0)
 print(fit)
@@ -39,23 +39,23 @@ axes.legend(fontsize="small")
 axes.figure
 
 # %%
-# Every test takes ``kernel="learned"``. Landmarks come from the pooled sample without its labels, so that permutations
-# keep the level exactly.
+# Every test takes ``kernel="learned"``. Landmarks come from the pooled sample without its labels, so that permutation
+# tests keep their level exactly.
 
 for kernel in ("median", "learned"):
     r = mm.two_sample_test(x, y, kernel, rng=0)
     print(f"{kernel:8} p = {r.pvalue:.3f}")
 
 # %%
-# The witness shows where the samples differ, and how surely.
+# The witness shows where the samples differ, with its uncertainty.
 
 near = np.abs(x - 10).max(axis=1) < 5, np.abs(y - 10).max(axis=1) < 5
 witness = mm.embeddings.posterior_witness(x[near[0]], y[near[1]], fit.kernel)
 witness.plot(0.8).figure
 
 # %%
-# Instead of one lengthscale there can be draws from its posterior, over which the witness is averaged. The report says
-# whether the chains agree.
+# Instead of one lengthscale there can be draws from its posterior, over which the witness is averaged. The report
+# contains convergence diagnostics of the chains.
 
 a, b = rng.normal(size=100), rng.laplace(0.0, np.sqrt(0.5), size=100)
 draws = mm.learning.sample_kernel(np.concatenate([a, b]), landmarks=10, chains=2, warmup=200, draws=200, rng=0)

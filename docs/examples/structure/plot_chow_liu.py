@@ -2,8 +2,8 @@
 The tree of the strongest dependences
 =====================================
 
-Chow and Liu's trees with kernels: which measure of dependence finds the tree, how sure its edges are, and what can be
-asked of it.
+Chow-Liu trees with kernels: which measure of dependence finds the tree, how well supported its edges are, and how to
+query it.
 """
 
 import matplotlib.pyplot as plt
@@ -14,9 +14,10 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A cause with two wiggly effects, and an effect of one of these. Both effects go with the cause as sin 2x, so that with
-# each other they go in a straight line: HSIC, which sees straight lines best, joins them. The kernel generalised
-# variance, an estimate of the mutual information, knows that what passes through the cause can only lose.
+# A cause with two wiggly effects, and an effect of one of these. Both effects depend on the cause as sin 2x, so that
+# their relation to each other is linear: HSIC, which is most sensitive to linear relations, joins them. The kernel
+# generalised variance, an estimate of the mutual information, reflects that information can only be lost on the way
+# through the cause.
 
 n = 300
 cause = rng.normal(size=n)
@@ -36,10 +37,11 @@ for place, measure in ((axes[1], "information"), (axes[2], "normalised")):
 
 # %%
 # The numbers at edges are shares of 50 random halves of the rows. With ``level`` the tree is cut into a forest: an edge
-# stays only if it is stronger than the strongest of all pairs among shuffled columns. Noise is left alone.
+# stays only if it is stronger than the strongest of all pairs among permuted columns. Independent noise stays
+# unconnected.
 #
-# How often the whole tree is found: random trees of eight variables, edges drawn from sin 2x, x², abs x, cos 2x,
-# tanh 2x and x, noise as large as the signal.
+# How often the whole tree is recovered: random trees of eight variables, with edges drawn from sin 2x, x², abs x, cos
+# 2x, tanh 2x and x, and noise as large as the signal.
 
 functions = [lambda v: np.sin(2 * v), np.square, np.abs, lambda v: np.cos(2 * v), lambda v: np.tanh(2 * v), lambda v: v]
 
@@ -66,11 +68,11 @@ for i, rows in enumerate(sizes):
 figure, axes = plt.subplots()
 for measure, found in rates.items():
     axes.plot(sizes, found / 20, "o-", label=measure)
-axes.set(xlabel="rows", ylabel="share of data sets with exactly the tree", ylim=(0, 1.05))
+axes.set(xlabel="rows", ylabel="share of data sets with exactly the true tree", ylim=(0, 1.05))
 axes.legend()
 
 # %%
-# A tree is a graph: learned operators on its edges answer what a variable is like when another one is seen.
+# A tree is a graph: with operators learned on its edges, any variable can be predicted from any other.
 
 tree = mm.chow_liu(table, level=0.05, rng=0)
 model = mm.KernelGraph(tree).fit(table)

@@ -2,8 +2,8 @@
 What causes what?
 =================
 
-Which variables cause which, as far as conditional independences tell: the PC algorithm with kernel tests, with what is
-known beforehand, and with time series.
+Which variables cause which, as far as conditional independences reveal it: the PC algorithm with kernel tests, with
+background knowledge, and with time series.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from meanmap.structure import prewhiten
 rng = np.random.default_rng(0)
 
 # %%
-# A garden. None of the relations is linear, one variable is a label.
+# A garden. None of the relations is linear, and one variable is a label.
 
 n = 400
 sun, water = rng.normal(size=(2, n))
@@ -29,23 +29,22 @@ found = mm.pc(garden, half_samples=20, rng=0)
 print(found)
 
 # %%
-# Sun and water are independent, and dependent among plants of one size: that is what makes arrows of the two edges, and
-# the others follow, because another arrow into growth would be seen too. At each edge, the share of 20 random halves of
-# the rows in which it was found, and in which it had this direction.
+# Sun and water are independent, but dependent among plants of the same size: this orients the two edges, and the others
+# follow, because another arrow into growth would have been detected as well. Each edge shows the share of 20 random
+# halves of the rows in which it was found, and in which it had this direction.
 
 places = {"sun": (0, 1), "water": (0, 0), "growth": (1, 0.5), "harvest": (2, 0.5), "price": (3, 0.5)}
 figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
 found.plot(axes, positions=places)
 
 # %%
-# What separated those that are not joined, and how nearly an edge was left out:
+# The separating sets of pairs that are not joined, and how close each edge was to being removed:
 
 print(found.separators["sun", "price"], found.pvalues["harvest", "price"])
 print(found.report)
 
 # %%
-# A chain has no such pair of causes, and its directions cannot be known from independences. Knowing that nothing turns
-# time round is enough.
+# A chain has no collider, so its directions cannot be learned from independences. Knowing the order in time is enough.
 
 a = rng.normal(size=n)
 b = np.sin(2 * a) + 0.3 * rng.normal(size=n)
@@ -55,8 +54,8 @@ print(mm.pc(chain, rng=0))
 print(mm.pc(chain, tiers=[["yesterday"], ["today", "tomorrow"]], rng=0))
 
 # %%
-# Time series. Two that have nothing to do with each other but each go their own slow way look dependent, because tests
-# take rows for independent draws. What is new at each time, given the past of the same series, is independent in time.
+# Time series. Two unrelated, slowly varying series look dependent, because tests assume independent rows. The
+# innovations, what is new at each time given the past of the same series, are independent over time.
 
 steps = rng.normal(size=(2, 250))
 x, y = (np.convolve(step, 0.95 ** np.arange(80))[:250] for step in steps)

@@ -2,8 +2,8 @@
 Independent given what?
 =======================
 
-Two effects of one cause go together, and do not once the cause is known. Two causes of one effect are the other way
-round.
+Two effects of one cause are dependent, but independent given the cause. Two causes of one effect are independent, but
+dependent given the effect.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A common cause. Both curves are unknown to the test; what is left after regressing each on z is noise.
+# A common cause. The test knows neither curve; after regressing each variable on z only noise is left.
 
 n = 400
 z = rng.uniform(-2, 2, n)
@@ -27,7 +27,7 @@ given.plot(axes[1])
 axes[1].set_title("the null and the statistic, given z")
 
 # %%
-# A common effect. The causes are independent, and dependent among points with the same effect.
+# A common effect. The causes are independent, but dependent given the effect.
 
 u, v = rng.normal(size=(2, n))
 effect = u + v + 0.3 * rng.normal(size=n)
@@ -37,8 +37,9 @@ axes.scatter(u, v, c=effect, s=9)
 axes.set(title=f"p = {alone.pvalue:.2g} alone, {given.pvalue:.2g} given their effect (colour)", xlabel="u", ylabel="v")
 
 # %%
-# Dependence that cancels over z. The sign of v is that of u where z is positive and the other where it is negative, so
-# that over all points u and v are independent, and so are their residuals: only a test that looks along z sees it.
+# Dependence that cancels over z. The sign of v is that of u where z is positive and the opposite where z is negative,
+# so that u and v are independent marginally, and so are their residuals: only a test that takes z into account detects
+# it.
 
 z, u, size = rng.normal(size=(3, n))
 v = np.abs(size) * np.sign(u * z)

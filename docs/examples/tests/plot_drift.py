@@ -2,8 +2,8 @@
 Watching for drift
 ==================
 
-Batches arrive and are compared with a reference. A test of each at level 0.05 would cry wolf once in twenty batches;
-here the promise is about all batches together.
+Batches arrive and are compared with a reference. Testing each at level 0.05 would raise a false alarm once in twenty
+batches; here the guarantee covers all batches together.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A process with three columns. After batch 60 two of them begin to move together, which no chart of means or spreads
-# shows; after batch 100 it is repaired.
+# A process with three columns. After batch 60 two of them become correlated, which no chart of means or spreads shows;
+# after batch 100 it is repaired.
 
 
 def produce(rows, together=0.0):
@@ -30,10 +30,10 @@ for t in range(140):
 print(monitor)
 
 # %%
-# The alarms after the repair are right, too: by then the pool that batches are compared with had begun to take the
-# drift for normal, and the alarm says that it changed again. Evidence is gathered from batch to batch. At each alarm
-# it starts again from nothing, so that alarms go on while the drift does. P-values are independent and uniform as
-# long as nothing drifts.
+# The alarms after the repair are right, too: by then the pool that batches are compared with had begun to absorb the
+# drift, and the alarm reports that the process changed again. Evidence accumulates from batch to batch and is reset at
+# each alarm, so that alarms continue as long as the drift does. P-values are independent and uniform as long as there
+# is no drift.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), sharex=True)
 monitor.plot(above)
@@ -43,7 +43,7 @@ for axes in (above, below):
     axes.axvspan(60.5, 100.5, color="0.93", zorder=0)
 
 # %%
-# What drifted? The test of two samples says which columns, and a saved monitor goes on where it was.
+# What drifted? The two-sample test says which columns, and a saved monitor continues where it stopped.
 
 result = mm.two_sample_test(produce(300), produce(300, together=0.7), rng=0)
 print({name: round(share, 2) for name, share in result.driving_columns(rng=0).items()})

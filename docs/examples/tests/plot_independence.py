@@ -1,9 +1,9 @@
 """
-Are variables independent, and how many points does it take to know?
-====================================================================
+Are variables independent, and how many points does a test need?
+=================================================================
 
-One call for numbers, labels and whole tables, for a handful of rows or a stream of them; and a simulation that says
-what level a test keeps and what power it has.
+One call for numbers, labels and whole tables, for a few rows or a stream of them; and a simulation of the level and
+power of a test.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A fine wave: no correlation, and nothing to see at the scale of the median distance. The default looks at five
+# A fine wave: no correlation, and no dependence visible at the scale of the median distance. The default uses five
 # lengthscales of each variable, twenty pairs, and keeps the level exactly.
 
 x = rng.uniform(-np.pi, np.pi, 150)
@@ -36,14 +36,14 @@ income = rng.normal(size=200) * np.where(town == "Bonn", 2.0, 1.0)
 print(mm.independence_test({"town": town, "age": rng.normal(size=200)}, income, rng=0))
 
 # %%
-# Any two of three variables can be independent while all three are not.
+# Three variables can be pairwise independent without being jointly independent.
 
 a, b, noise = rng.normal(size=(3, 200))
 c = np.abs(noise) * np.sign(a * b)
 print(mm.independence_test(a, c, rng=0).pvalue, mm.joint_independence_test([a, b, c], rng=0).pvalue)
 
 # %%
-# What does not fit in memory comes in pieces: arrays mapped from disk, Parquet files, or an iterator.
+# Data that do not fit in memory come in pieces: memory-mapped arrays, Parquet files, or an iterator.
 
 
 def pieces():
@@ -55,7 +55,7 @@ def pieces():
 print(mm.independence_test(pieces(), rng=0))
 
 # %%
-# Does a test keep its level, and how many points does it need? Both questions take any test, from anywhere.
+# Does a test keep its level, and how many points does it need? Simulation answers both for any test, from any library.
 
 
 def test(x, y, rng):

@@ -2,8 +2,8 @@
 Do two samples come from one distribution, and where do they differ?
 ====================================================================
 
-A test that keeps its level exactly, tries every scale, and says what it saw. The same call serves sixty rows and
-a million.
+A test that keeps its level exactly, looks at several scales, and reports what it found. The same call serves sixty rows
+and a million.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ rng = np.random.default_rng(0)
 
 # %%
 # Both samples are nine clusters on a grid; in the second each cluster is stretched along the diagonal. The median
-# distance is that between clusters, and a kernel of that width sees nothing. The default compares five lengthscales at
-# once; its witness is drawn under the one that saw most.
+# distance is the distance between clusters, and a kernel of that width misses the difference. The default compares five
+# lengthscales at once; its witness is drawn under the most sensitive one.
 
 turn = np.array([[1, -1], [1, 1]]) / np.sqrt(2)
 centres = 10.0 * rng.integers(0, 3, (2, 900, 2))
@@ -31,8 +31,8 @@ result.plot(left)
 result.plot_witness(right)
 
 # %%
-# In many columns, shuffling one column at a time tells which of them matter: here one mean differs and one correlation,
-# which involves both of its columns.
+# With many columns, permuting one column at a time shows which of them matter: here one mean differs and one
+# correlation, which involves both of its columns.
 
 names = ["age", "height", "weight", "steps", "sleep"]
 first, second = rng.normal(size=(2, 400, 5))
@@ -44,17 +44,17 @@ lost = result.driving_columns(rng=0)
 figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
 axes.barh(list(lost), list(lost.values()))
 axes.invert_yaxis()
-axes.set(xlabel="share of MMD² lost when the column is shuffled", title=f"p = {result.pvalue:.3g}")
+axes.set(xlabel="share of MMD² lost when the column is permuted", title=f"p = {result.pvalue:.3g}")
 
 # %%
-# Large samples are compared by features, in one pass; they may come in pieces and need not fit in memory.
+# Large samples are compared through random features, in one pass; they may come in pieces and need not fit in memory.
 
 pieces = (rng.normal(size=(20_000, 5)) for _ in range(5))
 others = (rng.normal(0.02, 1.0, size=(20_000, 5)) for _ in range(5))
 print(mm.two_sample_test(pieces, others, rng=0))
 
 # %%
-# More than two samples are compared in one go.
+# More than two samples are compared in one call.
 
 groups = {name: rng.normal(mean, 1.0, size=50) for name, mean in (("a", 0.0), ("b", 0.0), ("c", 0.8))}
 print(mm.k_sample_test(groups, rng=0))

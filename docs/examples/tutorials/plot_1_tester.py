@@ -2,8 +2,8 @@
 For testers: did anything change?
 =================================
 
-Two samples, one question, and an answer that can be defended: what the p-value says, where the difference is, whether
-the test keeps its promise on data like yours, and how many rows the next study needs.
+Two samples, one question, and an answer that can be defended: what the p-value means, where the difference is, whether
+the test keeps its level on data like yours, and how many rows the next study needs.
 """
 
 import matplotlib.pyplot as plt
@@ -17,14 +17,14 @@ rng = np.random.default_rng(7)
 # The question
 # ------------
 #
-# A dairy has changed the supplier of its feed. Before and after, 250 cows were weighed, milked and graded. The average
-# yield is the same. Has anything changed?
+# A dairy has changed the supplier of its feed. Before and after the change, 250 cows were weighed, milked and graded.
+# The average yield is the same. Has anything else changed?
 #
-# Tables are passed as they are, a mapping of columns or a data frame: numbers, and labels beside them.
+# Tables are passed as they are, as a mapping of columns or a data frame, with numbers and labels side by side.
 
 
 def herd(n, rng, after):
-    """Yield, fat and grade. Afterwards cows differ more in yield, and fat no longer falls with it."""
+    """Yield, fat and grade. After the change yields vary more, and fat no longer falls with yield."""
     health = rng.normal(size=n)
     spread = 1.6 if after else 1.0
     milk = 25 + 3 * spread * health + rng.normal(size=n)
@@ -42,17 +42,18 @@ for column in ("milk", "fat", "weight"):
 # --------
 #
 # Each sample is represented by its mean embedding, the average of a kernel's features over the sample, and the
-# statistic is the squared distance between the two. With a characteristic kernel the distance is zero only where the
-# distributions are equal, so any kind of change counts: a mean, a spread, a correlation, a share of labels.
+# statistic is the squared distance between the two embeddings. With a characteristic kernel the distance is zero only
+# if the distributions are equal, so the test responds to any kind of change: in a mean, a spread, a correlation, a
+# share of labels.
 
 result = mm.two_sample_test(before, after, rng=0)
 print(result)
 
 # %%
 # The p-value is that of a permutation test. If nothing had changed, the labels "before" and "after" would be arbitrary,
-# and each shuffling of them would give as large a statistic as the real one with the same chance. That argument needs
-# no assumption about the distributions and no large sample, so a p-value below .05 comes up in at most 5 % of true
-# hypotheses. The seed is part of the result: with it, the same number comes out again.
+# and any permutation of them would be as likely to give a statistic at least as large as the observed one. This
+# argument needs no assumption about the distributions and no large sample: a true null hypothesis gives a p-value below
+# .05 with a probability of at most 5 %. The seed is part of the result and reproduces the same number.
 
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 result.plot(axes)
@@ -61,16 +62,16 @@ result.plot(axes)
 # Where is the difference?
 # ------------------------
 #
-# A rejection alone is of little use. Shuffling one column at a time over both samples shows how much of the difference
-# goes with it: its own values, or what it goes with. Milk carries most, then grade and fat, which go with milk. Weight
-# plays no part: without it the difference is even seen a little better.
+# A rejection alone is of little use. Permuting one column at a time over both samples shows how much of the difference
+# it accounts for, through its own values or its relation to other columns. Milk accounts for most, then grade and fat,
+# which are related to milk. Weight plays no part: without it the difference is even detected slightly better.
 
 for column, share in result.driving_columns(rng=0).items():
     print(f"{column:7} {share:6.1%} of MMD² is lost when it is shuffled")
 
 # %%
-# The witness is the difference of the two embeddings, a function on the data space: high where "before" has more
-# mass, low where "after" has. Here for two columns: the middle has emptied, and the tilt is gone.
+# The witness is the difference of the two embeddings, a function on the data space: high where "before" has more mass,
+# low where "after" has. Here it is shown for two columns: the middle has emptied, and the tilt is gone.
 
 pair = [np.column_stack([sample["milk"], sample["fat"]]) for sample in (before, after)]
 scaled = [(sample - pair[0].mean(0)) / pair[0].std(0) for sample in pair]
@@ -79,11 +80,12 @@ mm.two_sample_test(*scaled, rng=0).plot_witness(axes)
 axes.set(xlabel="milk, standardised", ylabel="fat, standardised")
 
 # %%
-# Is the promise kept, and was the sample large enough?
-# ------------------------------------------------------
+# Is the level kept, and was the sample large enough?
+# ---------------------------------------------------
 #
-# Both questions are about repetitions, and can be answered by repeating. `rejection_rate` takes any test and any way to
-# draw data; the interval after the rate is that of the number of repetitions. First a world where nothing changed.
+# Both questions are about repeated samples, and can be answered by simulation. `rejection_rate` takes any test and any
+# function that draws data; the interval after the rate reflects the number of repetitions. First, data in which nothing
+# changed.
 
 
 def quick(x, y, rng):
@@ -99,7 +101,7 @@ def nothing_changed(rng):
 print(mm.stats.rejection_rate(quick, nothing_changed, repeats=100, rng=1))
 
 # %%
-# Then a world where it did: how many cows must be measured to see it nine times in ten?
+# Then data in which something did: how many cows must be measured to detect it nine times in ten?
 
 
 def changed(n, rng):
@@ -117,9 +119,9 @@ curve.plot(axes)
 # -------------
 #
 # For tables with labels the default is one kernel over all columns. For numbers alone it is five at once, from fine to
-# coarse, because the usual choice, the median distance, is blind to differences that are much finer. A kernel may also
-# be learned from the pooled sample. What must not be done is to try several tests and report the best: pass them
-# together, as a list, and their maximum is calibrated as one statistic.
+# coarse, because the usual choice, the median distance, misses differences on much finer scales. A kernel may also be
+# learned from the pooled sample. Do not try several tests and report the best: pass them together, as a list, and the
+# maximum of their statistics is calibrated as one statistic.
 
 coarse = rng.uniform(0, 10, 400)
 fine = coarse + 0.3 * np.sin(2 * np.pi * coarse)
@@ -132,8 +134,9 @@ for name, kernel in kernels.items():
 # Independence is the same question
 # ---------------------------------
 #
-# Two variables are independent if their pairs are distributed like shuffled pairs. `independence_test` takes numbers,
-# labels and tables; `conditional_independence_test` asks whether anything is left when a third is known.
+# Two variables are independent if their pairs have the same distribution as permuted pairs. `independence_test` takes
+# numbers, labels and tables; `conditional_independence_test` asks whether any dependence is left given a third
+# variable.
 
 print(mm.independence_test(before["milk"], before["fat"], rng=0).pvalue)
 print(mm.independence_test(before["milk"], before["weight"], rng=0).pvalue)
@@ -143,8 +146,8 @@ print(mm.conditional_independence_test(before["milk"], before["fat"], before["gr
 # From now on
 # -----------
 #
-# A test once a week will raise an alarm some week. A monitor compares every batch with the reference, and its promise
-# is about all batches together: while nothing changes, one alarm in 1000 batches is expected at most.
+# A test once a week will raise a false alarm some week. A monitor compares every batch with the reference, and its
+# guarantee covers all batches together: while nothing changes, at most one alarm in 1000 batches is expected.
 
 reference = herd(1500, rng, False)
 monitor = mm.DriftMonitor.of(np.column_stack([reference["milk"], reference["fat"]]), rng=0)
@@ -160,15 +163,15 @@ axes.axvline(40.5, color="0.7", linestyle=":")
 # From the command line
 # ---------------------
 #
-# The same on files, with a page that can be sent to others:
+# The same on files, with a page that can be shared:
 #
 # .. code-block:: sh
 #
 #    meanmap test two-sample before.csv after.csv --report difference.html
 #    meanmap test independence before.csv --x milk --y fat
 #
-# :doc:`/choosing` says when to leave the defaults. What this did not show: samples of a million rows or from a stream,
-# which take the same call (:ref:`sphx_glr_gallery_tests_plot_two_samples.py`), dependent rows such as time series, to
-# which none of these permutation arguments apply as they stand, and several samples at once
+# :doc:`/choosing` explains when to change the defaults. Not shown here: samples of a million rows or from a stream,
+# which use the same call (:ref:`sphx_glr_gallery_tests_plot_two_samples.py`); dependent rows such as time series, to
+# which these permutation arguments do not apply directly; and more than two samples at once
 # (:func:`~meanmap.stats.k_sample_test`).
 plt.show()

@@ -2,8 +2,8 @@
 For causal analysts: which arrows do the data allow?
 =====================================================
 
-From a table to a graph of causes: what independences can tell about directions and what they cannot, how sure each
-edge is, and how to use what is known beforehand.
+From a table to a causal graph: what independences reveal about directions and what they cannot, how well supported each
+edge is, and how to use background knowledge.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ rng = np.random.default_rng(3)
 # A table with a known truth
 # --------------------------
 #
-# To learn what a method can do it helps to know the answer. In this made-up lake, sunshine warms the water and feeds
-# algae, fertiliser feeds algae too, algae use up oxygen, and fish need oxygen. No relation is linear.
+# It is easier to see what a method can do if the answer is known. In this simulated lake, sunshine warms the water and
+# feeds algae, fertiliser feeds algae too, algae use up oxygen, and fish need oxygen. No relation is linear.
 
 n = 500
 sun, fertiliser = rng.uniform(-2, 2, (2, n))
@@ -30,8 +30,8 @@ fish = np.where(oxygen + 0.5 * rng.normal(size=n) > 0, "many", "few")
 lake = {"sun": sun, "fertiliser": fertiliser, "warmth": warmth, "algae": algae, "oxygen": oxygen, "fish": fish}
 
 # %%
-# Correlation sees nothing of the fertiliser, because its effect is the same in both directions. A kernel test of
-# independence does.
+# Correlation misses the effect of fertiliser, because it is the same in both directions. A kernel test of independence
+# detects it.
 
 print("correlation", round(float(np.corrcoef(fertiliser, algae)[0, 1]), 3))
 print("independence: p =", mm.independence_test(fertiliser, algae, rng=0).pvalue)
@@ -40,9 +40,9 @@ print("independence: p =", mm.independence_test(fertiliser, algae, rng=0).pvalue
 # Independent given what?
 # -----------------------
 #
-# Warmth and algae go together. Once the sun is known, nothing is left: they are two effects of one cause. Sun and
-# fertiliser are independent, but among lakes with the same algae they are not: less sun means more fertiliser. This
-# second pattern, a collider, is what gives arrows their heads.
+# Warmth and algae are dependent. Given the sun they are independent: they are two effects of one cause. Sun and
+# fertiliser are independent, but dependent among lakes with the same algae: less sun then means more fertiliser. This
+# second pattern, a collider, is what orients edges.
 
 for x, y, z in (("warmth", "algae", "sun"), ("sun", "fertiliser", "algae")):
     alone = mm.independence_test(lake[x], lake[y], rng=0).pvalue
@@ -53,9 +53,9 @@ for x, y, z in (("warmth", "algae", "sun"), ("sun", "fertiliser", "algae")):
 # The search
 # ----------
 #
-# The PC algorithm asks such questions in an order that keeps the conditions small, removes an edge when some condition
-# separates its ends, and turns what remains into arrows where colliders force it. `half_samples` repeats the search on
-# random halves of the rows: the share in which an edge and its direction were found is its support.
+# The PC algorithm runs such tests in an order that keeps the conditioning sets small, removes an edge when some set
+# separates its ends, and orients the remaining edges where colliders require it. `half_samples` repeats the search on
+# random halves of the rows: the support of an edge, or of its direction, is the share of halves in which it was found.
 
 found = mm.pc(lake, half_samples=10, rng=0)
 print(found)
@@ -71,23 +71,23 @@ figure, axes = plt.subplots(figsize=(8, 3.2), layout="constrained")
 found.plot(axes, positions=places)
 
 # %%
-# Edges without heads are no failure. Sun and warmth are joined, but "sun causes warmth" and "warmth causes sun" imply
-# the same independences, so no amount of data decides between them by this route. The result is the set of all graphs
-# that fit, drawn as one.
+# Edges without arrowheads are not a failure. Sun and warmth are joined, but "sun causes warmth" and "warmth causes sun"
+# imply the same independences, so no amount of data decides between them in this way. The result is the set of all
+# graphs that fit (the Markov equivalence class), drawn as one.
 #
-# What is known beforehand
-# ------------------------
+# Background knowledge
+# --------------------
 #
-# Nothing in the lake moves the sun, and nobody fertilises because there are fish. Tiers say so: arrows never point to
-# an earlier tier. They may be wrong, as any assumption may; contradictory knowledge is refused.
+# Nothing in the lake affects the sun, and nobody fertilises because there are fish. Tiers express this: arrows never
+# point to an earlier tier. Like any assumption, tiers may be wrong; contradictory ones raise an error.
 
 known = mm.pc(lake, tiers=[["sun", "fertiliser"], ["warmth", "algae", "oxygen", "fish"]], rng=0)
 figure, axes = plt.subplots(figsize=(8, 3.2), layout="constrained")
 known.plot(axes, positions=places)
 
 # %%
-# Why was an edge left out? The set that separates its ends is kept, and so is the largest p-value of each edge that
-# stayed: close to the level of the test means that it was close to being removed.
+# Why was an edge removed? The result keeps the set that separates its ends, and the largest p-value of each edge that
+# stayed: a value close to the level of the test means that the edge was nearly removed.
 
 print("sun and oxygen are separated by", found.separators["sun", "oxygen"])
 for (x, y), p in sorted(found.pvalues.items(), key=lambda item: -item[1]):
@@ -98,8 +98,8 @@ for (x, y), p in sorted(found.pvalues.items(), key=lambda item: -item[1]):
 # When the rows are not independent
 # ---------------------------------
 #
-# Tests take rows for independent draws. Two slow series that have nothing to do with each other look dependent because
-# each of them resembles its own past. `prewhiten` keeps what is new at each time.
+# The tests assume independent rows. Two unrelated, slowly varying series look dependent because each is autocorrelated.
+# `prewhiten` keeps what is new at each time.
 
 steps = rng.normal(size=(2, 300))
 slow, other = (np.convolve(step, 0.95 ** np.arange(80))[:300] for step in steps)
@@ -111,19 +111,19 @@ print("pre-whitened: p =", round(mm.independence_test(white["slow"], white["othe
 # Many variables, few rows: a tree
 # --------------------------------
 #
-# Where a full search asks too much of the data, the tree of strongest dependences is found from pairs alone. It has no
-# directions, but it can be turned into a model that answers questions (the tutorial for modellers).
+# If the data are too few for a full search, the tree of strongest dependences can be found from pairs alone. It has no
+# directions, but it can be turned into a model that answers queries (see the tutorial for modellers).
 
 tree = mm.chow_liu(lake, rng=0)
 print(tree)
 
 # %%
-# Taking it elsewhere
-# -------------------
+# Use with other packages
+# -----------------------
 #
-# Results are ordinary graphs, for NetworkX or as GraphML files; and the tests can serve the searches of other packages:
-# pgmpy takes a callable, ``PC(ci_test=CallableTest(table))``, and causal-learn a name,
-# ``pc(data, 0.05, register_in_causal_learn())``.
+# Results are ordinary graphs, for NetworkX or as GraphML files, and the tests can be used by the searches of other
+# packages: pgmpy takes a callable, ``PC(ci_test=CallableTest(table))``, and causal-learn a name, ``pc(data, 0.05,
+# register_in_causal_learn())``.
 
 print(sorted(known.to_networkx().edges))
 test = CallableTest({name: column for name, column in lake.items() if name != "fish"}, rng=0)
@@ -132,6 +132,6 @@ print("warmth and algae, given the sun, look independent:", test("warmth", "alga
 # %%
 # From the command line: ``meanmap discover lake.csv --tiers sun,fertiliser/warmth,algae --plot causes.png``.
 #
-# What this did not show: hidden common causes. PC assumes that there are none; two effects of a cause that nobody
-# measured are joined by an edge here, and its arrow means nothing.
+# Not shown here: hidden common causes. PC assumes that there are none; two effects of an unmeasured cause are joined by
+# an edge here, and its arrow means nothing.
 plt.show()

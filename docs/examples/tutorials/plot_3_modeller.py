@@ -1,9 +1,9 @@
 """
-For modellers: a model that is learned, and asked
-=================================================
+For modellers: learn a model and query it
+=========================================
 
-Variables of any kind, a graph that says which touch each other, a table to learn from: then any variable can be asked
-about, given any others, like a database that knows what it has not seen.
+Variables of any kind, a graph that says which of them are directly related, and a table to learn from: then any
+variable can be queried given any others.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ rng = np.random.default_rng(11)
 # The data
 # --------
 #
-# Hourly records of a street: the hour of the day, which is an angle because 23 is next to 1; the traffic; the weather,
+# Hourly records of a street: the hour of the day, which is an angle because 23 is next to 0; the traffic; the weather,
 # a label; and the concentration of soot. A quarter of the soot readings are missing.
 
 n = 800
@@ -37,9 +37,9 @@ street = {"hour": hour * np.pi / 12, "traffic": traffic, "soot": soot, "weather"
 # The model
 # ---------
 #
-# Which variables touch is all that is stated; how they touch is learned, edge by edge, from the pairs of values in the
-# table. Rows where one of a pair is missing are simply not used for that edge. Kernel widths and ridges are chosen by
-# cross-validation, and labels are known by their type; only that hours are angles has to be said.
+# Only the edges are stated; the relation along each edge is learned from the pairs of values in the table. Rows in
+# which one of a pair is missing are not used for that edge. Kernel widths and ridges are chosen by cross-validation,
+# and labels are recognised by their type; only the fact that hours are angles has to be stated.
 
 edges = [("hour", "traffic"), ("traffic", "soot"), ("soot", "weather")]
 model = mm.KernelGraph(edges, kernels={"hour": mm.kernels.Torus(0.5)}).fit(street)
@@ -47,12 +47,12 @@ print(model)
 model.plot()
 
 # %%
-# Asking
-# ------
+# Queries
+# -------
 #
-# Evidence about some variables, beliefs about others. A belief is an embedding, so it has a mean, quantiles, samples, a
-# mode and a density; it may have several peaks. Nobody was in the street, but the soot meter says 25: what was the
-# traffic, and when was it?
+# Evidence about some variables gives beliefs about others. A belief is an embedding, so it has a mean, quantiles,
+# samples, a mode and a density; it may have several peaks. Nobody watched the street, but the soot meter reads 25: what
+# was the traffic, and when was it?
 
 beliefs = model.query({"soot": 25.0}, targets=["traffic", "hour"])
 print("traffic:", np.round(beliefs["traffic"].mean()), "between", np.round(beliefs["traffic"].quantile([0.1, 0.9])))
@@ -69,10 +69,10 @@ axes.legend()
 # A graph is an assumption
 # ------------------------
 #
-# With little soot, either the street was empty or the rain washed the air. One would think that the weather decides,
-# but this graph has soot between weather and traffic: once the soot is known, it takes the weather to say nothing more,
-# and both curves of the first picture are one. No amount of data mends that; another graph does. Here soot and weather
-# become one variable of several columns.
+# With little soot, either the street was empty or the rain washed the air, so the weather should matter. But in this
+# graph soot lies between weather and traffic: given the soot, weather and traffic are independent, and the two curves
+# of the left panel coincide. No amount of data changes that; a different graph does. Here soot and weather become one
+# variable with several columns.
 
 air = np.column_stack([np.log(soot), *(weather == kind for kind in ("calm", "wind", "rain"))])
 better = mm.KernelGraph([("traffic", "air")]).fit({"traffic": traffic, "air": air})
@@ -88,14 +88,14 @@ axes[1].set(xlabel="traffic", title="soot and weather together")
 axes[1].legend()
 
 # %%
-# Which graph is right can be asked of the data: `mm.pc` draws what tests of conditional independence allow, and
-# `mm.chow_liu` finds the tree of strongest dependences, which `mm.KernelGraph` takes as it is.
+# Which graph is right is a question for the data: `mm.pc` finds the graph that tests of conditional independence
+# support, and `mm.chow_liu` finds the tree of strongest dependences, which `mm.KernelGraph` accepts directly.
 #
-# Many questions at once
-# ----------------------
+# Many queries at once
+# --------------------
 #
-# Evidence with one more axis is a batch. The report says how it went, and how many training points stand behind each
-# belief: far from all data an answer is a guess, and says so.
+# Evidence with an additional axis is a batch. The report describes the run and gives the effective number of training
+# points behind each belief: far from all data an answer is a guess, and the report says so.
 
 meter = np.linspace(4, 34, 30)
 answers = model.query({"soot": meter}, targets=["traffic"])
@@ -110,19 +110,19 @@ axes.legend()
 # Is it right?
 # ------------
 #
-# Rows that were not used say so: of the middle 80 % of each belief, how many hold the truth?
+# Rows that were not used for learning show it: how many of the central 80 % intervals contain the truth?
 
 late = rng.uniform(0, 24, 300)
 peaks = np.exp(-(((late - 8) / 1.5) ** 2)) + np.exp(-(((late - 18) / 2) ** 2))
 truth = 200 + 1500 * peaks + 100 * rng.normal(size=300)
 low, high = model.query({"hour": late * np.pi / 12}, targets=["traffic"])["traffic"].quantile([0.1, 0.9]).T
-print(f"in the middle 80 %: {np.mean((low <= truth) & (truth <= high)):.2f}")
+print(f"in the central 80 %: {np.mean((low <= truth) & (truth <= high)):.2f}")
 
 # %%
-# Keeping it
-# ----------
+# Saving the model
+# ----------------
 #
-# A file holds arrays and descriptions. Loading never executes code, so it can be taken from strangers.
+# A file holds arrays and descriptions. Loading never executes code, so files from others are safe to load.
 
 with tempfile.TemporaryDirectory() as folder:
     mm.save(model, Path(folder) / "street.meanmap")
@@ -130,7 +130,7 @@ with tempfile.TemporaryDirectory() as folder:
 print(again.query({"soot": 25.0}, targets=["traffic"])["traffic"].mean() == beliefs["traffic"].mean())
 
 # %%
-# What this did not show: chains that grow by a step each hour (:ref:`sphx_glr_gallery_graphs_plot_stream.py`), graphs
-# with cycles and images (:ref:`sphx_glr_gallery_graphs_plot_denoise.py`), and pairs from different tables that were
-# never seen together, which `fit` takes as a mapping from edges to pairs of samples.
+# Not shown here: chains that grow by a step each hour (:ref:`sphx_glr_gallery_graphs_plot_stream.py`), graphs with
+# cycles and images (:ref:`sphx_glr_gallery_graphs_plot_denoise.py`), and pairs from different tables that were never
+# observed together, which `fit` takes as a mapping from edges to pairs of samples.
 plt.show()

@@ -3,7 +3,7 @@ For users of probabilistic programs: beliefs by messages
 ========================================================
 
 A model is a graph of variables and factors; expectation propagation passes Gaussian, Beta and Gamma messages until they
-agree. Factors may be any function, and each answer says how much it is in doubt.
+agree. Factors may be any function, and each answer comes with an estimate of its error.
 """
 
 import jax.numpy as jnp
@@ -15,10 +15,10 @@ from meanmap import ep
 rng = np.random.default_rng(5)
 
 # %%
-# Ready models
-# ------------
+# Ready-made models
+# -----------------
 #
-# Most regressions need no graph of one's own: a table goes in, a table of coefficients comes out.
+# Most regressions need no hand-written graph: a table goes in, a table of coefficients comes out.
 
 trial = {"dose": rng.gamma(2.0, 1.0, 150), "age": rng.normal(55, 12, 150)}
 chance = 1 / (1 + np.exp(-(1.2 * trial["dose"] - 0.05 * (trial["age"] - 55) - 1.5)))
@@ -26,12 +26,12 @@ recovered = rng.uniform(size=150) < chance
 print(ep.models.logistic_regression(trial, recovered))
 
 # %%
-# A model of one's own
-# --------------------
+# Your own model
+# --------------
 #
-# Now something that no library has ready. Ten machines lose a liquid: what drips out in an hour is a saturating
-# function of the width of the leak, and each machine was weighed once, with noise. A variable with a plate is ten
-# variables in one.
+# Now a model that is not ready-made. Ten machines lose a liquid: the amount that drips out in an hour is a saturating
+# function of the width of the leak, and each machine was weighed once, with noise. A variable with a plate of ten
+# represents all ten machines.
 
 true_leaks = rng.normal(0.5, 1.0, 10)
 drip = 3 / (1 + np.exp(-2 * true_leaks))
@@ -39,7 +39,7 @@ weighed = drip + 0.2 * rng.normal(size=10)
 
 
 def loss(leak):
-    """Litres in an hour for the logarithm of a leak's width."""
+    """Litres per hour, given the logarithm of a leak's width."""
     return 3.0 / (1.0 + jnp.exp(-2.0 * leak))
 
 
@@ -49,8 +49,8 @@ model = ep.FactorGraph(ep.BlackBox(loss, leak, lost), ep.Gaussian(lost, observed
 model.plot()
 
 # %%
-# The function is a factor like any other. Its messages are integrals, found by quadrature for one number in and one
-# out; the report says whether messages came to rest, and what was spent.
+# The function is a factor like any other. Its messages are integrals, computed by quadrature for one input and one
+# output; the report says whether the messages converged, and what the run cost.
 
 post = ep.infer(model)
 print(post.report)
@@ -62,9 +62,9 @@ axes.set(xlabel="machine", ylabel="logarithm of the leak")
 axes.legend()
 
 # %%
-# Where the function is flat the scales say little, and beliefs are wider: the machines with large leaks. "Improper
-# messages" are no fault here. What a steep function sends is denser at both ends than in the middle, and no Normal
-# looks like that; the beliefs, products of all messages, are proper. Evidence compares models: is the noise .2?
+# Where the function is flat, for the machines with large leaks, the weights say little and beliefs are wider. "Improper
+# messages" are not an error here: what a steep function sends is denser at both ends than in the middle, and no Normal
+# has that shape; the beliefs, products of all messages, are proper. The evidence compares models: is the noise .2?
 
 for noise in (0.1, 0.2, 0.5):
     seen = ep.Gaussian(lost, observed=weighed, precision=1 / noise**2)
@@ -74,8 +74,8 @@ for noise in (0.1, 0.2, 0.5):
 # How sure is a message?
 # ----------------------
 #
-# Quadrature is one oracle of several. Sampling oracles serve more inputs and random functions, and every oracle states
-# its doubt: by how many standard deviations the belief may be off. More can be asked for.
+# Quadrature is one of several oracles. Sampling oracles handle more inputs and random functions, and every oracle
+# states its doubt: by how many standard deviations the belief may be off. Higher accuracy can be requested.
 
 cavity = ep.Normal(np.array([0.0, 2.0]), 1.0)
 factor = ep.BlackBox(loss, ep.Variable("leak", ep.Normal), ep.Variable("lost", ep.Normal))
@@ -88,9 +88,9 @@ for oracle in (ep.Quadrature(), ep.ImportanceSampling(2000), ep.Stratified(1000)
 # When a factor is expensive
 # --------------------------
 #
-# If each call costs a simulator's run, the same messages are asked for again and again, nearly alike. `ep.Learned`
-# regresses them as they come: sure of an answer, it gives it; otherwise it asks the oracle, and learns. It audits
-# itself, and serves one problem after another.
+# If each call runs a simulator, nearly the same messages are requested again and again. `ep.Learned` learns to predict
+# them during inference: if it is sure of a message, it returns it; otherwise it asks the oracle, and learns from the
+# answer. It audits itself, and carries over from one problem to the next.
 
 learned = ep.Learned()
 for day in range(4):
@@ -106,10 +106,10 @@ for day in range(4):
     print(f"day {day}: asked {diary.asked + diary.audited} times, largest KL to quadrature {difference:.1e}")
 
 # %%
-# A function in JAX is cheap, so here nothing was gained, and the report says that too; with a simulator of 20
-# milliseconds a call it is the difference between seconds and minutes.
+# A function in JAX is cheap, so nothing was gained here, and the report says so; with a simulator that takes 20
+# milliseconds a call the difference is between seconds and minutes.
 #
-# What this did not show: Gaussian processes and rankings (``ep.models``), oracles of one's own
+# Not shown here: Gaussian processes and rankings (``ep.models``), your own oracles
 # (:ref:`sphx_glr_gallery_ep_plot_own_oracle.py`), saving a learned operator for colleagues (`mm.save`), random
 # simulators (``ep.models.simulator``), and draws for ArviZ (``mm.io.to_arviz``).
 plt.show()
