@@ -148,14 +148,14 @@ def conditional_independence_test(
     yield the same residual twice. Where x or y is a function of z up to rounding, the p-value is 1, and a warning says
     so. Functions of z that the regressions fit less well (steps, waves faster than the spacing of z) leave a remainder,
     and a remainder on both sides looks like dependence. A p-value of .2 or less is therefore checked: residuals of rows
-    that are neighbours in z are multiplied. If these products on both sides exceed what noise gives once in a hundred
-    times, regression on leaves of trees and narrower kernels is added, and the test is repeated. What is missed even
-    then (a function of many columns, two functions without any noise, series along z) is reported, with its share of
-    the residual variance and the p-value without its contribution, unless this is the same. Of twelve functions that x
-    and y shared (300 rows, 60 data sets each; `python -m benchmarks.structures`) eleven were rejected without a warning
-    in 0 to 3, and the product of three columns in 8, which is too often; causal-learn's kernel test rejected nine in
-    all 60. With more than 5000 rows 2000 are checked. A warning says where z leaves less than a twentieth of the
-    variance of both.
+    that are neighbours in z are multiplied, and residuals are correlated with products of two or three of up to eight
+    numbers in z. If either shows more on both sides than noise does once in a hundred times, regression on leaves of
+    trees, narrower kernels and these products is added, and the test is repeated. What is missed even then (a function
+    of many columns, two functions without any noise, series along z) is reported, with its share of the residual
+    variance and the p-value without its contribution, unless this is the same. Of twelve functions that x and y shared
+    (300 rows, 100 data sets each; `python -m benchmarks.structures`) 0 to 5 were rejected without a warning;
+    causal-learn's kernel test rejected nine nearly always. With more than 5000 rows 2000 are checked. A warning says
+    where z leaves less than a twentieth of the variance of both.
 
     Weak functions of z that bend quickly are not found in this way. So the residuals of x and y are also added, and
     where neighbours along a column of z agree in the sum by more than noise does once in twelve times, y is permuted

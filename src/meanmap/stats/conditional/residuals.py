@@ -24,6 +24,7 @@ from meanmap.stats.conditional.regression import Basis, Fit, Linear, best_fit, c
 from meanmap.stats.conditional.rough import rough_bases
 from meanmap.stats.conditional.statistics import linear_share
 from meanmap.stats.conditional.straight import CHARGE, Line
+from meanmap.stats.conditional.together import Together, agreement
 from meanmap.stats.conditional.variables import Variable, read_variable
 
 __all__ = ["MOST_ROWS", "NOTHING_LEFT", "UNDERSMOOTH", "WIDE", "Given", "Residuals", "Unread", "read_side", "residuals"]
@@ -110,14 +111,20 @@ class Given:
         """Functions of z with steps and narrow bends, for a side and what is left of it."""
         turn = np.linalg.eigh(features.T @ features)[1][:, ::-1][:, :ROUGH_FEATURES]
         targets = [side.numbers] if isinstance(side, Variable) and side.numbers.shape[1] else []
+        targets = [*targets, features @ turn]
         return rough_bases(
-            self.columns, self.sample, self.linear, self.single, [*targets, features @ turn], not self.streamed
+            self.columns, self.sample, self.linear, self.single, targets, self.together, not self.streamed
         )
 
     @cached_property
     def neighbours(self) -> Neighbours:
         """Rows that lie together in z, of different clusters where rows have some."""
         return Neighbours.of(self.where, self.units)
+
+    @cached_property
+    def together(self) -> Together | None:
+        """Products of the columns of z, where there are several numbers."""
+        return Together.of(self.where)
 
     @property
     def where(self) -> np.ndarray:
@@ -202,7 +209,10 @@ class Residuals:
         if self.plain is not None:
             parts["plain"] = self.plain, self.third
         near = self.given.neighbours
-        return {name: Agreement.of(each, fit, near) for name, (each, fit) in parts.items() if fit is not None}
+        found = {name: Agreement.of(each, fit, near) for name, (each, fit) in parts.items() if fit is not None}
+        if self.given.together is not None:
+            found["products"] = agreement(*self.plainly, self.given.together(self.given.where))
+        return found
 
     @property
     def freedom(self) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.stats.conditional.landmarks import Landmarks, additive_landmarks, joint_landmarks, rbf_landmarks
 from meanmap.stats.conditional.regression import Basis, Linear
+from meanmap.stats.conditional.together import Together
 
 __all__ = ["Leaves", "rough_bases"]
 
@@ -78,9 +79,15 @@ def of_values(z: np.ndarray, j: int) -> tuple[Landmarks, ...]:
 
 
 def rough_bases(
-    z: np.ndarray, sample: np.ndarray, linear: Linear, single: int, targets: list[np.ndarray], forest: bool = True
+    z: np.ndarray,
+    sample: np.ndarray,
+    linear: Linear,
+    single: int,
+    targets: list[np.ndarray],
+    together: Together | None = None,
+    forest: bool = True,
 ) -> list[Basis]:
-    """Narrow kernels, and smooth functions of each column with the leaves of trees that fit each of the targets.
+    """Narrow kernels, and smooth functions of each column with products, or the leaves of trees that fit each target.
 
     Trees are chosen by the targets, but only by those of one side: what they take too much is noise of this side, and
     given z it has nothing to do with the other. Without a `forest` there are fewer functions.
@@ -92,6 +99,7 @@ def rough_bases(
     one = [(Leaves.of(own, target, 1),) for target in targets]
     kinds: list[tuple[Any, ...]] = [*narrow, *((*along, *leaves) for leaves in one)]
     kinds += [(*along, *repeated)] if repeated else []
+    kinds += [(*along, together)] if together is not None else []
     kinds.append((*narrow[0], *one[0]))
     if forest:
         kinds.append((*along, Leaves.of(own, np.concatenate(targets, axis=1), TREES)))
