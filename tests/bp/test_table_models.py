@@ -160,6 +160,23 @@ def test_whole_numbers_are_filled_with_whole_ones(unfitted):
     assert (free[gaps] != np.rint(free[gaps])).any()
 
 
+@pytest.mark.parametrize(
+    ("of", "low", "high"),
+    [
+        (np.exp, 0, np.inf),
+        (lambda a: -np.exp(a), -np.inf, 0),
+        (lambda a: 1 / (1 + np.exp(-2 * a)), 0, 1),
+    ],
+    ids=["positive", "negative", "share"],
+)
+def test_fills_stay_within_what_a_column_can_be(unfitted, of, low, high):
+    """Signs are those that were seen, and shares are shares, also beyond all rows, where lines go on."""
+    a = table()["a"].to_numpy()
+    asked = {"a": np.linspace(-4, 4, 17), "b": np.full(17, np.nan)}
+    filled = unfitted.fit({"a": a, "b": of(a), "k": table()["k"]}).impute(asked)
+    assert ((low <= filled["b"]) & (filled["b"] <= high)).all()
+
+
 def test_drawn_whole_numbers_are_whole():
     frame = table(b=pd.Series(COUNTS, dtype="Int64").mask(np.arange(ROWS) % 7 == 0))
     drawn = UNFITTED["DependencyNetwork"].fit(frame).impute(frame, draws=2, rng=0)

@@ -35,7 +35,7 @@ class RowModel(ABC):
 
         Floats keep their precision. Where all numbers that were learned are whole, the nearest whole number, not below
         0 if none was; with kinds={"age": "number"} in `fit` it is the mean. Types of whole numbers that may be missing
-        stay.
+        stay. Numbers are filled in with the sign that all had, and between 0 and 1 where all were.
 
         Parameters
         ----------

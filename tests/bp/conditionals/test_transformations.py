@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import meanmap as mm
-from meanmap.bp.conditionals.transformations import Transformation, limits
+from meanmap.bp.conditionals.columns import limits
+from meanmap.bp.conditionals.transformations import Transformation
 
 
 @pytest.mark.parametrize("kind", ["plain", "log", "root", "log odds"])

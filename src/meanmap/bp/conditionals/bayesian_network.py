@@ -57,8 +57,9 @@ class BayesianNetwork:
     whose probability is divided in proportion to their frequencies. If all relevant unobserved variables are labels,
     answers are exact, by a clique tree. Otherwise they come from draws along the arrows, weighted by the likelihood of
     the evidence, and converge as draws increase (Fung & Chang 1990; Shachter & Peot 1990). Reports say which method was
-    used. Irrelevant variables are left out. Effects are those of the truncated factorisation (Pearl 2009, section 3.2),
-    assuming that no common cause is missing from the graph.
+    used. Irrelevant variables are left out. Draws and beliefs about numbers of one sign, or between 0 and 1, may reach
+    beyond that, as a straight line with residuals does; what `impute` fills in does not. Effects are those of the
+    truncated factorisation (Pearl 2009, section 3.2), assuming that no common cause is missing from the graph.
 
     Examples
     --------

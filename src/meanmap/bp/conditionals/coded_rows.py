@@ -171,8 +171,11 @@ class CodedModel(RowModel):
             gaps = {name: part.start + np.flatnonzero(~asked.there(name)[part]) for name in asked.raw}
             for name, belief in self._in_rows(asked, {name: rows for name, rows in gaps.items() if len(rows)}, rng):
                 column = self.table.columns[name]
-                best = belief.mode() if column.labels is not None else column.given(column.settled(belief.mean()))
-                yield name, gaps[name], best
+                if column.labels is not None:
+                    yield name, gaps[name], belief.mode()
+                else:
+                    means = np.clip(belief.mean(), *column.limits)
+                    yield name, gaps[name], column.given(column.settled(means))
 
     @abstractmethod
     def _in_rows(

@@ -22,7 +22,7 @@ from meanmap.core.types import Array, Data
 from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 
-__all__ = ["FAR", "CodedColumn", "CodedTable"]
+__all__ = ["FAR", "CodedColumn", "CodedTable", "limits"]
 
 # So many labels, the most frequent ones, have a probability of their own given other columns; what is left is shared by
 # the others as often as they came, and to other columns they are one label, together with those that never came.
@@ -58,6 +58,8 @@ class CodedColumn:
         The kind that was declared.
     whole : bool
         Whether it has whole numbers only, and none else was declared.
+    limits : pair of float
+        What its numbers stay within.
     """
 
     column: Column
@@ -68,6 +70,7 @@ class CodedColumn:
     own: int = MOST_LABELS
     told: Kind | None = None
     whole: bool = False
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
     @classmethod
     def of(cls, name: Hashable, values: Data, kind: object = None) -> "CodedColumn":
@@ -86,7 +89,8 @@ class CodedColumn:
             return cls(column, 0.0, 1.0, found[order], counts[order], told=told)
         numbers = seconds(seen)
         whole = column.kind in ("number", "count") and told in (None, "count") and are_whole(numbers)
-        return cls(column, float(np.mean(numbers)), float(np.std(numbers)) or 1.0, None, told=told, whole=whole)
+        centre, scale, within = float(np.mean(numbers)), float(np.std(numbers)) or 1.0, limits(numbers, column.kind)
+        return cls(column, centre, scale, None, told=told, whole=whole, limits=within)
 
     def seen(self, values: Data, argument: str) -> Any:
         """Values that are there as what the column holds."""
@@ -308,6 +312,20 @@ class CodedTable:
     def shown(self) -> str:
         """The names of variables, ten at most."""
         return _listed(self.columns)
+
+
+def limits(values: np.ndarray, kind: str) -> tuple[float, float]:
+    """What a column with these values stays within: no sign but its own, and within 0 and 1 if it is.
+
+    Examples
+    --------
+    >>> limits(np.array([0.2, 3.0]), "number"), limits(np.array([0.2, 0.9]), "number")
+    ((0.0, inf), (0.0, 1.0))
+    """
+    low, high = float(np.min(values)), float(np.max(values))
+    if kind == "time":
+        return -np.inf, np.inf
+    return 0.0 if low >= 0 else -np.inf, 0.0 if high <= 0 else 1.0 if low >= 0 and high <= 1 else np.inf
 
 
 def _listed(names: Collection[Hashable]) -> str:

@@ -12,7 +12,7 @@ from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of, parts_of, products_of
 from meanmap.bp.conditionals.row_weights import Learner, grown, learned, nearest
 from meanmap.bp.conditionals.thresholds import Thresholds
-from meanmap.bp.conditionals.transformations import Standard, chosen, limits
+from meanmap.bp.conditionals.transformations import Standard, chosen
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import spread_rows
 from meanmap.core.progress import track
@@ -165,7 +165,7 @@ def _learned(
     if column.labels is None:
         start = blocks[j].start
         seen = numbers[have, start]
-        thresholds = Thresholds.of(seen, limits(seen, column.column.kind), scale.transformed.get(start))
+        thresholds = Thresholds.of(seen, column.limits, scale.transformed.get(start))
         at, centres = scale.of(start, thresholds.at), scale.of(start, thresholds.centres)
     settings = judged, laws, _learners(regressions, column.labels is None), len(have), chosen
     return ColumnConditional.fit(

@@ -10,27 +10,13 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.core.points import spread_rows
 
-__all__ = ["Standard", "Transformation", "chosen", "limits"]
+__all__ = ["Standard", "Transformation", "chosen"]
 
 # Chosen on up to so many rows, in so many rounds over the columns; numbers with fewer values stay as they are.
 MOST_ROWS, ROUNDS, LEAST_VALUES = 1000, 2, 5
 # The covariance of the columns is drawn towards its diagonal by this share.
 PRIOR = 1e-6
 KINDS = ("log", "root", "log odds")
-
-
-def limits(values: np.ndarray, kind: str) -> tuple[float, float]:
-    """What a column with these values stays within: no sign but its own, and within 0 and 1 if it is.
-
-    Examples
-    --------
-    >>> limits(np.array([0.2, 3.0]), "number"), limits(np.array([0.2, 0.9]), "number")
-    ((0.0, inf), (0.0, 1.0))
-    """
-    low, high = float(np.min(values)), float(np.max(values))
-    if kind == "time":
-        return -np.inf, np.inf
-    return 0.0 if low >= 0 else -np.inf, 0.0 if high <= 0 else 1.0 if low >= 0 and high <= 1 else np.inf
 
 
 class _Shape(NamedTuple):
