@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import meanmap as mm
@@ -141,3 +142,41 @@ def test_errors(call, error, message):
 def test_data_without_names_are_answered_with_what_gives_them_some(question, data, expected):
     with pytest.raises(KindError, match=expected):
         mm.test(question, data)
+
+
+LINES = ("harvest ~ sun", "harvest ~ sun | water", "harvest ~ sun | site", ". ~ site", "harvest ~ `new seed`")
+
+
+@pytest.mark.parametrize("way", ["lazy", "narwhals", "a file", "Dask"])
+@pytest.mark.parametrize("line", LINES)
+def test_tables_that_lie_elsewhere_are_asked_like_those_in_memory(line, way, tmp_path):
+    frame = pl.from_pandas(FARM)
+    if way == "a file":
+        frame.write_parquet(tmp_path / "farm.parquet")
+    ways = {
+        "lazy": lambda: frame.lazy(),
+        "narwhals": lambda: pytest.importorskip("narwhals").from_native(frame.lazy()),
+        "a file": lambda: tmp_path / "farm.parquet",
+        "Dask": lambda: pytest.importorskip("dask.dataframe").from_pandas(FARM, npartitions=3),
+    }
+    found, plain = mm.test(line, ways[way](), **FEW), mm.test(line, FARM, **FEW)
+    assert (found.pvalue, found.statistic) == (plain.pvalue, plain.statistic)
+    assert found.why == plain.why
+
+
+def test_of_tables_that_lie_elsewhere_only_what_is_asked_about_is_read():
+    def refused(_: object) -> float:
+        raise AssertionError("this column was read")
+
+    lazy = pl.from_pandas(FARM).lazy().with_columns(pl.col("plot").map_elements(refused, return_dtype=pl.Float64))
+    found = mm.test("sun ~ water", lazy, within="site", kinds={"plot": "label"}, **FEW)
+    assert found.pvalue == mm.test("sun ~ water", FARM, within="site", kinds={"plot": "label"}, **FEW).pvalue
+    with pytest.raises(ColumnError, match="clusters names 'town', and the table has no column 'town'"):
+        mm.test("sun ~ water", lazy, clusters="town")
+    with pytest.raises(ColumnError, match="no column 'rain'; it has 'site'"):
+        mm.test("harvest ~ rain", lazy)
+
+
+def test_iterators_have_no_names_to_ask_about():
+    with pytest.raises(KindError, match="data is a generator; expected a table with names of columns"):
+        mm.test("sun ~ water", (FARM for _ in range(1)))

@@ -10,7 +10,9 @@ import numpy as np
 
 from meanmap.core.errors import KindError, NonFiniteError
 from meanmap.core.meant import no_column
+from meanmap.core.pieces.sources import elsewhere
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import present, settle, take
 from meanmap.core.tables.picked import kinds_of_picked, names_of
 from meanmap.core.tables.schema import Schema
@@ -64,7 +66,8 @@ def test(
         on one side, "a ~ b | c, d" asks about a and b given c and d, and a dot stands for all other columns: ". ~
         group". Put names with spaces or operators into backticks.
     data : table
-        A DataFrame, or a mapping of columns.
+        A DataFrame, or a mapping of columns. Of Parquet files, lazy frames and frames of Dask the columns that the
+        question names are read into memory.
     within, clusters : column names, or a whole number of rows for `clusters`
         Strata and clusters of rows, as in [`two_sample_test`][].
     kernel, n_permutations, missing, kinds, rng : as in `two_sample_test`
@@ -113,15 +116,21 @@ def plan_for(
     missing: object = "drop",
 ) -> Plan:
     """The test that fits a question about a table."""
-    _check_named(line, data)
-    columns = raw_columns(data, "the table")
+    source = elsewhere(data)
+    if source is None:
+        _check_named(line, data)
+    columns = raw_columns(data, "the table") if source is None else {}
+    known = list(columns if source is None else source.names)
     apart = [*within, *names_of(clusters)]
     for argument, names in (("within", within), ("clusters", names_of(clusters))):
-        for name in (name for name in names if name not in columns):
-            raise no_column(f"{argument} names {name!r}, and the table", name, columns)
-    asked = Question.read(line, list(columns), apart)
+        for name in (name for name in names if name not in known):
+            raise no_column(f"{argument} names {name!r}, and the table", name, known)
+    asked = Question.read(line, known, apart)
     named = asked.names
-    told = kinds_of_picked(kinds, columns, list(named))
+    if source is not None:
+        used = [name for name in known if name in named or name in apart]
+        columns = raw_columns(source_of(source.select(used)).whole(), "the table")
+    told = kinds_of_picked(kinds, dict.fromkeys(known), list(named))
     schema = Schema.of({name: columns[name] for name in named}, kinds=told, names=("the table",))
     gaps = [column for column in schema.columns if column.missing]
     if missing == "raise" and gaps:
