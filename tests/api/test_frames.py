@@ -55,7 +55,7 @@ def test_models_of_frames_are_all_alike():
         model = mm.KernelGraph([("sun", "growth")]).fit(frame(COLUMNS))
         means.append(model.query({"growth": 0.5}, targets=["sun"])["sun"].mean())
         fit = ep.models.logistic_regression(frame({"sun": SUN, "water": WATER}), COLUMNS["kind"])
-        tables.append(pandas.DataFrame(fit.summary().to_dict()).T)
+        tables.append(fit.to_frame())
     assert len(set(means)) == 1
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])

@@ -101,7 +101,16 @@ def test_what_is_known_is_kept(farm):
 
 def test_an_edge_without_direction_is_listed_once(farm):
     found = run("discover", farm, "--columns", "sun,growth", "--seed", 0, "--json")
-    assert json.loads(found.stdout)["edges"] == [{"from": "sun", "to": "growth", "directed": False}]
+    (edge,) = json.loads(found.stdout)["edges"]
+    assert (edge["from"], edge["to"], edge["directed"]) == ("sun", "growth", False)
+
+
+def test_pvalues_of_edges_are_shown_with_the_correction_for_their_number(farm):
+    asked = ("discover", farm, "--columns", "sun,growth,water", "--seed", 0)
+    edges = json.loads(run(*asked, "--json").stdout)["edges"]
+    assert all(0 < edge["pvalue"] <= edge["adjusted"] <= 1 for edge in edges)
+    standing = sum(edge["adjusted"] <= 0.05 for edge in edges)
+    assert f"edges at this level after Holm's correction: {standing}" in run(*asked).stdout
 
 
 def test_a_tree_joins_everything(farm):

@@ -14,6 +14,7 @@ from meanmap import __version__
 from meanmap.cli.options import in_own_words, say
 from meanmap.core.errors import InputError
 from meanmap.core.saved.files import write_whole
+from meanmap.graphs.edge_table import edge_rows
 from meanmap.stats import TestResult
 from meanmap.stats.results import ClosenessResult
 
@@ -21,7 +22,6 @@ __all__ = [
     "answer",
     "believed",
     "draw",
-    "edges",
     "figure_of",
     "own_notes",
     "tell",
@@ -87,7 +87,7 @@ def answer(result: TestResult, question: str, level: float) -> str:
 def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
     """Print a graph, and what stands behind its edges."""
     if as_json:
-        said = {"names": list(graph.names), "edges": edges(graph), "seed": graph.seed}
+        said = {"names": list(graph.names), "edges": edge_rows(graph), "seed": graph.seed}
         said["notes"] = [*own_notes(graph), *notes]
         tell_json({**said, "meanmap": __version__})
         return
@@ -100,15 +100,6 @@ def own_notes(graph: Any) -> Sequence[str]:
     """What a graph that was found says of itself: columns that were left out, answers that contradict each other."""
     report = getattr(graph, "report", None)
     return getattr(graph, "notes", ()) if report is None else report.notes
-
-
-def edges(graph: Any) -> list[dict[str, Any]]:
-    """Each edge once, with what is known of it; one without a direction says so."""
-    found: dict[Any, dict[str, Any]] = {}
-    for a, b, data in graph.to_networkx().edges(data=True):
-        known = {name: value for name, value in data.items() if value is not None}
-        found.setdefault((a, b) if data.get("directed") else frozenset((a, b)), {"from": a, "to": b, **known})
-    return list(found.values())
 
 
 def tell_beliefs(beliefs: Any, labels: dict[str, list[str]], as_json: bool) -> None:

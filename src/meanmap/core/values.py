@@ -1,14 +1,16 @@
-"""What results have in common: a short line at a prompt, equality that looks into arrays, plain values for JSON."""
+"""What results have in common: a short line at a prompt, equality that looks into arrays, plain values, frames."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, TypeGuard
 
 import numpy as np
 
+from meanmap.core.errors import KindError
 from meanmap.core.types import Array
 
-__all__ = ["Value", "as_known", "as_tuple", "entries_of", "is_sequence", "label_text", "plain"]
+__all__ = ["Value", "as_known", "as_tuple", "entries_of", "frame_of", "is_sequence", "label_text", "plain"]
 
 # Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
@@ -87,6 +89,27 @@ def as_known(name: object, known: Collection[Any]) -> Any:
 def plain(of: object, *names: str) -> dict[str, Any]:
     """Attributes by name as plain Python values, ready for JSON."""
     return {name: _plain(getattr(of, name)) for name in names}
+
+
+def frame_of(columns: Mapping[str, Any], index: Sequence[Any] | None = None) -> Any:
+    """A pandas frame of these columns, with the names of its rows, or their numbers.
+
+    Raises
+    ------
+    KindError
+        Where pandas is not installed.
+
+    Examples
+    --------
+    >>> frame_of({"pvalue": [0.2, 0.1]}, ["age", "height"]).pvalue["height"].item()
+    0.1
+    """
+    try:
+        pandas: Any = import_module("pandas")
+    except ImportError as error:
+        raise KindError("a frame is one of pandas, which is not installed: pip install pandas.") from error
+    # Pairs stay names of single rows.
+    return pandas.DataFrame(dict(columns), None if index is None else pandas.Index(list(index), tupleize_cols=False))
 
 
 def _plain(value: Any) -> Any:

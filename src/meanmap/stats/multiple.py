@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.errors import EmptyError, KindError, ParameterError
 from meanmap.core.settings import is_number, one_of, probability
 from meanmap.core.synonyms import own_words
-from meanmap.core.values import Value, entries_of, is_sequence, plain
+from meanmap.core.values import Value, entries_of, frame_of, is_sequence, plain
 
 __all__ = ["Adjusted", "adjusted", "holm"]
 
@@ -25,7 +25,7 @@ METHODS = {
 class Adjusted(Value):
     """Tests that were corrected for their number.
 
-    `mm.stats.adjusted` returns it: `found.pvalues`, `found.rejected(0.05)`, `print(found)`.
+    `mm.stats.adjusted` returns it: `found.pvalues`, `found.rejected(0.05)`, `print(found)`, `found.to_frame()`.
 
     Attributes
     ----------
@@ -55,6 +55,10 @@ class Adjusted(Value):
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain Python values, ready for JSON."""
         return plain(self, "method", "pvalues")
+
+    def to_frame(self) -> Any:
+        """A pandas frame with the column `pvalue`, and a row for each hypothesis by its name."""
+        return frame_of({"pvalue": list(self.pvalues.values())}, list(self.pvalues))
 
     def __str__(self) -> str:
         shown = sorted(self.pvalues.items(), key=lambda item: item[1])

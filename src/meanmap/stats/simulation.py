@@ -18,7 +18,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import one_of, probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Seed
-from meanmap.core.values import Value, plain
+from meanmap.core.values import Value, frame_of, plain
 
 __all__ = ["PowerCurve", "RejectionRate", "power_curve", "rejection_rate"]
 
@@ -184,6 +184,12 @@ class PowerCurve(Value):
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
         return plain(self, "sizes", "rates")
+
+    def to_frame(self, confidence: float = 0.95) -> Any:
+        """A pandas frame by sample size: the rate, the ends of its interval (low, high), and the number of repeats."""
+        low, high = np.array([rate.interval(confidence) for rate in self.rates]).reshape(-1, 2).T
+        rates, repeats = [rate.rate for rate in self.rates], [rate.repeats for rate in self.rates]
+        return frame_of({"rate": rates, "low": low, "high": high, "repeats": repeats}, self.sizes)
 
     def plot(self, ax: Axes | None = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
         """Plot rates with their intervals, and the size that reaches `power`; returns the matplotlib Axes."""

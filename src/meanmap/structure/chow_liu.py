@@ -26,6 +26,7 @@ from meanmap.core.tables.schema import Schema, few_columns, varying
 from meanmap.core.types import Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
+from meanmap.graphs.edge_table import EdgeTable
 from meanmap.stats.result import Null
 from meanmap.stats.settings import check_draws
 from meanmap.stats.texts import texts_as_labels
@@ -44,7 +45,7 @@ HARM = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DependenceTree(Graph):
+class DependenceTree(EdgeTable, Graph):
     """A tree or forest learned from data, with what stands behind each edge.
 
     Attributes

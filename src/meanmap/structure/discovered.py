@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from meanmap.core.report import Report
 from meanmap.core.tables.schema import Schema
 from meanmap.graphs import PDAG
+from meanmap.graphs.edge_table import EdgeTable
 
 __all__ = ["DiscoveredGraph"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscoveredGraph(PDAG):
+class DiscoveredGraph(EdgeTable, PDAG):
     """A partially directed graph learned from data, with what stands behind each edge.
 
     Attributes
@@ -50,6 +52,16 @@ class DiscoveredGraph(PDAG):
     seed: int | None = None
     schema: Schema | None = None
 
+    def to_networkx(self) -> Any:
+        """As of a PDAG, with pvalue, adjusted, and support and arrow where these were asked for, on each edge."""
+        graph = super().to_networkx()
+        tested = {"pvalue": self.pvalues, "adjusted": self.adjusted}
+        halves = {"support": self.support, "arrow": self.arrows} if self.support else {}
+        for pair, known in graph.edges.items():
+            known.update({name: found[pair] for name, found in tested.items() if pair in found})
+            known.update({name: found.get(pair, 0.0) for name, found in halves.items()})
+        return graph
+
     def _labels(self) -> dict[tuple, str]:
         if not self.support:
             return {}
@@ -67,4 +79,5 @@ class DiscoveredGraph(PDAG):
         return undirected | {pair: self.arrows.get(pair, 0.0) for pair in self.named("directed")}
 
     def __str__(self) -> str:
-        return "\n".join([super().__str__(), *(f"  note: {note}" for note in self.report.notes)])
+        lines = [super().__str__(), *(f"  {name}: {value:g}" for name, value in self.report.measures.items())]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.report.notes)])

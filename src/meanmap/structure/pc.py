@@ -138,6 +138,7 @@ def pc(
       sun → growth
       water → growth
       growth → harvest
+      edges at this level after Holm's correction: 3
     """
     probability(level, "level", 0.05)
     whole_number(half_samples, "half_samples", 0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.values import Value
+from meanmap.core.values import Value, frame_of
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -34,6 +34,10 @@ class Sensitivity(Value):
     target: Any
     moved: Mapping[Hashable, float]
     alone: float
+
+    def to_frame(self) -> Any:
+        """A pandas frame with the column `moved`, and a row for each piece of evidence by its name."""
+        return frame_of({"moved": list(self.moved.values())}, list(self.moved))
 
     def __str__(self) -> str:
         ranked = sorted(self.moved.items(), key=lambda each: -each[1])

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.settings import ends, probability
 from meanmap.core.types import Array
-from meanmap.core.values import Value
+from meanmap.core.values import Value, frame_of
 
 __all__ = ["Arm", "CausalEffect", "Estimate"]
 
@@ -169,6 +169,13 @@ class CausalEffect(Value):
         basis = {"adjusted": [str(name) for name in self.adjusted], "path": self.path, "rows": self.rows}
         overlap = {"unsupported": self.unsupported, "arm_rows": [arm.rows for arm in self.arms]}
         return {**asked, **means, **named, "confidence": confidence, **basis, **overlap, "notes": list(self.notes)}
+
+    def to_frame(self, confidence: float = 0.9) -> Any:
+        """A pandas frame: estimate, low, high of the differences of mean and median, or of the share of each label."""
+        found = {label: self.difference(label) for label in self.labels}
+        found = found or {"mean": self.difference(), "median": self.quantiles()}
+        low, high = zip(*(each.interval(confidence) for each in found.values()), strict=True)
+        return frame_of({"estimate": [each.value for each in found.values()], "low": low, "high": high}, list(found))
 
     def __str__(self) -> str:
         lines = [f"the effect of {self.of!r} from {self.from_!r} to {self.to!r} on {self.on!r}, with intervals of 90 %"]

@@ -12,13 +12,14 @@ from meanmap.bp.conditionals.laws import law_given
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.graphs.drawing import draw
+from meanmap.graphs.edge_table import EdgeTable
 from meanmap.graphs.partial import PDAG
 
 __all__ = ["ArrowScores", "judged"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ArrowScores(Value):
+class ArrowScores(EdgeTable, Value):
     """What parents are worth, in nats a row that was left out.
 
     Attributes

@@ -14,7 +14,7 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.types import Data, Seed
-from meanmap.core.values import Value
+from meanmap.core.values import Value, frame_of
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.coordinates import Coordinates
@@ -79,9 +79,8 @@ class Fitted(Value):
 
     def to_frame(self, confidence: float = 0.95) -> Any:
         """A pandas frame: estimate, sd and interval of effects, then of components of variance."""
-        pandas: Any = import_module("pandas")
-        rows = self._table(confidence)
-        return pandas.DataFrame([row[1:] for row in rows], [row[0] for row in rows], ["estimate", "sd", "low", "high"])
+        rows, columns = self._table(confidence), ("estimate", "sd", "low", "high")
+        return frame_of({name: [row[k] for row in rows] for k, name in enumerate(columns, 1)}, [row[0] for row in rows])
 
     def predict(self, data: Data | None = None, confidence: float = 0.95) -> Any:
         """The expected response at the rows that were fitted, or at others, as a pandas frame: estimate, sd, low, high.

@@ -21,7 +21,7 @@ from meanmap.ep.factors.precision import Gaussian
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.infer import infer
 from meanmap.ep.inference.posterior import Posterior
-from meanmap.ep.models.summary import Inferred, Summary
+from meanmap.ep.models.summary import Summarised, Summary
 from meanmap.ep.variables import Argument, Given, Variable, read_given
 from meanmap.families import Family, Gamma, Normal
 
@@ -29,7 +29,7 @@ __all__ = ["Program", "compound_gamma", "simulator"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Program(Inferred):
+class Program(Summarised):
     """Named parameters of a model, and what is believed about each.
 
     Attributes

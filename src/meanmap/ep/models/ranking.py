@@ -18,14 +18,14 @@ from meanmap.ep.factors.interval import Interval
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.design import as_given
 from meanmap.ep.models.regression import fit_linear, moments
-from meanmap.ep.models.summary import Inferred, Summary
+from meanmap.ep.models.summary import Summarised, Summary
 from meanmap.families import MultivariateNormal
 
 __all__ = ["Ranking", "ranking"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Inferred):
+class Ranking(Summarised):
     """Players and what is believed about their skills.
 
     Attributes

@@ -18,7 +18,7 @@ from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.infer import infer
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.design import Design
-from meanmap.ep.models.summary import Inferred, Summary
+from meanmap.ep.models.summary import Summarised, Summary
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
@@ -26,7 +26,7 @@ __all__ = ["Regression", "average", "fit_linear", "moments", "prior_of", "quanti
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression(Inferred):
+class Regression(Summarised):
     """A regression after its data.
 
     Attributes

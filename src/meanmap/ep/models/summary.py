@@ -1,6 +1,7 @@
 """A table of beliefs about named numbers: mean, standard deviation, interval, z and the probability of the sign."""
 
 import html
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,10 @@ from scipy.special import ndtr, ndtri
 from meanmap.core.pictures import new_axes
 from meanmap.core.settings import ends, probability
 from meanmap.core.types import Axes
-from meanmap.core.values import Value
+from meanmap.core.values import Value, frame_of
 from meanmap.ep.inference.posterior import Posterior
 
-__all__ = ["Inferred", "Summary"]
+__all__ = ["Inferred", "Summarised", "Summary"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,10 +69,18 @@ class Summary(Value):
         return self.mean / self.sd
 
     def to_dict(self) -> dict[str, Any]:
-        """By name, as plain Python values, ready for JSON or `pandas.DataFrame(...).T`."""
-        columns = {"mean": self.mean, "sd": self.sd, "low": self.low, "high": self.high, "z": self.z}
-        columns["positive"] = self.positive
+        """By name, as plain Python values, ready for JSON."""
+        columns = self._columns
         return {name: {key: float(v[at]) for key, v in columns.items()} for at, name in enumerate(self.names)}
+
+    def to_frame(self) -> Any:
+        """A pandas frame by name: mean, sd, low, high, z and positive."""
+        return frame_of(self._columns, self.names)
+
+    @property
+    def _columns(self) -> dict[str, np.ndarray]:
+        columns = {"mean": self.mean, "sd": self.sd, "low": self.low, "high": self.high}
+        return {**columns, "z": self.z, "positive": self.positive}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every number with its interval; returns the matplotlib Axes."""
@@ -133,3 +142,15 @@ class Inferred(Value):
     def report(self) -> Any:
         """How inference went."""
         return self.posterior.report
+
+
+class Summarised(Inferred, ABC):
+    """A model whose numbers are a table."""
+
+    @abstractmethod
+    def summary(self, confidence: float = 0.95) -> Summary:
+        """The table, with intervals of this probability."""
+
+    def to_frame(self, confidence: float = 0.95) -> Any:
+        """The table of `summary` as a pandas frame by name: mean, sd, low, high, z and positive."""
+        return self.summary(confidence).to_frame()

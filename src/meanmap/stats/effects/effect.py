@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.values import Value
+from meanmap.core.values import Value, frame_of
 from meanmap.stats.result import Interval
 
 __all__ = ["Effect", "doubt_about_mean"]
@@ -63,10 +63,20 @@ class Effect(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """The effect as plain Python values, ready for JSON."""
-        named = {"distance": self.distance, "share": self.share, "shift": self.shift, "correlation": self.correlation}
-        intervals = {name: [each.estimate, each.low, each.high] for name, each in named.items() if each is not None}
+        intervals = {name: [each.estimate, each.low, each.high] for name, each in self._intervals.items()}
         rest = {"level": self.level, "method": self.method, "kernel": repr(self.kernel), "sizes": list(self.sizes)}
         return {**intervals, **rest, "warnings": list(self.warnings)}
+
+    def to_frame(self) -> Any:
+        """A pandas frame: estimate, low and high of the distance, the share, and the shift or correlation."""
+        sides = ("estimate", "low", "high")
+        found = self._intervals
+        return frame_of({side: [getattr(each, side) for each in found.values()] for side in sides}, list(found))
+
+    @property
+    def _intervals(self) -> dict[str, Interval]:
+        named = {"distance": self.distance, "share": self.share, "shift": self.shift, "correlation": self.correlation}
+        return {name: each for name, each in named.items() if each is not None}
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
