@@ -87,7 +87,7 @@ def told_nearby(pvalue: float, before: float) -> str:
     return (
         "neighbours in z agree a little in the residuals of x and y, by chance or because regressions missed functions "
         "of z. The p-value therefore comes from permutations among neighbours in z; the regressions alone gave "
-        "{before:.2g}."
+        f"{before:.2g}."
     )
 
 

@@ -45,7 +45,7 @@ def common_length(names: Sequence[str], columns: Sequence[Any]) -> int:
             raise KindError(f"{name} is an iterator; expected variables whose rows can be counted.")
     if len(set(lengths)) > 1:
         told = ", ".join(f"{name} has {n}" for name, n in zip(names, lengths, strict=True))
-        raise ShapeError(f"{told} points; expected as many of each, row by row.")
+        raise ShapeError(f"{told} points; expected the same number of each, row by row.")
     check_rows(lengths[0] or 0, names[0], LEAST_POINTS)
     return lengths[0] or 0
 
