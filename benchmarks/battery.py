@@ -36,7 +36,7 @@ LEVEL_SEED, POWER_SEED = 8_000_000, 9_000_000
 STRENGTH = 4.0
 # Power is measured at this many rows, and of what is slow nowhere else.
 POWER_ROWS = 300
-LOOSE = "where x and y are independent given z that test rejects more often than a level of 0.05 allows."
+LOOSE = "tests that reject true null hypotheses in this setting more often than a level of 0.05 allows."
 LABELS = np.array(["north", "east", "south"])
 LEVELS = ("low", "middle", "high")
 Found = dict[str, Any]
@@ -206,8 +206,8 @@ def level_page(level: dict[str, list[float]]) -> list[str]:
         each = [mine.get(f"{row}, {n}, ours") for n in ROWS]
         rows.append([row, *("" if c is None else shown(int(c[0]), int(c[1])) for c in each)])
     return [
-        *list_table(head, rows, "Rejection rates of ours under conditional independence, level 0.05"),
-        f"{_repeats(mine)} data sets a cell; bold outside the 99 % binomial bounds of 0.05.",
+        *list_table(head, rows, "Rejection rates of our test under conditional independence, level 0.05"),
+        f"{_repeats(mine)} data sets per cell; bold outside the 99 % binomial bounds of 0.05.",
         "",
     ]
 
@@ -229,7 +229,7 @@ def power_page(power: dict[str, list[float]], level: dict[str, list[float]]) -> 
     fewer = "".join(f", of {name} {each[name]}" for name in known if each[name] != each[known[0]])
     return [
         *list_table(["relations, table, columns of z", *known], rows, title),
-        f"{each[known[0]]} data sets a cell{fewer}; bold: the two best of a row; in brackets: {LOOSE}",
+        f"{each[known[0]]} data sets per cell{fewer}; bold: the two best of each row; in brackets: {LOOSE}",
         "",
     ]
 

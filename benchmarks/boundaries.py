@@ -80,7 +80,7 @@ def columns(law: str, d: int, n: int, seed: int) -> list[bool]:
 
 # What is asked, what is counted, and how many data sets of each number of rows are in a round.
 QUESTIONS: dict[str, tuple[Callable[[str, int, int, int], list[bool]], tuple[str, ...], tuple[int, int, int]]] = {
-    "shift": (shift, ("called closer", "called further apart", "not in the interval"), (10, 6, 2)),
+    "shift": (shift, ("called closer", "called further apart", "shift outside the interval"), (10, 6, 2)),
     "sites": (sites, ("called dependent",), (20, 20, 10)),
     "columns": (columns, ("a column called different",), (10, 6, 2)),
 }

@@ -178,7 +178,7 @@ def page(found: Found) -> str:
     ]
     head = ["method", "functions", "n", "columns of z", "rejected", "processor seconds a test"]
     lines = list_table(head, rows, "Rejection rates under conditional independence, level 0.05")
-    lines += [f"{repeats} data sets a row; bold outside the 99 % binomial bounds of 0.05.", ""]
+    lines += [f"{repeats} data sets per row; bold outside the 99 % binomial bounds of 0.05.", ""]
     methods = list(found["power"][0]["rates"])
     rows = [
         [f"{row['kind']}, {row['d']}, {row['effect']}", *(f"{row['rates'][name]:.2f}" for name in methods)]
@@ -188,7 +188,7 @@ def page(found: Found) -> str:
     lines += list_table(head, rows, "Rejection rates under dependence given z, n = 200")
     error = 0.5 / found["power repeats"] ** 0.5
     return "\n".join(
-        [*lines, f"{found['power repeats']} data sets a row: the standard error is at most {error:.2f}.", ""]
+        [*lines, f"{found['power repeats']} data sets per row: the standard error is at most {error:.2f}.", ""]
     )
 
 

@@ -199,16 +199,16 @@ def mean_power(rates: dict[str, dict[str, float]], method: str, columns: str = "
 NOTE = """\
 The twenty relations of Vogelstein et al. (2019), 100 points each. The last of them is independence, where the rate is
 the level: in three columns the mean of the default is {three:.2f} over all twenty, and {related:.2f} over the nineteen
-that are relations. The multiscale graph correlation is at home on the diamond, the square and the two parabolas. On
-the square, where only the corners depend, it stays ahead, with 0.65 to {square:.2f} in one column. Of 60 other data
-sets the default sees 0.50 there, and the best single pair of kernels, chosen in hindsight, 0.60. A head start of 1.5
-standard deviations for that pair and its neighbours brings 0.62, but costs 0.20 on sine 4π, 0.23 on sine 16π and 0.07
-on joint normal; so they have none."""
+dependent ones. The multiscale graph correlation does best on the diamond, the square and the two parabolas. On
+the square, where only the corners depend, it remains ahead of the default, with a power of 0.65 to {square:.2f} in one
+column. On 60 other data sets the power of the default is 0.50 there, and that of the best single pair of kernels,
+chosen in hindsight, 0.60. A head start of 1.5 standard deviations for that pair and its neighbours gives 0.62, but
+costs 0.20 on sine 4π, 0.23 on sine 16π and 0.07 on joint normal; so they have none."""
 
 
 def page(found: Found) -> str:
     """Both tables as reStructuredText."""
-    told = f"{found['repeats']} data sets each; standard errors in brackets; {PERMUTATIONS} permutations."
+    told = f"{found['repeats']} data sets per problem; standard errors in brackets; {PERMUTATIONS} permutations."
     rates = found["relations"]
     three, null = mean_power(rates, "default", "3 columns"), rates["multimodal independence, 3 columns"]["default"]
     note = NOTE.format(three=three, related=(20 * three - null) / 19, square=rates["square, 1 column"]["default"])

@@ -172,7 +172,7 @@ def page(found: Found) -> str:
     ]
     apart = "; ".join(f"levels {levels}: {mean:+.2f} ± {error:.2f}" for levels, (mean, error) in found["apart"].items())
     told = (
-        f"{found['sets']} data sets. Our distance less the other's, ours at the first level and theirs at the second: "
+        f"{found['sets']} data sets. Our distance minus the other's, ours at the first level and theirs at the second: "
     )
     return "\n".join([*list_table(head, rows), f"{told}{apart}.", ""])
 

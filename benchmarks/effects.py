@@ -125,15 +125,15 @@ def page(found: Found) -> str:
     """All models of one number of rows in one line, then each: bias and coverage of each method."""
     sizes = sorted({int(key.rsplit("; ", 1)[1]) for key in found})
     summed = [line for rows in sizes for line in _summed(found, rows)]
-    head = ["rows", "method", "models", "tables", "mean size of bias, s.e.", "largest", "held", "width"]
-    lines = list_table(head, summed, "All models with an answer: intervals of 90 %, widths beside those of effect")
+    head = ["rows", "method", "models", "tables", "mean absolute bias, s.e.", "largest", "coverage", "width"]
+    lines = list_table(head, summed, "All models with an answer: 90 % intervals, widths relative to those of effect")
     each = []
     for key, one in found.items():
         name, rows = key.rsplit("; ", 1)
         cells = [f"{one[m][0]:+.2f}, {shown(*one[m][1:3])}" if m in one else "" for m in METHODS]
         each.append([name, rows, f"{one['truth']:.3f}", *cells, f"{one['refused']} of {one['tables']}"])
     head = ["model", "rows", "truth", *METHODS, "refused"]
-    return "\n".join([*lines, "", *list_table(head, each, "Bias in standard errors, and share of intervals that hold")])
+    return "\n".join([*lines, "", *list_table(head, each, "Bias in standard errors, and coverage of the intervals")])
 
 
 def _summed(found: Found, rows: int) -> list[list[str]]:

@@ -231,7 +231,7 @@ LINES: dict[str, Line] = {
     ),
     "KernelGraph.fit": Line(
         "10,000 rows, three edges",
-        "for each edge and way a ridge regression on 100 features",
+        "a ridge regression on 100 features for each edge and direction",
         lambda: rows(10_000, 4),
         lambda x: mm.KernelGraph(CHAIN).fit(named(x)),
         edges_by_ridge,
@@ -239,7 +239,7 @@ LINES: dict[str, Line] = {
     ),
     "DependencyNetwork.fit": Line(
         "2000 rows of 20 columns",
-        "one forest of 100 trees a column by scikit-learn",
+        "one forest of 100 trees per column by scikit-learn",
         lambda: rows(2000, 20),
         lambda x: bp.DependencyNetwork().fit(named(x)),
         forests,
@@ -247,7 +247,7 @@ LINES: dict[str, Line] = {
     ),
     "BayesianNetwork.fit and do": Line(
         "2000 rows of five columns",
-        "for each family a ridge regression on 200 features",
+        "a ridge regression on 200 features for each node given its parents",
         lambda: rows(2000, 5),
         fit_and_do,
         families_by_ridge,
@@ -263,7 +263,7 @@ LINES: dict[str, Line] = {
     ),
     "DiscreteGraph.query": Line(
         f"100 × 100 nodes, 30 states, {SWEEPS} sweeps",
-        "the same messages as shifted pictures",
+        "the same messages as shifted images",
         lambda: grid(10_000),
         grid_ours,
         grid_by_hand,
@@ -271,7 +271,7 @@ LINES: dict[str, Line] = {
     ),
     "ep.infer, logistic regression": Line(
         "100,000 rows of 50 columns",
-        "the mode by eight steps of Newton's",
+        "the mode by eight Newton steps",
         lambda: many_labels(100_000, 50),
         logistic_by_ep,
         logistic_by_newton,
@@ -279,7 +279,7 @@ LINES: dict[str, Line] = {
     ),
     "ep.infer, a plate of densities": Line(
         "10,000 counts with a black-box density",
-        "32 nodes a row",
+        "32 quadrature nodes per row",
         lambda: counts(10_000),
         black_boxes,
         thirty_two_nodes,
@@ -365,7 +365,7 @@ def page(found: Found) -> str:
             asked = f"{line.asked:g} times" if line.asked else duration(line.most or 0.0)
         ratio = f"{ours / floor:.1f}" if ours < 10 * floor else f"{ours / floor:.0f}"
         table.append([f"``{name.split(', ')[0]}``, {title}", made_of, duration(floor), duration(ours), ratio, asked])
-    return "\n".join(list_table(["call", "floor", "floor's time", "ours", "ratio", "aim"], table))
+    return "\n".join(list_table(["call", "unavoidable arithmetic", "its time", "ours", "ratio", "target"], table))
 
 
 if __name__ == "__main__":

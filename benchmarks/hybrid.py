@@ -127,9 +127,11 @@ def page(found: Found) -> str:
         shown = [f"**{v.mean():.3f}**" if within(v, best) else f"{v.mean():.3f}" for v in values.values()]
         rows.append([f"{table}, {each['rows']}, {each['numbers']} + {each['labels']}", *shown])
     told = (
-        "Tables with their rows, numbers + labels. Three tenths of the rows are left out, and every cell of up to "
-        f"{MOST_NEW} of them is predicted from the others, {REPEATS} times. Rows with a label that was never learned, "
-        "three of fertility's, are left out for all methods. Bold: the best and what is within a standard error."
+        "Tables with their numbers of rows, numeric + label columns. Three tenths of the rows are held out, "
+        "and every cell of up to "
+        f"{MOST_NEW} of them is predicted from the others, {REPEATS} times. Rows with a label that does not occur "
+        "in training, three of fertility's, are dropped for all methods. Bold: the best and those within a "
+        "standard error of it."
     )
     return "\n".join([*list_table(["table", *METHODS], rows), told, ""])
 

@@ -258,7 +258,7 @@ def page(found: Found) -> str:
         "score": "Ranked probability score",
         "rmse": "Error",
         "inside": "Share in 90 %",
-        "closed": "In closed intervals",
+        "closed": "Share in closed 90 % intervals",
     }
     last = {"inside": ["by chance"], "closed": ["the columns themselves"]}
     for key, title in titles.items():
@@ -276,10 +276,10 @@ def page(found: Found) -> str:
     repeats = min(len(each[methods[0]]["score"]) for each in found.values())
     text = (
         f"A share of {HIDDEN} of the cells is hidden, {repeats} times a table; columns have variance one. Bold: "
-        "the best and what is within a standard error; of intervals, shares that lie where those of exact ones "
-        "would in 99 of 100 tables, by the number of hidden cells alone. A value that came back counts by the share of "
-        "its probability that lies between .05 and .95; closed intervals that end there hold all of it, and the last "
-        "column says how much of a column such an interval of its own quantiles holds."
+        "the best and those within a standard error of it; for intervals, coverages within the range of exact ones "
+        "in 99 of 100 tables, given the number of hidden cells. A repeated value counts by the share of its "
+        "probability that lies between .05 and .95; closed intervals that end at such a value contain all of it, and "
+        "the last column gives the coverage of such an interval between the quantiles of the column itself."
     )
     return "\n".join([*lines, text, ""])
 

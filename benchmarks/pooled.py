@@ -123,9 +123,9 @@ def page(found: Found) -> str:
     seconds = {name: np.mean([each[name]["seconds"] for each in found.values() if name in each]) for name in named}
     text = (
         f"Tables of {ROWS} rows, {HIDDEN:.0%} of all cells hidden at random, {DRAWS} draws. The mean of pooled "
-        "estimates, their standard deviation over data sets, the mean of the standard errors that are claimed, and "
-        f"the share of {CONFIDENCE:.0%} intervals that hold the truth, bold where exact ones would have it in 99 of "
-        "100 tables. Processor seconds a data set: " + ", ".join(f"{n} {s:.1f}" for n, s in seconds.items()) + "."
+        "estimates, their standard deviation over data sets, the mean of the reported standard errors, and "
+        f"the coverage of {CONFIDENCE:.0%} intervals, bold where it is within the range of exact ones in 99 of "
+        "100 tables. Processor seconds per data set: " + ", ".join(f"{n} {s:.1f}" for n, s in seconds.items()) + "."
     )
     return "\n".join([*list_table(head, rows, "Pooled least squares"), text, ""])
 

@@ -92,7 +92,16 @@ def measure() -> Found:
 
 def page(found: Found) -> str:
     """One line for each table and way, and one for the sampler."""
-    head = ["table", "rows", "unknowns", "skewness", "model", "means off by (sd)", "sds off by", "evidence off by"]
+    head = [
+        "table",
+        "rows",
+        "unknowns",
+        "skewness",
+        "model",
+        "error of means (sd)",
+        "error of sds",
+        "error of log evidence",
+    ]
     rows = []
     for name, of in found.items():
         for at, (way, one) in enumerate(of["ways"].items()):
@@ -102,7 +111,7 @@ def page(found: Found) -> str:
                 continue
             label = way if one["converged"] else f"{way} (not converged)"
             evidence = f"{one['evidence']:+.3f}".replace("-", "−")
-            stated = f" (± {one['stated']:g} said)" if "stated" in one else ""
+            stated = f" (± {one['stated']:g} stated)" if "stated" in one else ""
             worst = [f"{one['mean']:.3f}", f"{one['sd']:.1%}", evidence + stated]
             rows.append([*told, label, *worst, duration(one["seconds"])])
         sampler = of["sampler"]

@@ -182,7 +182,7 @@ def page(found: Found) -> str:
     for name, cells in found.items():
         shown = [cell if isinstance(cell, str) else f"{duration(cell[0])}, {cell[1]} MiB" for cell in cells]
         rows.append([f"``{name}``", *shown])
-    told = f"What took more than {SECONDS} s or {GIBIBYTES} GiB was given up."
+    told = f"Calls that took more than {SECONDS} s or {GIBIBYTES} GiB were stopped."
     return "\n".join([*list_table(["function", *(f"{n:,} rows" for n in SIZES)], rows), told, ""])
 
 

@@ -154,7 +154,7 @@ def page(found: Found) -> str:
         [name, _shown(each["microseconds"]), f"{each['kilobytes']:.0f} kB" if each["kilobytes"] else ""]
         for name, each in found["cases"].items()
     ]
-    return "\n".join([*list_table(["work", "a row", "what comes back"], rows), ""])
+    return "\n".join([*list_table(["work", "time per row", "size of the state"], rows), ""])
 
 
 def _shown(microseconds: float) -> str:

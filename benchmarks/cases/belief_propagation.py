@@ -165,7 +165,7 @@ CASES = (
     ),
     Case(
         name="discrete-tree-root",
-        title="The marginal of the root only; ours sends the messages of all marginals, pgmpy those towards the root.",
+        title="The marginal of the root only; ours computes all marginals, pgmpy sends messages towards the root only.",
         sizes=(127,),
         setup=tree,
         ours=root_ours,
@@ -173,7 +173,7 @@ CASES = (
     ),
     Case(
         name="discrete-grid",
-        title=f"{SWEEPS} sweeps over a square grid of n nodes with {GRID_STATES} states, given as any graph, float32.",
+        title=f"{SWEEPS} sweeps over a square grid, as a general graph of n nodes with {GRID_STATES} states, float32.",
         sizes=(10_000,),
         setup=grid,
         ours=grid_ours,
@@ -182,7 +182,7 @@ CASES = (
     ),
     Case(
         name="discrete-grid-set-up",
-        title="From the list of edges to the marginals after one sweep; what compiling adds is in the first call.",
+        title="From the list of edges to the marginals after one sweep; compilation is in the first call.",
         sizes=(10_000,),
         setup=grid,
         ours=set_up_ours,

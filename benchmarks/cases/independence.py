@@ -82,7 +82,7 @@ CASES = (
     ),
     Case(
         name="independence-limit",
-        title="The same by the limit, in one pass.",
+        title="The same with the limiting distribution, in one pass.",
         sizes=(10_000, 100_000),
         setup=pairs,
         ours=in_one_pass,

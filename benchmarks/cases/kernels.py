@@ -47,7 +47,7 @@ CASES = (
     ),
     Case(
         name="row-means",
-        title="Means of the rows of an n × n RBF Gram matrix that is never held, 10 dimensions, float64.",
+        title="Means of the rows of an n × n RBF Gram matrix that is never stored, 10 dimensions, float64.",
         sizes=(2500, 10_000),
         setup=points,
         ours=lambda x: KERNEL.mean(x, x),

@@ -85,7 +85,7 @@ CASES = (
     Case(
         name="learned-messages",
         title="n messages of the logistic factor, with their doubt, by an operator of 300 and 500 features, float64. "
-        f"Importance sampling has a thousandth of the {DRAWS} draws of the paper: its times count a thousandfold.",
+        f"Importance sampling has a thousandth of the {DRAWS} draws of the paper: multiply its times by a thousand.",
         sizes=(256, 4096),
         setup=cavities,
         ours=predicted,

@@ -49,7 +49,7 @@ CASES = (
     ),
     Case(
         name="pc-shared",
-        title="The same beside its tests one by one, which share nothing (a borderline answer may differ).",
+        title="The same compared with separate tests, which share no computation (a borderline result may differ).",
         sizes=(300,),
         setup=network,
         ours=search,
@@ -58,7 +58,7 @@ CASES = (
     ),
     Case(
         name="chow-liu",
-        title="The tree of the strongest dependences among ten variables, cut at its level with 200 shuffles.",
+        title="The tree of the strongest dependences among ten variables, cut at its level with 200 permutations.",
         sizes=(200, 1000),
         setup=network,
         ours=tree,
