@@ -93,8 +93,8 @@ def written(records: dict[str, Kept]) -> dict[Path, str]:
         slug = paper.replace("_", "-")
         lines = [
             *_heading(source, "="),
-            "What was printed in another form than it is used here stands beside the figures that it concerns, with †",
-            f"where numbers confirmed it; all of it is on one page: :ref:`errata-{slug}`.",
+            "Formulas that are used here in another form than printed are listed with the figures they affect; † marks",
+            f"those confirmed numerically. One page lists all of them: :ref:`errata-{slug}`.",
             "",
         ]
         for experiment in ours:
