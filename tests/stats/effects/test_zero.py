@@ -7,7 +7,8 @@ import scipy.stats
 import meanmap as mm
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.effects.cells import Cells
-from meanmap.stats.effects.zero import chance_of_difference, draws_for
+from meanmap.stats.effects.zero import chance_of_dependence, chance_of_difference, draws_for
+from meanmap.stats.independence.shifts import Shifts
 
 FAILURE_RATE, TAIL = 1e-5, 0.025
 
@@ -103,6 +104,24 @@ def test_the_test_of_zero_in_a_design_by_hand():
     expected = np.mean(np.array(squared) >= squared[0] * (1 - 1e-9))
     by_gram = chance_of_difference(lambda w: float(np.sum(w * (gram @ w))), sizes, design, 0.9)
     assert by_gram == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [24, 300])  # several orders of few rows; some of the shifts of one order of many
+def test_the_test_of_zero_of_dependence_by_hand(n):
+    """Rows of y are brought into each order that is drawn, and HSIC is computed anew."""
+    x, y = np.random.default_rng([32, n]).normal(size=(2, n, 1))
+    k, m = (np.exp(-((side - side.T) ** 2)) for side in (x, y + x / np.sqrt(n)))
+    shifts, centring = Shifts.draw(n, draws_for(0.95), np.random.default_rng(33)), np.eye(n) - 1 / n
+    values = []
+    for order, chosen in zip(shifts.orders, shifts.chosen, strict=True):
+        for shift in chosen:
+            at = shifts.base[np.roll(order, -shift)]
+            values.append(np.sum((centring @ k @ centring)[np.ix_(shifts.base, shifts.base)] * m[np.ix_(at, at)]))
+    assert len(values) == draws_for(0.95) + 1
+    expected = np.mean(np.array(values) >= values[0] * (1 - 1e-9))
+    assert 1 / 200 < expected < 0.98
+    assert chance_of_dependence(k, m, 0.95, np.random.default_rng(33)) == pytest.approx(expected)
+    assert chance_of_dependence(1e-30 * k, 1e30 * m, 0.95, np.random.default_rng(33)) == pytest.approx(expected)
 
 
 def test_many_rows_in_a_design_are_exchanged_too():

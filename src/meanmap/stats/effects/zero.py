@@ -5,12 +5,14 @@ intervals based on the observed variation exclude zero far too often. Under the 
 whatever is rare.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.effects.cells import row_weights
+from meanmap.stats.independence.hsic import Margins, centre, one_hsic, permuted_hsic
+from meanmap.stats.independence.shifts import Shifts
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Null
 
@@ -34,12 +36,21 @@ def excludes_zero(law: DistanceLaw, level: float) -> bool:
 
 
 def chance_of_dependence(k: np.ndarray, m: np.ndarray, level: float, generator: np.random.Generator) -> float:
-    """The permutation p-value of HSIC of two Gram matrices."""
-    k = (k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()).astype(np.float32)
-    m = m.astype(np.float32)
-    orders = (generator.permutation(len(k)) for _ in range(draws_for(level)))
-    found = np.array([np.vdot(k, m), *(np.vdot(k, m[np.ix_(order, order)]) for order in orders)], float)
-    return _ranked(found, ROUNDING * float(np.vdot(np.abs(k), np.abs(m))))
+    """The permutation p-value of HSIC of two Gram matrices, as in the test: by cyclic shifts of a random order."""
+    shifts = Shifts.draw(len(k), draws_for(level), generator)
+    margins: tuple[list[Margins], list[Margins]] = ([], [])
+
+    def centred(gram: np.ndarray, side: int) -> Iterator[np.ndarray]:
+        n = len(gram)
+        space = np.empty((n, n + n // 2), np.float32)
+        space[:, :n] = gram[np.ix_(shifts.base, shifts.base)] / gram.diagonal().max()
+        margins[side].append(centre(space[:, :n]))
+        yield space
+
+    sums = permuted_hsic(centred(k, 0), centred(m, 1), shifts, np.zeros((1, 1)))
+    (x,), (y,) = margins
+    values, rounding = one_hsic(sums[0, 0], x, y, "biased", shifts)
+    return _ranked(values, rounding)
 
 
 def chance_of_difference(
