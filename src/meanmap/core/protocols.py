@@ -1,4 +1,4 @@
-"""Tables and arrays that other libraries hand over by a protocol: Arrow's stream, narwhals' frames, DLPack."""
+"""Tables and arrays of other libraries read through a protocol: Arrow streams, narwhals frames, DLPack."""
 
 from importlib.util import find_spec
 from typing import Any
@@ -16,7 +16,7 @@ MOST_ENTRIES = 1000
 
 
 def hands_over(value: object) -> bool:
-    """Whether a value is a table or an array of another library that has to be asked for it.
+    """Whether a value is a table or array of another library that is read through a protocol.
 
     Examples
     --------
@@ -39,21 +39,21 @@ def hands_over(value: object) -> bool:
 
 
 def is_stream(value: object) -> bool:
-    """Whether a value is a table of another library that is read as a stream of Arrow."""
+    """Whether a value is a table of another library that is read as an Arrow stream."""
     return hands_over(value) and hasattr(value, "__arrow_c_stream__")
 
 
 def handed_over(value: Any) -> Any:
-    """A table or array of another library as one that is read, once; all else as it is.
+    """A table or array of another library converted once to one that can be read; anything else unchanged.
 
-    What has `__arrow_c_stream__`, such as a relation of DuckDB or what ADBC answers, becomes a frame of polars, or a
-    table of Arrow where polars is not installed. Frames of narwhals are what they wrap, data sets of xarray their
-    variables. Samples in a list and columns in a dictionary are read, too.
+    Objects with `__arrow_c_stream__`, such as a DuckDB relation or an ADBC result, become a polars frame, or an Arrow
+    table if polars is not installed. Narwhals frames are unwrapped, and xarray data sets become their variables.
+    Samples in a list and columns in a dictionary are converted, too.
 
     Raises
     ------
     KindError
-        Where neither polars nor pyarrow is installed.
+        If neither polars nor pyarrow is installed.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def handed_over(value: Any) -> Any:
 
 
 def given_back(came: object, found: Any) -> Any:
-    """A frame that was found from what `came`, in narwhals' wrapping if that was wrapped."""
+    """The resulting frame, wrapped by narwhals if the input `came` wrapped."""
     if not type(came).__module__.startswith("narwhals."):
         return found
     import narwhals
@@ -90,7 +90,7 @@ def _is_dataset(kind: type) -> bool:
 
 
 def _of_stream(value: Any) -> Any:
-    """All batches of a stream as one frame."""
+    """All batches of a stream as a single frame."""
     called = type(value).__name__
     try:
         if find_spec("polars"):

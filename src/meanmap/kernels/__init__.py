@@ -1,4 +1,4 @@
-"""Kernels on points: how alike two points are, and so what a mean embedding can tell apart."""
+"""Kernels on points: the similarity of two points, and so the differences that a mean embedding can detect."""
 
 from meanmap.kernels.algebraic import Cosine, Linear, Polynomial, RandomProjection
 from meanmap.kernels.base import Kernel, Power, Product, Scaled, Sum

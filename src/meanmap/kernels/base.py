@@ -26,8 +26,8 @@ __all__ = ["Kernel", "Power", "Product", "Scaled", "Sum"]
 class Kernel(eqx.Module):
     """A positive-definite function of two points, k(x, y) = ⟨φ(x), φ(y)⟩.
 
-    To write one, give `evaluate` (two points to a number, in `jax.numpy`); Gram matrices, diagonals, streamed sums and
-    the algebra come free. `gram` may be given too where a matrix product is faster.
+    To write one, define `evaluate` (two points to a number, in `jax.numpy`); Gram matrices, diagonals, streamed sums
+    and the algebra follow. Define `gram` as well where a matrix product is faster.
     """
 
     @property

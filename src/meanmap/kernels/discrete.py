@@ -87,8 +87,8 @@ class Spectrum(Kernel):
     Notes
     -----
     Leslie, Eskin & Noble (2002). Counts are sparse; a Gram matrix costs time in proportion to shared substrings. It
-    runs on the host, not under `jit`. A text shorter than `length`, which has no substring, counts as one, itself: it
-    is like the same text and no other.
+    runs on the host, not under `jit`. A text shorter than `length` has no such substring and counts as its own only
+    one: it is similar to equal texts only.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Many tests at once: p-values and bets corrected for their number."""
+"""Multiple testing: p-values and bets corrected for the number of tests."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,18 +23,18 @@ METHODS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Adjusted(Value):
-    """Tests that were corrected for their number.
+    """Results of tests, corrected for multiplicity.
 
     `mm.stats.adjusted` returns it: `found.pvalues`, `found.rejected(0.05)`, `print(found)`, `found.to_frame()`.
 
     Attributes
     ----------
     pvalues : dict
-        By name the least level at which a hypothesis is rejected when all are asked together, in the order they came.
+        Adjusted p-values by name, in the given order: the smallest level at which each hypothesis is rejected.
     method : str
-        How they were corrected, and what that bounds.
+        The correction, and the error rate that it controls.
     least : float
-        The smallest level at which these tests can reject anything: more than 0 where p-values are shares of draws.
+        The smallest level at which these tests can reject anything: above 0 for permutation p-values.
     """
 
     pvalues: dict[Any, float]
@@ -43,7 +43,7 @@ class Adjusted(Value):
 
     @own_words
     def rejected(self, level: float = 0.05) -> list[Any]:
-        """The names of the hypotheses that are rejected at this level, in the order they came."""
+        """The names of the hypotheses rejected at this level, in the given order."""
         if self.least > probability(level, "level", 0.05) * (1 + ROUNDING):
             raise ParameterError(
                 f"level is {level:g}; with their draws these {len(self.pvalues)} tests can reject from level "
@@ -68,16 +68,17 @@ class Adjusted(Value):
 
 @own_words
 def adjusted(results: Any, method: str = "holm") -> Adjusted:
-    """Correct tests for their number, so that looking at many of them finds no more by chance than one does.
+    """Correct tests for multiplicity, so that error rates hold for all of them together.
 
     Parameters
     ----------
     results : mapping from names to results, or a sequence of them
-        Results of tests, bets, drift monitors, or numbers: p-values, with "e-bh" e-values. All that were looked at, not
-        only those that came out small. What stands in a sequence is named by its number, from 0.
+        Results of tests, bets, drift monitors, or numbers: p-values, or e-values for "e-bh". Pass all tests that were
+        made, not only those with small p-values. Entries of a sequence are named by their number, from 0.
     method : {"holm", "benjamini-yekutieli", "e-bh"}
-        "holm" bounds the chance of any false rejection. The others bound the share of false ones among all rejections
-        on average, which finds more where much is there: by p-values, or by e-values of bets and monitors.
+        "holm" controls the probability of any false rejection (family-wise error rate). The others control the expected
+        share of false rejections (false discovery rate), which has more power if many hypotheses are false: from
+        p-values, or from e-values of bets and monitors.
 
     Returns
     -------
@@ -86,10 +87,10 @@ def adjusted(results: Any, method: str = "holm") -> Adjusted:
 
     Notes
     -----
-    All three hold however the tests depend on each other, such as when they share data: Holm (1979), Benjamini &
+    All three are valid under any dependence between the tests, such as tests that share data: Holm (1979), Benjamini &
     Yekutieli (2001), e-BH (Wang & Ramdas 2022, eq. 3), which rejects the k largest of m e-values where the k-th is at
-    least m / (k level). The p-value of a bet is that at any time; e-BH takes its present e-value. When one bet is
-    looked at may depend on the others only as far as their data are independent of its own.
+    least m / (k level). The p-value of a bet is its anytime-valid one; e-BH uses its current e-value. The time at which
+    a bet is examined may depend on other bets only if their data are independent of its own.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def adjusted(results: Any, method: str = "holm") -> Adjusted:
 
 
 def holm(pvalues: np.ndarray) -> np.ndarray:
-    """p-values corrected by Holm's step-down: the smallest times m, the next times m − 1, never falling.
+    """p-values adjusted by Holm's step-down procedure: the smallest times m, the next times m − 1, made monotone.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def holm(pvalues: np.ndarray) -> np.ndarray:
 
 
 def _benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
-    """p-values corrected by the step-up of Benjamini & Hochberg: the k-th smallest times m / k, never falling."""
+    """p-values adjusted by Benjamini & Hochberg's step-up: the k-th smallest times m / k, made monotone."""
     order = np.argsort(-pvalues, kind="stable")
     m = len(pvalues)
     found = np.empty(m)
@@ -144,12 +145,12 @@ def _benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
 
 
 def _benjamini_yekutieli(pvalues: np.ndarray) -> np.ndarray:
-    """Benjamini & Hochberg's times 1 + 1/2 + ... + 1/m, with which they hold under any dependence."""
+    """Benjamini & Hochberg's times 1 + 1/2 + ... + 1/m, valid under any dependence."""
     return np.minimum(_benjamini_hochberg(pvalues) * np.sum(1 / np.arange(1, len(pvalues) + 1)), 1.0)
 
 
 def _named(results: Any) -> dict[Any, Any]:
-    """Results by name: of mappings, and of pandas' series by their index; of others by number."""
+    """Results by name: keys of mappings, the index of pandas series, else numbers."""
     if (named := entries_of(results)) is not None:
         if len(named) < len(results):
             raise ParameterError("results has one name for several tests; expected a name for each.")

@@ -1,4 +1,4 @@
-"""Where a regression jumps or bends: cuts in a number that explain more than smooth functions leave to chance."""
+"""Where a regression jumps or bends: cut points that explain significantly more than smooth functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ LEAST_NEW = 0.01
 
 @dataclass(frozen=True)
 class Break:
-    """A column of rows, from where on they are beyond the break, and whether the slope or the height changes there."""
+    """A column, its cut point, and whether the slope or the level changes there."""
 
     column: int
     at: float
@@ -28,7 +28,7 @@ class Break:
 
 
 def beyond(rows: np.ndarray, found: Sequence[Break]) -> np.ndarray:
-    """A column for each break, (n, k): ± 1 on its two sides, or how far beyond it rows are.
+    """A column for each break, (n, k): ±1 on its two sides, or the distance of rows beyond it.
 
     Examples
     --------
@@ -42,10 +42,10 @@ def beyond(rows: np.ndarray, found: Sequence[Break]) -> np.ndarray:
 def breaks(
     rows: np.ndarray, columns: Sequence[int], design: np.ndarray, inverse: np.ndarray, left: np.ndarray
 ) -> tuple[Break, ...]:
-    """The clearest ones, one after the other, in columns of rows.
+    """The most significant breaks in the columns of rows, selected one after the other.
 
-    Each is tested as one more column of a smooth regression, by its score: what the share of it that the regression
-    does not follow says about residuals (Rao 1948).
+    Each is tested as an additional column of a smooth regression by its score statistic (Rao 1948): the covariance of
+    the residuals with the part of the column that the regression does not explain.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def breaks(
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """Candidates, and of each column its cuts and between which two of them each row is, as a sparse (cuts + 1, n)."""
+    """Candidates; for each column its cuts, and the bin between two cuts of each row, as a sparse (cuts + 1, n)."""
 
     rows: np.ndarray
     found: list[Break]
@@ -104,7 +104,7 @@ class _Tried:
         return cls(rows, found, bins)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Of the columns of candidates times values (n, m): (candidates, m)."""
+        """Products of the columns of candidates and values (n, m): (candidates, m)."""
         parts, total = [], values.sum(axis=0)
         for k, cuts, bins in self.bins:
             here = self.rows[:, k]
@@ -113,7 +113,7 @@ class _Tried:
         return np.concatenate(parts)
 
     def squares(self) -> np.ndarray:
-        """Of the columns of candidates, summed."""
+        """Sums of squares of the columns of candidates."""
         parts = []
         for k, cuts, bins in self.bins:
             here = self.rows[:, k]
@@ -127,12 +127,12 @@ def _beyond(values: np.ndarray, one: Break) -> np.ndarray:
 
 
 def _above(sums: np.ndarray) -> np.ndarray:
-    """From sums of bins those of all above each cut."""
+    """Sums over all rows above each cut, from sums over bins."""
     return np.cumsum(sums[::-1], axis=0)[::-1][1:]
 
 
 def _cuts(values: np.ndarray) -> np.ndarray:
-    """Halfway between values next to each other, spread over the rows."""
+    """Midpoints of adjacent values, spread over the rows."""
     seen, counts = np.unique(values, return_counts=True)
     below = np.cumsum(counts)[:-1]
     inside = np.flatnonzero((below >= LEAST_BESIDE) & (len(values) - below >= LEAST_BESIDE))

@@ -1,4 +1,4 @@
-"""Labels given what is known of other columns: multinomial logistic regression, with products that matter."""
+"""Labels given the observed cells of other columns: multinomial logistic regression with selected interactions."""
 
 from dataclasses import dataclass, replace
 
@@ -22,24 +22,25 @@ MOST_COLUMNS, LOOKED_AT, MOST_PAIRS, ROWS_EACH, BY_CHANCE = 60, 60, 20, 25, 0.1
 class LabelRegression:
     """log p(l | x) = constant + wₗ·(1, x, which cells of x were missing, products of x).
 
-    Forests draw relations among labels towards none where numbers are beside them, for these part rows that are alike;
-    here they are coefficients, which more rows know better, whatever else is in the table.
+    Forests shrink relations among labels towards independence if there are numeric columns as well, because splits on
+    these separate similar rows; here the relations are coefficients, whose estimates improve with the number of rows,
+    whatever else is in the table.
 
     Attributes
     ----------
     low, high : array (d,)
-        Between which the others count: beyond what was learned they are as at its end.
+        Range of the other columns in training; values outside are clipped to it.
     pairs : array (p, 2)
-        Whose products take part.
+        Columns whose products are included.
     base : array (L,)
-        The logarithms of the shares of all rows.
+        Logarithms of the shares of the labels over all rows.
     ridge : float
-        Of all weights but the constant's.
+        Penalty of all weights except the constant.
     weights : array (q, L)
     rows, gaps, hits : arrays (n, d), (n, k), (n, L)
-        What it was learned from.
+        The training data.
     origin : array (n,)
-        Which row of the table each of these is.
+        The row of the table of each training row.
     """
 
     low: np.ndarray
@@ -75,7 +76,7 @@ class LabelRegression:
         return tuple(found)
 
     def resampled(self, counts: np.ndarray) -> "LabelRegression":
-        """With the rows of the table counted so often (N,); products stay."""
+        """Refitted with these weights (N,) of the rows of the table, and the same products."""
         return self._learned(counts[self.origin])
 
     def _learned(self, often: np.ndarray | float) -> "LabelRegression":
@@ -86,7 +87,7 @@ class LabelRegression:
         return replace(self, weights=softmax_weights(design, self.hits, penalty, self.base, start, often))
 
     def __call__(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:
-        """Shares (m, L)."""
+        """Probabilities (m, L)."""
         return np.exp(log_shares(self.base + self._design(rows, gaps) @ self.weights))
 
     def _design(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:

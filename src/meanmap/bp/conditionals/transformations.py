@@ -1,4 +1,4 @@
-"""Columns of numbers by their logarithm, square root or log odds, where they are more nearly normal and linear so."""
+"""Logarithms, square roots or log odds of numeric columns, if these are closer to normal and linear."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,9 +47,9 @@ class Transformation:
     ----------
     kind : str
     shift : float
-        Half of the least positive value where there are zeros, and g is the logarithm.
+        For the logarithm, half of the smallest positive value if there are zeros.
     least, most : float
-        Between which values g is defined: others are as at its end.
+        The range in which g is defined; values outside are clipped to it.
     centre, scale : float
 
     Examples
@@ -68,7 +68,7 @@ class Transformation:
 
     @classmethod
     def of(cls, kind: str, values: np.ndarray) -> "Transformation":
-        """For values as they came."""
+        """The transformation of this kind for raw values."""
         low, positive = float(values.min()), values[values > 0]
         shift = float(positive.min()) / 2 if kind == "log" and low <= 0 and len(positive) else 0.0
         least, most = -np.inf, np.inf
@@ -87,11 +87,11 @@ class Transformation:
         return bool({"log": low >= 0, "root": low >= 0, "log odds": low > 0 and high < 1}[kind])
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Standard values of numbers, those outside of what g takes as at its end."""
+        """Standardised values of numbers; those outside the range of g are clipped."""
         return (_SHAPES[self.kind].of(self._within(values)) - self.centre) / self.scale
 
     def back(self, standard: np.ndarray) -> np.ndarray:
-        """The values that have these."""
+        """The inverse: raw values of standardised ones."""
         return _SHAPES[self.kind].back(self.centre + self.scale * standard) - self.shift
 
     def log_slopes(self, values: np.ndarray) -> np.ndarray:
@@ -104,38 +104,38 @@ class Transformation:
 
 @dataclass(frozen=True, eq=False)
 class Standard:
-    """Rows of numbers standardised, some of them transformed.
+    """Standardised rows of numbers, with some columns transformed.
 
     Attributes
     ----------
     table : CodedTable
     transformed : dict of int to Transformation
-        By the place of the column of numbers.
+        By the position of the numeric column.
     """
 
     table: CodedTable
     transformed: Mapping[int, Transformation]
 
     def __call__(self, numbers: np.ndarray) -> np.ndarray:
-        """Of rows (n, d)."""
+        """Standardised rows (n, d)."""
         found = self.table.standard(numbers)
         for j, transformation in self.transformed.items():
             found[:, j] = transformation(numbers[:, j])
         return found
 
     def of(self, j: int, values: np.ndarray) -> np.ndarray:
-        """Of values of column j."""
+        """Standardised values of column j."""
         if j in self.transformed:
             return self.transformed[j](values)
         return self.table.standard_of(j, values)
 
 
 def chosen(table: CodedTable, numbers: np.ndarray) -> Mapping[int, Transformation]:
-    """Of columns of rows (n, d) with NaN in gaps those that are transformed, by their place.
+    """The transformations chosen for columns of rows (n, d), NaN in gaps, by their position.
 
-    One after the other, the transformation that makes the rows most probable if each number is normal and linear in all
-    other columns: of the sum over all columns, as what is linear in this one is not in its logarithm. It is taken if
-    rows gain more than two standard errors, gaps filled in by a joint normal law.
+    Stepwise: the transformation with the largest likelihood of the rows if each number is normal and linear in all
+    other columns, summed over all columns, because transforming one column changes the linearity of the others. It is
+    accepted if the gain over rows exceeds two standard errors. Gaps are filled in by a joint normal distribution.
     """
     columns, blocks = list(table.columns.values()), table.blocks
     rows = numbers[spread_rows(len(numbers), MOST_ROWS)]
@@ -175,7 +175,7 @@ def chosen(table: CodedTable, numbers: np.ndarray) -> Mapping[int, Transformatio
 def _log_chances(
     filled: np.ndarray, rows: np.ndarray, there: np.ndarray, own: Sequence[int], used: Mapping[int, Transformation]
 ) -> np.ndarray:
-    """Of each row the sum over numbers that are there of log p given all other columns, (n,)."""
+    """For each row the sum over observed numbers of log p given all other columns, (n,)."""
     middle = filled - filled.mean(axis=0)
     covariance = middle.T @ middle / len(middle)
     precision: Any = np.linalg.inv(covariance + PRIOR * np.diag(np.diag(covariance) + PRIOR))

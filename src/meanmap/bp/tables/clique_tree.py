@@ -1,4 +1,4 @@
-"""Discrete networks with factors on any number of variables, exactly: cliques tell each other about what they share."""
+"""Exact inference in discrete networks with factors on any number of variables, by messages between cliques."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
@@ -32,9 +32,9 @@ STATES_PER_VARIABLE = 2 * 10**4
 class CliqueTree:
     """A discrete network p(x) ∝ Π_c ψ_c(x_c) turned into a tree of cliques, in which messages are exact.
 
-    A message is a table of the variables that two neighbouring cliques share (Lauritzen & Spiegelhalter 1988; Jensen,
-    Lauritzen & Olesen 1990). Cliques come from greedy orders of elimination. Where cliques are large, a query for few
-    targets makes a smaller tree of its own: states that are seen are put in, and effects that nobody has seen left out.
+    A message is a table over the variables that two neighbouring cliques share (Lauritzen & Spiegelhalter 1988; Jensen,
+    Lauritzen & Olesen 1990). Cliques come from greedy elimination orders. If cliques are large, a query for few targets
+    builds a smaller tree: observed states are substituted, and unobserved descendants pruned.
 
     Parameters
     ----------

@@ -35,11 +35,11 @@ class DiscreteGraph:
         ψ_st ≥ 0, rows for the first end of the edge: one table that all edges share, or one for each. With a mapping,
         variables may differ in their number of states, and an edge may be named in either direction.
     priors : array (n, k) or mapping from names to arrays (k,), optional
-        φ_s ≥ 0, ones where none is given.
+        φ_s ≥ 0, ones by default.
 
     Examples
     --------
-    It rains more in one season, and rain makes the street wet.
+    Rain depends on the season, and the street on rain.
 
     >>> network = DiscreteGraph(
     ...     [("season", "rain"), ("rain", "street")],

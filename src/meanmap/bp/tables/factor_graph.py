@@ -26,7 +26,7 @@ __all__ = ["FactorGraph"]
 
 
 class FactorGraph:
-    """A discrete network p(x) ∝ Π_c ψ_c(x_c) whose factors and variables send each other messages.
+    """A discrete network p(x) ∝ Π_c ψ_c(x_c), with messages between factors and variables.
 
     Exact where the factors make no cycle, approximate otherwise (Kschischang, Frey & Loeliger 2001). Where cliques are
     small [`mm.bp.CliqueTree`][] is exact.
@@ -74,7 +74,7 @@ class FactorGraph:
         targets : names, optional
             All variables unless given.
         schedule : Flooding, optional
-            How many sweeps there may be; by default 100, and without cycles as many as a message may be on its way.
+            Maximum number of sweeps; by default 100, and without cycles the length of the longest path.
         damping : float
             The share of the old message that is kept in each sweep.
         tolerance : float, optional

@@ -24,7 +24,7 @@ __all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
 
 
 class BlackBoxFactor(Factor):
-    """What the factors made from a function share: an oracle computes their messages."""
+    """Base class of factors made from a function, whose messages an oracle computes."""
 
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
@@ -169,9 +169,9 @@ class BlackBox(BlackBoxFactor):
     Notes
     -----
     This is the setting of Jitkrittum et al. (2015), section 2: the density of the factor is never evaluated. Points are
-    drawn (or laid) for the inputs, and weigh as much as the message from the output finds their images likely.
-    Probabilities that round to 0 or 1 count as the next number inside. So a function cannot tell logits beyond 36 from
-    each other, unless its last step is `jax.nn.sigmoid` or `jax.scipy.special.expit`: then the logit is known.
+    drawn (or placed) for the inputs, and weighted by the message from the output at their images. Probabilities that
+    round to 0 or 1 are replaced by the next number inside. So a function cannot distinguish logits beyond 36, unless
+    its last step is `jax.nn.sigmoid` or `jax.scipy.special.expit`: then the logit is known.
 
     Examples
     --------

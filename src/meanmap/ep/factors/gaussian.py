@@ -38,8 +38,8 @@ class Dot(Factor):
     Notes
     -----
     With what comes in from z as natural parameters (νᵢ, τᵢ), the message to w is (Xᵀν, XᵀTX), and the message to zᵢ is
-    the marginal of xᵢᵀw over what came in from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ a sweep. A row of
-    zeros says that zᵢ is 0, which becomes a standard deviation of a millionth of the widest row's.
+    the marginal of xᵢᵀw over what came in from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ a sweep. For a row
+    of zeros zᵢ is 0, which is represented by a standard deviation of a millionth of the widest row's.
 
     Examples
     --------
@@ -114,7 +114,8 @@ class Sum(Factor):
 
     Notes
     -----
-    The messages are convolutions: to the sum, N(Σ aₖ mₖ, Σ aₖ² vₖ + 1/precision); to a term, what is left of the sum.
+    The messages are convolutions: to the sum, N(Σ aₖ mₖ, Σ aₖ² vₖ + 1/precision); to a term, the sum minus the other
+    terms.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Coordinates in which what the data tell about standard deviations, and what they do not, are straight."""
+"""Coordinates that separate what the data determine about standard deviations from what they do not."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,18 +15,19 @@ _NOISE = {"sigma": 1.0, "alpha": -2.0}
 
 @dataclass(frozen=True)
 class Coordinates:
-    """ψ in place of φ: logs of standard deviations give way to the log of their whole, and of ratios one by one.
+    """ψ in place of φ: logs of standard deviations are replaced by the log of the total and logs of successive ratios.
 
-    Data tell how much varies in all, Σ sd², better than by what: with one row a group sd(Intercept)² + sigma² is known
-    and no more. There φ lies along a quarter of a circle, whose logs are no Normal; ψ is a known whole and a ratio.
-    Slopes are taken off first, then intercepts from few groups to many, then noise. φ ↦ ψ has a constant volume.
+    Data determine the total variance, Σ sd², better than its components: with one row per group only sd(Intercept)² +
+    sigma² is identified. There φ lies along a quarter of a circle, whose logs are not Normal; ψ is an identified total
+    and a ratio. Slopes are split off first, then intercepts from few groups to many, then noise. φ ↦ ψ has a constant
+    volume.
 
     Attributes
     ----------
     places : tuple of int
-        In φ, of what is split, in this order.
+        Positions in φ of the split parameters, in this order.
     powers : tuple of number
-        Of the standard deviation, whose log is there.
+        Powers of the standard deviations whose logs are there.
     """
 
     places: tuple[int, ...]
@@ -34,7 +35,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, components: Components, sizes: tuple[int, ...], parameters: tuple[str, ...]) -> "Coordinates":
-        """From the number of groups of each block, and what the parameters of the family are called."""
+        """From the number of groups of each block, and the names of the family's parameters."""
         count, found = len(components.fixed), []
         for block, width, start in components.parts():
             found += [(sizes[count + block], -at, start + at, 1.0) for at in range(width)]
@@ -44,7 +45,7 @@ class Coordinates:
         return cls(tuple(each[2] for each in found), tuple(each[3] for each in found))
 
     def candidates(self) -> list["Coordinates"]:
-        """φ itself, only the last pair split, and all."""
+        """φ unchanged, with only the last pair split, and with all split."""
         lengths = dict.fromkeys([0, *(n for n in (2, len(self.places)) if n <= len(self.places) and n > 1)])
         return [Coordinates(self.places[len(self.places) - n :], self.powers[len(self.powers) - n :]) for n in lengths]
 
@@ -77,10 +78,10 @@ class Coordinates:
         return phi
 
     def slopes(self, psi: np.ndarray) -> np.ndarray:
-        """dφ / dψ at one place; a complex step this small is a derivative without rounding."""
+        """dφ / dψ at one point, by complex steps, which have no cancellation."""
         return np.imag(self.joined(psi + 1e-30j * np.eye(len(psi)))).T / 1e-30
 
     @cached_property
     def log_volume(self) -> float:
-        """Of what φ covers, over what ψ covers."""
+        """Log of the volume in φ over that in ψ."""
         return float(np.log(np.abs(self.powers)).sum()) if self.places else 0.0

@@ -1,4 +1,4 @@
-"""Where weighted draws disagree with the laws of shared effects, in words."""
+"""Notes on where weighted draws disagree with the marginals of shared effects."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,7 +18,7 @@ _FAR = 1.25
 
 
 def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> list[str]:
-    """Of effects that all rows share, given the first node: deviations and ends of intervals, worst first."""
+    """Standard deviations and ends of intervals of effects that all rows share, given the first node, worst first."""
     if not len(names):
         return []
     shares, values = judged.shares, judged.draws @ shared.turn.T + shared.offset

@@ -1,4 +1,4 @@
-"""The shape of the law of one combination of effects, where a Normal misses it."""
+"""Marginal distributions of linear combinations of effects that are not Normal."""
 
 from dataclasses import dataclass
 
@@ -37,12 +37,12 @@ def marginals(
     combinations: np.ndarray,
     judged: Weighted | None = None,
 ) -> Shaped:
-    """Laws of C θ, for rows of C in the order of θ, given each node.
+    """Marginal distributions of C θ given each node; columns of C are in the order of θ.
 
-    The density at one value z is that of the Normal times the mean, over all effects given z, of likelihood over sites;
-    the product over rows of their own means takes its place (Cseke & Heskes 2011). It is exact where z is all there is,
-    and says too much where many rows agree: weighted draws of the effects that all rows share, given the first node,
-    say how much of it there is.
+    The density at a value z is the Normal density times the mean of the ratio of likelihood and sites over all effects
+    given z; this mean is approximated by the product of the means of single rows (Cseke & Heskes 2011). The
+    approximation is exact if z is the only effect, and overcorrects where many rows agree: its strength is estimated
+    from weighted draws of the effects that all rows share, given the first node.
     """
     shape = (len(combinations), len(nodes))
     means, sds, ratios = np.empty(shape), np.empty(shape), dict[tuple[int, int], np.ndarray]()
@@ -83,7 +83,7 @@ def marginals(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Likelihood over site of every row, at one node."""
+    """The ratio of likelihood and site of every row, at one node."""
 
     settled: Settled
     family: Family
@@ -108,7 +108,7 @@ class _Rows:
         return total
 
     def log_ratio(self, slope: np.ndarray) -> np.ndarray:
-        """Log of the density over the Normal one at all places, up to a constant, by slopes per standard deviation."""
+        """Log ratio of the density and the Normal one, up to a constant, from slopes per standard deviation."""
         s, many = self.settled, np.tile(np.arange(len(slope)), len(_PLACES))
         left = np.maximum(s.variances - slope**2, 1e-9 * s.variances)
         means = (s.means + _PLACES[:, None] * slope).ravel()
@@ -118,7 +118,7 @@ class _Rows:
 
 
 def _amount(log_ratio: np.ndarray, away: np.ndarray, judged: Weighted) -> float:
-    """How much of a correction makes weighted draws most probable."""
+    """The strength of the correction that maximises the likelihood of weighted draws."""
     of_draws = judged.shares @ np.interp(away, GRID, log_ratio)
     heights = -(GRID**2) / 2 + _AMOUNTS[:, None] * log_ratio
     top = heights.max(1)
@@ -129,7 +129,7 @@ def _amount(log_ratio: np.ndarray, away: np.ndarray, judged: Weighted) -> float:
 
 
 def _falling(density: np.ndarray) -> np.ndarray:
-    """Without what rises again away from the peak, far out where the product over rows no longer holds."""
+    """The density made to fall away from its peak: far out the product over rows may rise again."""
     peak = density.argmax(2)[..., None]
     right = np.arange(len(GRID)) >= peak
     for side in (right, ~right):

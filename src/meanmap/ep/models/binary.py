@@ -43,7 +43,7 @@ class BinaryRegression(Regression):
         return np.column_stack([1 - one, one])
 
     def probability_interval(self, X: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Where the probability of the second label lies at new rows, with this credibility: lower and upper ends."""
+        """Credible interval of the probability of the second label at new rows: lower and upper ends."""
         (mean, variance), function = self._predictor(X), LINKS[self.link][1]
         low, high = (function(mean + ndtri(p) * np.sqrt(variance)) for p in ends(confidence))
         return low, high
@@ -78,7 +78,7 @@ def logistic_regression(
     intercept_sd : number
         The same for the intercept.
     standardise : bool
-        Whether columns are standardised before the prior is laid on them; the result is in their own units always.
+        Whether columns are standardised before the prior is applied; the result is always in their own units.
     intercept : bool
         Whether there is one.
     kinds : mapping of column to kind, optional
@@ -90,12 +90,13 @@ def logistic_regression(
     Returns
     -------
     BinaryRegression
-        Print it for the table of coefficients; `predict_proba`, `probability_interval`, `log_evidence`, `plot`.
+        Printing it shows the table of coefficients; methods and attributes: `predict_proba`, `probability_interval`,
+        `log_evidence`, `plot`.
 
     Notes
     -----
-    A prior of 2.5 for standardised columns is that of Gelman, Jakulin, Pittau & Su (2008), with a Normal in place of
-    their Cauchy. It keeps coefficients finite where a linear rule separates the labels. Cost O(n d²) a sweep.
+    The default prior sd of 2.5 for standardised columns is the scale of Gelman, Jakulin, Pittau & Su (2008), with a
+    Normal in place of their Cauchy. It keeps coefficients finite under complete separation. Cost O(n d²) per sweep.
 
     Examples
     --------

@@ -39,7 +39,7 @@ _MOST_FEATURES = 512
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GPClassification(Inferred):
-    """A Gaussian-process classifier after its data.
+    """A fitted Gaussian-process classifier.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class GPClassification(Inferred):
     variance : float
         By which the kernel is multiplied.
     intercept_sd : float
-        Standard deviation of a constant that is added to the process.
+        Prior standard deviation of the constant added to the process.
     mean, covariance : arrays
         Of the belief about the constant, in its standard deviations, and the weights of the features.
     posterior : Posterior
         What inference returned.
     tried : tuple of (kernel, variance, log evidence)
-        Everything that was compared.
+        All kernels and variances that were compared.
     names : tuple of str or None
         The columns of the default kernel, which are found by name; None where the kernel reads points in its own way.
     notes : tuple of str
@@ -192,10 +192,10 @@ def gp_classification(
     Notes
     -----
     g = φ(x)ᵀw for the features of a pivoted Cholesky factorisation that leaves a millionth of the trace, and w has a
-    standard Normal prior: Rasmussen & Williams (2006), sections 3.6 and 8.1. What the features leave is added to the
-    variance at new points. At most 512 features. Cost O(n r²) a sweep, for r features, and a run for each of the twelve
-    pairs of a lengthscale and a variance: some tens of seconds for 2000 points. Choose both on some of the rows, and
-    give `kernel` and `variance` for a single run.
+    standard Normal prior: Rasmussen & Williams (2006), sections 3.6 and 8.1. The variance that the features do not
+    explain is added at new points. At most 512 features. Cost O(n r²) per sweep for r features, and one run for each of
+    the twelve pairs of a lengthscale and a variance: some tens of seconds for 2000 points. For a single run, choose
+    both on a subset of the rows and pass `kernel` and `variance`.
 
     Examples
     --------

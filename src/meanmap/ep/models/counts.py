@@ -31,7 +31,7 @@ class CountRegression(Regression):
     def predict_interval(
         self, X: Data, exposure: Numbers = 1.0, confidence: float = 0.95
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Between which counts a new one lies, with at least this probability: lower and upper ends, ends included."""
+        """Prediction interval for a new count with at least this probability: lower and upper ends, both included."""
         mean, variance = self._predictor(X)
         times = _exposure(exposure, len(mean))
         furthest = np.exp(np.minimum(mean + 8 * np.sqrt(variance), 300)) * times
@@ -69,7 +69,7 @@ def poisson_regression(
     y : array_like (n,)
         Whole numbers, 0 or more.
     exposure : number or (n,) array
-        How long, or over how many, each count was taken.
+        Time, area or number of units over which each count was taken.
     prior_sd, intercept_sd, standardise, intercept, kinds, **settings
         As for [`logistic_regression`][].
 

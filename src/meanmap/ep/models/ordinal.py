@@ -67,7 +67,7 @@ def ordinal_regression(
     y : array_like (n,)
         Ordered labels.
     levels : sequence, optional
-        All labels from the lowest to the highest; needed where they are text. By default the numbers that occur.
+        All labels from the lowest to the highest; required for text. By default the numbers that occur.
     prior_sd, standardise, kinds, **settings
         As for [`logistic_regression`][].
 

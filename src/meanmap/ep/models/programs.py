@@ -30,7 +30,7 @@ __all__ = ["Program", "compound_gamma", "simulator"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Program(Summarised):
-    """Named parameters of a model, and what is believed about each.
+    """The posterior of the named parameters of a model.
 
     Attributes
     ----------
@@ -105,13 +105,13 @@ def simulator(
     parameters : dict of str to Family
         The prior of each: a Normal, Gamma or Beta.
     *settings : array_like (n,)
-        What the program was given at each observation, such as a time.
+        Inputs of the program at each observation, such as a time.
     observed : array_like (n,)
-        What came out.
+        The outputs.
     noise_sd : number or (n,) array
         Standard deviation of the noise of each observation.
     random : bool
-        Whether the function draws: it then takes a JAX key (or a `numpy.random.Generator`) first.
+        Whether the function is random: it then takes a JAX key (or a `numpy.random.Generator`) first.
     **options
         Passed on to [`meanmap.ep.infer`][]; `messages=` says how messages are computed.
 
@@ -120,7 +120,8 @@ def simulator(
     A function without randomness gives one factor, the likelihood of all observations: the belief about each parameter
     is the projection of its exact marginal, by quadrature for up to two parameters and by importance sampling from the
     prior beyond. A function that draws is one factor for each observation, a plate, with damping 0.5; beliefs about
-    different parameters are independent there, and where the data tie them together their spread comes out too small.
+    different parameters are then independent, and their standard deviations are too small if the parameters are
+    correlated given the data.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def compound_gamma(
 ) -> Program:
     """x ~ N(mean, 1/precision), precision ~ Gamma(shape, rate), rate ~ Gamma(rate_shape, rate_rate).
 
-    How variable numbers are, with a prior that hardly says on what scale.
+    The precision of normal numbers, with a prior that is vague about its scale.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ __all__ = ["Ranking", "ranking"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Summarised):
-    """Players and what is believed about their skills.
+    """Players and the posterior of their skills.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Ranking(Summarised):
         return Summary.of_normal(map(str, self.players), self.mean, np.diag(self.covariance), confidence)
 
     def probability(self, first: Hashable, second: Hashable) -> dict[str, float]:
-        """How probable it is that the first wins, draws and loses against the second."""
+        """The probabilities that the first wins, draws and loses against the second."""
         a, b = self._position(first), self._position(second)
         if a == b:
             raise ParameterError(f"{first!r} was to play himself; expected two players.")
@@ -118,7 +118,7 @@ def ranking(
     winners, losers : array_like (n,)
         Who won and who lost each game: names, numbers or other labels.
     draws : array_like (n,) of bool, optional
-        Which games were drawn; there the order of the two does not matter.
+        Which games were drawn; for these the order of the two does not matter.
     prior_sd : number
         Skills are N(0, prior_sd²) before any game.
     performance_sd : number

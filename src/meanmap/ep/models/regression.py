@@ -27,7 +27,7 @@ __all__ = ["Regression", "average", "fit_linear", "moments", "prior_of", "quanti
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Summarised):
-    """A regression after its data.
+    """A fitted regression.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Regression(Summarised):
         return rows @ self.mean, np.maximum(((rows @ self.covariance) * rows).sum(1), np.finfo(float).tiny)
 
     def plot(self, ax: Axes | None = None) -> Any:
-        """Draw what a standard deviation of each column does, with intervals; returns the matplotlib Axes.
+        """Draw the effect of a standard deviation of each column, with intervals; returns the matplotlib Axes.
 
         The intercept is left out, and columns that were not standardised are drawn as they are.
         """

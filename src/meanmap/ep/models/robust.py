@@ -66,7 +66,7 @@ class RobustRegression(Regression):
         return self._predictor(X)[0]
 
     def predict_interval(self, X: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Between which numbers a new outcome lies with this probability: lower and upper ends."""
+        """Prediction interval of a new outcome with this probability: lower and upper ends."""
         mean, variance = self._predictor(X)
 
         def cdf(y):
@@ -98,7 +98,7 @@ def robust_regression(
     kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> RobustRegression:
-    """y = xᵀw + Student noise: linear regression that lets outliers go.
+    """y = xᵀw + Student noise: linear regression robust to outliers.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def robust_regression(
     y : array_like (n,)
         Numbers.
     degrees : number
-        Degrees of freedom of the noise: the fewer, the less an outlier counts.
+        Degrees of freedom of the noise: the fewer, the less influence outliers have.
     prior_sd, intercept_sd : number
         Standard deviations of the prior for columns and outcomes that are both standardised, the outcome by its median
         and its median absolute deviation.
@@ -118,9 +118,9 @@ def robust_regression(
     -----
     The scale of the noise is integrated out, with a prior that is flat in its logarithm from a thousandth to ten times
     the spread of y: expectation propagation is run for each value of a grid, and the results are averaged with the
-    evidence as weight. `posterior` is that of the best value. Of more than 5000 rows a thousand say where to look; the
-    evidence is then that of a Normal in the log scale, and three values are enough (the rule of Gauss and Hermite).
-    Where it is not, the grid is used.
+    evidence as weight. `posterior` is that of the best value. With more than 5000 rows, a thousand of them locate the
+    scale; the evidence is then close to normal in the log scale, and three values suffice (Gauss-Hermite quadrature).
+    Otherwise the grid is used.
 
     Examples
     --------

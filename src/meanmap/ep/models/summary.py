@@ -19,7 +19,7 @@ __all__ = ["Inferred", "Summarised", "Summary"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Value):
-    """What is believed about each of several numbers.
+    """Posterior summaries of several numbers.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def _short(value: float) -> str:
 
 
 class Inferred(Value):
-    """A model after its data; `posterior` is what inference returned."""
+    """A fitted model; `posterior` is what inference returned."""
 
     posterior: Posterior
 
@@ -140,7 +140,7 @@ class Inferred(Value):
 
     @property
     def report(self) -> Any:
-        """How inference went."""
+        """The report of the inference run."""
         return self.posterior.report
 
 

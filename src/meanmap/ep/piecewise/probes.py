@@ -1,4 +1,4 @@
-"""Where a function has to be looked at, so that no stretch of a belief goes by polynomials alone."""
+"""Where to evaluate a function, so that no stretch of a belief relies on polynomials alone."""
 
 import numpy as np
 
@@ -18,23 +18,23 @@ _ALONE = 0.5
 
 
 def cells(z: np.ndarray, height: np.ndarray, count: int, power: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cells of equal mass of densities that are known at points.
+    """Cells of equal mass under densities given at points.
 
     Parameters
     ----------
     z, height : arrays (rows, points)
-        Points and the log of the density; NaN in rows that are not asked about.
+        Points and the log of the density; NaN in rows to skip.
     count : int
-        How many cells a row has.
+        Number of cells per row.
     power : number
-        Of the density, whose mass they share.
+        Power of the density whose mass is divided.
 
     Returns
     -------
     rows : array (cells,)
         The row of each cell.
     ends, middle : arrays (2, cells) and (cells,)
-        Its ends, and the point with half of its mass to either side.
+        Its ends, and its median.
     """
     told = np.flatnonzero(np.isfinite(height).any(1) & ~np.isnan(height).any(1) & (height < np.inf).all(1))
     order = np.argsort(z[told], axis=1)
@@ -52,7 +52,7 @@ def cells(z: np.ndarray, height: np.ndarray, count: int, power: float) -> tuple[
 
 
 def apart(line: np.ndarray, ends: np.ndarray, middle: np.ndarray) -> np.ndarray:
-    """Which of these cells to look into, so that each has a point of its line: few where cells of many rows overlap."""
+    """Which of these cells to probe, so that each contains a probed point: few where cells of many rows overlap."""
     order = np.lexsort((ends[1], line))
     chosen, last = [], (-1, 0.0)
     for at, one, low, place in zip(order, line[order], ends[0, order], middle[order], strict=True):
