@@ -38,8 +38,8 @@ class Backbone(Value):
 def torsion_angles(path: Any) -> list[Backbone]:
     """The chains of a PDB file with the angles φ (C′, N, Cα, C) and ψ (N, Cα, C, N′) of each residue.
 
-    Of the first model, the first place of each atom; where residues do not touch, chains are cut by NaN. Chains
-    `mm.KernelField` takes as data: pairs of neighbours without NaN, on `mm.kernels.Torus`.
+    Uses the first model and the first location of each atom; chains are cut by NaN where residues are not connected.
+    The chains are data for `mm.KernelField`: pairs of neighbours without NaN, on `mm.kernels.Torus`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Learning from samples: each row of the training set is a bag of points, and stands for its distribution."""
+"""Learning from samples: each row of the training set is a bag of points that represents a distribution."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ __all__ = ["BagRegressor", "TwoStageFeatures"]
 
 
 class BagRegressor(RegressorMixin, BaseEstimator):
-    """Distribution regression: from the sample that each row is to a number.
+    """Distribution regression: each row is a sample, and the response is a number.
 
     Parameters
     ----------
@@ -37,16 +37,16 @@ class BagRegressor(RegressorMixin, BaseEstimator):
     Notes
     -----
     Szabó, Sriperumbudur, Póczos & Gretton (2016): kernel ridge regression with k(P, Q) = exp(−‖μ_P − μ_Q‖² / 2σ²).
-    Every point of every bag meets every other: O(points²), 20 s for 10⁵ points. [`TwoStageFeatures`][] before a linear
+    Kernels between all points of all bags: O(points²), 20 s for 10⁵ points. [`TwoStageFeatures`][] before a linear
     model costs O(points).
 
-    X is a list of bags, each a list of numbers or an (nᵢ, d) array; they may differ in size, and new ones from those of
-    the fit. In a plain (n, m) array each row is a bag of m numbers, in no order; with scikit-learn's rules for columns
-    new rows have m, too: pass list(X) for others.
+    X is a list of bags, each a list of numbers or an (nᵢ, d) array; sizes may vary, also between the fit and new bags.
+    In a plain (n, m) array each row is a bag of m numbers, in no order; with scikit-learn's rules for columns new rows
+    have m, too: pass list(X) for others.
 
     Examples
     --------
-    The standard deviation that each sample was drawn with:
+    Predict the standard deviation of the distribution of each sample:
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -65,7 +65,7 @@ class BagRegressor(RegressorMixin, BaseEstimator):
         self.ridge = ridge
 
     def fit(self, X: Data, y: Data) -> "BagRegressor":
-        """Learn from n bags and their numbers."""
+        """Fit to n bags and their responses."""
         if _is_plain(X):
             rows, y = read(self, X, y, y_numeric=True, ensure_min_samples=2)
             X = np.expand_dims(rows, 2)
@@ -78,7 +78,7 @@ class BagRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Data) -> np.ndarray:
-        """The number that belongs to each bag."""
+        """The predicted response of each bag."""
         check_is_fitted(self)
         return self.operator_(_new_bags(self, X)).mean()
 
@@ -135,7 +135,7 @@ class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.random_state = random_state
 
     def fit(self, X: Data, y: Data = None) -> "TwoStageFeatures":
-        """Choose the kernel by the bags, and draw features."""
+        """Choose the kernel from the bags, and draw features."""
         check_kernel(self.kernel, "mm.kernels.EmbeddingGaussian()")
         if _is_plain(X):
             X = np.expand_dims(read(self, X, ensure_min_samples=2), 2)

@@ -1,4 +1,4 @@
-"""The density of y given x, scored by how probable held-out pairs are."""
+"""The density of y given x, scored by the log density of held-out pairs."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ ROWS = 500
 class ConditionalDensity(ConditionalMeanRegressor):
     """The density of a number y given x, for model choice by held-out likelihood.
 
-    Everything of `ConditionalMeanRegressor`, with `score` the mean log density of pairs.
+    Like `ConditionalMeanRegressor`, but `score` is the mean log density of pairs.
 
     Parameters
     ----------

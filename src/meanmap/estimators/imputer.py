@@ -21,7 +21,7 @@ LEAST_ROWS = 10
 
 
 class _Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
-    """Missing numbers filled in by means of what a model believes about them."""
+    """Missing numbers replaced by the means of a model's beliefs."""
 
     model_: Any
 
@@ -51,7 +51,7 @@ class _Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
 
 
 class DependencyNetworkImputer(_Imputer):
-    """Missing numbers filled in by what the others of their row say: `mm.bp.DependencyNetwork` as a transformer.
+    """Missing numbers imputed from the other cells of their row: `mm.bp.DependencyNetwork` as a transformer.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ class DependencyNetworkImputer(_Imputer):
 
 
 class KernelGraphImputer(_Imputer):
-    """Missing numbers filled in along a Chow-Liu tree of the columns: `mm.KernelGraph` as a transformer.
+    """Missing numbers imputed along a Chow-Liu tree of the columns: `mm.KernelGraph` as a transformer.
 
     Attributes
     ----------
     model_ : FittedKernelGraph
         For beliefs, scores and draws: `imputer.model_.predict(X, targets=[0])`, columns being called by their number.
     constants_ : dict
-        Columns that have one value in all rows, and are no part of the tree: their number and that value.
+        Constant columns, which are not part of the tree: their number and value.
 
     Examples
     --------

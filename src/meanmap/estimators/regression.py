@@ -19,7 +19,7 @@ __all__ = ["ConditionalMeanRegressor"]
 
 
 class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
-    """The distribution of y given x as an operator that is learned once and read in many ways.
+    """The distribution of y given x as a learned operator that gives means, quantiles, densities and draws.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X: Data, y: Data) -> "ConditionalMeanRegressor":
         """Learn the operator from n pairs; y may have several columns.
 
-        Of more than 100,000 pairs so many are drawn, always the same ones, wherever they lie: in memory, in Parquet
-        files (paths, or lazy frames with the columns of each), or in collections of Dask.
+        If there are more than 100,000 pairs, that many are drawn, always the same ones, whether they are in memory, in
+        Parquet files (paths, or lazy frames with the columns of each), or in collections of Dask.
         """
         several = self._several_columns
         X, y = learned_from(self, X, y, multi_output=several, y_numeric=True, ensure_min_samples=2)

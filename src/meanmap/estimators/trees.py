@@ -47,17 +47,17 @@ class _KernelGraphPredictor(BaseEstimator, ABC):
 
 
 class KernelGraphRegressor(RegressorMixin, _KernelGraphPredictor):
-    """The law of a number given whatever is known of the columns of its row, along the Chow-Liu tree of all of them.
+    """The distribution of a number given the observed cells of its row, along the Chow-Liu tree of all columns.
 
-    Where nothing is missing it looks at the neighbours of the target in the tree only; `ConditionalMeanRegressor` looks
-    at all columns, and cannot miss any.
+    Without missing cells it uses only the neighbours of the target in the tree; `ConditionalMeanRegressor` uses all
+    columns, and accepts no missing cells.
 
     Attributes
     ----------
     model_ : FittedKernelGraph or None
         The tree over columns "0", "1", ... and "y"; None if y, or all columns, do not vary.
     mean_ : float
-        What is predicted then.
+        The prediction in that case.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class KernelGraphRegressor(RegressorMixin, _KernelGraphPredictor):
 
 
 class KernelGraphClassifier(ClassifierMixin, _KernelGraphPredictor):
-    """Probabilities of classes given whatever is known of the columns of a row, along the Chow-Liu tree of all of them.
+    """Probabilities of classes given the observed cells of a row, along the Chow-Liu tree of all columns.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class KernelGraphClassifier(ClassifierMixin, _KernelGraphPredictor):
     model_ : FittedKernelGraph or None
         The tree over columns "0", "1", ... and "y"; None if y, or all columns, do not vary.
     shares_ : array (K,)
-        Of the classes among the rows: what is predicted then.
+        Shares of the classes among the rows: the prediction in that case.
 
     Examples
     --------

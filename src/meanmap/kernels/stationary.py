@@ -38,7 +38,7 @@ class Stationary(Kernel):
         return self.profile(squared_distances(at(x), at(y)))
 
     def columns(self, x: Points) -> Callable[[int], Any]:
-        """Columns of the Gram matrix, with coordinates that are found once."""
+        """Columns of the Gram matrix, with coordinates computed once."""
         profile, at = self.profile, self.coordinates(x)
         return lambda i: profile(squared_distances(at[i : i + 1], at))[0]
 
@@ -114,7 +114,7 @@ class RBF(_WithLengthscale, Stationary):
         return library_of(squared_distance).exp(-squared_distance / 2)
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        """Draws of a standard normal law, the Fourier transform of the profile."""
+        """Draws of a standard normal distribution, the Fourier transform of the profile."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)
 
