@@ -93,8 +93,10 @@ def fit(
     standard deviation 2.7 that of the intercept was estimated 5 % too small. Hence at each node of the integral the
     evidence is corrected by weighted draws, in which the effects of the largest factor are integrated given the others.
 
-    Coefficients, contrasts and the predictor of up to some hundred rows have laws of their own shape (Cseke & Heskes
-    2011), of which tables, draws and intervals are made; effects of groups are Normal. Where such a law is far from the
+    Coefficients, contrasts, and the most skewed predictors and effects of groups (40,000 over the number of rows), have
+    laws of their own shape (Cseke & Heskes 2011), of which tables, draws and intervals are made. Ends of the intervals
+    of others, and of probabilities of ordered labels, are corrected for skewness to first order; a warning comes where
+    that will not do. Where such a law is far from the
     joint Gaussian, or weighted draws give other standard deviations or ends, the report and its status say so.
 
     Expectation propagation: Minka (2001); integrating few hyperparameters: Rue, Martino & Chopin (2009).

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.notes import warn_of
@@ -29,6 +30,7 @@ from meanmap.ep.linear.predictions import expected, probabilities
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shapes import marginals
 from meanmap.ep.linear.shared import Shared, shared_names
+from meanmap.ep.linear.skewed import Skewed
 from meanmap.ep.linear.weights import Weighted
 
 __all__ = ["Fitted"]
@@ -91,20 +93,23 @@ class Fitted(Value):
         pandas: Any = import_module("pandas")
         rows = self.formula.rows if data is None else self.formula.later(data)
         warn_of(far_outside(self.formula, rows))
-        asked, level = (self.nodes, rows, self.scaled, self.components, self.family), probability(confidence)
+        level = probability(confidence)
+        asked = self.nodes, rows, self.scaled, self.components, self.family, self.observed
         index = rows.kept if data is None else getattr(data, "index", None)
         if self.levels:
             found, codes = probabilities(*asked, level), range(len(rows.kept)) if index is None else index
             labels = pandas.CategoricalIndex(self.levels, self.levels, ordered=True)
             index = pandas.MultiIndex.from_product([codes, labels], names=[None, self.response])
         else:
-            found = expected(*asked, self.observed, level)
+            found, notes = expected(*asked, level)
+            warn_of(notes)
         return pandas.DataFrame(found, index, ["estimate", "sd", "low", "high"])
 
     def group_effects(self, confidence: float = 0.95) -> Any:
         """What each group adds, as a pandas frame: factor, group, effect, estimate, sd, low, high."""
         pandas: Any = import_module("pandas")
         level, parts = probability(confidence), []
+        asked = self.nodes, self.components, self.family, self.observed
         for at, (group, width) in enumerate(zip(self.formula.rows.groups, self.scaled.group_spreads, strict=True)):
             block = at + bool(len(self.scaled.spread))
             unit = np.tile(self.scaled.unit / width, len(group.levels))[:, None]
@@ -112,7 +117,10 @@ class Fitted(Value):
             means = unit * np.stack([each.predictor.split(each.mean)[block].ravel() for each in joints], axis=1)
             sds = unit * np.sqrt(np.stack([each.own_variances(block).ravel() for each in joints], axis=1))
             law = Normals(means, sds, self._shares)
-            (mean, sd), (low, high) = law.moments, law.interval(level)
+            skewed = Skewed.of(*asked, self._one_by_one(block, unit[:, 0]), law, np.zeros_like(means))
+            ends, notes = skewed.interval(*asked, level)
+            warn_of(notes)
+            (mean, sd), (low, high) = law.moments, ends.T
             names = {
                 "factor": group.name,
                 "group": [level for level in map(named, group.levels) for _ in group.labels],
@@ -122,6 +130,11 @@ class Fitted(Value):
         if not parts:
             raise ParameterError(f"formula {self.formula.text!r} has no effects of groups, such as (1 | group).")
         return pandas.concat(parts, ignore_index=True)
+
+    def _one_by_one(self, block: int, units: np.ndarray) -> Any:
+        """Rows that are each one effect of a block, in these units."""
+        sizes = [each.total for each in self.nodes[0].settled.joint.predictor.blocks]
+        return sparse.diags_array(units, offsets=sum(sizes[:block]), shape=(sizes[block], sum(sizes)), format="csr")
 
     def contrasts(self, column: str, at: Mapping[str, Any] | None = None, confidence: float = 0.95) -> Any:
         """Differences of the predictor between all levels of a column, or all groups, as a pandas frame.

@@ -10,6 +10,8 @@ __all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "quantiles"]
 _HALVINGS = 60
 # Where laws that are no Normals are met, in standard deviations.
 GRID = np.linspace(-8.0, 8.0, 257)
+# Of the standard deviation of a sum, what a skewed part must have for the sum to be no Normal.
+_LOST = 0.25
 # The standard deviation of what takes the place of a point, in that of the points on its side of the mean.
 _SMOOTH = 0.5
 # Points in place of all points, and in place of each at the least.
@@ -75,6 +77,21 @@ class Shaped(Normals):
         """The laws given a node."""
         here = slice(node, node + 1)
         return Shaped(self.means[:, here], self.sds[:, here], np.ones(1), self.bent, self.functions[:, here])
+
+    def widened(self, variances: np.ndarray) -> "Shaped":
+        """With independent Normals of these variances (n, nodes) added."""
+        sds, functions = np.sqrt(self.sds**2 + variances), self.functions.copy()
+        steps = np.linspace(-8.0, 8.0, 81)
+        weights = ndtr(steps + 0.1) - ndtr(steps - 0.1)
+        for at, one in enumerate(self.bent):
+            for node in np.flatnonzero(variances[one]):
+                here, noise = self.sds[one, node] / sds[one, node], np.sqrt(variances[one, node]) / sds[one, node]
+                if here < _LOST:
+                    functions[at, node] = ndtr(GRID)
+                else:
+                    places = (GRID[:, None] - noise * steps) / here
+                    functions[at, node] = np.interp(places, GRID, self.functions[at, node], 0.0, 1.0) @ weights
+        return Shaped(self.means, sds, self.shares, self.bent, functions)
 
     def from_normal(self, node: int, z: np.ndarray) -> np.ndarray:
         """Draws (draws, n) at a node with these shapes, from standard Normal ones."""

@@ -12,7 +12,7 @@ from meanmap.ep.linear.mixtures import GRID, Shaped
 from meanmap.ep.linear.sites import Predictors, Settled
 from meanmap.ep.linear.weights import Weighted
 
-__all__ = ["marginals"]
+__all__ = ["marginals", "skewness"]
 
 # A Normal will do for a skewness below this: its ends are off by .05 standard deviations.
 _SKEW = 0.1
@@ -79,6 +79,20 @@ def marginals(
     means[bent] += sds[bent] * middle
     sds[bent] *= spread
     return Shaped(means, sds, shares, np.array(bent), functions)
+
+
+def skewness(
+    node: Node, components: Components, family: Family, observed: Observed, combinations: np.ndarray
+) -> np.ndarray:
+    """Of C θ given a node, to first order."""
+    law = _Rows(node.settled, family, observed, components.likelihood(node.phi))
+    found, step = np.empty(len(combinations)), max(1, _HELD // (8 * len(observed.response)))
+    for start in range(0, len(found), step):
+        piece = combinations[start : start + step]
+        toward = node.settled.joint.solve(piece)
+        sds = np.sqrt(np.maximum((piece * toward).sum(1), np.finfo(float).tiny))
+        found[start : start + step] = law.skewness(law.slopes(toward) / sds)
+    return found
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,120 @@
+"""Intervals for new groups, effects of groups, many rows and ordered labels, beside exact posteriors on a grid."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from scipy.special import expit, gammaln
+
+pytest.importorskip("formulae")
+
+from meanmap.ep.linear import fit
+from meanmap.ep.linear.mixtures import GRID, Shaped
+
+GROUPS = np.repeat(np.arange(10), 3)
+RNG = np.random.default_rng(5)
+COUNTS = np.r_[np.zeros(6), RNG.poisson(np.exp(1 + 1.5 * RNG.normal(size=8))[GROUPS[6:] - 2])]
+FRAME = {"y": COUNTS, "g": GROUPS}
+
+
+def on_a_grid(y, groups):
+    """Of `y ~ 1 + (1 | g)`, Poisson: ends of 95 % of the effect of group 0, and of the predictor of a new group."""
+    middle = np.log(y.mean()) + np.linspace(-5, 3, 121)[:, None, None]
+    sd, t = np.exp(np.linspace(-6, 2.2, 101))[:, None], np.linspace(-7, 7, 141)
+    eta, normal = middle + sd * t, np.exp(-(t**2) / 2)
+    inside = [
+        np.exp(sum(v * eta - np.exp(eta) - gammaln(v + 1) for v in y[groups == g])) * normal for g in np.unique(groups)
+    ]
+    whole = np.sum([np.log(each.sum(2)) for each in inside], axis=0)
+    whole += scipy.stats.norm.logpdf(middle[..., 0], np.log(y.mean()), 2.5)
+    whole += (scipy.stats.t.logpdf(sd / 2.5, 3) + np.log(sd))[:, 0]
+    share = np.exp(whole - whole.max())[..., None]
+    found = []
+    for values, mass in ((sd * t + 0 * middle, inside[0]), (eta, normal + 0 * eta)):
+        mass = (share * mass / mass.sum(2, keepdims=True)).ravel()
+        order = np.argsort(values.ravel())
+        mean = mass @ values.ravel() / mass.sum()
+        spread = np.sqrt(mass @ (values.ravel() - mean) ** 2 / mass.sum())
+        ends = values.ravel()[order][np.searchsorted(np.cumsum(mass[order]) / mass.sum(), [0.025, 0.975])]
+        found.append((spread, ends))
+    return found
+
+
+@pytest.fixture(scope="module")
+def found():
+    return fit("y ~ 1 + (1 | g)", FRAME, "poisson")
+
+
+def test_effects_of_groups_and_new_groups_have_their_ends(found):
+    """A group of zeros has a long lower tail: by a Normal that end was off by .17 standard deviations."""
+    (sd, effect), (spread, new) = on_a_grid(COUNTS, GROUPS)
+    row = found.group_effects().iloc[0]
+    np.testing.assert_allclose(row[["low", "high"]].to_numpy(float), effect, atol=0.06 * sd)
+    shown = found.predict({"g": [99]})[["low", "high"]].to_numpy()[0]
+    np.testing.assert_allclose(np.log(shown), new, atol=0.06 * spread)
+
+
+def test_where_few_have_laws_of_their_own_others_are_corrected_and_a_note_says_where_that_will_not_do(
+    found, monkeypatch
+):
+    whole = found.group_effects()
+    monkeypatch.setattr("meanmap.ep.linear.skewed._SHAPED", 1)
+    monkeypatch.setattr("meanmap.ep.linear.skewed._ROUGH", 0.3)
+    # Both groups of zeros have one law, but group effects of their own.
+    with pytest.warns(UserWarning, match="laws of 1 of 10 that were looked at are skewed") as caught:
+        few = found.group_effects()
+    assert "too many to be found one by one" in str(caught[0].message)
+    columns = ["low", "high"]
+    np.testing.assert_allclose(few[columns], whole[columns], atol=0.06 * whole.sd.max())
+    monkeypatch.setattr("meanmap.ep.linear.skewed._DENSE", 50)  # a sample of the groups
+    with pytest.warns(UserWarning, match=r"laws of 1 of 4 that were looked at are skewed"):
+        found.group_effects()
+
+
+def test_many_rows_and_new_groups_are_quiet_where_laws_are_near_normal(monkeypatch):
+    rng = np.random.default_rng(6)
+    x, g = rng.normal(size=600), np.repeat(np.arange(20), 30)
+    y = rng.random(600) < expit(0.5 * x + 0.5 * rng.normal(size=20)[g])
+    fitted = fit("y ~ x + (1 | g)", {"x": x, "y": y * 1, "g": g}, "bernoulli")
+    ends = fitted.predict()
+    monkeypatch.setattr("meanmap.ep.linear.skewed._SHAPED", 10**9)
+    monkeypatch.setattr("meanmap.ep.linear.shapes._MOST", 10**9)
+    exact = fitted.predict()
+    np.testing.assert_allclose(ends[["low", "high"]], exact[["low", "high"]], atol=0.03 * ends.sd.max())
+
+
+def test_ends_of_probabilities_of_ordered_labels_with_a_rare_level():
+    """Two labels are a logistic regression, whose predictor has a law of its own: by Normals ends were off."""
+    x = (np.arange(30) >= 28) * 1.0
+    y = np.r_[np.random.default_rng(10).integers(2, size=28), 1, 1]
+    frame = {"x": x, "y": y}
+    one, two = (fit("y ~ x", frame, family).predict({"x": [1.0]}) for family in ("bernoulli", "cumulative"))
+    chance = two.xs(1, level="y")[["low", "high"]].to_numpy()
+    odds = [np.log(each / (1 - each)) for each in (one[["low", "high"]].to_numpy(), chance)]
+    sd = np.ptp(odds[0]) / 3.9
+    np.testing.assert_allclose(odds[1], odds[0], atol=0.2 * sd)
+
+
+def test_a_new_group_at_a_rare_level_that_separates():
+    """Draws of coefficients with their shapes, and of new groups, are the judge."""
+    rng = np.random.default_rng(7)
+    g, x = np.arange(60) % 6, (np.arange(60) >= 57) * 1.0
+    y = np.r_[rng.integers(2, size=57), 1, 1, 1]
+    fitted = fit("y ~ x + (1 | g)", {"x": x, "y": y, "g": g}, "bernoulli")
+    drawn = fitted.draws(100_000, rng=0)
+    eta = drawn["Intercept"] + drawn["x"] + drawn["sd(Intercept | g)"] * rng.normal(size=100_000)
+    shown = fitted.predict({"x": [1.0], "g": [99]})[["low", "high"]].to_numpy()[0]
+    np.testing.assert_allclose(np.log(shown / (1 - shown)), eta.quantile([0.025, 0.975]), atol=0.12 * eta.std())
+
+
+def test_a_law_of_its_own_with_a_normal_added_is_their_convolution():
+    rng = np.random.default_rng(8)
+    density = scipy.stats.gumbel_r.pdf(GRID * np.pi / 6**0.5, -np.euler_gamma)
+    function = np.cumsum(density) - density / 2
+    law = Shaped(
+        np.zeros((1, 2)), np.full((1, 2), 2.0), np.ones(2) / 2, np.arange(1), np.stack([[function / density.sum()] * 2])
+    )
+    wider = law.widened(np.array([[3.0, 0.0]]))
+    draws = 2 * (rng.gumbel(-np.euler_gamma, size=400_000) * 6**0.5 / np.pi)
+    draws[::2] += np.sqrt(3.0) * rng.normal(size=200_000)
+    np.testing.assert_allclose(wider.interval(0.95), np.quantile(draws, [[0.025], [0.975]]), atol=0.04)
+    np.testing.assert_allclose(law.widened(np.full((1, 2), 400.0)).interval(0.95), [[-39.4], [39.4]], atol=0.05)
