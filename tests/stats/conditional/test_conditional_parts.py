@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from meanmap.stats.conditional import statistics
 from meanmap.stats.conditional.landmarks import (
     additive_landmarks,
     joint_landmarks,
@@ -157,7 +158,9 @@ def test_the_learned_metric_finds_the_direction_that_matters():
     assert learned.freedom < before.freedom
 
 
-def test_the_forms_are_the_definition():
+@pytest.mark.parametrize("rows", [8, 128])  # four blocks, the last one smaller, and one
+def test_the_forms_are_the_definition(rows, monkeypatch):
+    monkeypatch.setattr(statistics, "SYMMETRIC", rows)
     rng = np.random.default_rng(3)
     left, right, z = rng.normal(size=(30, 4)), rng.normal(size=(30, 2)), rng.normal(size=(30, 3))
     local = 1 - LOCAL + LOCAL * rbf(z / median_distance(z), z / median_distance(z))

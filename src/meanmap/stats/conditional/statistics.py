@@ -15,8 +15,9 @@ from meanmap.stats.result import Null
 
 __all__ = ["Products", "beyond", "linear_share", "permuted"]
 
-# Rows of the n × n matrix that are held at a time: always these, so that sums are the same on every machine.
-BLOCK = 512
+# Rows of the n × n matrix that are held at a time: always these, so that sums are the same on every machine. For signs
+# flipped at random only what lies on the diagonal or beyond is needed, and smaller blocks waste less of it.
+BLOCK, SYMMETRIC = 512, 128
 # How much of the kernel on z is constant (dependence everywhere) and how much local (dependence that turns with z).
 LOCAL = 0.8
 # The sizes of several parts are compared on about this many rows.
@@ -37,20 +38,21 @@ class Products:
         self.weights = np.ones(1)
         if len(pairs) > 1:
             some = slice(None, None, -(-len(z) // ROWS_FOR_SIZES))
-            sizes = [float(np.linalg.norm(part)) for part in self._parts(some)]
+            sizes = [float(np.linalg.norm(part)) for part in self._parts(some, slice(None))]
             self.weights = np.array([w * sizes[0] / s if s else 0.0 for w, s in zip(shares, sizes, strict=True)])
 
-    def block(self, rows: slice) -> np.ndarray:
-        """Some rows of K, in single precision."""
-        total, *others = (np.float32(w) * part for w, part in zip(self.weights, self._parts(rows), strict=True))
+    def block(self, rows: slice, columns: slice = slice(None)) -> np.ndarray:
+        """Some rows and columns of K, in single precision."""
+        parts = self._parts(rows, columns)
+        total, *others = (np.float32(w) * part for w, part in zip(self.weights, parts, strict=True))
         for other in others:
             total += other
         return total
 
-    def _parts(self, rows: slice) -> Iterator[np.ndarray]:
-        local = (1 - LOCAL + LOCAL * rbf(self.z[rows], self.z)).astype(np.float32)
+    def _parts(self, rows: slice, columns: slice) -> Iterator[np.ndarray]:
+        local = (1 - LOCAL + LOCAL * rbf(self.z[rows], self.z[columns])).astype(np.float32)
         for left, right in self.pairs:
-            yield local * (left[rows] @ left.T) * (right[rows] @ right.T)
+            yield local * (left[rows] @ left[columns].T) * (right[rows] @ right[columns].T)
 
     @property
     def size(self) -> float:
@@ -65,8 +67,10 @@ class Products:
     def forms(self, signs: np.ndarray) -> np.ndarray:
         """εᵀ K ε / n for each column of `signs` (n, B)."""
         n, total = len(signs), np.zeros(signs.shape[1])
-        for rows in track(slices(n, BLOCK), "bootstrap"):
-            total += np.einsum("ij,ij->j", signs[rows], self.block(rows) @ signs, dtype=np.float64)
+        for rows in track(slices(n, SYMMETRIC), "bootstrap"):
+            block = self.block(rows, slice(rows.start, None))
+            block[:, rows.stop - rows.start :] *= 2  # and what lies below the diagonal
+            total += np.einsum("ij,ij->j", signs[rows], block @ signs[rows.start :], dtype=np.float64)
         return total / n
 
     def bootstrap(
