@@ -8,7 +8,7 @@ import polars
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import KindError
+from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.protocols import handed_over
 
 RNG = np.random.default_rng(0)
@@ -75,6 +75,81 @@ def test_tables_are_read_once(task, kind):
     assert task(kind(COLUMNS), kind(OTHERS)) == task(COLUMNS, OTHERS)
 
 
+RBF = mm.kernels.RBF(1.0)
+NUMBERS = {name: COLUMNS[name] for name in "ab"}
+# Kernels, features and fitted objects, called with a table that can be read once.
+CALLS = {
+    "kernel": lambda table: RBF(table(NUMBERS), table(NUMBERS)),
+    "diagonal": lambda table: RBF.diag(table(NUMBERS)),
+    "product with a matrix": lambda table: RBF.matvec(table(NUMBERS), table(NUMBERS), A),
+    "row means": lambda table: RBF.mean(table(NUMBERS), table(NUMBERS)),
+    "default kernel": lambda table: mm.default_kernel(COLUMNS)(table(COLUMNS), table(COLUMNS)),
+    "default kernel, diagonal": lambda table: mm.default_kernel(COLUMNS).diag(table(COLUMNS)),
+    "features": lambda table: mm.features.PivotedCholesky.fit(mm.default_kernel(COLUMNS), COLUMNS)(table(COLUMNS)),
+    "embedding": lambda table: mm.embed(COLUMNS, mm.default_kernel(COLUMNS))(table(COLUMNS)),
+    "operator": lambda table: mm.condition({"a": A}, {"b": COLUMNS["b"]})(table({"a": A})).mean(),
+    "graph, predict": lambda table: (
+        mm.KernelGraph([("a", "b")]).fit(NUMBERS).predict(table({"b": A}), ["a"])["a"].mean()
+    ),
+    "graph, score": lambda table: mm.KernelGraph([("a", "b")]).fit(NUMBERS).score(table(NUMBERS)),
+    "regression": lambda table: mm.ep.models.logistic_regression({"a": A}, COLUMNS["c"]).predict_proba(table({"a": A})),
+    "classification": lambda table: mm.ep.models.gp_classification(NUMBERS, COLUMNS["c"], kernel=RBF).predict_proba(
+        table(NUMBERS)
+    ),
+    "mixed model, predict": lambda table: mm.fit("b ~ a", COLUMNS).predict(table({"a": A})).to_numpy(),
+    "mixed model, simulate": lambda table: mm.fit("p(s, t) ~ a", SHARES, "binomial").simulate(
+        table({"a": A, "t": SHARES["t"]}), draws=2, rng=0
+    ),
+}
+SHARES = {"a": A, "s": np.arange(60) % 4, "t": np.full(60, 4)}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_of_what_is_fitted_read_a_stream_once(name):
+    np.testing.assert_array_equal(CALLS[name](Once), CALLS[name](dict))
+
+
+READER_MESSAGE = r"reader of record batches, whose rows are not in memory: pass (\w+\.read_all\(\)|what its read_all)"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        lambda reader: mm.test("a ~ b", reader()),
+        lambda reader: mm.conditional_independence_test(reader(), reader(), reader()),
+        lambda reader: mm.conditional_independence_test("a", "b", "c", data=reader()),
+        lambda reader: mm.stats.joint_independence_test(reader()),
+        lambda reader: mm.two_sample_effect(reader(), reader()),
+        lambda reader: mm.pc(reader()),
+        lambda reader: mm.chow_liu(reader()),
+        lambda reader: mm.embed(reader()),
+        lambda reader: mm.KernelGraph([("a", "b")]).fit(reader()),
+        lambda reader: mm.fit("a ~ b", reader()),
+        lambda reader: mm.Table.of(reader()),
+        lambda reader: mm.DriftMonitor.of(reader()),
+        lambda reader: RBF(reader()),
+    ],
+)
+def test_readers_of_record_batches_are_refused_with_what_to_type(task):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table(COLUMNS)
+    with pytest.raises(KindError, match=READER_MESSAGE):
+        task(lambda: pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches()))
+
+
+def test_readers_are_read_piece_by_piece_where_rows_need_not_be_in_memory():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table(NUMBERS)
+
+    def reader():
+        return pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=25))
+
+    found = mm.two_sample_test(reader(), reader(), RBF, **FEW)
+    assert found.pvalue == mm.two_sample_test(iter([NUMBERS]), iter([NUMBERS]), RBF, **FEW).pvalue
+    with pytest.raises(ParameterError, match=r"missing='drop' is for .* pass all rows, such as reader.read_all\(\)"):
+        mm.two_sample_test(reader(), reader(), RBF, missing="drop")
+
+
 def test_arrays_that_have_only_dlpack_are_read():
     x, y = np.stack([COLUMNS["a"], COLUMNS["b"]], axis=1), RNG.normal(size=(50, 2))
     plain = mm.two_sample_test(x, y, **FEW)
@@ -122,3 +197,9 @@ def test_reading_loads_no_library_of_frames():
         "import sys, meanmap as mm; mm.embed([1.0, 2.0]); print({'polars', 'narwhals', 'pyarrow'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("lazy", [lambda frame: frame.lazy(), lambda frame: frame.lazy().filter(polars.col("a") > 0)])
+def test_lazy_frames_of_a_mixed_model_are_refused_with_what_to_type(lazy):
+    with pytest.raises(KindError, match=r"data is a lazy frame, whose rows are not in memory: pass data.collect\(\)"):
+        mm.fit("a ~ b", lazy(polars.DataFrame(COLUMNS)))

@@ -52,8 +52,8 @@ class RowModel(ABC):
         Returns
         -------
         table, or list of tables
-            Copies, of the same type, of a stream of Arrow frames of polars; of a frame of Dask one of Dask, filled in
-            when it is computed.
+            Copies, of the same type. Of tables that are read as a stream of Arrow, such as relations of DuckDB, these
+            are frames of polars; of a frame of Dask it is one of Dask, filled in when it is computed.
 
         Notes
         -----

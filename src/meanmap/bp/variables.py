@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.arrays import check_lengths, unmasked
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
 from meanmap.core.pieces.sources import lies_elsewhere
+from meanmap.core.points import refuse_unread
 from meanmap.core.settings import by_name
 from meanmap.core.tables.chunks import count_rows, sampled, source_of
 from meanmap.core.tables.filling import columns_of
@@ -99,6 +100,7 @@ def _where_they_lie(data: Data, names: Sequence[Hashable] | None, most: int, mis
     are, and what messages call them.
     """
     if not lies_elsewhere(data):
+        refuse_unread(data, "data")
         return data, 0, "data"
     if missing != "pairwise":
         raise ParameterError(

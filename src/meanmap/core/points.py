@@ -100,6 +100,10 @@ def refuse_unread(source: Data, argument: str) -> None:
         raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: {_call(argument, 'compute')}.")
     if hasattr(source, "collect") and hasattr(source, "with_row_index"):
         raise KindError(f"{argument} is a lazy frame, whose rows are not in memory: {_call(argument, 'collect')}.")
+    if hasattr(source, "read_all") and hasattr(source, "read_next_batch"):
+        raise KindError(
+            f"{argument} is a reader of record batches, whose rows are not in memory: {_call(argument, 'read_all')}."
+        )
 
 
 def _call(argument: str, method: str) -> str:

@@ -15,6 +15,7 @@ from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, bucket, count, on_device, one_row, pad, rows, slices
+from meanmap.core.protocols import handed_over
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.places import Places
 from meanmap.core.tables.table import Table
@@ -59,6 +60,7 @@ class Features(eqx.Module):
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """Points as the kernel reads them, checked to fit it and these features."""
+        data = handed_over(data)
         if self.places is not None:
             self.places.check(data, argument)
         points = self.domain.read(data, argument, door)

@@ -11,6 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count, has_rows, row_shape
+from meanmap.core.protocols import handed_over
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Array, Data, Points
@@ -41,7 +42,7 @@ def read_points(kernel: Reads, data: Data, argument: str, door: Door) -> Any:
     domain = getattr(kernel, "domain", None)
     if domain is None:
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
-    points = domain.read(data, argument, door)
+    points = domain.read(handed_over(data), argument, door)
     kernel.check(points, argument)
     return points
 
@@ -55,6 +56,7 @@ def read_pair(kernel: Reads, x: Data, y: Data, door: Door) -> tuple[Any, Any, An
 
 def read_alike(kernel: Reads, samples: Sequence[Any], names: Sequence[str], door: Door) -> list[Any]:
     """The points of several samples, checked to fit the kernel and the first of them; `names` are for errors."""
+    samples = list(map(handed_over, samples))
     points = [read_points(kernel, data, name, door) for data, name in zip(samples, names, strict=True)]
     for i in range(1, len(points)):
         check_alike(points[0], points[i], names[0], names[i])

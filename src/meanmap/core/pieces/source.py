@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.meant import no_column
+from meanmap.core.points import refuse_unread
 from meanmap.core.types import Data
 
 __all__ = ["Source", "Stream", "unnamed"]
@@ -79,6 +80,12 @@ class Stream(Source):
     def named(self) -> bool:
         """Nobody knows before the first piece."""
         return False
+
+    @property
+    def names(self) -> Sequence[str]:
+        """None are known; readers of record batches are told how they become a table."""
+        refuse_unread(self.data, "data")
+        raise unnamed(self)
 
     @staticmethod
     def holds(data: Data) -> bool:

@@ -350,4 +350,7 @@ def few_columns(schema: Schema, dull: Sequence[str]) -> str:
 def _in_memory(samples: Sequence[Any], missing: str) -> None:
     if any(map(comes_in_pieces, samples)):
         option = "kinds=" if missing == "raise" else f"missing={missing!r}"
-        raise ParameterError(f"{option} is for samples in memory: handle it while you read the pieces.")
+        raise ParameterError(
+            f"{option} is for samples in memory: handle it while you read the pieces, or pass all rows, such as "
+            "reader.read_all(), lazy.collect() or collection.compute()."
+        )

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.notes import warn_of
+from meanmap.core.protocols import handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
@@ -91,6 +92,7 @@ class Fitted(Value):
         have a row for the probability of each, `predict(frame)["estimate"].unstack()` has a column for each.
         """
         pandas: Any = import_module("pandas")
+        data = handed_over(data)
         rows = self.formula.rows if data is None else self.formula.later(data)
         warn_of(far_outside(self.formula, rows))
         level = probability(confidence)
@@ -168,6 +170,7 @@ class Fitted(Value):
 
         New groups have the law of all groups; rows of one new group share its effects.
         """
+        data = handed_over(data)
         rows = self.formula.rows if data is None else self.formula.later(data)
         trials = self.observed.trials if data is None else trials_of(self.response, data)
         whole_number(draws, "draws", least=1)

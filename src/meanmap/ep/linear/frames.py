@@ -12,6 +12,7 @@ import numpy as np
 from meanmap.core.arrays import is_categorical
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
+from meanmap.core.points import refuse_unread
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.table import Table
 
@@ -40,6 +41,7 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     if missing not in (*MISSING, "refuse"):
         raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, MISSING))}.")
     data = handed_over(data)
+    refuse_unread(data, argument)
     if not Table.looks_like_one(data):
         raise InputError(f"{argument} is a {type(data).__name__}; expected a table whose columns have names.")
     names, known = list(wanted), Table.names_in(data, argument)

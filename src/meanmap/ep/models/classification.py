@@ -12,6 +12,7 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import bucket
 from meanmap.core.progress import track
+from meanmap.core.protocols import handed_over
 from meanmap.core.settings import one_of
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
@@ -82,7 +83,7 @@ class GPClassification(Inferred):
 
     def _latent(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the process."""
-        points = X if self.names is None else _numbers(X, self.names)
+        points = handed_over(X) if self.names is None else _numbers(X, self.names)
         phi = np.asarray(self.features(points))
         rows = _columns(phi, self.variance, self.intercept_sd, len(self.mean))
         left = self.variance * np.maximum(self.features.kernel.diag(points) - (phi**2).sum(1), 0)

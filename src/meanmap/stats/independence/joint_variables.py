@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.pieces.sources import lies_elsewhere
-from meanmap.core.points import on_host
+from meanmap.core.points import on_host, refuse_unread
 from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.table import table_in, values_of
 from meanmap.core.values import is_sequence
@@ -21,6 +21,7 @@ def listed(variables: object) -> tuple[list[str], list[Any]]:
     """The variables and what to call them; columns of a table, of files or of Dask are tables of one column each."""
     source = source_of(variables, "variables")
     if source.once:
+        refuse_unread(variables, "variables")
         raise KindError(
             "variables is an iterator, which is read once: make mm.stats.plan('joint independence', ...) of some of "
             "its rows, and pass it to plan.state."
@@ -40,8 +41,9 @@ def listed(variables: object) -> tuple[list[str], list[Any]]:
 def common_length(names: Sequence[str], columns: Sequence[Any]) -> int:
     """How many points each variable has; refused where they differ, where one does not say, or are too few."""
     lengths = [count_rows(column) for column in columns]
-    for name, n in zip(names, lengths, strict=True):
+    for name, n, column in zip(names, lengths, columns, strict=True):
         if n is None:
+            refuse_unread(column, name)
             raise KindError(f"{name} is an iterator; expected variables whose rows can be counted.")
     if len(set(lengths)) > 1:
         told = ", ".join(f"{name} has {n}" for name, n in zip(names, lengths, strict=True))
