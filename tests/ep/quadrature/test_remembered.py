@@ -1,10 +1,15 @@
 """Functions on the host in whole runs: how often they are called, and the beliefs against a dense grid."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from meanmap import ep
+from meanmap.ep.lines import as_nodes
+from meanmap.ep.quadrature.quadrature import _projection
+from meanmap.families import Normal
 
 
 class Counted:
@@ -152,3 +157,43 @@ def test_a_step_of_which_data_leave_one_side_converges():
     assert (post["x"].var() < 1e-8 / 400).all()
     expected = np.log([above, below]) + norm.logpdf(y, [1, 0], 0.05)
     assert post.log_evidence == pytest.approx(expected.sum(), abs=1e-5)
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-22, 1e-18, 1e-13])
+def test_what_comes_in_is_not_lost_beside_a_message_of_nearly_one_value(weight):
+    """Another value of next to no weight gave a message 1e17 times as precise as the data, which sweeps then lost."""
+    with jax.enable_x64(True):
+        incoming = Normal(0.48, 1 / 400)
+        log_weights = jnp.log(jnp.array([0.5, 0.5, weight]))
+        message = _projection(incoming, as_nodes(Normal, jnp.array([0.5, 0.5, 1.0])))(log_weights)
+        mean, back = float(message.mean()), float(message.precision + incoming.precision - message.precision)
+    assert mean == pytest.approx(0.5, abs=1e-6)
+    assert back == pytest.approx(400, rel=1e-3)
+
+
+def test_a_narrow_law_of_many_values_keeps_its_spread():
+    """A slope of 1e-6, beside noise of .05, is not one value."""
+    z = np.linspace(-6, 6, 201)
+    with jax.enable_x64(True):
+        incoming = Normal(0.0, 1 / 400)
+        message = _projection(incoming, as_nodes(Normal, jnp.asarray(1e-6 * z)))(jnp.asarray(-(z**2) / 2))
+        precision = float(message.precision + incoming.precision)
+    assert precision == pytest.approx(1e12, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_many_steps_come_to_rest():
+    """Runs did not end, because what came in from the data was lost beside messages of nearly one value."""
+    y, noise = np.array([1.04, 0.23]), 0.05
+    counted = Counted(lambda z: np.floor(2 * z) / 2)
+    z, x = ep.Variable("z", ep.Normal(0.0, 1.0), plate=2), ep.Variable("x", ep.Normal, plate=2)
+    steps = ep.BlackBox(counted, z, x, vectorised=True)
+    post = ep.infer(ep.FactorGraph(steps, ep.Gaussian(x, precision=noise**-2, observed=y)))
+    assert post.report.status == "converged"
+    assert post.report.steps < 20
+    assert counted.evaluations < 4000
+    edges = np.arange(-16, 17) / 2
+    mass = np.diff(norm.cdf(edges)) * norm.pdf(y[:, None], edges[:-1], noise)
+    share = mass / mass.sum(1, keepdims=True)
+    means = -np.diff(norm.pdf(edges)) / np.diff(norm.cdf(edges))
+    np.testing.assert_allclose(post["z"].mean(), share @ means, rtol=1e-6)

@@ -22,8 +22,9 @@ from meanmap.families import Normal
 __all__ = ["Quadrature"]
 
 # A law of one value, such as the output of a step, is a Normal so many times as precise as what comes in, which is not
-# lost beside it.
-_OF_ONE_VALUE = 1e8
+# lost beside it. So is one of nearly one value, more precise by the second, where others have next to no weight: what
+# comes in would be lost beside it, and sweeps would not come to rest.
+_OF_ONE_VALUE, _TOO_PRECISE = 1e8, 1e12
 
 # Nodes along each dimension.
 _DEFAULT = {1: NODES, 2: 97}
@@ -182,9 +183,10 @@ def _projection(incoming: Any, nodes: Nodes) -> Callable[[jax.Array], Any]:
         weights = jax.nn.softmax(jnp.broadcast_to(log_weights, nodes.x.shape))
         mean = jnp.where(weights > 0, weights * nodes.x, 0.0).sum()
         variance = jnp.where(weights > 0, weights * (nodes.x - mean) ** 2, 0.0).sum()
+        most = jnp.where(jnp.isnan(found.precision), _OF_ONE_VALUE, _TOO_PRECISE)
+        one = (variance * most * incoming.precision < 1) & (incoming.precision > 0) & (weights > 0).any()
         precision = _OF_ONE_VALUE * incoming.precision
-        one = (variance * precision < 1) & (incoming.precision > 0) & (weights > 0).any()
         point = Normal.from_natural(precision * mean, precision)
-        return jax.tree.map(lambda a, b: jnp.where(one & jnp.isnan(found.precision), a, b), point, found)
+        return jax.tree.map(lambda a, b: jnp.where(one, a, b), point, found)
 
     return message
