@@ -71,6 +71,13 @@ def a_rule(rng, n):
     return {"z": z, "t": t, "y": 5.0 * (z >= 65) + t + rng.normal(size=n)}, (False, True), 1.0
 
 
+def a_jump_of_both(rng, n):
+    """The cause, a number, and the outcome jump where the confounder crosses 0."""
+    z = rng.normal(size=n)
+    t = 2.0 * (z > 0) + rng.normal(size=n)
+    return {"z": z, "t": t, "y": t + 3.0 * (z > 0) + rng.normal(size=n)}, (0.5, 1.5), 1.0
+
+
 def a_modifier(rng, n):
     """From 50 on the effect is 3, and nothing before."""
     table, ends, _ = a_rule(rng, n)
@@ -105,7 +112,8 @@ def test_effects_are_right_beside_jumps(case, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("case", "n"), [(a_step, 400), (a_step, 1500), (a_rule, 500), (a_rule, 2000), (a_modifier, 600)]
+    ("case", "n"),
+    [(a_step, 400), (a_step, 1500), (a_rule, 500), (a_rule, 2000), (a_modifier, 600), (a_jump_of_both, 500)],
 )
 def test_intervals_hold_beside_jumps(case, n):
     """100 tables: from .81 of intervals of 90 % on hold 99 times in 100."""
@@ -115,7 +123,7 @@ def test_intervals_hold_beside_jumps(case, n):
 
 @pytest.mark.slow
 def test_intervals_hold_beside_bends_nearly():
-    """100 tables; .55 held with smooth functions alone, which were off by .17: .76 and .87 of 25 and 30 do now."""
+    """100 tables, of which 82 held, off by -.06; with smooth functions alone .55 of 40 held, off by .17."""
     inside, off = held(a_bend, 500, range(100, 200))
     assert inside >= 65
     assert abs(off) < 0.13
