@@ -1,10 +1,12 @@
 """Unknowns that meet in linear factors round loops: dense algebra on the joint Gaussian is the judge."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
 
 from meanmap import ep
+from meanmap.ep.inference.curved import curvatures
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(np.arange(20), 5)
@@ -195,3 +197,44 @@ def test_functions_that_join_unknowns_once_are_left_as_they_are():
     assert post.report.status == "converged"
     assert post.report.notes == ()
     np.testing.assert_allclose([post[name].var() for name in "abc"], 0.75, rtol=1e-4)
+
+
+def test_a_coefficient_beside_what_it_multiplies_has_the_curvature_of_their_beliefs():
+    """At the means alone the variance of what it multiplies is left out."""
+    p, a = ep.Variable("p", ep.Normal(0.7, 0.1)), ep.Variable("a", ep.Normal(np.array([1.0, -0.5]), 2.0))
+    rows = ep.Density(lambda p, a, b: -((b - p * a) ** 2) / 2, p, a, np.array([0.3, 0.4]))
+    found = curvatures(rows, {"p": p.prior, "a": a.prior}, (None, None, None))
+    for at, (mean, b) in enumerate([(1.0, 0.3), (-0.5, 0.4)]):
+        across = 2 * 0.7 * mean - b
+        np.testing.assert_allclose(found[at], [[mean**2 + 2.0, across], [across, 0.7**2 + 0.1]], rtol=1e-10)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_curvatures_of_vectors_and_of_functions_that_end(ends):
+    v, a = ep.Variable("v", ep.MultivariateNormal([0.5, 1.0], np.eye(2))), ep.Variable("a", ep.Normal(1.0, 1.0))
+    rows = ep.Density(
+        lambda v, a, b: (jnp.sqrt(a) if ends else -(a**2) / 8) - (b - v[0] * v[1]) ** 2 / 2, v, a, np.array([0.3, 0.4])
+    )
+    found = curvatures(rows, {"v": v.prior, "a": a.prior}, (None, None, None))
+    for at, b in enumerate([0.3, 0.4]):
+        # At a = 1 - √3 there is no root, and what is at the means is all there is.
+        across, more = 2 * 0.5 * 1.0 - b, 0.0 if ends else 1.0
+        np.testing.assert_allclose(
+            found[at], [[1 + more, across, 0], [across, 0.25 + more, 0], [0, 0, 0.25]], atol=1e-10
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 4])
+def test_a_chain_whose_coefficient_is_not_too_narrow_has_no_note_that_it_is(seed):
+    """AR(1) with noise 1: "about .56 (.7) of what it should be" where it was 1.07 (1.06)."""
+    rng, steps = np.random.default_rng(seed), 25
+    states = np.zeros(steps)
+    states[0] = rng.normal()
+    for t in range(1, steps):
+        states[t] = 0.7 * states[t - 1] + rng.normal()
+    y, at = states + rng.normal(size=steps), np.arange(steps - 1)
+    phi, z = ep.Variable("phi", ep.Normal(0.0, 1.0)), ep.Variable("z", ep.Normal(np.zeros(steps), 4.0))
+    chain = ep.Density(lambda p, a, b: -0.5 * (b - p * a) ** 2, phi, z[at], z[at + 1])
+    post = ep.infer(ep.FactorGraph(chain, ep.Gaussian(z, observed=y, precision=1.0)), sweeps=200)
+    assert not any("too small" in note for note in post.report.notes)

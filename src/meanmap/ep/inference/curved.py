@@ -31,6 +31,8 @@ def slopes(factor: BlackBoxFactor, beliefs: dict[str, Any]) -> list[np.ndarray]:
 def curvatures(factor: BlackBoxFactor, beliefs: dict[str, Any], sent: tuple[Any, ...]) -> np.ndarray:
     """Minus second derivatives of the log factor by all Gaussian unknowns that go in, one after another, a member each.
 
+    Means of them over the beliefs, by the points that have all moments up to the third: where one coefficient
+    multiplies others its curvature at their means leaves out their variances, and ties look tighter than they are.
     What comes in from an output that is not Gaussian is part of the factor.
     """
     middles, places = _middles(factor, beliefs), _gaussian(factor)
@@ -48,9 +50,17 @@ def curvatures(factor: BlackBoxFactor, beliefs: dict[str, Any], sent: tuple[Any,
             values[at] = part.reshape(came[at].shape)[None]
         return factor.weigh(values, came, jnp.asarray(1.0), jax.random.key(0))[0].sum()
 
+    start = np.concatenate([middles[at].reshape(len(middles[at]), -1) for at in places], axis=1)
+    spread = np.concatenate([_spread(factor.arguments[at], beliefs, len(start)) for at in places], axis=1)
+    size = start.shape[1]
     with jax.enable_x64(True):
-        start = jnp.concatenate([jnp.asarray(middles[at]).reshape(len(middles[at]), -1) for at in places], axis=1)
-        return -np.asarray(jax.vmap(jax.hessian(height))(start, jax.tree.map(jnp.asarray, incoming)))
+        second = jax.vmap(jax.hessian(height))
+        came = jax.tree.map(jnp.asarray, incoming)
+        ends = (start + side * np.sqrt(size) * spread * axis for axis in np.eye(size) for side in (-1, 1))
+        middle, *found = (np.asarray(second(jnp.asarray(place), came)) for place in (start, *ends))
+    mean = np.mean(found, axis=0)
+    # A function that is not defined so far out is met at the means.
+    return -np.where(np.isfinite(mean).all((1, 2), keepdims=True), mean, middle)
 
 
 def _gaussian(factor: BlackBoxFactor) -> tuple[int, ...]:
@@ -72,6 +82,17 @@ def _middles(factor: BlackBoxFactor, beliefs: dict[str, Any]) -> list[np.ndarray
         taken = mean[argument.index]
         found.append(np.broadcast_to(taken, (count, *taken.shape[1:])))
     return found
+
+
+def _spread(argument: Any, beliefs: dict[str, Any], count: int) -> np.ndarray:
+    """Standard deviations of a Gaussian unknown, (count, length), one row for each member."""
+    belief, size = beliefs[argument.name], argument.variable.plate or 1
+    if isinstance(belief, Normal):
+        variances = np.asarray(belief.var())
+    else:
+        variances = np.diagonal(np.asarray(belief.cov()), axis1=-2, axis2=-1)
+    taken = np.sqrt(variances).reshape(size, -1)[argument.index]
+    return np.broadcast_to(taken, (count, taken.shape[1]))
 
 
 def _cavity(argument: Any, beliefs: dict[str, Any], message: Any, count: int) -> Any:
