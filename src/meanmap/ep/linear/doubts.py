@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from meanmap.core.held import holds_floats
 from meanmap.core.numerals import reads_as_number
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.predictor import Predictor
@@ -57,7 +58,7 @@ def far_outside(formula: Formula, rows: Rows) -> list[str]:
     for component in calls:
         for name in (each for each in component.var_names if each in rows.frame):
             seen, new = formula.rows.frame[name], rows.frame[name]
-            if seen.dtype.kind != "f":
+            if not holds_floats(seen):
                 continue
             low, high = seen.min(), seen.max()
             beyond = np.maximum(low - new, new - high)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
+from meanmap.core.held import holds_floats
 from meanmap.core.types import Data
 from meanmap.ep.linear.brackets import read_brackets
 from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
@@ -130,7 +131,7 @@ class Formula:
         """Rows of another frame, read as those of the first."""
         frame, kept = as_frame(data, self.asked, "refuse", "data")
         for name in (each for each in self.asked if each not in self.grouping):
-            if self.rows.frame[name].dtype.kind == "f" and frame[name].dtype.kind != "f":
+            if holds_floats(self.rows.frame[name]) and not holds_floats(frame[name]):
                 raise ColumnError(
                     f"column {name!r} of data holds {frame[name].iloc[0]!r}; expected numbers"
                     + (" or truth values" if name in self.truths else "")

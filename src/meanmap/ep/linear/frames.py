@@ -93,10 +93,14 @@ def _column(values: Any, pandas: ModuleType) -> Any:
     if levels is not None:
         categories = list(dict.fromkeys(map(_composed, levels)))
         return pandas.Categorical(list(map(_composed, values)), categories=categories, ordered=True)
-    read = pandas.Series(values.to_list() if hasattr(values, "to_list") else list(np.asarray(values)))
+    read = pandas.Series(_listed(values))
     if counts_as_numbers(read) or all(isinstance(value, bool) for value in read.dropna()):
         return read.astype("float64")
     return read if holds_times(read) else read.astype("object").map(_composed).astype("object")
+
+
+def _listed(values: Any) -> list[Any]:
+    return values.to_list() if hasattr(values, "to_list") else list(np.asarray(values))
 
 
 def _check_labels(values: np.ndarray, name: str, argument: str) -> None:
@@ -115,14 +119,14 @@ def _composed(value: object) -> Any:
 
 def holds_truths(values: Any) -> bool:
     """Whether a column holds truth values, which become 0 and 1."""
-    read = values.to_list() if hasattr(values, "to_list") else list(np.asarray(values))
+    read = _listed(values)
     known = [each for each in read if isinstance(each, bool | np.bool_) or (each is not None and each == each)]
     return bool(known) and all(isinstance(each, bool | np.bool_) for each in known)
 
 
 def unused_levels(values: Any) -> list[Any]:
     """Levels of ordered labels that no row has: of a categorical column of pandas, or an Enum of polars."""
-    if hasattr(values, "cat") and getattr(values.cat, "ordered", False):
+    if getattr(getattr(values, "cat", None), "ordered", False):
         known, occurring = list(values.cat.categories), set(values.dropna().unique())
     elif type(getattr(values, "dtype", None)).__name__ == "Enum":
         known, occurring = values.dtype.categories.to_list(), set(values.to_list())
