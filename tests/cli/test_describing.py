@@ -62,7 +62,7 @@ def test_gaps_are_counted_by_column_and_leave_out_no_row(tmp_path):
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("${:,}", "numbers with a sign such as $ or %, such as '$1,040', and counts as labels: take signs"),
+        ("${:,}", "numbers with a sign such as $ or %, such as '$1,040', and counts as labels: remove signs"),
         ("{:,}", "numbers with a comma, such as '1,040', and counts as labels: read the file with --decimal ,"),
         ("{} kg", "numbers with a unit, such as '1040 kg', and counts as labels: remove the unit"),
         ("{0}/12/2026", "dates with the day or the month first, such as '1/12/2026', and counts as labels"),

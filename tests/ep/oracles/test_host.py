@@ -166,7 +166,7 @@ def test_a_function_of_arrays_is_called_once_a_batch():
     np.testing.assert_allclose(all_at_once["z"].mean(), one["z"].mean(), rtol=1e-12)
     # For nodes of four pieces, then for better ones; all cavities of all sweeps share them, and so does the evidence.
     assert calls[0] == (37,)
-    # 194, of which most are one look into each of 80 cells of what comes in: a peak may hide beside any smooth stretch.
+    # 194: 141 for nodes of pieces, and 53 looks between these, because a peak may hide beside any smooth stretch.
     assert sum(size for (size,) in calls) < 200
     before = len(calls)
     z, y = ep.Variable("z", ep.Normal(np.arange(3.0), 1.0)), ep.Variable("y", ep.Normal, plate=3)

@@ -55,7 +55,7 @@ def test_zero_is_excluded_as_seldom_as_promised(draw, name):
 
 def test_what_regressions_miss_is_told_as_by_the_test():
     told = steps_behind_z(np.random.default_rng([5, 0])).warnings
-    assert any("functions of z" in text for text in told), told
+    assert any("unctions of z" in text for text in told), told
 
 
 def test_strong_effects_are_still_seen():

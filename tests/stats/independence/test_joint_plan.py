@@ -162,5 +162,5 @@ def test_parts_that_do_not_fit_the_plan():
     plan = mm.stats.plan("joint independence", TABLE, RBF(1.0), rng=0)
     with pytest.raises(ShapeError, match="a piece has 2 member"):
         plan.state(iter([(TABLE[:, 0], TABLE[:, 1])]))
-    with pytest.raises(ShapeError, match="plan is for 3 variables, and 2 came"):
+    with pytest.raises(ShapeError, match="plan is for 3 variables, but 2 were given"):
         plan.state(TABLE[:, :2])

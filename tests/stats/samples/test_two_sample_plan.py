@@ -245,7 +245,7 @@ def test_files_that_do_not_fit_each_other(folder, tmp_path):
     frame.write_parquet(tmp_path / "1.parquet")
     for other, error, message in (
         (frame.drop("b"), ColumnError, "2.parquet has no column 'b', which .*1.parquet has"),
-        (frame.with_columns(c=1), ColumnError, "2.parquet has a column 'c', which .*1.parquet has not"),
+        (frame.with_columns(c=1), ColumnError, "2.parquet has a column 'c', which .*1.parquet lacks"),
         (frame.with_columns(b=polars.lit("u")), KindError, "the column 'b' holds String in .*2.parquet and Float64"),
     ):
         other.write_parquet(tmp_path / "2.parquet")

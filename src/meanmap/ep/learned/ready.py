@@ -169,7 +169,7 @@ def build_operator(
     >>> known = ep.Learned().reuse(factor, operator)  # and then ep.infer(model, messages=known)
     """
     if name not in READY:
-        raise ParameterError(f"no operator is called {name!r}; ready are {', '.join(READY)}.")
+        raise ParameterError(f"there is no operator {name!r}; available are {', '.join(READY)}.")
     total = int(parameter(messages, "messages", axes=0, integer=True, at_least=4 * _FIRST))
     ready, generator = READY[name], Rng.of(rng).generator
     operator = MessageOperator(KernelRegression(d_in=300, d_out=1000)) if operator is None else operator

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.family import Family, Observed
@@ -70,6 +69,8 @@ def marginals(
     if not bent:
         return Shaped(means, sds, shares, np.zeros(0, int), np.zeros((0, len(nodes), len(GRID))))
     logs = np.maximum(logs, logs.max(2, keepdims=True) - _DEPTH)
+    from scipy.interpolate import PchipInterpolator
+
     fine = PchipInterpolator(_PLACES, logs, axis=2)(GRID)
     if judged is not None:
         for place, one in enumerate(bent):
