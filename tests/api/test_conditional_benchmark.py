@@ -32,7 +32,7 @@ def test_the_page_shows_rates_and_marks_those_out_of_bounds(monkeypatch):
     text = conditional.page(found)
     assert "* - kci\n     - nonlinear\n     - 50\n     - 2\n" in text
     assert "     - **1.000**\n     - 20 ms\n" in text
-    assert "2 data sets a row; bold outside" in text
+    assert "2 data sets per row; bold outside" in text
     assert conditional.shown(80, 1000) == "**0.080**"
     assert conditional.shown(69, 1000) == "0.069"
 
@@ -79,4 +79,4 @@ def test_the_battery_measures_and_writes_its_cells(tmp_path):
     found["power"] |= {"linear, numbers, 1, 300, ours": [1, 2, 0.1], "linear, numbers, 3, 300, ours": [0, 2, 0.1]}
     text = battery.page(found)
     assert "(**" in text
-    assert "bold: the two best of a row" in text
+    assert "bold: the two best of each row" in text

@@ -83,7 +83,7 @@ class Stream(Source):
 
     @property
     def names(self) -> Sequence[str]:
-        """None are known; readers of record batches are told how they become a table."""
+        """None are known; an error says how record batches become a table."""
         refuse_unread(self.data, "data")
         raise unnamed(self)
 
