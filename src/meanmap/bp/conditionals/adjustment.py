@@ -43,8 +43,8 @@ def adjustment(
         lacking = " and ".join(repr(name) for name in sorted(best - set(there), key=order.index))
         raise InputError(
             f"the effect of {cause!r} on {target!r} is not identified by adjustment: {lacking} is missing from data, "
-            f"and the other columns do not block every back-door path between them. Expected a table with it, or a "
-            f"graph in which it is not a common cause."
+            "and the other columns do not block every back-door path between them. Expected a table with it, or a "
+            "graph in which it is not a common cause."
         )
     return tuple(sorted(rest, key=order.index))
 

@@ -246,7 +246,7 @@ class BayesianNetwork:
         if constant is not None:
             raise InputError(
                 f"data[{constant!r}] has the same value in all rows and carries no information: leave it out of the "
-                f"graph."
+                "graph."
             )
         return table, numbers, notes
 

@@ -300,8 +300,9 @@ def _ridge(found: np.ndarray, hits: np.ndarray) -> int:
     """
     logs = np.log(np.maximum(np.sum(found * hits, axis=2), np.finfo(float).tiny))
     gains = logs - logs[-1]
-    clear = gains.mean(axis=1) > gains.std(axis=1) / np.sqrt(gains.shape[1])
-    return int(np.argmax(np.where(clear, gains.mean(axis=1), np.append(np.full(len(gains) - 1, -np.inf), 0.0))))
+    mean = gains.mean(axis=1)
+    clear = mean > gains.std(axis=1) / np.sqrt(gains.shape[1])
+    return int(np.argmax(np.where(clear, mean, np.append(np.full(len(gains) - 1, -np.inf), 0.0))))
 
 
 def _alone_unless(errors: np.ndarray, mixture: np.ndarray) -> np.ndarray:

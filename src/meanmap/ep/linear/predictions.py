@@ -102,13 +102,6 @@ def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> 
     return np.stack([mean, sd, *ends], axis=1)
 
 
-def predictors(node: Node, rows: Rows, scaled: Scaled, components: Components) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of the scaled predictor, without offset, given a node."""
-    asked, joint = scaled.predictor(rows), node.settled.joint
-    variances = joint.variances(asked) + _of_new(node, rows, scaled, components)
-    return asked.at(joint.mean), np.maximum(variances, 0)
-
-
 def _of_new(node: Node, rows: Rows, scaled: Scaled, components: Components) -> np.ndarray:
     """Variances of what new groups add."""
     found, laws = np.zeros(len(rows.kept)), components.covariances(node.phi)

@@ -1,6 +1,7 @@
 """Ends of intervals of many combinations of effects, whose laws may be skewed."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class Skewed:
         skew = skewness(nodes[0], components, family, observed, dense) * np.maximum(share, 0) ** 1.5
         return cls(law, kept, place, dense, added[kept], skew)
 
-    @property
+    @cached_property
     def of_all(self) -> np.ndarray:
         """The skewness of every combination; 0 where only a sample was met."""
         return np.zeros(len(self.law.means)) if self.place is None else self.skewness[self.place]
