@@ -129,7 +129,7 @@ def pc(
     Two causes and their effect; the effect of that:
 
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> sun, water = rng.normal(size=(2, 300))
     >>> growth = np.tanh(sun) + np.abs(water) + 0.2 * rng.normal(size=300)
     >>> harvest = growth**2 + 0.5 * rng.normal(size=300)

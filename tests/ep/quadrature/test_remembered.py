@@ -181,6 +181,14 @@ def test_a_narrow_law_of_many_values_keeps_its_spread():
     assert precision == pytest.approx(1e12, rel=1e-6)
 
 
+def test_a_needle_keeps_its_spread():
+    """One of width 1e-6 beside a prior of 4 came back with a standard deviation of .0002."""
+    z = ep.Variable("z", ep.Normal(0.0, 4.0))
+    post = ep.infer(ep.FactorGraph(ep.Density(lambda z: -(((z - 15) / 1e-6) ** 2) / 2, z)))
+    assert float(post["z"].mean()) == pytest.approx(15, abs=1e-10)
+    assert float(post["z"].sd()) == pytest.approx(1e-6, rel=1e-6)
+
+
 @pytest.mark.slow
 def test_many_steps_come_to_rest():
     """Runs did not end, because what came in from the data was lost beside messages of nearly one value."""

@@ -22,9 +22,10 @@ from meanmap.families import Normal
 __all__ = ["Quadrature"]
 
 # A law of one value, such as the output of a step, is a Normal so many times as precise as what comes in, which is not
-# lost beside it. So is one of nearly one value, more precise by the second, where others have next to no weight: what
-# comes in would be lost beside it, and sweeps would not come to rest.
-_OF_ONE_VALUE, _TOO_PRECISE = 1e8, 1e12
+# lost beside it. So is one of nearly one value, more precise by the second, where others have next to no weight (less
+# than the third lies beyond a tenth of a standard deviation): what comes in would be lost beside it, and sweeps would
+# not come to rest. A narrow law of many values keeps its spread.
+_OF_ONE_VALUE, _TOO_PRECISE, _NO_WEIGHT = 1e8, 1e12, 1e-3
 
 # Nodes along each dimension.
 _DEFAULT = {1: NODES, 2: 97}
@@ -185,7 +186,9 @@ def _projection(incoming: Any, nodes: Nodes) -> Callable[[jax.Array], Any]:
         mean = jnp.where(weights > 0, weights * nodes.x, 0.0).sum()
         variance = jnp.where(weights > 0, weights * (nodes.x - mean) ** 2, 0.0).sum()
         most = jnp.where(jnp.isnan(found.precision), _OF_ONE_VALUE, _TOO_PRECISE)
+        others = jnp.where((nodes.x - mean) ** 2 > 0.01 * variance, weights, 0.0).sum()
         one = (variance * most * incoming.precision < 1) & (incoming.precision > 0) & (weights > 0).any()
+        one = one & (jnp.isnan(found.precision) | (others < _NO_WEIGHT))
         precision = _OF_ONE_VALUE * incoming.precision
         point = Normal.from_natural(precision * mean, precision)
         return jax.tree.map(lambda a, b: jnp.where(one, a, b), point, found)
