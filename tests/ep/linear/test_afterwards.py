@@ -28,8 +28,8 @@ def test_effects_of_groups_against_dense_algebra(slopes):
         Z[np.arange(72), 2 * GROUPS + column] = values
     y = (DATA.y - DATA.y.mean()).to_numpy() / unit
     first, second = np.zeros(24), np.zeros(24)
-    for node in slopes.nodes:
-        law = np.kron(np.eye(12), slopes.components.covariances(node.phi)[0])
+    for node in slopes.model.nodes:
+        law = np.kron(np.eye(12), slopes.model.components.covariances(node.phi)[0])
         V = 6.25 * design @ design.T + Z @ law @ Z.T + np.exp(2 * node.phi[-1]) * np.eye(72)
         mean = law @ Z.T @ np.linalg.solve(V, y)
         variance = np.diag(law - law @ Z.T @ np.linalg.solve(V, Z @ law))
@@ -58,9 +58,9 @@ def test_draws_have_the_moments_of_the_table(slopes):
     np.testing.assert_allclose(drawn[fixed].corr().iloc[0, 1], slopes_correlation(slopes), atol=0.03)
     # Components are spread about their nodes on the scale of logs, where their moments are kept.
     logs = np.log(drawn[["sd(Intercept | g)", "sigma"]])
-    shares = np.array([node.probability for node in slopes.nodes])
+    shares = np.array([node.probability for node in slopes.model.nodes])
     for name, at in (("sd(Intercept | g)", 0), ("sigma", 3)):
-        phi = np.array([node.phi[at] for node in slopes.nodes])
+        phi = np.array([node.phi[at] for node in slopes.model.nodes])
         mean = shares @ phi
         np.testing.assert_allclose(logs[name].std(), np.sqrt(shares @ (phi - mean) ** 2), rtol=0.04)
     assert drawn["sigma"].nunique() == 20_000

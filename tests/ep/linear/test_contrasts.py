@@ -22,9 +22,9 @@ def dense(found, rows, design, asked):
     (X, Z), (X_asked, Z_asked), prior_sd = rows, asked, design
     y = DATA.y.to_numpy()
     first, second = np.zeros(len(X_asked)), np.zeros((len(X_asked), len(X_asked)))
-    for node in found.nodes:
+    for node in found.model.nodes:
         spreads = found.scaled.unit / found.scaled.group_spreads[0]
-        law = found.components.covariances(node.phi)[0] * np.outer(spreads, spreads)
+        law = found.model.components.covariances(node.phi)[0] * np.outer(spreads, spreads)
         K = np.zeros((X.shape[1] + Z.shape[1],) * 2)
         K[: X.shape[1], : X.shape[1]] = np.diag(prior_sd**2)
         K[X.shape[1] :, X.shape[1] :] = np.kron(np.eye(Z.shape[1] // len(law)), law)
@@ -97,8 +97,8 @@ def test_predictions_of_groups_old_and_new_against_dense_algebra(slopes):
     mean, covariance = dense(slopes, rows, prior, asked)
     variance = np.diag(covariance).copy()
     spreads = slopes.scaled.unit / slopes.scaled.group_spreads[0]
-    for node in slopes.nodes:  # a new group has the law of all groups
-        law = slopes.components.covariances(node.phi)[0] * np.outer(spreads, spreads)
+    for node in slopes.model.nodes:  # a new group has the law of all groups
+        law = slopes.model.components.covariances(node.phi)[0] * np.outer(spreads, spreads)
         variance[2] += node.probability * np.array([1.0, 5.0]) @ law @ np.array([1.0, 5.0])
     found = slopes.predict({"x": x, "k": k, "g": g})
     np.testing.assert_allclose(found.estimate, mean + DATA.y.mean(), rtol=1e-6)

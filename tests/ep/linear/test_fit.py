@@ -296,8 +296,8 @@ def test_priors_are_in_the_units_of_the_data():
     moved = DATA.assign(y=100 * DATA.y, x=DATA.x / 10)
     found = fit("y ~ x", moved, priors={"x": (300.0, 50.0), "Intercept": (1200.0, 20.0)})
     x, y = moved.x - moved.x.mean(), moved.y
-    noise = np.array([np.exp(node.phi[0]) * found.scaled.unit for node in found.nodes])
-    shares = np.array([node.probability for node in found.nodes])
+    noise = np.array([np.exp(node.phi[0]) * found.scaled.unit for node in found.model.nodes])
+    shares = np.array([node.probability for node in found.model.nodes])
     slopes = (x @ y / noise**2 + 300 / 50**2) / (x @ x / noise**2 + 1 / 50**2)
     middles = (y.sum() / noise**2 + 1200 / 20**2) / (len(y) / noise**2 + 1 / 20**2)
     np.testing.assert_allclose(found.mean[1], shares @ slopes, rtol=1e-8)

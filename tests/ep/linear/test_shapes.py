@@ -49,7 +49,7 @@ def test_a_rare_level_that_separates_has_a_skewed_law(family, seed):
     np.testing.assert_allclose(row[1], slope[1], rtol=0.05)
     np.testing.assert_allclose(row[2:], slope[2:], atol=0.12 * slope[1])
     plain = found.shared.plain[1]
-    middle = found.nodes[0].settled.joint.mean[1] / x.std()
+    middle = found.model.nodes[0].settled.joint.mean[1] / x.std()
     assert np.abs(middle + np.array([-1.96, 1.96]) * plain - slope[2:]).max() > 0.4 * slope[1]
     assert found.report.status == "converged"
     assert found.report.notes == ()

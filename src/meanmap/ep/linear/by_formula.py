@@ -15,7 +15,7 @@ from meanmap.ep.linear.doubts import doubts
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.linear.formula import Formula
-from meanmap.ep.linear.integrate import Node, Problem, integrate
+from meanmap.ep.linear.integrate import Integrated, Node, Problem, integrate
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.ordered import cumulative, first_gaps, read_levels
 from meanmap.ep.linear.response import read_response
@@ -144,24 +144,22 @@ def fit(
     if levels:
         begin[components.size - len(law.parameters) :] = first_gaps(response, counts)
     nodes, log_evidence, coordinates = integrate(problem, begin)
+    model = Integrated(tuple(nodes), components, law, observed)
     log_evidence -= float(counts.sum()) * np.log(scaled.unit)
     judged = None if law.exact else _judged(problem, nodes[0])
-    shared = Shared.of(tuple(nodes), scaled, components, law, observed, levels, judged)
+    shared = Shared.of(model, scaled, levels, judged)
     notes = doubts(read, predictor, "sigma" in law.parameters)
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged)
     return Fitted(
         read,
-        law,
         name,
         levels,
         scaled,
-        components,
+        model,
         coordinates,
-        tuple(nodes),
         float(log_evidence),
         report,
         data_rows(data, read),
-        observed,
         shared,
         judged,
     )

@@ -5,56 +5,52 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ParameterError
-from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.coordinates import Coordinates
-from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Rows
-from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Smooth
 from meanmap.ep.linear.scaled import Scaled
 
 __all__ = ["counts", "responses", "smooth", "trials_of"]
 
 
-def counts(nodes: tuple[Node, ...], draws: int, generator: np.random.Generator) -> np.ndarray:
+def counts(model: Integrated, draws: int, generator: np.random.Generator) -> np.ndarray:
     """How many of the draws come from each node."""
-    shares = np.array([node.probability for node in nodes])
-    return generator.multinomial(draws, shares / shares.sum())
+    return generator.multinomial(draws, model.shares / model.shares.sum())
 
 
 def smooth(
-    nodes: tuple[Node, ...], coordinates: Coordinates, taken: np.ndarray, generator: np.random.Generator
+    model: Integrated, coordinates: Coordinates, taken: np.ndarray, generator: np.random.Generator
 ) -> np.ndarray:
     """φ of each draw, near its node so that draws do not repeat nodes."""
-    shares, psi = np.array([node.probability for node in nodes]), coordinates.split(np.stack([n.phi for n in nodes]))
-    return coordinates.joined(Smooth(psi, shares).draws(taken, generator))
+    psi = coordinates.split(np.stack([node.phi for node in model.nodes]))
+    return coordinates.joined(Smooth(psi, model.shares).draws(taken, generator))
 
 
 def responses(
-    nodes: tuple[Node, ...],
+    model: Integrated,
     rows: Rows,
     trials: np.ndarray | float,
     scaled: Scaled,
-    components: Components,
-    family: Family,
     draws: int,
     generator: np.random.Generator,
 ) -> np.ndarray:
     """(draws, n) new responses; a group that is new has one draw of its effects for all of its rows."""
     asked, found = scaled.predictor(rows), []
     observed = Observed.of(np.zeros(len(rows.kept)), trials).columns()
-    for node, count in zip(nodes, counts(nodes, draws, generator), strict=True):
+    for node, count in zip(model.nodes, counts(model, draws, generator), strict=True):
         if not count:
             continue
         thetas = node.settled.joint.draws(int(count), generator)
         eta = np.stack([asked.at(theta) for theta in thetas], axis=1) + (rows.offset / scaled.unit)[:, None]
-        laws = components.covariances(node.phi)
+        laws = model.components.covariances(node.phi)
         for group, width, law in zip(rows.groups, scaled.group_spreads, laws, strict=True):
             new = group.index < 0
             if new.any():
                 effects = generator.multivariate_normal(np.zeros(len(law)), law, (-int(group.index.min()), count))
                 eta[new] += np.einsum("na,nca->nc", group.design[new] / width, effects[-1 - group.index[new]])
-        found.append(family.draw(observed, eta, components.likelihood(node.phi), generator).T)
+        found.append(model.family.draw(observed, eta, model.parameters(node), generator).T)
     return generator.permutation(np.concatenate(found) * scaled.unit + scaled.base)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -17,14 +16,12 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.types import Data, Seed
 from meanmap.core.values import Value, frame_of
-from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.doubts import far_outside
 from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
-from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
-from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.mixtures import Normals, Smooth, quantiles
 from meanmap.ep.linear.predictions import expected, probabilities
@@ -52,23 +49,16 @@ class Fitted(Value):
     """
 
     formula: Formula
-    family: Family
     response: str
     levels: tuple[Any, ...]
     scaled: Scaled
-    components: Components
+    model: Integrated
     coordinates: Coordinates
-    nodes: tuple[Node, ...]
     log_evidence: float
     report: Report
     left_out: int
-    observed: Observed
     shared: Shared
     judged: Weighted | None
-
-    @cached_property
-    def _shares(self) -> np.ndarray:
-        return np.array([node.probability for node in self.nodes])
 
     @property
     def mean(self) -> np.ndarray:
@@ -96,14 +86,14 @@ class Fitted(Value):
         rows = self.formula.rows if data is None else self.formula.later(data)
         warn_of(far_outside(self.formula, rows))
         level = probability(confidence)
-        asked = self.nodes, rows, self.scaled, self.components, self.family, self.observed
         index = rows.kept if data is None else getattr(data, "index", None)
         if self.levels:
-            found, codes = probabilities(*asked, level), range(len(rows.kept)) if index is None else index
+            found = probabilities(self.model, rows, self.scaled, level)
+            codes = range(len(rows.kept)) if index is None else index
             labels = pandas.CategoricalIndex(self.levels, self.levels, ordered=True)
             index = pandas.MultiIndex.from_product([codes, labels], names=[None, self.response])
         else:
-            found, notes = expected(*asked, level)
+            found, notes = expected(self.model, rows, self.scaled, level)
             warn_of(notes)
         return pandas.DataFrame(found, index, ["estimate", "sd", "low", "high"])
 
@@ -111,16 +101,15 @@ class Fitted(Value):
         """What each group adds, as a pandas frame: factor, group, effect, estimate, sd, low, high."""
         pandas: Any = import_module("pandas")
         level, parts = probability(confidence), []
-        asked = self.nodes, self.components, self.family, self.observed
         for at, (group, width) in enumerate(zip(self.formula.rows.groups, self.scaled.group_spreads, strict=True)):
             block = at + bool(len(self.scaled.spread))
             unit = np.tile(self.scaled.unit / width, len(group.levels))[:, None]
-            joints = [node.settled.joint for node in self.nodes]
+            joints = [node.settled.joint for node in self.model.nodes]
             means = unit * np.stack([each.predictor.split(each.mean)[block].ravel() for each in joints], axis=1)
             sds = unit * np.sqrt(np.stack([each.own_variances(block).ravel() for each in joints], axis=1))
-            law = Normals(means, sds, self._shares)
-            skewed = Skewed.of(*asked, self._one_by_one(block, unit[:, 0]), law, np.zeros_like(means))
-            ends, notes = skewed.interval(*asked, level)
+            law = Normals(means, sds, self.model.shares)
+            skewed = Skewed.of(self.model, self._one_by_one(block, unit[:, 0]), law, np.zeros_like(means))
+            ends, notes = skewed.interval(level)
             warn_of(notes)
             (mean, sd), (low, high) = law.moments, ends.T
             names = {
@@ -135,7 +124,7 @@ class Fitted(Value):
 
     def _one_by_one(self, block: int, units: np.ndarray) -> Any:
         """Rows that are each one effect of a block, in these units."""
-        sizes = [each.total for each in self.nodes[0].settled.joint.predictor.blocks]
+        sizes = [each.total for each in self.model.nodes[0].settled.joint.predictor.blocks]
         return sparse.diags_array(units, offsets=sum(sizes[:block]), shape=(sizes[block], sum(sizes)), format="csr")
 
     def contrasts(self, column: str, at: Mapping[str, Any] | None = None, confidence: float = 0.95) -> Any:
@@ -150,7 +139,7 @@ class Fitted(Value):
         names, combinations = differences(*reference_grid(self.formula, column, at or {}), self.scaled)
         # Weighted draws are of the effects that all rows share.
         judged = None if combinations[:, len(self.scaled.spread) :].any() else self.judged
-        law = marginals(self.nodes, self.components, self.family, self.observed, combinations, judged)
+        law = marginals(self.model, combinations, judged)
         found = np.stack([*law.moments, *law.interval(level)], axis=1)
         return pandas.DataFrame(found, names, ["estimate", "sd", "low", "high"])
 
@@ -158,8 +147,10 @@ class Fitted(Value):
         """Joint draws of all that the table shows, as a pandas frame with a column for each of its rows."""
         pandas: Any = import_module("pandas")
         generator = Rng.of(rng).generator
-        taken = counts(self.nodes, whole_number(count, "count", least=1), generator)
-        phis = smooth(self.nodes, self.coordinates, taken, generator) if self.components.size else np.zeros((count, 0))
+        taken = counts(self.model, whole_number(count, "count", least=1), generator)
+        phis = np.zeros((count, 0))
+        if self.model.components.size:
+            phis = smooth(self.model, self.coordinates, taken, generator)
         components = [values[:, None] for _, values in self._component_values(phis)]
         table = np.concatenate([self.shared.draws(taken, generator), *components], axis=1)
         names = [row[0] for row in self._table(0.95)]
@@ -172,11 +163,9 @@ class Fitted(Value):
         """
         data = handed_over(data)
         rows = self.formula.rows if data is None else self.formula.later(data)
-        trials = self.observed.trials if data is None else trials_of(self.response, data)
+        trials = self.model.observed.trials if data is None else trials_of(self.response, data)
         whole_number(draws, "draws", least=1)
-        found = responses(
-            self.nodes, rows, trials, self.scaled, self.components, self.family, draws, Rng.of(rng).generator
-        )
+        found = responses(self.model, rows, trials, self.scaled, draws, Rng.of(rng).generator)
         return np.array(self.levels)[found.astype(int)] if self.levels else found
 
     def leave_one_out(self) -> Any:
@@ -187,7 +176,7 @@ class Fitted(Value):
         Gabry 2017).
         """
         pandas: Any = import_module("pandas")
-        found = log_densities(self.nodes) - self.observed.weights * np.log(self.scaled.unit)
+        found = log_densities(self.model) - self.model.observed.weights * np.log(self.scaled.unit)
         return pandas.Series(found, self.formula.rows.kept, name="log_density")
 
     def _table(self, confidence: float) -> list[tuple[str, float, float, float, float]]:
@@ -198,21 +187,21 @@ class Fitted(Value):
 
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
         """Moments are those of the nodes, ends those of a law that is smooth in coordinates where it is near Normal."""
-        if not self.components.size:
+        if not self.model.components.size:
             return []
-        phis = np.stack([node.phi for node in self.nodes])
-        many, shares = Smooth(self.coordinates.split(phis), self._shares).many()
+        phis = np.stack([node.phi for node in self.model.nodes])
+        many, shares = Smooth(self.coordinates.split(phis), self.model.shares).many()
         found, ends = [], np.array([(1 - level) / 2, (1 + level) / 2])
         around = self._component_values(self.coordinates.joined(many))
         for (name, values), (_, smooth_values) in zip(self._component_values(phis), around, strict=True):
-            mean = float(self._shares @ values)
-            sd = float(np.sqrt(self._shares @ (values - mean) ** 2))
+            mean = float(self.model.shares @ values)
+            sd = float(np.sqrt(self.model.shares @ (values - mean) ** 2))
             found.append((name, mean, sd, *map(float, quantiles(smooth_values, shares, ends))))
         return found
 
     def _component_values(self, phis: np.ndarray) -> list[tuple[str, np.ndarray]]:
         """Standard deviations and correlations of effects and parameters of the family, at each φ."""
-        found, laws = [], self.components.covariances(phis)
+        found, laws = [], self.model.components.covariances(phis)
         for at, group in enumerate(self.formula.rows.groups):
             covariances = laws[at]
             sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
@@ -223,17 +212,17 @@ class Fitted(Value):
                 for j in np.flatnonzero(sets[:i] == sets[i]):
                     correlation = np.clip(covariances[:, i, j] / (sds[:, i] * sds[:, j]), -1 + 1e-12, 1 - 1e-12)
                     found.append((f"cor({group.labels[j]}, {group.labels[i]} | {group.name})", correlation))
-        for k, name in enumerate(() if self.levels else self.family.parameters):
-            values = np.exp(phis[:, phis.shape[1] - len(self.family.parameters) + k])
+        for k, name in enumerate(() if self.levels else self.model.family.parameters):
+            values = np.exp(phis[:, phis.shape[1] - len(self.model.family.parameters) + k])
             found.append((name, values * (self.scaled.unit if name == "sigma" else 1.0)))
         return found
 
     def __str__(self) -> str:
-        rows = self.formula.rows
+        rows, family = self.formula.rows, self.model.family
         counts = [f"{len(rows.kept)} rows" + (f" ({self.left_out} left out with gaps)" if self.left_out else "")]
         counts += [f"{group.name}: {len(group.levels)} groups" for group in rows.groups]
         counts += [" < ".join(map(str, self.levels))] if self.levels else []
-        lines = [f"{self.formula.text}", f"  family {self.family.name}, link {self.family.link}; {', '.join(counts)}"]
+        lines = [f"{self.formula.text}", f"  family {family.name}, link {family.link}; {', '.join(counts)}"]
         if self.formula.references:
             lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")
         table = [("", "estimate", "sd", "2.5%", "97.5%")]
@@ -247,4 +236,4 @@ class Fitted(Value):
         return "\n".join([*lines, *(f"  note: {note}" for note in self.report.notes)])
 
     def __repr__(self) -> str:
-        return f"Fitted({self.formula.text!r}, {self.family.name}; {self.report.status})"
+        return f"Fitted({self.formula.text!r}, {self.model.family.name}; {self.report.status})"

@@ -1,6 +1,7 @@
 """Components integrated over a few nodes about the mode of their posterior; the gradient of the evidence by them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import product
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled, settle
 from meanmap.ep.linear.weights import affordable, weighted
 
-__all__ = ["Node", "Problem", "integrate"]
+__all__ = ["Integrated", "Node", "Problem", "integrate"]
 
 # Nodes are all whole and all half multiples of a number, in standard deviations: in three and four dimensions half as
 # many as those of a square lattice for the same error. The trapezium rule errs by exp(−2 π² / 1.5²) = 2e-4 where lines
@@ -48,6 +49,25 @@ class Node:
     phi: np.ndarray
     probability: float
     settled: Settled
+
+
+@dataclass(frozen=True, eq=False)
+class Integrated:
+    """A model after its data: nodes over its components, the likelihood and the responses that they were found with."""
+
+    nodes: tuple[Node, ...]
+    components: Components
+    family: Family
+    observed: Observed
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """The probabilities of nodes."""
+        return np.array([node.probability for node in self.nodes])
+
+    def parameters(self, node: Node) -> np.ndarray:
+        """Those of the likelihood at a node."""
+        return self.components.likelihood(node.phi)
 
 
 @dataclass

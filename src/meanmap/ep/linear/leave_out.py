@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.integrate import Integrated, Node
 
 __all__ = ["log_densities"]
 
 
-def log_densities(nodes: tuple[Node, ...]) -> np.ndarray:
+def log_densities(model: Integrated) -> np.ndarray:
     """log p(y_i | all other rows) of every row.
 
     A cavity is the belief about η_i without the row's own site. By node it gives p_k(y_i | others); nodes have the
     probabilities that they have without the row, in proportion to those with it over p_k, so that the mean over nodes
     is harmonic.
     """
-    found = np.stack([_at(node) for node in nodes])
-    shares = np.log([node.probability for node in nodes])
+    found = np.stack([_at(node) for node in model.nodes])
+    shares = np.log(model.shares)
     return np.logaddexp.reduce(shares) - np.logaddexp.reduce(shares[:, None] - found)
 
 

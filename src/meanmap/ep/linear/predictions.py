@@ -1,14 +1,14 @@
 """The expected response at rows, with intervals, for groups old and new."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from meanmap.ep.linear.components import Components
-from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Rows
-from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Normals
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.skewed import Skewed
@@ -23,45 +23,27 @@ _PIECE = 20_000
 _SORTED = 4_000_000
 
 
-def expected(
-    nodes: tuple[Node, ...],
-    rows: Rows,
-    scaled: Scaled,
-    components: Components,
-    family: Family,
-    observed: Observed,
-    level: float,
-) -> tuple[np.ndarray, list[str]]:
+def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tuple[np.ndarray, list[str]]:
     """Estimate, sd, and ends of an interval at each row, (n, 4); a note where ends may be off."""
     found = np.empty((len(rows.kept), 4))
-    skewed = _skewed(nodes, rows, scaled, components, family, observed)
-    ends, notes = skewed.interval(nodes, components, family, observed, level)
+    skewed = _skewed(model, rows, scaled)
+    ends, notes = skewed.interval(level)
     means, sds = skewed.law.means, skewed.law.sds
     for start in range(0, len(found), _PIECE):
         piece, offset = slice(start, start + _PIECE), rows.offset[start : start + _PIECE, None] / scaled.unit
         away = skewed.places(_NODES, piece)
-        found[piece] = _responses(
-            nodes, means[piece] + offset, sds[piece], away, ends[piece] + offset, components, family
-        )
+        found[piece] = _responses(model, means[piece] + offset, sds[piece], away, ends[piece] + offset)
     found *= scaled.unit
     found[:, [0, 2, 3]] += scaled.base
     return found, notes
 
 
-def probabilities(
-    nodes: tuple[Node, ...],
-    rows: Rows,
-    scaled: Scaled,
-    components: Components,
-    family: Family,
-    observed: Observed,
-    level: float,
-) -> np.ndarray:
+def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> np.ndarray:
     """Of each ordered label at each row: estimate, sd, and ends of an interval, (n · labels, 4)."""
-    labels = len(family.parameters) + 2
-    skewed = _skewed(nodes, rows, scaled, components, family, observed)
+    labels = len(model.family.parameters) + 2
+    skewed = _skewed(model, rows, scaled)
     means, sds = skewed.law.means, skewed.law.sds
-    weights = np.concatenate([node.probability * _SHARES for node in nodes])
+    weights = np.concatenate([node.probability * _SHARES for node in model.nodes])
     found = np.empty((len(rows.kept), labels, 4))
     step = max(1, _SORTED // len(weights))
     for start in range(0, len(found), step):
@@ -70,25 +52,24 @@ def probabilities(
         for label in range(labels):
             one = Observed.of(np.full(len(found[piece]), float(label)), 1.0, rows.offset[piece]).columns()
             values = [
-                np.exp(family.weighted(one, means[piece, k, None] + sds[piece, k, None] * away, p))
-                for k, p in enumerate(components.likelihood(node.phi) for node in nodes)
+                np.exp(model.family.weighted(one, means[piece, k, None] + sds[piece, k, None] * away, p))
+                for k, p in enumerate(map(model.parameters, model.nodes))
             ]
             found[piece, label] = _moments_and_ends(np.concatenate(values, axis=1), weights, level)
     return found.reshape(-1, 4)
 
 
-def _skewed(
-    nodes: tuple[Node, ...], rows: Rows, scaled: Scaled, components: Components, family: Family, observed: Observed
-) -> Skewed:
+def _skewed(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
     """Predictors at rows, without offsets; groups that are new add a Normal."""
     asked = scaled.predictor(rows)
-    means, variances, added = (np.empty((asked.rows, len(nodes))) for _ in range(3))
-    for k, node in enumerate(nodes):
-        means[:, k], added[:, k] = asked.at(node.settled.joint.mean), _of_new(node, rows, scaled, components)
+    means, variances, added = (np.empty((asked.rows, len(model.nodes))) for _ in range(3))
+    for k, node in enumerate(model.nodes):
+        means[:, k] = asked.at(node.settled.joint.mean)
+        added[:, k] = _of_new(model.components.covariances(node.phi), rows, scaled)
         variances[:, k] = np.maximum(node.settled.joint.variances(asked) + added[:, k], 0)
-    law = Normals(means, np.sqrt(variances), np.array([node.probability for node in nodes]))
+    law = Normals(means, np.sqrt(variances), model.shares)
     matrix: Any = sparse.hstack([block.matrix for block in asked.blocks], format="csr")
-    return Skewed.of(nodes, components, family, observed, matrix, law, added)
+    return Skewed.of(model, matrix, law, added)
 
 
 def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
@@ -102,9 +83,9 @@ def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> 
     return np.stack([mean, sd, *ends], axis=1)
 
 
-def _of_new(node: Node, rows: Rows, scaled: Scaled, components: Components) -> np.ndarray:
-    """Variances of what new groups add."""
-    found, laws = np.zeros(len(rows.kept)), components.covariances(node.phi)
+def _of_new(laws: Sequence[np.ndarray], rows: Rows, scaled: Scaled) -> np.ndarray:
+    """Variances of what new groups add, from the covariances of effects of groups."""
+    found = np.zeros(len(rows.kept))
     for group, width, law in zip(rows.groups, scaled.group_spreads, laws, strict=True):
         new = group.index < 0
         design = group.design[new] / width
@@ -112,22 +93,14 @@ def _of_new(node: Node, rows: Rows, scaled: Scaled, components: Components) -> n
     return found
 
 
-def _responses(
-    nodes: tuple[Node, ...],
-    means: np.ndarray,
-    sds: np.ndarray,
-    away: np.ndarray,
-    ends: np.ndarray,
-    components: Components,
-    family: Family,
-) -> np.ndarray:
+def _responses(model: Integrated, means: np.ndarray, sds: np.ndarray, away: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """From means and sds (n, nodes) of predictors, places in these, and ends (n, 2); in scaled units."""
     one = Observed.of(np.zeros(len(means)), 1.0).columns()
     first, second = np.zeros(len(means)), np.zeros(len(means))
-    for at, node in enumerate(nodes):
+    for at, node in enumerate(model.nodes):
         eta = means[:, at, None] + sds[:, at, None] * away
-        values = family.mean(one, eta, components.likelihood(node.phi))
+        values = model.family.mean(one, eta, model.parameters(node))
         first += node.probability * (values @ _SHARES)
         second += node.probability * (values**2 @ _SHARES)
-    low, high = family.mean(one, ends, components.likelihood(nodes[0].phi)).T
+    low, high = model.family.mean(one, ends, model.parameters(model.nodes[0])).T
     return np.stack([first, np.sqrt(np.maximum(second - first**2, 0)), low, high], axis=1)

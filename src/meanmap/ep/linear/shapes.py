@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.family import Family, Observed
-from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.integrate import Integrated, Node
 from meanmap.ep.linear.mixtures import GRID, Shaped
 from meanmap.ep.linear.sites import Predictors, Settled
 from meanmap.ep.linear.weights import Weighted
@@ -28,14 +27,7 @@ _AMOUNTS, _TRUSTED = np.linspace(0.0, 1.0, 21), 0.1
 _ROWS = 8192
 
 
-def marginals(
-    nodes: tuple[Node, ...],
-    components: Components,
-    family: Family,
-    observed: Observed,
-    combinations: np.ndarray,
-    judged: Weighted | None = None,
-) -> Shaped:
+def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | None = None) -> Shaped:
     """Marginal distributions of C θ given each node; columns of C are in the order of θ.
 
     The density at a value z is the Normal density times the mean of the ratio of likelihood and sites over all effects
@@ -43,16 +35,17 @@ def marginals(
     approximation is exact if z is the only effect, and overcorrects where many rows agree: its strength is estimated
     from weighted draws of the effects that all rows share, given the first node.
     """
+    nodes = model.nodes
     shape = (len(combinations), len(nodes))
     means, sds, ratios = np.empty(shape), np.empty(shape), dict[tuple[int, int], np.ndarray]()
-    left = 0 if family.exact or len(combinations) * len(observed.response) > _HELD else _MOST
+    left = 0 if model.family.exact or len(combinations) * len(model.observed.response) > _HELD else _MOST
     for at, node in enumerate(nodes):
         toward = node.settled.joint.solve(combinations)
         sds[:, at] = np.sqrt(np.maximum((combinations * toward).sum(1), np.finfo(float).tiny))
         means[:, at] = combinations @ node.settled.joint.mean
         if left <= 0:
             continue
-        law = _Rows(node.settled, family, observed, components.likelihood(node.phi))
+        law = _Rows.at(node, model)
         slopes = law.slopes(toward) / sds[:, at]
         skewness = np.abs(law.skewness(slopes))
         for one in np.flatnonzero(skewness > _SKEW).tolist():
@@ -62,7 +55,7 @@ def marginals(
                 break
         if not at and not (skewness > _SKEW / 2).any():
             left = 0
-    shares, bent = np.array([node.probability for node in nodes]), sorted({one for one, _ in ratios})
+    shares, bent = model.shares, sorted({one for one, _ in ratios})
     # Where work would be too much the first node speaks for the others.
     flat = np.zeros(len(_PLACES))
     logs = np.array([[ratios.get((one, at), ratios.get((one, 0), flat)) for at in range(len(nodes))] for one in bent])
@@ -82,12 +75,10 @@ def marginals(
     return Shaped(means, sds, shares, np.array(bent), functions)
 
 
-def skewness(
-    node: Node, components: Components, family: Family, observed: Observed, combinations: np.ndarray
-) -> np.ndarray:
-    """Of C θ given a node, to first order."""
-    law = _Rows(node.settled, family, observed, components.likelihood(node.phi))
-    found, step = np.empty(len(combinations)), max(1, _HELD // (8 * len(observed.response)))
+def skewness(model: Integrated, combinations: np.ndarray) -> np.ndarray:
+    """Of C θ given the first node, to first order."""
+    node, law = model.nodes[0], _Rows.at(model.nodes[0], model)
+    found, step = np.empty(len(combinations)), max(1, _HELD // (8 * len(model.observed.response)))
     for start in range(0, len(found), step):
         piece = combinations[start : start + step]
         toward = node.settled.joint.solve(piece)
@@ -104,6 +95,10 @@ class _Rows:
     family: Family
     observed: Observed
     parameters: np.ndarray
+
+    @classmethod
+    def at(cls, node: Node, model: Integrated) -> "_Rows":
+        return cls(node.settled, model.family, model.observed, model.parameters(node))
 
     def slopes(self, toward: np.ndarray) -> np.ndarray:
         """Covariances of predictors with combinations, (n, m), from P⁻¹ c for each."""

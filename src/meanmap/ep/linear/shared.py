@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.ep.linear.components import Components
-from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
-from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Shaped
 from meanmap.ep.linear.ordered import cutpoints, threshold_names
 from meanmap.ep.linear.scaled import Scaled
@@ -51,21 +49,18 @@ class Shared:
     @classmethod
     def of(
         cls,
-        nodes: tuple[Node, ...],
+        model: Integrated,
         scaled: Scaled,
-        components: Components,
-        family: Family,
-        observed: Observed,
         levels: tuple[Any, ...],
         judged: Weighted | None,
     ) -> "Shared":
         """From nodes, whose cutpoints take the place of the intercept where there are levels."""
-        turn, at = scaled.turn, scaled.intercept
+        nodes, turn, at = model.nodes, scaled.turn, scaled.intercept
         if levels and at is not None:
             turn = np.concatenate([np.tile(-turn[at], (len(levels) - 1, 1)), np.delete(turn, at, axis=0)])
         predictor = nodes[0].settled.joint.predictor
         wide = np.concatenate([turn, np.zeros((len(turn), predictor.total - turn.shape[1]))], axis=1)
-        laws = marginals(nodes, components, family, observed, wide, judged)
+        laws = marginals(model, wide, judged)
         covariances, plain = np.zeros((len(nodes), len(turn), len(turn))), np.ones((len(nodes), len(turn)))
         for k, node in enumerate(nodes if len(turn) else ()):
             own = node.settled.joint.covariances[0, 0]
@@ -75,7 +70,7 @@ class Shared:
             covariances[k] = by[:, None] * found * by
         offsets = np.zeros((len(turn), len(nodes)))
         if levels:
-            offsets[: len(levels) - 1] = np.stack([cutpoints(components.likelihood(n.phi)) for n in nodes], axis=1)
+            offsets[: len(levels) - 1] = np.stack([cutpoints(model.parameters(node)) for node in nodes], axis=1)
         elif at is not None:
             offsets[at] = scaled.base
         laws.means += offsets

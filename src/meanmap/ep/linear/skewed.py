@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from meanmap.ep.linear.components import Components
-from meanmap.ep.linear.family import Family, Observed
-from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Normals
 from meanmap.ep.linear.shapes import marginals, skewness
 
@@ -29,6 +27,8 @@ class Skewed:
 
     Attributes
     ----------
+    model : Integrated
+        After its data.
     law : Normals
         Without skewness.
     kept, place : arrays
@@ -39,6 +39,7 @@ class Skewed:
         Given the first node.
     """
 
+    model: Integrated
     law: Normals
     kept: np.ndarray
     place: np.ndarray | None
@@ -47,32 +48,23 @@ class Skewed:
     skewness: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        nodes: tuple[Node, ...],
-        components: Components,
-        family: Family,
-        observed: Observed,
-        matrix: Any,
-        law: Normals,
-        added: np.ndarray,
-    ) -> "Skewed":
+    def of(cls, model: Integrated, matrix: Any, law: Normals, added: np.ndarray) -> "Skewed":
         """Of the rows of a sparse matrix; where these are too many, of rows that lie evenly among them."""
         count, total = matrix.shape
-        if family.exact or not count:
-            return cls(law, np.arange(1), np.zeros(count, int), np.zeros((1, total)), added[:1], np.zeros(1))
+        if model.family.exact or not count:
+            return cls(model, law, np.arange(1), np.zeros(count, int), np.zeros((1, total)), added[:1], np.zeros(1))
         kept = np.arange(0, count, 1 + count * total // _DENSE)
         dense = matrix[kept].toarray()
         _, first, inverse = np.unique(
             np.column_stack([dense, added[kept]]), axis=0, return_index=True, return_inverse=True
         )
         place = inverse.ravel() if len(kept) == count else None
-        step = 1 + len(first) * len(observed.response) // _HELD
+        step = 1 + len(first) * len(model.observed.response) // _HELD
         first, place = first[::step], place if step == 1 else None
         kept, dense = kept[first], dense[first]
         share = 1 - added[kept, 0] / law.sds[kept, 0] ** 2
-        skew = skewness(nodes[0], components, family, observed, dense) * np.maximum(share, 0) ** 1.5
-        return cls(law, kept, place, dense, added[kept], skew)
+        skew = skewness(model, dense) * np.maximum(share, 0) ** 1.5
+        return cls(model, law, kept, place, dense, added[kept], skew)
 
     @cached_property
     def of_all(self) -> np.ndarray:
@@ -84,9 +76,7 @@ class Skewed:
         skew = np.clip(self.of_all[rows], -1, 1)[:, None]
         return (z + skew * (z**2 - 1) / 6) / np.sqrt(1 + skew**2 / 18)
 
-    def interval(
-        self, nodes: tuple[Node, ...], components: Components, family: Family, observed: Observed, level: float
-    ) -> tuple[np.ndarray, list[str]]:
+    def interval(self, level: float) -> tuple[np.ndarray, list[str]]:
         """Ends (n, 2), and a note where they are of Normal laws that will not do.
 
         The most skewed have laws of their own; for others ends move by (z² − 1) / 6 times the skewness (Cornish &
@@ -97,10 +87,10 @@ class Skewed:
         ends = np.stack(self.law.interval(level), axis=1) + moved[:, None]
         size = np.abs(self.skewness)
         order = np.argsort(-size, kind="stable")
-        room = 0 if self.place is None else max(1, _SHAPED // len(observed.response))
+        room = 0 if self.place is None else max(1, _SHAPED // len(self.model.observed.response))
         chosen = order[:room][size[order[:room]] > _BENT]
         if len(chosen) and self.place is not None:
-            law = marginals(nodes, components, family, observed, self.combinations[chosen])
+            law = marginals(self.model, self.combinations[chosen])
             found = np.stack(law.widened(self.added[chosen]).interval(level), axis=1)
             at = np.full(len(size), -1)
             at[chosen] = np.arange(len(chosen))
