@@ -205,3 +205,33 @@ def test_many_steps_come_to_rest():
     share = mass / mass.sum(1, keepdims=True)
     means = -np.diff(norm.pdf(edges)) / np.diff(norm.cdf(edges))
     np.testing.assert_allclose(post["z"].mean(), share @ means, rtol=1e-6)
+
+
+def two_numbers(function, rows, noise, vectorised=True):
+    """Rows of two unknowns each; returns evaluations a row, and doubts."""
+    rng = np.random.default_rng(3)
+    y = function(*rng.normal(size=(2, rows))) + noise * rng.normal(size=rows)
+    counted = Counted(function)
+    a, b = (ep.Variable(name, ep.Normal(0.0, 1.0), plate=rows) for name in "ab")
+    x = ep.Variable("x", ep.Normal, plate=rows)
+    black_box = ep.BlackBox(counted, a, b, x, vectorised=vectorised, name="f")
+    post = ep.infer(ep.FactorGraph(black_box, ep.Gaussian(x, precision=noise**-2, observed=y)))
+    assert post.report.status == "converged"
+    grid = np.stack([each.ravel() for each in np.meshgrid(*[np.linspace(-9, 9, 1201)] * 2)])
+    stated = np.maximum(post.doubt["f"], 1e-6)
+    for row in range(rows):
+        weights = np.exp(-(grid**2).sum(0) / 2 - ((y[row] - function(*grid)) / noise) ** 2 / 2)
+        weights /= weights.sum()
+        for name, z in zip("ab", grid, strict=True):
+            mean = weights @ z
+            sd = np.sqrt(weights @ (z - mean) ** 2)
+            assert post[name].mean()[row] == pytest.approx(mean, abs=stated[row] * sd)
+            assert np.sqrt(post[name].var()[row]) == pytest.approx(sd, rel=stated[row])
+    return counted.evaluations / rows, post.doubt["f"]
+
+
+def test_a_grid_that_stands_still_is_moved_no_more():
+    """Forty rounds of a grid that stood still cost 530,000 evaluations a row, and it was in doubt by 1."""
+    evaluations, doubt = two_numbers(lambda a, b: a + np.sin(b), 2, 0.3)
+    assert (doubt < 1e-6).all()
+    assert evaluations < 100_000

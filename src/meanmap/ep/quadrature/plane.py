@@ -15,6 +15,9 @@ __all__ = ["bent", "followed"]
 _FITS = 0.7
 _ROUNDS = 40
 
+# It stands still when no end moves by more than this share of its width.
+_STANDS = 1e-3
+
 
 class Box(NamedTuple):
     """Ends along each axis, and the shear: the second axis measures y − slope (x − pivot)."""
@@ -25,8 +28,8 @@ class Box(NamedTuple):
     pivot: jax.Array
 
 
-def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> tuple[Grid, jax.Array]:
-    """Points (x, y) where a function of two numbers has its mass, with three rules, and whether they fit.
+def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> tuple[Grid, Weighed, jax.Array]:
+    """Points (x, y) where a function of two numbers has its mass, with three rules, what it is there, and if they fit.
 
     Parameters
     ----------
@@ -44,16 +47,21 @@ def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> t
     coarse = count // 2 - (count // 2 - 1) % 4
 
     def unfinished(carried):
-        _, done, rounds = carried
-        return ~done & (rounds < _ROUNDS)
+        _, fits, stands, rounds = carried
+        return ~fits & ~stands & (rounds < _ROUNDS)
 
     def move(carried):
-        box, _, rounds = carried
+        box, _, _, rounds = carried
         new, fits = _fitted(weigh, box, free, coarse)
-        return new, fits, rounds + 1
+        apart = jnp.maximum(jnp.abs(new.low - box.low), jnp.abs(new.high - box.high))
+        stands = (apart <= _STANDS * (box.high - box.low)).all() & (new.slope == box.slope)
+        return new, fits, stands, rounds + 1
 
-    box, fits, _ = jax.lax.while_loop(unfinished, move, (start, jnp.asarray(False), 0))
-    return _grid(box, free, count)[0], fits
+    box, fits, _, _ = jax.lax.while_loop(unfinished, move, (start, jnp.asarray(False), jnp.asarray(False), 0))
+    grid, axes = _grid(box, free, count)
+    found = weigh(*grid.points)
+    # Half as many nodes may have stepped over what all of them show.
+    return grid, found, fits | ~_grows(axes, found, grid, free).any() & ~_hidden(axes, found.height, free)
 
 
 def bent(height: jax.Array, shape: list[int]) -> jax.Array:
@@ -87,21 +95,19 @@ def _fitted(weigh: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, ja
     shape = (len(axes[0]), len(axes[1]))
     strong = important(height, grid.log_weights[0], values)
     inside = (strong >= strong.max() - DEPTH).reshape(shape)
-    strong, height = strong.reshape(shape), height.reshape(shape)
+    strong = strong.reshape(shape)
     span = box.high - box.low
     step = span / (np.array(shape) - 1)
 
     # Along each axis, the steps from a node to the next that matter: their ends are those of the next box.
-    hidden, low, high, grows = [], [], [], []
+    low, high = [], []
     for k in (0, 1):
         profile, nodes = strong.max(1 - k), axes[k]
         bound, _ = between_nodes(nodes, profile)
         kept = bound >= profile.max() - DEPTH
-        hidden.append(free[k] & unseen(nodes, height.max(1 - k)).any())
         low.append(jnp.where(kept, nodes[:-1], jnp.inf).min())
         high.append(jnp.where(kept, nodes[1:], -jnp.inf).max())
-        grows.append(jnp.stack([profile[0], profile[-1]]) >= profile.max() - DEPTH)
-    seen = ~(hidden[0] | hidden[1])
+    seen = ~_hidden(axes, height, free)
 
     # The shear is the regression of y on x, once the grid resolves both.
     x, y = (jnp.reshape(c, shape) for c in grid.points)
@@ -119,8 +125,21 @@ def _fitted(weigh: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, ja
     high[1] = jnp.where(turned, jnp.where(inside, sheared, -jnp.inf).max() + margin, high[1])
 
     new_low, new_high = jnp.stack(low), jnp.stack(high)
-    grow = jnp.stack(grows) & free[:, None]
+    grow = _grows(axes, found, grid, free)
     new_low = jnp.where(free, new_low - jnp.where(grow[:, 0], span, 0), box.low)
     new_high = jnp.where(free, new_high + jnp.where(grow[:, 1], span, 0), box.high)
     fits = seen & ~turned & ~grow.any() & ((new_high - new_low > _FITS * span) | ~free).all()
     return Box(new_low, new_high, slope, pivot), fits
+
+
+def _hidden(axes: list[jax.Array], height: jax.Array, free: np.ndarray) -> jax.Array:
+    """Whether a peak may stand out between nodes of either axis."""
+    height = height.reshape(len(axes[0]), len(axes[1]))
+    return jnp.stack([free[k] & unseen(axes[k], height.max(1 - k)).any() for k in (0, 1)]).any()
+
+
+def _grows(axes: list[jax.Array], found: Weighed, grid: Grid, free: np.ndarray) -> jax.Array:
+    """Which ends (axis, end) still matter."""
+    strong = important(found.height, grid.log_weights[0], found.values).reshape(len(axes[0]), len(axes[1]))
+    edges = jnp.stack([strong.max(1 - k)[jnp.array([0, -1])] for k in (0, 1)])
+    return (edges >= strong.max() - DEPTH) & free[:, None]

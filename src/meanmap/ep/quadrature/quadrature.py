@@ -139,8 +139,7 @@ class Quadrature(Oracle):
         weigh = _weigher(factor, incoming, over, power)
         windows = [window(incoming[at]) if incoming[at].states is None else None for at in over]
         if len(over) == 2:
-            grid, settled = followed(weigh, windows, self._count(over))
-            found = weigh(*grid.points)
+            grid, found, settled = followed(weigh, windows, self._count(over))
             shape = [2 if one is None else self._count(over) for one in windows]
             return conclude(incoming, found, grid, settled, cautious=bent(found.height, shape))
         if windows[0] is None:
