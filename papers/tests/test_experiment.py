@@ -97,9 +97,16 @@ def test_a_number_alone_has_no_standard_error_and_says_so():
 
 
 def test_a_printed_number_allows_two_standard_errors_and_no_more():
-    claim = Claim("between 1 and 2", "a", 1.0, 2.0)
-    assert [claim.holds(Number(value, 0.1)) for value in (0.79, 0.81, 2.19, 2.21)] == [False, True, True, False]
+    claim = Claim("it is 1", "a", 1.0, 1.0)
+    assert [claim.holds(Number(value, 0.1)) for value in (0.79, 0.81, 1.19, 1.21)] == [False, True, True, False]
     assert not claim.holds(Number(0.999, 0.0))
+
+
+def test_things_are_alike_where_the_whole_interval_lies_in_the_band():
+    claim = Claim("between 1 and 2", "a", 1.0, 2.0)
+    words = [claim.judged(Number(value, 0.1)).split(":")[0] for value in (0.79, 0.81, 1.19, 1.21, 1.79, 2.19, 2.21)]
+    assert words == ["no", "not settled", "not settled", "yes", "yes", "not settled", "no"]
+    assert claim.judged(Number(1.5, 1.0)) == "not settled: the interval crosses the band"
 
 
 def test_the_verdict_speaks_of_the_claims_that_the_scale_can_show():

@@ -36,23 +36,23 @@ def test_errata_stand_beside_the_figures_that_they_name():
 
 
 def test_a_page_says_what_does_not_hold_with_its_number():
-    id, records = "kernel-learning-figure-1", papers.kept()
+    id, records = "kernel-learning-figure-2", papers.kept()
     page = papers.FOLDER / "kernel-learning.rst"
-    held = {"printed_50_0.25": [0.8, 0.01], "printed_400_0.25": [0.8, 0.01], "printed_400_1": [0.8, 0.01]}
-    records[id]["numbers"] |= held
-    assert "intervals hold the truth in about 80% of places: 0.8" not in papers.written(records)[page]
-    records[id]["numbers"]["printed_400_1"] = [0.6, 0.01]
+    numbers = records[id]["numbers"]
+    numbers |= {name: [0.95, 0.01] for name in numbers if name.startswith("median_error")}
+    assert "What does not hold: with the median's kernel the test always fails" not in papers.written(records)[page]
+    numbers["median_error_10"] = [0.6, 0.01]
     text = papers.written(records)[page]
-    assert "What does not hold: uncertainty is quantified (section 4.2): 80% intervals hold the truth" in text
-    assert "0.6 ± 0.01 (printed 400 1), where 0.75 to 0.85 was claimed" in text
+    assert "What does not hold: with the median's kernel the test always fails to reject" in text
+    assert "0.6 ± 0.01 (median error 10); 0.95 ± 0.01 (median error 15), where at least 0.85 was claimed" in text
 
 
 def test_claims_of_ours_stand_apart_from_those_of_the_paper():
     page = papers.written(papers.kept())[papers.FOLDER / "kernel-learning.rst"]
-    section = page.split(".. _kernel-learning-figure-1:")[1].split("\n.. _")[0]
+    section = page.split(".. _kernel-learning-figure-3:")[1].split("\n.. _")[0]
     ours = section.index("our claim, which does not enter the verdict")
-    assert section.index("the paper's claim") < section.index("uncertainty is quantified") < ours
-    assert ours < section.index("with the empirical covariance as noise they do")
+    assert section.index("the paper's claim") < section.index("chains agree: R-hat") < ours
+    assert ours < section.index("chains of our model agree")
 
 
 def test_large_pictures_become_small_ones_and_small_ones_stay():

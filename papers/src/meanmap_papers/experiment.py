@@ -27,12 +27,14 @@ Held = Literal[
     "no",
     "not settled: no standard error",
     "not settled: not measured yet",
+    "not settled: the interval crosses the band",
     "not shown at this scale",
 ]
 _FROM_BAD_TO_GOOD: tuple[Held, ...] = (
     "no",
     "not settled: no standard error",
     "not settled: not measured yet",
+    "not settled: the interval crosses the band",
     "yes, within two standard errors",
     "yes",
 )
@@ -44,9 +46,11 @@ class Claim:
     """One statement, as a band in which a measured number should lie, or each of several numbers.
 
     A statement with one end ("better", "at most") holds if the number clears that end by two standard errors: a rival
-    that is as good clears it once in forty times. A band with two ends says that a number is about what was printed,
-    and two standard errors are allowed at either end. A number without a standard error settles
-    nothing. A statement about several numbers is as good as the worst of them.
+    that is as good clears it once in forty times. A band whose ends are the same is a printed number; it holds if it
+    is within two standard errors. A band with two ends says that things are alike ("does not grow"), and how alike:
+    the interval of two standard errors must lie in it, and where the interval crosses an end nothing is settled, so
+    that a poor measurement shows nothing. A number without a standard error settles nothing. A statement about several
+    numbers is as good as the worst of them.
 
     Attributes
     ----------
@@ -69,6 +73,9 @@ class Claim:
     >>> about = Claim("80 % of intervals hold the truth", "share", low=0.8, high=0.8)
     >>> about.holds(Number(0.77, 0.02)), about.holds(Number(0.75, 0.02))
     (True, False)
+    >>> alike = Claim("no slower with more data", "slope", low=-0.1, high=0.1)
+    >>> print(alike.judged(Number(0.02, 0.03)), alike.judged(Number(0.02, 0.1)), sep="; ")
+    yes; not settled: the interval crosses the band
     """
 
     says: str
@@ -105,12 +112,15 @@ class Claim:
             return "not settled: not measured yet"
         if number.error is None:
             return "not settled: no standard error"
-        slack, inside = 2.0 * number.error, self.low <= number.value <= self.high
-        if self.low == -math.inf or self.high == math.inf:
-            return "yes" if self.low + slack <= number.value <= self.high - slack else "no"
-        if inside:
+        slack = 2.0 * number.error
+        if self.low + slack <= number.value <= self.high - slack:
             return "yes"
-        return "yes, within two standard errors" if self.low - slack <= number.value <= self.high + slack else "no"
+        if self.low == -math.inf or self.high == math.inf:
+            return "no"
+        if not self.low - slack <= number.value <= self.high + slack:
+            return "no"
+        printed = self.low == self.high
+        return "yes, within two standard errors" if printed else "not settled: the interval crosses the band"
 
 
 @dataclass(frozen=True)

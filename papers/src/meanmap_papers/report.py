@@ -30,7 +30,8 @@ def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure
         "Each figure of the papers beside what it claims. A claim of superiority holds if it is ahead by two standard "
     )
     lead += (
-        "errors, a printed number if ours lies in its band, give or take two. Claims of ours do not enter a verdict."
+        "errors, a printed number if it is within two of ours, and a claim that things are alike if two either side of "
+        "ours lie in the band. Claims of ours do not enter a verdict."
     )
     return render("meanmap: the papers, reproduced", lead, [overview, *map(_section, pairs)], _footer(ran))
 

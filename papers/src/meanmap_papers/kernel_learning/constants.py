@@ -103,7 +103,7 @@ EXPERIMENT = Experiment(
     "kernel-learning-constants",
     "Which constants matter to a learned lengthscale",
     "Flaxman et al. (2016), section 5: results were not sensitive to τ²",
-    (Claim("results are not sensitive to τ², here from .1 to 100 (section 5)", "by noise", high=1.5),),
+    (Claim("results, here the lengthscale, are not sensitive to τ² from .1 to 100 (section 5)", "by noise", high=1.5),),
     {"smoke": 0.2, "quick": 5, "paper": 7},
     run,
 )

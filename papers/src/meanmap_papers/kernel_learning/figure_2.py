@@ -7,6 +7,8 @@ from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Settin
 __all__ = ["EXPERIMENT"]
 
 SIZE = 900
+# At all of these the median's kernel is said to fail.
+LARGE = (2.0, 3.0, 4.0, 6.0, 10.0, 15.0)
 
 
 def run(setting: Setting) -> Outcome:
@@ -49,7 +51,7 @@ def run(setting: Setting) -> Outcome:
     level = errors("learned", 1.0)
     numbers = {"learned_level": Number(1 - level.value, level.error)}
     for name in ("learned", "median"):
-        for ratio in (1.5, 2.0, 4.0, 15.0):
+        for ratio in (1.5, *LARGE):
             if ratio in ratios:
                 numbers[f"{name}_error_{ratio:g}"] = errors(name, ratio)
 
@@ -113,15 +115,15 @@ EXPERIMENT = Experiment(
         ),
         Claim("with it errors of the second kind vanish at larger ratios (figure 2C)", "learned_error_4", high=0.05),
         Claim(
-            "with the median's kernel the test always fails, even at large ratios (section 5)",
-            ("median_error_4", "median_error_15"),
+            "with the median's kernel the test always fails to reject, even at large ratios (section 5)",
+            tuple(f"median_error_{ratio:g}" for ratio in LARGE),
             low=0.85,
             scales=("paper",),
         ),
         Claim(
-            "below ratio 2 errors are very high with both (section 5)",
+            "below ratio 2 the test always retains the null hypothesis with both (section 5)",
             ("learned_error_1.5", "median_error_1.5"),
-            low=0.5,
+            low=0.85,
             scales=("paper",),
         ),
     ),

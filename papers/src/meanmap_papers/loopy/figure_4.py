@@ -167,8 +167,8 @@ EXPERIMENT = Experiment(
             ),
             (
                 "regression over frequent",
-                "independent regression is better than the most frequent categories (figure 4)",
-                False,
+                "independent regression is better than the most frequent categories",
+                True,
             ),
             (
                 "over direct regression",

@@ -101,7 +101,7 @@ EXPERIMENT = Experiment(
     "Jitkrittum et al. (2015), draft, figures 3, 4 and 10",
     (
         Claim(
-            "the predictive variance grows exponentially with the distance (section 6.2): by two decades here",
+            "uncertainty is high far away from the training set (section 6.2): a hundred times the variance or more",
             RISE,
             low=2.0,
             scales=("quick", "paper"),

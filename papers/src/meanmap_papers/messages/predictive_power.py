@@ -139,9 +139,17 @@ EXPERIMENT = Experiment(
     "Predicted messages of the logistic factor: kernels, forests, a network",
     "Jitkrittum et al. (2015), draft, figure 2 and the table of kernels it promised",
     (
-        Claim("most beliefs are closer than 10⁻³ (the mode of figure 2)", "median", high=-3.0),
-        Claim("the kernel operator is better than forests and network", "lead over forests and network", low=0.0),
-        Claim("the kernel on joint embeddings is the best kernel (appendix)", "lead over other kernels", low=0.0),
+        Claim(
+            "the kernel operator is better than forests and network (introduction)",
+            "lead over forests and network",
+            low=0.0,
+        ),
+        Claim(
+            "the kernel on joint embeddings is significantly better than other kernels (section 4.3)",
+            "lead over other kernels",
+            low=0.0,
+        ),
+        Claim("half the beliefs are within 10⁻³ nats", "median", high=-3.0, ours=True),
         Claim("outputs regressed jointly are not predicted better", "gain of joint outputs", high=0.1, ours=True),
         Claim("derivatives of log Z are learned better than tilted moments", "gain of derivatives", low=1.0, ours=True),
         Claim(

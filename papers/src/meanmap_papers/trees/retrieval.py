@@ -64,8 +64,9 @@ def _outcome(curves: Mapping[tuple[str, str], np.ndarray], searched: int) -> Out
     for method in METHODS:
         found = shown["chain", method]
         numbers[f"lost along the chain, {method}"] = Number.mean(found[:, 0] - found[:, -1])
-    linguistic = shown[GRAPHS[1], "length"]
-    numbers["gain of length from all evidence, linguistic tree"] = Number.mean(linguistic[:, -1] - linguistic[:, 0])
+    for method in METHODS[1:]:
+        found = shown[GRAPHS[1], method]
+        numbers[f"gain of {method} from all evidence, {GRAPHS[1]}"] = Number.mean(found[:, -1] - found[:, 0])
     for graph in GRAPHS[1:]:
         ours, topics = shown[graph, METHODS[0]], shown[graph, METHODS[1]]
         numbers[f"least lead over topics, {graph}"] = _least(ours - topics)
@@ -140,7 +141,7 @@ EXPERIMENT = Experiment(
             scales=SHOWING,
         ),
         Claim(
-            "the topic model drops significantly faster with the length (section 6.1)",
+            "the topic model drops significantly faster (section 6.1), here by the share that is kept at 5 languages",
             "share kept from 2 to 5 languages, ours minus topics",
             low=0.0,
             scales=SHOWING,
@@ -169,13 +170,13 @@ EXPERIMENT = Experiment(
             scales=SHOWING,
         ),
         Claim(
-            "retrieval by length performs well on the linguistic tree (section 6.1)",
-            "linguistic tree, length, 8 known",
-            low=0.5,
-            scales=("paper",),
+            "there the topic model is qualitatively similar: it, too, gains by evidence (section 6.1)",
+            "gain of topic model from all evidence, linguistic tree",
+            low=0.0,
+            scales=SHOWING,
         ),
         Claim(
-            "by length it stays as it is when evidence moves to the root (section 6.1)",
+            "retrieval by length stays as it is when evidence moves to the root (section 6.1)",
             "gain of length from all evidence, linguistic tree",
             -0.05,
             0.05,
