@@ -1,4 +1,4 @@
-"""What a user types first, with an installed wheel and nothing of the sources: python smoke.py FOLDER-OF-THE-SOURCES"""
+"""What a user types first, with an installed wheel, no extras and no sources: python smoke.py FOLDER-OF-THE-SOURCES"""
 
 import sys
 from importlib.resources import files
@@ -21,7 +21,12 @@ after = rng.normal(size=(200, 2)) * [2.0, 1.0]
 result = mm.two_sample_test(before, after, rng=0)
 print(result)
 assert result.pvalue < 0.01
-result.plot_witness()
+told = ""
+try:
+    result.plot_witness()
+except ImportError as error:
+    told = str(error)
+assert 'pip install "meanmap[plots]"' in told, f"the wheel installed more than the library needs; {told}"
 
 water = rng.normal(size=200)
 growth = np.abs(water) + 0.2 * rng.normal(size=200)

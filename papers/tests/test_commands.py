@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import meanmap
 import meanmap_papers
-from meanmap.cli import app
+from meanmap.cli.commands import app
 from meanmap_papers.registry import all_experiments
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 
 def test_both_packages_are_of_one_version():
     assert meanmap_papers.__version__ == meanmap.__version__
-    assert PROJECT["project"]["dependencies"] == [f"meanmap=={meanmap.__version__}"]
+    assert PROJECT["project"]["dependencies"] == [f"meanmap[plots,cli,sampling,data]=={meanmap.__version__}"]
 
 
 def test_the_figures_are_listed():

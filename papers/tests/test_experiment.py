@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from meanmap.cli import app
+from meanmap.cli.commands import app
 from meanmap.core.errors import KindError
 from meanmap_papers import commands, registry, reproduce
 from meanmap_papers.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, how_many_hold, verdict

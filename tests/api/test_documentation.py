@@ -67,7 +67,7 @@ def test_commands_of_the_documentation_have_help():
     """Every command line in the pages names a command and options that there are."""
     from typer.testing import CliRunner
 
-    from meanmap.cli import app
+    from meanmap.cli.commands import app
 
     text = (DOCS / "commands.rst").read_text(encoding="utf-8")
     lines = [shlex.split(line.strip()) for line in text.splitlines() if line.startswith("   meanmap ")]

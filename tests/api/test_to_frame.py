@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import KindError
+from meanmap.core.errors import MissingPackageError
 from meanmap.core.report import Report
 from meanmap.stats.result import Interval
 from meanmap.structure import DSeparation
@@ -156,5 +156,5 @@ def test_support_of_edges_is_in_the_frame():
 
 def test_where_pandas_is_missing_the_message_says_what_to_type(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(KindError, match=r"pip install pandas"):
+    with pytest.raises(MissingPackageError, match=r"needs pandas.*meanmap\[tables\]"):
         mm.stats.adjusted([0.1]).to_frame()

@@ -4,7 +4,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from meanmap.cli import app, brought
+from meanmap.cli import brought
+from meanmap.cli.commands import app
 
 
 class Entry:

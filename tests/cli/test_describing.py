@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from meanmap.cli import app
+from meanmap.cli.commands import app
 
 ROWS = [
     "day,size,code,x",

@@ -13,7 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from meanmap.cli import app, main
+from meanmap.cli import main
+from meanmap.cli.commands import app
 from meanmap.cli.options import Command, refusals
 
 TEST = ["test", "independence", "FILE", "--x", "x", "--y", "y"]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from meanmap.cli import app
+from meanmap.cli.commands import app
 
 CELLS = [
     "1",

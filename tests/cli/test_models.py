@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import meanmap as mm
-from meanmap.cli import app
+from meanmap.cli.commands import app
 from meanmap.core import progress
 
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from meanmap import ep
-from meanmap.cli import app
+from meanmap.cli.commands import app
 
 
 def run(*arguments):

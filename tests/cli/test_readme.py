@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from meanmap.cli import app
+from meanmap.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import meanmap as mm
-from meanmap.cli import app, inputs
+from meanmap.cli import inputs
+from meanmap.cli.commands import app
 from meanmap.cli.options import refusals
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from meanmap.cli import app
+from meanmap.cli.commands import app
 from meanmap.cli.wording import in_options
 from meanmap.core.language import at_command_line
 from meanmap.core.tables.written import Written

@@ -8,7 +8,7 @@ import polars
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import KindError, MissingPackageError, ParameterError
 from meanmap.core.protocols import handed_over
 
 RNG = np.random.default_rng(0)
@@ -182,8 +182,9 @@ def test_a_stream_of_one_column_is_refused_in_words():
 
 
 def test_what_reads_streams_is_named_where_it_is_missing(monkeypatch):
-    monkeypatch.setattr("meanmap.core.protocols.find_spec", lambda name: None)
-    with pytest.raises(KindError, match=r"a Once is read .* by polars or pyarrow: pip install polars"):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingPackageError, match=r"a Once, read as a stream of Arrow, needs polars"):
         handed_over(Once(COLUMNS))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import meanmap as mm
 from meanmap import ep
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import KindError, MissingPackageError, ParameterError
 from meanmap.ep.models.ranking import Ranking
 from meanmap.ep.models.regression import Regression
 from meanmap.families import Gamma, Normal
@@ -79,7 +79,7 @@ def test_bad_input(monkeypatch):
     with pytest.raises(KindError, match="answer several queries"):
         posterior_draws(several)
     monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(KindError, match="pip install arviz"):
+    with pytest.raises(MissingPackageError, match=r"to_arviz needs arviz.*meanmap\[arviz\]"):
         to_arviz(Normal(0.0, 1.0))
 
 

@@ -213,13 +213,13 @@ def refused(problem: str) -> typer.Exit:
 @contextmanager
 def refusals() -> Iterator[None]:
     """Whatever goes wrong ends in one line and exit code 2, which is no answer; 1 is one, such as "rejected"."""
-    from meanmap.core.errors import InputError, KindError
+    from meanmap.core.errors import InputError, KindError, MissingPackageError
 
     try:
         yield
     except (typer.Exit, typer.Abort):
         raise
-    except (InputError, KindError) as problem:
+    except (InputError, KindError, MissingPackageError) as problem:
         text = str(problem).replace("n_permutations is", "--permutations is")
         told = [note for note in _LEFT_OUT if note not in text]
         raise refused(f"{text} ({'; '.join(told)})" if told else text) from None

@@ -13,6 +13,7 @@ import typer
 from meanmap import __version__
 from meanmap.cli.options import in_own_words, say
 from meanmap.core.errors import InputError
+from meanmap.core.extras import optional
 from meanmap.core.saved.files import write_whole
 from meanmap.graphs.edge_table import edge_rows
 from meanmap.stats import TestResult
@@ -134,7 +135,8 @@ def draw(result: Any, path: Path) -> None:
 
 def figure_of(plot: Callable[[], Any]) -> Any:
     """The figure behind the axes that `plot` returns; no window is opened for it."""
-    import matplotlib
+    with optional("drawing"):
+        import matplotlib
 
     matplotlib.use("agg")
     return np.ravel(plot())[0].figure

@@ -7,6 +7,7 @@ __all__ = [
     "ForkError",
     "InputError",
     "KindError",
+    "MissingPackageError",
     "NonFiniteError",
     "ParameterError",
     "PrecisionError",
@@ -48,6 +49,10 @@ class FileFormatError(InputError):
 
 class KindError(TypeError):
     """Data or a setting is of a type that cannot be read, such as complex numbers or a file name."""
+
+
+class MissingPackageError(ImportError):
+    """A package of one of the extras, or of another library, is needed and not installed."""
 
 
 class ForkError(RuntimeError):

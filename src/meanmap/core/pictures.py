@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any, overload
 
+from meanmap.core.extras import optional
 from meanmap.core.types import Axes
 
 __all__ = ["figure_kind", "new_axes"]
@@ -17,7 +18,8 @@ def new_axes(width: float, height: float, columns: int = 1) -> Any:
 
     The figure belongs to pyplot, so that a notebook shows it below the cell and a script with `plt.show()`.
     """
-    from matplotlib import pyplot
+    with optional("drawing"):
+        from matplotlib import pyplot
 
     kind: Any = figure_kind()
     return pyplot.subplots(1, columns, figsize=(width, height), layout="constrained", FigureClass=kind)[1]
@@ -26,8 +28,9 @@ def new_axes(width: float, height: float, columns: int = 1) -> Any:
 @cache
 def figure_kind() -> Any:
     """The class of figures whose words are drawn as they are: a column may be called $x^$, which is no formula."""
-    from matplotlib.figure import Figure
-    from matplotlib.text import Text
+    with optional("drawing"):
+        from matplotlib.figure import Figure
+        from matplotlib.text import Text
 
     class Picture(Figure):
         def draw(self, renderer: Any) -> None:

@@ -1,9 +1,10 @@
-"""Progress of long loops: a rich bar on a terminal, silence anywhere else."""
+"""Progress of long loops: a bar on a terminal if rich is installed, silence anywhere else."""
 
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 __all__ = ["track", "waiting"]
@@ -23,9 +24,9 @@ def track(
 ) -> Iterator[Item]:
     """Iterate over `items`, drawing a progress bar on standard error once the loop has run for a second.
 
-    Nothing is printed when standard error is not a terminal, and the bar is removed when the loop ends or is
-    interrupted. A loop inside a loop that has a bar draws none. Items may count for more than one: `total` is then the
-    sum of their sizes.
+    Nothing is printed when standard error is not a terminal, or rich (extra `cli`) is not installed; the bar is removed
+    when the loop ends or is interrupted. A loop inside a loop that has a bar draws none. Items may count for more than
+    one: `total` is then the sum of their sizes.
 
     Examples
     --------
@@ -34,7 +35,7 @@ def track(
     """
     if total is None:
         total = len(items) if hasattr(items, "__len__") else None  # pyright: ignore[reportArgumentType]
-    if total == 1 or not _on_a_terminal():
+    if total == 1 or not _can_draw():
         yield from items
         return
     line, done = _Line(description, total), 0
@@ -56,7 +57,7 @@ def waiting(description: str) -> Iterator[None]:
     >>> with waiting("adding"):
     ...     total = 1 + 2
     """
-    if not _on_a_terminal():
+    if not _can_draw():
         yield
         return
     line = _Line(description, None)
@@ -108,5 +109,6 @@ class _Line:
             _drawn[self.task] = self.total
 
 
-def _on_a_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()  # None: a program without a console
+def _can_draw() -> bool:
+    terminal = sys.stderr is not None and sys.stderr.isatty()  # None: a program without a console
+    return terminal and find_spec("rich") is not None

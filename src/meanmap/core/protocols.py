@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.extras import optional
 
 __all__ = ["given_back", "handed_over", "hands_over", "is_stream"]
 
@@ -93,14 +94,12 @@ def _of_stream(value: Any) -> Any:
     """All batches of a stream as a single frame."""
     called = type(value).__name__
     try:
-        if find_spec("polars"):
-            import polars
-
-            return polars.DataFrame(value)
-        if find_spec("pyarrow"):
+        if find_spec("pyarrow") and not find_spec("polars"):
             import pyarrow
 
             return pyarrow.table(value)
+        with optional(f"a {called}, read as a stream of Arrow,"):
+            import polars
+        return polars.DataFrame(value)
     except (TypeError, ValueError) as error:
         raise KindError(f"a {called} has an Arrow stream that is no table: {error}") from error
-    raise KindError(f"a {called} is read as a stream of Arrow, by polars or pyarrow: pip install polars.")

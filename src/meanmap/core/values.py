@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from meanmap.core.errors import KindError
+from meanmap.core.extras import optional
 from meanmap.core.types import Array
 
 __all__ = ["Value", "as_known", "as_tuple", "entries_of", "frame_of", "is_sequence", "label_text", "plain"]
@@ -96,7 +96,7 @@ def frame_of(columns: Mapping[str, Any], index: Sequence[Any] | None = None) -> 
 
     Raises
     ------
-    KindError
+    MissingPackageError
         Where pandas is not installed.
 
     Examples
@@ -104,10 +104,8 @@ def frame_of(columns: Mapping[str, Any], index: Sequence[Any] | None = None) -> 
     >>> frame_of({"pvalue": [0.2, 0.1]}, ["age", "height"]).pvalue["height"].item()
     0.1
     """
-    try:
+    with optional("a pandas frame"):
         pandas: Any = import_module("pandas")
-    except ImportError as error:
-        raise KindError("a frame is one of pandas, which is not installed: pip install pandas.") from error
     # Pairs stay names of single rows.
     return pandas.DataFrame(dict(columns), None if index is None else pandas.Index(list(index), tupleize_cols=False))
 

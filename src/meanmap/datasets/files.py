@@ -4,6 +4,8 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
+from meanmap.core.extras import optional
+
 __all__ = ["DataNotFoundError", "fetched", "own"]
 
 
@@ -20,7 +22,8 @@ def own(name: str) -> Path | None:
 
 def fetched(name: str) -> Path:
     """The file of this name in the cache, downloaded first if it is not there; its checksum is that of the registry."""
-    import pooch
+    with optional("downloading a data set"):
+        import pooch
 
     checksum, address = _registry()[name]
     cache = Path(os.environ.get("MEANMAP_CACHE") or pooch.os_cache("meanmap"), name).parent

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.extras import optional
 from meanmap.core.values import Value
 from meanmap.datasets.files import fetched, own
 
@@ -44,7 +45,8 @@ def stereo(scene: str) -> Stereo:
     """
     if scene not in STEREO_SCENES:
         raise KindError(f"scene should be one of {', '.join(STEREO_SCENES)}, got {scene!r}.")
-    from matplotlib.image import imread
+    with optional("reading a picture"):
+        from matplotlib.image import imread
 
     left, right, disparity = (
         imread(own(name) or fetched(name))

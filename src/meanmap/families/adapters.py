@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.extras import optional
 from meanmap.families.base import Distribution
 from meanmap.families.bernoulli import Bernoulli
 from meanmap.families.beta import Beta
@@ -55,7 +56,8 @@ def from_numpyro(distribution: object) -> Distribution:
     >>> from_numpyro(dist.Gamma(2.0, 4.0))
     Gamma(shape=2, rate=4, mean=0.5, sd=0.3536)
     """
-    from numpyro.distributions import Distribution as NumPyro
+    with optional("from_numpyro"):
+        from numpyro.distributions import Distribution as NumPyro
 
     if not isinstance(distribution, NumPyro):
         raise KindError(
@@ -76,7 +78,8 @@ def to_numpyro(distribution: Distribution) -> Any:
     >>> to_numpyro(Normal([0.0, 1.0], 4.0)).variance.tolist()
     [4.0, 4.0]
     """
-    import numpyro.distributions as numpyro
+    with optional("to_numpyro"):
+        import numpyro.distributions as numpyro
 
     match distribution:
         case Normal():

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meanmap.core.extras import optional
 from meanmap.core.pictures import new_axes
 from meanmap.core.types import Axes
 from meanmap.graphs.graph import Graph
@@ -75,7 +76,8 @@ def draw(
 
 def _places(graph: "networkx.Graph") -> dict[Hashable, np.ndarray]:
     """Positions by distances along edges, the parts of a graph side by side."""
-    import networkx
+    with optional("drawing a graph"):
+        import networkx
 
     places, left = {}, 0.0
     for part in networkx.connected_components(graph.to_undirected()):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.extras import optional
 from meanmap.core.saved.files import write_whole
 from meanmap.core.types import GraphLike
 from meanmap.graphs.graph import Graph
@@ -33,7 +34,8 @@ def read_graphml(path: str | Path) -> Graph:
     >>> read_graphml(path).names
     ('a', 'b', 'c')
     """
-    import networkx
+    with optional("GraphML"):
+        import networkx
 
     try:
         graph = networkx.read_graphml(path)
@@ -52,7 +54,8 @@ def write_graphml(graph: GraphLike, path: str | Path) -> None:
 
     An undirected edge of a PDAG is written in both directions, with the attribute directed=False.
     """
-    import networkx
+    with optional("GraphML"):
+        import networkx
 
     graph = graph if isinstance(graph, PDAG) else Graph.of(graph)
     texts = [str(name) for name in graph.names]

@@ -10,6 +10,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.extras import optional
 from meanmap.core.held import holds_whole
 from meanmap.core.types import GraphLike
 from meanmap.core.values import as_known
@@ -203,7 +204,8 @@ class Graph:
 
     def to_networkx(self) -> Any:
         """The graph as a `networkx.Graph`."""
-        import networkx
+        with optional("to_networkx"):
+            import networkx
 
         graph = networkx.Graph()
         graph.add_nodes_from(self.names)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.extras import optional
 from meanmap.core.types import Axes
 from meanmap.graphs.drawing import draw
 from meanmap.graphs.graph import Graph, is_networkx
@@ -114,7 +115,8 @@ class PDAG:
 
     def to_networkx(self) -> Any:
         """A `networkx.DiGraph`; an undirected edge is present in both directions, with the attribute directed=False."""
-        import networkx
+        with optional("to_networkx"):
+            import networkx
 
         graph = networkx.DiGraph()
         graph.add_nodes_from(self.names)

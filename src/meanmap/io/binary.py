@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from glob import has_magic
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import plain
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.exact import MOST_EXACT
+from meanmap.core.extras import optional
 from meanmap.core.foreign import readable
 from meanmap.core.held import counts_as_numbers, holds_text, holds_times, holds_truth
 from meanmap.core.meant import composed
@@ -71,8 +71,8 @@ def read_parquet(path: Path, choose: Callable[[Sequence[str]], list[str]] | None
 
     Of the others only the names are read.
     """
-    if find_spec("polars") is None:
-        raise InputError(f"{path}: Parquet files need polars: pip install polars.")
+    with optional(f"{path}: reading Parquet"):
+        import polars  # noqa: F401  # before the file is looked at
     if not path.exists() and not has_magic(str(path)):
         raise FileNotFoundError(2, "No such file or directory", str(path))
     try:

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.bp import Beliefs
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.extras import optional
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Data, Seed
@@ -63,13 +64,11 @@ def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, poin
 def to_arviz(posterior: object, draws: int = 1000, rng: Seed = None, points: Data = None) -> Any:
     """`posterior_draws` as ArviZ's InferenceData (from ArviZ 1.0 on a DataTree), for its plots and tables.
 
-    ArviZ comes with `pip install arviz`; the arguments are those of [`posterior_draws`][].
+    ArviZ comes with the extra `arviz`; the arguments are those of [`posterior_draws`][].
     """
     groups = posterior_draws(posterior, draws, rng, points)
-    try:
+    with optional("to_arviz"):
         arviz: Any = import_module("arviz")
-    except ImportError as error:
-        raise KindError("ArviZ is not installed here: type pip install arviz.") from error
     before_1 = int(arviz.__version__.split(".")[0]) < 1
     return arviz.from_dict(**groups) if before_1 else arviz.from_dict(groups)
 

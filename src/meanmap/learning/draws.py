@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.domains import Domain, Real
+from meanmap.core.extras import optional
 from meanmap.core.report import Report
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Points
@@ -126,7 +127,8 @@ class KernelDraws(Kernel):
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Mean, standard deviation, split R-hat and effective sample size of the logarithms of all that was drawn."""
-        from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+        with optional("checking whether chains agree"):
+            from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
         table = {}
         for name, values in self._columns().items():

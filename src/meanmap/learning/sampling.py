@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.extras import optional
 from meanmap.core.progress import waiting
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, one_of, whole_number
@@ -176,7 +177,8 @@ def _nuts(
     potential: Potential, starts: np.ndarray, chains: int, warmup: int, draws: int, key: Array
 ) -> dict[str, np.ndarray]:
     """Chains side by side, (chains, draws, ...)."""
-    from numpyro.infer import MCMC, NUTS
+    with optional("sampling by NUTS"):
+        from numpyro.infer import MCMC, NUTS
 
     sampler = MCMC(
         NUTS(potential_fn=potential, target_accept_prob=TARGET_ACCEPTANCE, max_tree_depth=MOST_DOUBLINGS),

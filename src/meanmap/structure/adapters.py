@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import InputError, KindError
+from meanmap.core.errors import InputError
+from meanmap.core.extras import optional
 from meanmap.core.settings import is_number
 from meanmap.core.tables.missing import present
 from meanmap.core.types import Data
@@ -77,10 +78,8 @@ def register_in_causal_learn(name: str = "meanmap", **settings: Any) -> str:
     str
         The name, so that `pc(data, 0.05, register_in_causal_learn())` works.
     """
-    try:
+    with optional("register_in_causal_learn"):
         from causallearn.utils import cit  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise KindError("causal-learn is not installed here: type pip install causal-learn.") from error
 
     class Tests(cit.CIT_Base):
         """A test by numbers of columns."""
@@ -159,12 +158,10 @@ def tigramite_test(**settings: Any) -> Any:
     CondIndTest
         Of tigramite.
     """
-    try:
+    with optional("a test of tigramite"):
         from tigramite.independence_tests.independence_tests_base import (  # pyright: ignore[reportMissingImports]
             CondIndTest,
         )
-    except ImportError as error:
-        raise KindError("tigramite is not installed here: type pip install tigramite.") from error
 
     class KernelTest(CondIndTest):
         """A test of rows, which asks for value and p-value one after the other."""

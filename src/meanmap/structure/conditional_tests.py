@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.extras import optional
 from meanmap.core.settings import is_number
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, GraphLike
@@ -139,7 +140,8 @@ class DSeparation(Tests):
 
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
         """Whether each pair is d-separated by the given variables (Pearl 1988)."""
-        import networkx
+        with optional("d-separation"):
+            import networkx
 
         return np.array([float(networkx.is_d_separator(self._graph, {a}, {b}, set(given))) for a, b in pairs])
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
+from meanmap.core.errors import ColumnError, KindError, MissingPackageError, ParameterError, ShapeError
 from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, sampled, source_of
 from meanmap.core.tables.table import Table
 
@@ -183,7 +183,7 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     with pytest.raises(KindError, match="is not a Parquet file"):
         list(chunks_of(tmp_path / "data.csv", 10))
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(KindError, match="reading Parquet needs polars"):
+    with pytest.raises(MissingPackageError, match="reading Parquet needs polars"):
         list(chunks_of("data.parquet", 10))
 
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import meanmap as mm
-from meanmap.cli import app
+from meanmap.cli.commands import app
 
 SAID = "as a clock or an id does"
 DRAWS = {"n_permutations": 99, "rng": 0}

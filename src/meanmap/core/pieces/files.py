@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, KindError, ParameterError
+from meanmap.core.extras import optional
 from meanmap.core.meant import composed, no_column
 from meanmap.core.pieces.source import Source
 from meanmap.core.types import Data
@@ -277,10 +278,6 @@ def _natural(path: Path) -> list[Any]:
 
 
 def _polars(source: object) -> Any:
-    try:
+    with optional(f"{str(source)!r} is the path of a file, and reading Parquet"):
         import polars
-    except ImportError as error:
-        raise KindError(
-            f"{str(source)!r} is the path of a file, and reading Parquet needs polars: pip install polars."
-        ) from error
     return polars

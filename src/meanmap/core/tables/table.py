@@ -22,6 +22,7 @@ from meanmap.core.arrays import (
 )
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
+from meanmap.core.extras import optional
 from meanmap.core.foreign import in_cells, readable
 from meanmap.core.language import in_python
 from meanmap.core.meant import no_column, respelled
@@ -163,13 +164,15 @@ class Table:
 
     def to_pandas(self) -> Any:
         """The columns as a pandas DataFrame; those of a block are called block[0], block[1], ..."""
-        import pandas
+        with optional("a pandas frame"):
+            import pandas
 
         return pandas.DataFrame(self._single())
 
     def to_polars(self) -> Any:
         """The columns as a polars DataFrame; those of a block are called block[0], block[1], ..."""
-        import polars
+        with optional("a polars frame"):
+            import polars
 
         return polars.DataFrame(self._single())
 

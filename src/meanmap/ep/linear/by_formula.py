@@ -52,7 +52,7 @@ def fit(
     Parameters
     ----------
     formula : str
-        In the notation of Bambi and lme4, parsed by the package formulae (`pip install formulae`): intercepts (`0 +`
+        In the notation of Bambi and lme4, parsed by the package formulae (extra `formulas`): intercepts (`0 +`
         leaves them out), interactions `a * b`, labels with their first level as the reference, `poly(x, 2)`, `bs(x,
         df=5)`, `np.log(x)`, `offset(x)`, effects of groups `(1 + x | g)`, nested `(1 | a/b)` and crossed. As in lme4
         effects in one bracket are correlated, and `(1 + x || g)` is `(1 | g) + (0 + x | g)`. Names are columns; `np` is

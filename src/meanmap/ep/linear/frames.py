@@ -11,6 +11,7 @@ import numpy as np
 
 from meanmap.core.arrays import is_categorical
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
+from meanmap.core.extras import optional
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
 from meanmap.core.points import refuse_unread
 from meanmap.core.protocols import handed_over
@@ -25,12 +26,8 @@ _LEAST, _MOST = 1e-140, 1e140
 
 def formulae(module: str = "formulae") -> Any:
     """The package that reads formulas, or a module of it; an error says how it is installed."""
-    try:
+    with optional("reading a formula"):
         return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            "formulas are read by the package formulae, which is not installed: pip install formulae"
-        ) from error
 
 
 def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray]:

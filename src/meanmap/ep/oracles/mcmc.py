@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
+from meanmap.core.extras import optional
 from meanmap.core.types import Array
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer, FactorLike
@@ -117,7 +118,8 @@ class MCMC(Oracle):
         They move in standard deviations of the cavity: a trajectory in the units of a cavity of 10⁻⁶ would take a
         million steps before scales are adapted. Draws are NaN where a chain cannot move.
         """
-        from numpyro.infer.hmc import hmc  # here: numpyro takes a second to load
+        with optional("sampling by Hamiltonian Monte Carlo"):
+            from numpyro.infer.hmc import hmc  # here: numpyro takes a second to load
 
         centre, scale = tilted.centre(), tilted.scale()
 
