@@ -1,7 +1,7 @@
 """Read-outs of an element that stands for a distribution: expectations, quantiles, density, mode, samples."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -152,7 +152,7 @@ class Readouts(eqx.Module):
         variance = self.var()
         return library_of(variance).sqrt(variance)
 
-    def quantile(self, q: Numbers) -> Array:
+    def quantile(self, q: Numbers | Sequence[float]) -> Array:
         """Quantiles of each column: (...,) + shape of q + (d,), without the last axis for plain numbers.
 
         The weighted distribution function of signed weights need not rise; the mean of its running maximum from the

@@ -1,7 +1,7 @@
 """What a distribution is here: an immutable batch of laws, read by name, indexed by plate."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -172,7 +172,7 @@ class Distribution(eqx.Module):
     def _cdf(self, x: Array) -> Array:
         raise KindError(f"{type(self).__name__} has no distribution function here; draw with .sample(n, rng) instead.")
 
-    def quantile(self, q: Numbers) -> Array:
+    def quantile(self, q: Numbers | Sequence[float]) -> Array:
         """The point below which a fraction q of the mass lies, where the law has a cheap one."""
         require_proper(self, "quantiles")
         with Door(self, q) as door:
