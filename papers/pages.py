@@ -175,7 +175,7 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
     judged = [claim_row(claim, numbers, scale) for claim in experiment.claims if not claim.ours]
     misses = [row for row in judged if row[-1] == "no"]
     if misses:
-        told = "; ".join(f"{says}: {found}, where {band} was claimed" for says, band, found, _ in misses)
+        told = "; ".join(f"{says}: {found} (band: {band})" for says, band, found, _ in misses)
         yield from (_plain(f"What does not hold: {told}."), "")
     if "afterwards" in record:
         yield from (_plain(record["afterwards"]), "")

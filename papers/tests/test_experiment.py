@@ -218,7 +218,7 @@ def test_the_report_sets_claims_beside_numbers(tmp_path):
         "1 of 1",
         "no data &amp; no net",
         "It is &lt;about&gt; 0.",
-        "0 to 0",
+        "0, the printed number",
         "A histogram.",
     ):
         assert expected in page

@@ -5,8 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from meanmap import two_sample_test
 from meanmap.kernels import RBF
 from meanmap_papers.experiment import Setting, verdict
+from meanmap_papers.kernel_learning.figure_2 import kernels_for
 from meanmap_papers.kernel_learning.printed import printed_log_density
 from meanmap_papers.kernel_learning.samples import grid_of_normals, three_normals, three_normals_embedding
 from meanmap_papers.registry import all_experiments
@@ -28,6 +30,15 @@ def test_clusters_have_the_stated_covariance():
     x = grid_of_normals(np.random.default_rng(0), 200_000, 4.0, spacing=100.0)
     inside = x - 100 * np.round(x / 100)
     np.testing.assert_allclose(np.cov(inside.T), [[2.5, -1.5], [-1.5, 2.5]], atol=0.05)
+
+
+def test_the_learned_kernel_is_tested_alone():
+    """As in the paper: by its name it would be fused with the default kernels."""
+    x, y = (grid_of_normals(np.random.default_rng(seed), 60, ratio) for seed, ratio in ((0, 1.0), (1, 4.0)))
+    kernel = kernels_for(np.concatenate([x, y]), 0)["learned"]
+    assert isinstance(kernel, RBF)
+    alone, by_name = (two_sample_test(x, y, each, n_permutations=19, rng=0) for each in (kernel, "learned"))
+    assert (alone.shared, by_name.shared is None) == (None, False)
 
 
 @pytest.mark.slow

@@ -93,6 +93,8 @@ def _band(claim: Claim) -> str:
         return f"at most {claim.high:.3g}"
     if claim.high == float("inf"):
         return f"at least {claim.low:.3g}"
+    if claim.low == claim.high:
+        return f"{claim.high:.3g}, the printed number"
     return f"{claim.low:.3g} to {claim.high:.3g}"
 
 

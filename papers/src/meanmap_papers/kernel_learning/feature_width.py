@@ -89,8 +89,8 @@ def run(setting: Setting) -> Outcome:
     axes.legend(fontsize="small", ncols=len(ways), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     rows = [("problem", *ways), *((p, *(f"{means[p][way]:.3f}" for way in ways)) for p in problems)]
     return Outcome(
-        f"The learned width has less error than the median's on {better or 'none'} of the problems, more on "
-        f"{worse or 'none'}. What the function does at which scale the inputs alone do not say; cross-validation asks.",
+        f"The learned width has a smaller error than the median on {better or 'no problem'}, a larger one on "
+        f"{worse or 'none'}. The inputs alone do not show at which scale the function varies; cross-validation does.",
         numbers,
         ((figure, "Error of regression on random features by how their width was chosen, on four problems."),),
         tuple(rows),

@@ -74,7 +74,7 @@ def run(setting: Setting) -> Outcome:
             ),
             (
                 "As printed the noise at different landmarks is independent, of variance τ²/n with τ² = 1, and "
-                "landmarks are the data: the denser they are, the narrower the bands, whatever the data know."
+                "landmarks are the data: the denser they are, the narrower the bands, whatever the data say."
             ),
         ),
     )

@@ -1,6 +1,7 @@
 """Figure 2: samples from two grids of normals, which a learned lengthscale separates and the median's does not."""
 
 from functools import partial
+from typing import Any
 
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 
@@ -9,6 +10,13 @@ __all__ = ["EXPERIMENT"]
 SIZE = 900
 # At all of these the median's kernel is said to fail.
 LARGE = (2.0, 3.0, 4.0, 6.0, 10.0, 15.0)
+
+
+def kernels_for(pooled: Any, rng: int) -> dict[str, Any]:
+    """What is compared: the learned kernel alone, as in the paper (by name it is fused with others), and two more."""
+    import meanmap as mm
+
+    return {"learned": mm.learn_kernel(pooled, rng=rng).kernel, "median": "median", "default": None}
 
 
 def run(setting: Setting) -> Outcome:
@@ -23,7 +31,6 @@ def run(setting: Setting) -> Outcome:
     ratios = setting.choose(
         smoke=(1.0, 2.0, 4.0), quick=(1.0, 1.5, 2.0, 3.0, 4.0), paper=(1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 15.0)
     )
-    kernels = {"learned": "learned", "median": "median", "default": None}
 
     def pair(ratio: float, run: int) -> tuple[np.ndarray, np.ndarray]:
         rng = setting.rng(round(10 * ratio), run)
@@ -31,13 +38,15 @@ def run(setting: Setting) -> Outcome:
 
     def told_apart(ratio: float, run: int) -> list[bool]:
         x, y = pair(ratio, run)
+        kernels = kernels_for(np.concatenate([x, y]), run)
         found = (mm.two_sample_test(x, y, kernel, n_permutations=199, rng=run) for kernel in kernels.values())
         return [bool(result.reject(0.05)) for result in found]
 
-    rejected = {name: [] for name in kernels}
+    names = ("learned", "median", "default")
+    rejected = {name: [] for name in names}
     for ratio in ratios:
         found = [setting.part(f"{ratio:g}, {run}", partial(told_apart, ratio, run)) for run in range(runs)]
-        for name, share in zip(kernels, np.mean(found, axis=0), strict=True):
+        for name, share in zip(names, np.mean(found, axis=0), strict=True):
             rejected[name].append(float(share))
 
     def errors(name: str, ratio: float) -> Number:
@@ -79,8 +88,8 @@ def run(setting: Setting) -> Outcome:
     e.contourf(side, side, values, levels=21, cmap="RdBu", vmin=-top, vmax=top)
     e.set_title("E: the posterior witness about one component, ratio 2", fontsize="medium")
 
-    table = [("ratio", *kernels)]
-    table += [(f"{ratio:g}", *(f"{1 - rejected[name][i]:.2f}" for name in kernels)) for i, ratio in enumerate(ratios)]
+    table = [("ratio", *names)]
+    table += [(f"{ratio:g}", *(f"{1 - rejected[name][i]:.2f}" for name in names)) for i, ratio in enumerate(ratios)]
     return Outcome(
         f"At ratio 2 the test with the learned lengthscale misses {numbers['learned_error_2'].value:.0%} of "
         f"differences, at ratio 4 {numbers['learned_error_4'].value:.0%}; with the median's "

@@ -76,13 +76,14 @@ def _table(graphs: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
 
 NOTES = (
     (
-        "The paper states neither its level, nor how many variables were given at most, nor the model of its "
-        "pre-whitening; here these are .05, no bound (one at the smallest scale), and the innovations of a Gaussian "
-        "process over the day of the year. The day itself is no variable of the graph, as in the paper."
+        "The paper states neither its level, nor how many variables were conditioned on at most, nor the model "
+        "of its pre-whitening; here these are .05, no bound (one at the smallest scale), and the innovations of a "
+        "Gaussian process over the day of the year. The day itself is no variable of the graph, as in the paper."
     ),
     (
         "Seeds differ in the landmarks of kernel learning and in permutations. Shares are over seeds on the same 330 "
-        "days: they say how far the answer hangs on chance in the method, not how it would vary with other days."
+        "days: they show how much the answer depends on randomness in the method, not how it would vary with other "
+        "days."
     ),
     (
         "Directions assume that no unmeasured variable causes two others, which the season and the sea make doubtful "

@@ -165,9 +165,9 @@ def outcome(errors: np.ndarray, shown: Any, scenes: str, *notes: str, methods: t
             ),
             "The paper's scenes (Make3D) are not available. Relations are learned for each row and direction.",
             (
-                "Guesses of neighbouring cells err alike: a power of the likelihood is chosen on training scenes. "
-                "Depths are so alike along a grid that evidence grows on its way round cycles: messages are reweighted "
-                "by spanning trees. How much each counts is chosen on training scenes, too."
+                "Errors of neighbouring cells are alike, so a power of the likelihood is chosen on training scenes. "
+                "Depths are so alike along a grid that evidence is counted repeatedly round cycles, so messages are "
+                "reweighted by spanning trees. How much each counts is chosen on training scenes, too."
             ),
             (
                 f"Discrete belief propagation has {LEVELS} levels, {SMOOTHING} added to counts, and the same "

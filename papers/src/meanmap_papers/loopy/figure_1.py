@@ -63,8 +63,8 @@ def run(setting: Setting) -> Outcome:
                 "likelihood is the true one, so that only the messages differ."
             ),
             (
-                "A linear sweep grows with the number of pairs and a constant one does not, so that the ratio is "
-                "whatever the number of pairs makes it."
+                "A linear sweep grows with the number of pairs and a constant one does not, so that the ratio "
+                "depends on the number of pairs."
             ),
         ),
     )

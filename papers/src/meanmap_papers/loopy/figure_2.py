@@ -34,7 +34,10 @@ def run(setting: Setting) -> Outcome:
         },
         ((figure, "Rank of plain and tensor features against the number of colours, for three ε."),),
         notes=(
-            "The lengthscale is a quarter of the median distance; messages multiply three others (q = 3).",
+            (
+                "The lengthscale is a quarter of the median distance; each message is computed from a product of three "
+                "others (q = 3)."
+            ),
             "Errors are over draws of the pairs that are learned from.",
             (
                 "That a smaller ε needs a higher rank, and tensor features no lower one, follows from how they are "

@@ -73,8 +73,8 @@ def run(setting: Setting) -> Outcome:
         tuple(table),
         notes=(
             (
-                "The paper reports a factor of nearly 100 over linear and 10,000 over full updates. Both factors are a "
-                "matter of the number of pairs m: a linear message costs O(r m) and a full one O(m²), here as one "
+                "The paper reports a factor of nearly 100 over linear and 10,000 over full updates. Both factors "
+                "depend on the number of pairs m: a linear message costs O(r m) and a full one O(m²), here as one "
                 f"large product. Pairs serve in both directions, so that m is {2 * pairs} here; the paper names none."
             ),
             "The lengthscale is cross-validated, and narrower than the paper's median rule: ranks are higher.",

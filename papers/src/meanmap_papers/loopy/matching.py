@@ -25,8 +25,8 @@ class MatchingLikelihood(Likelihood):
     """What costs say about the disparity: a logistic choice among the K, or, with a share ε, nothing.
 
     p(d | costs) = (1 − ε) exp(s_d) / Σ exp(s) + ε / K, with s_d linear in how much larger costs at d are than the least
-    ones, and in the roots of that. Where a surface has no pattern there are many peaks: a guess with a spread around it
-    would say something that is not so. Points are logarithms of disparities.
+    ones, and in the roots of that. Where a surface has no pattern there are many peaks: a single guess with a
+    spread would be wrong between them. Points are logarithms of disparities.
     """
 
     disparities: np.ndarray

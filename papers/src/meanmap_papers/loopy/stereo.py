@@ -43,8 +43,8 @@ def run(setting: Setting) -> Outcome:
         shown,
         "scenes",
         "Scenes are those of Middlebury 2006. A cell is seen by how unlike both views are at each disparity, and its "
-        "likelihood has as many peaks as there are matches: one guess with a spread around it would say something that "
-        "is not so, and smoothing then adds nearly nothing.",
+        "likelihood has as many peaks as there are matches: a single guess with a spread would be wrong between them, "
+        "and smoothing would add nearly nothing to it.",
         f"Mean absolute errors of the disparity, in pixels: {told}. Windows and penalties of matching are chosen by "
         "the scenes that are learned from.",
         methods=methods,

@@ -84,7 +84,7 @@ def run(setting: Setting) -> Outcome:
     right.set(xlabel="doubt of the belief (s.d.)", ylabel="error of the belief, √2KL (s.d.)")
     text = (
         "Beyond what it was trained on the variance of the kernel's prediction rises "
-        f"{numbers[RISE].value:.1f} decades. Doubt and error rank alike ({agreement:.2f})."
+        f"{numbers[RISE].value:.1f} decades. The rank correlation of doubt and error is {agreement:.2f}."
     )
     caption = (
         "Left, doubt along a line that leaves the training region at 4. Right, doubt and error, and where both agree."

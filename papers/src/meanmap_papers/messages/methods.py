@@ -90,11 +90,12 @@ def run(setting: Setting) -> Outcome:
         table.append((name, shown, ", ".join(f"{value:.1e}" for value in divergence[name]), errors))
     text = (
         f"On the last problem learned messages take {numbers['times less than sampling'].value:.1f} times less time "
-        "than the importance sampling of the paper. Quadrature is quicker than all: this factor has one unknown."
+        "than the importance sampling of the paper. Quadrature is the fastest of all, because this factor has one "
+        "unknown."
     )
     note = (
-        "Times hold compilation, which happens on the first problem. At the scale paper sampling has the 500,000 draws "
-        "of the paper, at quick a fifth of them."
+        "Times include compilation, which happens on the first problem. At the scale paper sampling has the 500,000 "
+        "draws of the paper, at quick a fifth of them."
     )
     return Outcome(text, numbers, ((figure, "Time, divergence and test error by problem."),), tuple(table), (note,))
 

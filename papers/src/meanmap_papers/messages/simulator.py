@@ -108,7 +108,7 @@ def run(setting: Setting) -> Outcome:
     caption = "Time of each inference, and how often learned messages had to ask."
     note = (
         "The oracle is the default, quadrature, which runs the simulator at 226 points a message. The simulator is a "
-        "Python function of one number; nothing waits."
+        "Python function of one number; no waiting is added."
     )
     return Outcome(text, numbers, ((figure, caption),), tuple(table), (note,))
 

@@ -88,7 +88,7 @@ def run(setting: Setting) -> Outcome:
         (
             (
                 "Bounds are λ^½ + λ^(−3/2) m^(−½) and λ^½ + λ^(−2) m^(−½), least at λ = m^(−1/4) and m^(−1/5). They "
-                "hold for m without end, so that the two largest m are judged."
+                "are about m → ∞, so that the two largest m are judged."
             ),
             (
                 "x is uniform on a circle and y = x + noise, so that waves are eigenfunctions of all operators and the "

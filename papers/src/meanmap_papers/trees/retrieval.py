@@ -86,15 +86,15 @@ def _outcome(curves: Mapping[tuple[str, str], np.ndarray], searched: int) -> Out
 NOTES = (
     (
         "The documents are 876 pages of the help of LibreOffice instead of Europarl, cut to their first 40 "
-        "words, for whole pages are too easy. `meanmap.datasets.europarl` reads Europarl where a user has it."
+        "words, because whole pages are too easy. `meanmap.datasets.europarl` reads Europarl where a user has it."
     ),
     (
         "300 pages are looked for, as in the paper; training pairs come from the other pages, which is harder "
         "than pairs of the same 300."
     ),
     (
-        "What the messages make of each candidate is standardised over the queries (the paper is silent); for the "
-        "topic model that was measured to change nothing."
+        "Scores of each candidate are standardised over the queries (the paper does not say how it ranks); for the "
+        "topic model this was measured to change nothing."
     ),
     (
         "The topic model is fitted by variational inference (scikit-learn) instead of Gibbs sampling; of 50 "
@@ -103,7 +103,7 @@ NOTES = (
     ("Words are cut to six letters instead of stemmed; those of more than half the documents stand in for stop words."),
     "Lengths are those of whole pages: more than the other two methods see.",
     ("The edges of the linguistic tree cannot be read off the paper: leaves and inner nodes are those it names."),
-    "The Chow-Liu tree has English at its centre, nearly a star: evidence has nowhere nearer to move.",
+    "The Chow-Liu tree is nearly a star with English at its centre, so that evidence cannot move nearer.",
 )
 
 

@@ -231,8 +231,9 @@ NOTES = (
     ),
     (
         "With 600 training frames and little noise, conditional embeddings were ahead on two of three walks that were "
-        "tried: their weights have signs and go beyond training rotations, which beliefs rest on; and errors of the "
-        "likelihood where frames are few repeat from frame to frame, as if each were new evidence."
+        "tried: their weights may be negative and so extrapolate beyond the training rotations, to which beliefs are "
+        "confined; and where frames are few, errors of the likelihood repeat from frame to frame and count as new "
+        "evidence each time."
     ),
     (
         "Two stronger baselines are ours: kernel ridge regression of the rotation on standardised pixels, each frame "
