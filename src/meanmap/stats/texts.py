@@ -8,8 +8,7 @@ import numpy as np
 from meanmap.core.arrays import is_categorical
 from meanmap.core.door import Door
 from meanmap.core.held import holds_text
-from meanmap.core.tables.column import is_text
-from meanmap.core.tables.kinds import levels_of
+from meanmap.core.tables.kinds import is_text, levels_of
 from meanmap.core.tables.table import Table, named_columns
 from meanmap.core.texts import check_memory
 from meanmap.core.types import Data

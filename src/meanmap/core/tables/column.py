@@ -1,4 +1,4 @@
-"""What is known of one column of a table, its unit among it, and how later values of it are read and judged."""
+"""One column of a table: its unit and its range, and how later values of it are read and judged."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ from meanmap.core.tables.kinds import (
     described,
     family_of,
     is_whole,
+    kind_of,
     levels_of,
 )
 from meanmap.core.tables.missing import MISSING_LABEL, length, present, take
@@ -30,14 +31,12 @@ from meanmap.core.tables.written import Written, words_of
 from meanmap.core.tables.zones import one_zone
 from meanmap.core.types import Array, Data
 
-__all__ = ["Column", "check_alike", "counted", "is_text", "middle_units", "robust_scales", "scale_of_sorted"]
+__all__ = ["Column", "check_alike", "counted", "middle_units", "robust_scales", "scale_of_sorted"]
 
 # So many labels are remembered, to tell later ones that were never seen.
 MOST_LABELS = 1000
 # A number is far outside if it is this many times the range of all numbers seen away from them.
 FAR = 10.0
-# Labels of this many rows or more of which nearly every row has its own are called text.
-LEAST_TEXTS, ALL_DIFFERENT = 20, 0.9
 # Labels that are printed. Of whole numbers with few values is told how many there are: they may be labels.
 SHOWN, FEW = 5, 10
 # Evenly spaced order statistics stand for a column: the median of their distances is within a percent of that of all
@@ -239,17 +238,16 @@ def _measured(name: object, values: np.ndarray, missing: int, told: Kind | None,
     """What is known of a column from its values in all samples, the missing ones left out."""
     if isinstance(told, tuple):
         return Column(name, "rank", missing, len(np.unique(values)), labels=told)
-    if values.ndim > 1:
-        return Column(name, told or "vector", missing, len(np.unique(values, axis=0)))
-    if values.dtype.kind in "Ub":
+    if values.ndim == 1 and family_of(values) in ("label", "boolean"):
         distinct = np.unique(values)
-        kind = "boolean" if values.dtype.kind == "b" else "text" if is_text(len(distinct), len(values)) else "label"
+        kind = "ordered label" if order else kind_of(values, len(distinct))
         labels = order or tuple(map(str, distinct.tolist()))
         labels = labels if len(labels) <= MOST_LABELS else ()
-        return Column(name, told or ("ordered label" if order else kind), missing, len(distinct), labels=labels)
+        return Column(name, told or kind, missing, len(distinct), labels=labels)
+    kind = kind_of(values)
+    if kind == "vector":
+        return Column(name, told or kind, missing, len(np.unique(values, axis=0)))
     numbers = np.sort(seconds(values))
-    kind = {"M": "time", "m": "duration"}.get(values.dtype.kind, "")
-    kind = kind or ("count" if (numbers >= 0).all() and (numbers == np.round(numbers)).all() else "number")
     exact = np.sort(values) if values.dtype.kind in "iu" else numbers
     distinct = 1 + int(np.count_nonzero(exact[1:] != exact[:-1]))
     middle = numbers[(len(numbers) - 1) // 2 : len(numbers) // 2 + 1]
@@ -258,11 +256,6 @@ def _measured(name: object, values: np.ndarray, missing: int, told: Kind | None,
     sentinels = Sentinels.of(values if kind == "time" else numbers) if looked_at else None
     found = Column(name, told or kind, missing, distinct, centre, scale_of_sorted(numbers), low, high)
     return found if sentinels is None else replace(found, sentinels=sentinels)
-
-
-def is_text(distinct: int, rows: int) -> bool:
-    """Whether labels are texts: of enough rows nearly every one has its own."""
-    return rows >= LEAST_TEXTS and distinct > ALL_DIFFERENT * rows
 
 
 def _moment(second: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Kinds of columns: what a column of a table is, what it can be turned into, and how it is described in errors."""
+"""Kinds of columns: which a column of a table is, what it can be turned into, and how it is described in errors."""
 
 from typing import Any
 
@@ -24,7 +24,9 @@ __all__ = [
     "as_kind",
     "described",
     "family_of",
+    "is_text",
     "is_whole",
+    "kind_of",
     "levels_of",
     "wanted_kind",
 ]
@@ -57,6 +59,34 @@ CYCLES = {"time of day": DAY, "time of week": 7 * DAY, "time of year": 365.2425 
 WANTED = ("number", "label", "rank", "time", "angle", *CYCLES)
 # What is made of times, and of text that says them.
 OF_TIMES = ("time", *CYCLES)
+
+# Labels of this many rows or more of which nearly every row has its own are called text.
+LEAST_TEXTS, ALL_DIFFERENT = 20, 0.9
+
+
+def kind_of(values: np.ndarray, distinct: int | None = None) -> str:
+    """The kind of a column that was read, nothing missing, unless it is declared otherwise; labels have no order here.
+
+    `distinct` is the number of different values where it is known.
+
+    Examples
+    --------
+    >>> kind_of(np.array(["a", "b", "a"])), kind_of(np.array([0, 1])), kind_of(np.array([0.5])), kind_of(np.eye(2))
+    ('label', 'count', 'number', 'vector')
+    """
+    if values.ndim > 1:
+        return "vector"
+    family = family_of(values)
+    if family == "label":
+        return "text" if is_text(len(np.unique(values)) if distinct is None else distinct, len(values)) else "label"
+    if family == "number":
+        return "count" if (values >= 0).all() and (values == np.round(values)).all() else "number"
+    return family
+
+
+def is_text(distinct: int, rows: int) -> bool:
+    """Whether labels are texts: of enough rows nearly every one has its own."""
+    return rows >= LEAST_TEXTS and distinct > ALL_DIFFERENT * rows
 
 
 def family_of(column: np.ndarray) -> str:

@@ -29,7 +29,6 @@ __all__ = ["fit"]
 _DRAWS, _DOUBTED = (2_000_000, 40, 2000), 0.7
 # Weights that are as good as so many of the draws judge by themselves, whatever their tail.
 _NEARLY_ALL = 0.6
-_STARTS = {"nu": np.log(4.0)}
 
 
 @one_blas_thread()
@@ -128,8 +127,8 @@ def fit(
         (response, levels, name), trials = read_levels(read, data), np.ones(len(counts))
         law = cumulative(len(levels))
     else:
-        response, trials, name = read_response(read, family)
-    scaled = Scaled.of(read, response, family, counts)
+        response, trials, name = read_response(read, law)
+    scaled = Scaled.of(read, response, law, counts)
     observed = Observed.of((response - scaled.base) / scaled.unit, trials, read.rows.offset / scaled.unit, counts)
     predictor = scaled.predictor(read.rows)
     if not predictor.blocks:
@@ -140,7 +139,7 @@ def fit(
     for _, width, start in components.parts():
         begin[start : start + width] = np.log(0.5)
     for at, parameter in enumerate(law.parameters, start=components.size - len(law.parameters)):
-        begin[at] = _STARTS.get(parameter, 0.0)
+        begin[at] = law.first.get(parameter, 0.0)
     if levels:
         begin[components.size - len(law.parameters) :] = first_gaps(response, counts)
     nodes, log_evidence, coordinates = integrate(problem, begin)

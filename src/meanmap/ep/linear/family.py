@@ -1,7 +1,7 @@
 """A family: what one response says about its linear predictor."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,7 +46,9 @@ class Family:
 
     Attributes
     ----------
-    name, link : str
+    name : str
+    link : str
+        With "identity" responses are in units of their own, with "log" the intercept begins at the log of their mean.
     parameters : tuple of str
         Their logs are what is learned.
     log_density : callable
@@ -63,6 +65,12 @@ class Family:
         Whether this site is the likelihood.
     bend : callable
         (observed, η, parameters) to a bound of how much the log density of a row bends there.
+    fits, expected : callable, str
+        Which responses it has a density for, and these in words.
+    first : mapping
+        Logs of parameters to begin with, where these are not 0.
+    heavy : bool
+        Whether responses may lie far out, so that the unit of all is found without them.
     """
 
     name: str
@@ -75,6 +83,10 @@ class Family:
     start: Callable[[Observed, np.ndarray], tuple[np.ndarray, np.ndarray]]
     exact: bool = False
     bend: Density = lambda observed, eta, parameters: np.full(np.shape(eta), np.inf)
+    fits: Callable[[np.ndarray], np.ndarray] = lambda response: np.ones(len(response), bool)
+    expected: str = "numbers"
+    first: Mapping[str, float] = field(default_factory=dict)
+    heavy: bool = False
 
     def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The log density, as often as the row counts."""

@@ -1,4 +1,4 @@
-"""What a row's response says about its linear predictor: families by name, with the words of Bambi."""
+"""Families of likelihood: all that a model knows of each, by name, with the words of Bambi."""
 
 from dataclasses import replace
 
@@ -145,6 +145,10 @@ def _gamma_slopes(o: Observed, eta: np.ndarray, p: np.ndarray) -> list[np.ndarra
     return [alpha * (p[0] - eta + 1 + np.log(y) - y * _exp(-eta) - digamma(alpha))]
 
 
+def _are_counts(values: np.ndarray) -> np.ndarray:
+    return (values >= 0) & (values == np.round(values))
+
+
 _BINARY = Family(
     "bernoulli",
     "logit",
@@ -155,6 +159,8 @@ _BINARY = Family(
     _draw_logit,
     _start_logit,
     bend=lambda o, e, p: o.trials / 4,
+    fits=lambda values: (values == 0) | (values == 1),
+    expected="0 and 1, or two labels",
 )
 _NORMAL = Family(
     "gaussian",
@@ -186,6 +192,8 @@ _COUNTS = Family(
     lambda o, e, p, generator: generator.poisson(np.exp(np.minimum(e, 40.0))).astype(float),
     _start_log,
     bend=lambda o, e, p: _exp(e),
+    fits=_are_counts,
+    expected="counts: 0, 1, 2, ...",
 )
 # By name and link; the first of a name is its default. Of ordered labels there are three until they are read.
 FAMILIES: dict[tuple[str, str], Family] = {
@@ -201,6 +209,8 @@ FAMILIES: dict[tuple[str, str], Family] = {
             start=_start_student,
             draw=lambda o, e, p, generator: e + np.exp(p[0]) * generator.standard_t(np.exp(p[1]), size=e.shape),
             exact=False,
+            first={"nu": np.log(4.0)},
+            heavy=True,
         ),
         _BINARY,
         _PROBIT,
@@ -226,6 +236,8 @@ FAMILIES: dict[tuple[str, str], Family] = {
             lambda o, e, p: _exp(e),
             lambda o, e, p, generator: generator.gamma(np.exp(p[0]), _exp(e) / np.exp(p[0])),
             lambda o, p: (np.log(o.response), np.full(o.response.shape, np.exp(p[0]))),
+            fits=lambda values: values > 0,
+            expected="numbers above 0",
         ),
         cumulative(3),
     )

@@ -5,16 +5,15 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Formula
 
 __all__ = ["read_response"]
 
-_COUNTS = ("poisson", "negativebinomial")
 
-
-def read_response(formula: Formula, family: str) -> tuple[np.ndarray, np.ndarray, str]:
+def read_response(formula: Formula, law: Family) -> tuple[np.ndarray, np.ndarray, str]:
     """Numbers, numbers of trials, and what the response is called."""
-    found = formula.matrices.response
+    found, family = formula.matrices.response, law.name
     values, name = np.asarray(found.design_matrix, float), str(found.name)
     one = np.ones(len(values))
     if found.kind == "proportion":
@@ -28,12 +27,7 @@ def read_response(formula: Formula, family: str) -> tuple[np.ndarray, np.ndarray
         )
     if found.kind == "categoric":
         values, name = _of_two(values, found, name, family)
-    if family == "bernoulli":
-        _demand(values, (values == 0) | (values == 1), name, family, "0 and 1, or two labels")
-    elif family in _COUNTS:
-        _demand(values, (values >= 0) & (values == np.round(values)), name, family, "counts: 0, 1, 2, ...")
-    elif family == "gamma":
-        _demand(values, values > 0, name, family, "numbers above 0")
+    _demand(values, law.fits(values), name, family, law.expected)
     if values.min() == values.max():
         raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows: nothing varies.")
     return values, one, name

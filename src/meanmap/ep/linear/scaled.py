@@ -10,6 +10,7 @@ from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.settings import is_number
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
 from meanmap.ep.linear.doubts import numbers_as_text
+from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.ordered import GAP
 from meanmap.ep.linear.predictor import Block, Predictor
@@ -18,7 +19,6 @@ __all__ = ["Scaled"]
 
 # Standard deviations a priori, in units of the response over those of a column, and of its own for the intercept.
 _WIDE = 2.5
-_NUMBERS, _ODDS = ("gaussian", "t"), ("bernoulli", "binomial", "cumulative")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Scaled:
     group_spreads : tuple of arrays
         Of the columns of each grouping factor.
     base, unit : number
-        Of the response, and of offsets with it: 0 and 1 but for a Normal or Student family.
+        Of the response, and of offsets with it: 0 and 1 but for the identity link.
     centre : number
         The prior mean of the intercept, on the scale of the predictor.
     """
@@ -46,7 +46,7 @@ class Scaled:
     intercept: int | None
 
     @classmethod
-    def of(cls, formula: Formula, response: np.ndarray, family: str, weights: np.ndarray) -> "Scaled":
+    def of(cls, formula: Formula, response: np.ndarray, family: Family, weights: np.ndarray) -> "Scaled":
         """From the rows that a model is fitted to."""
         rows, names = formula.rows, formula.names
         at = names.index("Intercept") if formula.has_intercept else None
@@ -66,17 +66,16 @@ class Scaled:
                     f"{group.labels[int(np.argmin(width))]!r} is 0 in all rows: it has no effect by group."
                 )
         base, unit, centre = 0.0, 1.0, 0.0
-        if family in _NUMBERS:
+        if family.link == "identity":
             left = response - rows.offset
             _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share), numbers_as_text(formula))
             base = float(share @ left) if at is not None else 0.0
             unit = float(np.sqrt(share @ (left - base) ** 2)) or 1.0
-            if family == "t":
-                # A few numbers far out, whose family this is, set neither middle nor unit.
+            if family.heavy:
                 middling = _median(left, share)
                 distance = _median(np.abs(left - middling), share) / 0.6745
                 base, unit = (middling if at is not None else 0.0), distance or unit
-        elif family not in _ODDS:
+        elif family.link == "log":
             centre = float(np.log((share @ response + 1e-3) / (share @ np.exp(rows.offset))))
         return cls(middle, spread, groups, base, unit, centre, at)
 

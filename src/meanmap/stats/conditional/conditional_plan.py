@@ -12,7 +12,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import count
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.column import is_text
+from meanmap.core.tables.kinds import is_text
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
 from meanmap.features.states.pairs import beside_state

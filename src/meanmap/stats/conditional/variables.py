@@ -18,7 +18,8 @@ from meanmap.core.held import holds_labels
 from meanmap.core.objects import check_cells
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_sparse
-from meanmap.core.tables.column import is_text, middle_units
+from meanmap.core.tables.column import middle_units
+from meanmap.core.tables.kinds import is_text
 from meanmap.core.tables.table import Table, named_columns, table_in
 from meanmap.core.types import Data
 from meanmap.core.values import Value
