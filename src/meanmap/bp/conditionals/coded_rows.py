@@ -16,6 +16,7 @@ from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import slices
+from meanmap.core.tables.marks import columns_without_marks
 from meanmap.core.tables.missing import take
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
@@ -61,7 +62,7 @@ class CodedRows:
         known = {name: columns[str(name)] for name in table.columns if str(name) in columns}
         if not known:
             raise InputError(f"{argument} has no column of the model; expected some of {table.shown}.")
-        known = table.unmarked(known, argument)
+        known = columns_without_marks(known, argument, table.marks)
         size = check_lengths({name: len(values) for name, values in known.items()}, argument)
         raw = {name: values for name, values in known.items() if name not in hidden}
         return cls(table, raw, table.numbers(raw, size, argument), size, table.oddities(raw, argument))
@@ -140,7 +141,8 @@ class CodedModel(RowModel):
 
     def _known(self, columns: Mapping[Any, Any], argument: str, single: bool) -> CodedRows:
         """Columns of evidence as numbers; labels that were never seen are refused."""
-        raw = {self._called(name): values for name, values in self.table.unmarked(columns, argument).items()}
+        unmarked = columns_without_marks(columns, argument, self.table.marks)
+        raw = {self._called(name): values for name, values in unmarked.items()}
         for name, values in raw.items():
             self.table.columns[name].check_known(values, argument, name)
         size = len(next(iter(raw.values()), [None]))

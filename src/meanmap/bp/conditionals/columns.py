@@ -16,7 +16,7 @@ from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.filling import are_whole, nearest_whole
 from meanmap.core.tables.kinds import Kind, wanted_kind
-from meanmap.core.tables.marks import policy_and_marks, without_marks
+from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Array, Data
 from meanmap.kernels.discrete import Delta
@@ -289,13 +289,6 @@ class CodedTable:
     def standardised(self, numbers: Mapping[Hashable, np.ndarray]) -> dict[Hashable, np.ndarray]:
         """Numbers of each variable in its standard deviation about its mean."""
         return {name: (numbers[name] - c.centre) / c.scale for name, c in self.columns.items()}
-
-    def unmarked(self, columns: Mapping[Any, Any], argument: str) -> Mapping[Any, Any]:
-        """Columns in which marks are missing values, as they were in the table."""
-        if not self.marks or not columns:
-            return columns
-        found = without_marks({str(name): values for name, values in columns.items()}, argument, self.marks)
-        return {name: found[str(name)] for name in columns}
 
     def oddities(self, raw: Mapping[Hashable, Any], argument: str) -> tuple[str, ...]:
         """What is odd about values of columns, in words: numbers far outside of what was seen, new labels."""

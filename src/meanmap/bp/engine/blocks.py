@@ -52,7 +52,7 @@ def _run(terms: Terms, steps: Any, messages: jax.Array, unheard: jax.Array) -> t
         kept = damping * jnp.max(change.reshape(len(nodes), -1), axis=1, initial=0.0)
         # The row at `out` belongs to the receiver of the message.
         unheard = unheard.at[nodes].set(kept).at[receivers[out]].add((1 - damping) * change)
-        messages = messages.at[out].set(terms.damped(new, messages[out]))
+        messages = messages.at[out].set(terms.settings.damped(new, messages[out]))
         return (messages, unheard, jnp.maximum(largest, jnp.max(change, initial=0.0))), None
 
     start = messages, unheard, jnp.zeros((), terms.own.dtype)

@@ -127,7 +127,7 @@ class Exchange:
 @compiled_anew
 @eqx.filter_jit
 def _swept(terms: Terms, messages: jax.Array) -> jax.Array:
-    return terms.damped(terms.send_all(messages), messages)
+    return terms.settings.damped(terms.send_all(messages), messages)
 
 
 def _arrived(messages: jax.Array, terms: Terms) -> jax.Array:

@@ -37,7 +37,7 @@ def _flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Arr
     def step(state: tuple[Any, ...]) -> Any:
         messages, count, trace = state
         new = terms.send_all(messages)
-        return terms.damped(new, messages), count + 1, trace.at[count].set(residual(new, messages))
+        return terms.settings.damped(new, messages), count + 1, trace.at[count].set(residual(new, messages))
 
     return jax.lax.while_loop(unfinished, step, (terms.silence(), 0, jnp.zeros(max_sweeps, terms.own.dtype)))
 
@@ -73,7 +73,7 @@ def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.
         def step(state: tuple[Any, ...]) -> Any:
             count, x, _ = state
             change = product(x) - right
-            return count + 1, fixed.damped(x + change, x), jnp.max(jnp.abs(change), initial=0.0)
+            return count + 1, fixed.settings.damped(x + change, x), jnp.max(jnp.abs(change), initial=0.0)
 
         start = 0, jnp.zeros_like(right), jnp.full((), jnp.inf, right.dtype)
         _, x, left = jax.lax.while_loop(unfinished, step, start)

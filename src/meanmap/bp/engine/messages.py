@@ -52,6 +52,10 @@ class Settings(eqx.Module):
         tolerance = float(parameter(tolerance, "tolerance", positive=False, axes=0, at_least=0.0))
         return cls(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
 
+    def damped(self, message: jax.Array, old: jax.Array) -> jax.Array:
+        """A message on its way from the old one."""
+        return message + self.damping * (old - message)
+
 
 class Given(eqx.Module):
     """Messages that are known beforehand, for each row and query: those of observed nodes, and constant ones.

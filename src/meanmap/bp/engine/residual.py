@@ -32,7 +32,7 @@ def by_residual(terms: Terms, at_once: int, max_messages: int) -> tuple[jax.Arra
     def step(state: tuple[Any, ...]) -> Any:
         messages, candidates, change, sent = state
         chosen = jax.lax.top_k(change, count)[1] if count > 1 else jnp.argmax(change)[None]
-        messages = messages.at[chosen].set(terms.damped(candidates[chosen], messages[chosen]))
+        messages = messages.at[chosen].set(terms.settings.damped(candidates[chosen], messages[chosen]))
         out, new = terms.send_from(receivers[chosen], messages)
         candidates = candidates.at[out].set(new)
         renewed = jnp.max(jnp.abs(new - messages[out]), axis=(1, 2), initial=0.0)

@@ -43,10 +43,6 @@ class Terms(eqx.Module):
         """What some nodes (W,) send: rows (W · D,) and messages."""
         return self.layout.send_from(nodes, messages, self.own, self.operators, self.given, self.settings)
 
-    def damped(self, message: jax.Array, old: jax.Array) -> jax.Array:
-        """A message on its way from the old one."""
-        return message + self.settings.damping * (old - message)
-
     def by_row(self) -> "Terms":
         """With given messages of directed edges at the rows where they are received."""
         if self.given is None:

@@ -13,7 +13,7 @@ from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError
 from meanmap.core.points import count, slices
-from meanmap.core.tables.marks import without_marks
+from meanmap.core.tables.marks import columns_without_marks
 from meanmap.graphs import Rooted
 
 __all__ = ["AskedRows"]
@@ -59,13 +59,11 @@ class AskedRows:
     ) -> "AskedRows":
         """Of a table's columns, without those of hidden nodes; columns that are no variable are not looked at."""
         graph = model.graph
-        by_text = {str(name): columns[str(name)] for name in graph.names if str(name) in columns}
-        if by_text and model.samples.marks:
-            by_text = without_marks(by_text, argument, model.samples.marks)
-        known = {name: by_text[str(name)] for name in graph.names if str(name) in by_text}
+        known = {name: columns[str(name)] for name in graph.names if str(name) in columns}
         if not known:
             shown = ", ".join(map(repr, graph.names[:10]))
             raise InputError(f"{argument} has no column of the model; expected some of {shown}.")
+        known = columns_without_marks(known, argument, model.samples.marks)
         nodes = tuple(graph.index(name) for name in known)
         seen = {name: column for name, column in known.items() if graph.index(name) not in hidden}
         heard = read_values(graph, model.samples.nodes.__getitem__, seen, door, True, argument)

@@ -1,6 +1,6 @@
 """Marks that stand for missing values, such as "?" or -999: `missing=["?"]` names them, in Python and in files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -18,7 +18,7 @@ from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data
 from meanmap.core.values import label_text
 
-__all__ = ["marked", "policy_and_marks", "without_marks"]
+__all__ = ["columns_without_marks", "marked", "policy_and_marks", "without_marks"]
 
 
 def policy_and_marks(missing: object) -> tuple[Any, tuple[Any, ...]]:
@@ -69,6 +69,14 @@ def without_marks(sample: Data, argument: str, marks: Sequence[Any]) -> Any:
         found = {name: _unmarked(column, marks) for name, column in columns.items()}
         return found if any(found[name] is not columns[name] for name in found) else sample
     return _unmarked(sample, marks)
+
+
+def columns_without_marks(columns: Mapping[Any, Any], argument: str, marks: Sequence[Any]) -> Mapping[Any, Any]:
+    """Columns, under whatever names, in which marks are missing values."""
+    if not marks or not columns:
+        return columns
+    found = without_marks({str(name): values for name, values in columns.items()}, argument, marks)
+    return {name: found[str(name)] for name in columns}
 
 
 def _unmarked(column: Any, marks: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The loop: sweeps until beliefs stand still."""
+"""From a model to its posterior: factors in order with their oracles, the run of sweeps, and what is said of it."""
 
 from typing import Any
 
@@ -13,27 +13,24 @@ from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Seed
-from meanmap.ep.calling import accounting, as_now
+from meanmap.ep.calling import accounting
 from meanmap.ep.factor import Factor, replaced
-from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.chosen_oracle import with_oracle
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
 from meanmap.ep.inference.order import along
 from meanmap.ep.inference.posterior import Posterior, resumed
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run, chosen_schedule
 from meanmap.ep.inference.ties import advice
-from meanmap.ep.oracles.host import FunctionOracle, HostOracle
-from meanmap.ep.oracles.oracle import Oracle
-from meanmap.ep.oracles.sampling import ImportanceSampling
+from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.piecewise.memory import remembering
-from meanmap.ep.quadrature.quadrature import Quadrature
 from meanmap.ep.sweeps.improper import check_policy
 from meanmap.ep.sweeps.layout import Layout
 from meanmap.ep.sweeps.plan import Plan, prepare, start
 from meanmap.ep.variables import concrete
 
-__all__ = ["infer", "with_oracle"]
+__all__ = ["infer"]
 
 
 @own_words
@@ -216,27 +213,6 @@ def _ladder(plan: Plan, factors: tuple[Factor, ...]) -> tuple[Plan, ...]:
         plans.append(replaced(plan, factors=tuple(mine)))
         factors, quicker = quicker, tuple(factor.quick() for factor in quicker)
     return tuple(plans)
-
-
-def with_oracle(factor: Any, messages: Any, memory: Any = None) -> BlackBoxFactor:
-    """The factor as it is now, with the oracle that computes its messages: its own, the given or the default one."""
-    oracle = messages.get(factor.name) if isinstance(messages, dict) else messages
-    oracle = factor.oracle or oracle or _default(factor)
-    if not isinstance(oracle, Oracle | HostOracle):
-        if not callable(oracle) or isinstance(oracle, type):
-            raise KindError(
-                f"messages is {oracle!r}; expected an oracle such as ep.Quadrature(), ep.ImportanceSampling() or "
-                "ep.Learned(), a function of ep.extending.Questions, or a dictionary of them by factor name."
-            )
-        oracle = FunctionOracle(oracle)
-    oracle.check(factor)
-    return replaced(as_now(factor, memory), oracle=oracle)
-
-
-def _default(factor: BlackBoxFactor) -> Oracle:
-    over = factor.integrated()
-    numbers = all(variable.family.is_scalar() for variable in over)
-    return Quadrature() if numbers and len(over) <= 2 and not factor.random else ImportanceSampling()
 
 
 def _fraction(value: float, name: str) -> float:

@@ -1,4 +1,4 @@
-"""How one sweep is run: compiled as a whole, member by member, or factor by factor where oracles are on the host."""
+"""The loop: sweeps until beliefs stand still, compiled as a whole, member by member, or by factor with the host."""
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
