@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from meanmap import __version__
-from meanmap.cli import citing, describing, discovering, graphs, learning, models, operators, testing
+from meanmap.cli import citing, describing, discovering, drifting, graphs, learning, models, operators, testing
 from meanmap.cli.brought import Commands
 from meanmap.cli.options import Command, say, to_be_written
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 app.command(cls=Command)(describing.schema)
 app.add_typer(testing.app, name="test")
 app.command("learn-kernel", cls=Command)(learning.learn_kernel)
+app.command(cls=Command)(drifting.drift)
 app.command(cls=Command)(discovering.discover)
 app.add_typer(graphs.app, name="graph")
 app.command(cls=Command)(models.ep)

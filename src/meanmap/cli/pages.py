@@ -20,7 +20,7 @@ from meanmap.plots.page import Section, render
 from meanmap.stats import TestResult
 from meanmap.stats.results import TwoSampleResult
 
-__all__ = ["rows", "write_page", "write_test"]
+__all__ = ["rows", "write_drift", "write_page", "write_test"]
 
 # A table of more columns is no longer read, and pictures are drawn of the columns that differ most.
 MOST_COLUMNS, MOST_PICTURES = 30, 3
@@ -35,6 +35,36 @@ def write_page(
     tables = (tuple(map(tuple, rows)), said)
     section = Section("What was found", "", figures=((figure_of(found.plot), title),), tables=tables)
     _write(path, title, [section], seed)
+
+
+def write_drift(
+    path: Path,
+    monitor: Any,
+    question: str,
+    answer: str,
+    tables: Sequence[Sequence[Sequence[str]]],
+    notes: Sequence[str],
+) -> None:
+    """A page about batches over time, and how the columns of those that drifted differ from the reference."""
+    batches, columns = (tuple(map(tuple, table)) for table in tables)
+    said = (("note",), *((note,) for note in in_own_words(notes)))
+    text = (
+        f"An alarm is raised where the evidence exceeds {monitor.limit:.2f}. Without drift there is one false alarm in "
+        f"{monitor.run_length:g} batches on average."
+    )
+    picture = (figure_of(monitor.plot), "The evidence of drift after each batch, with the alarms.")
+    sections = [
+        Section("The answer", answer, text, figures=(picture,), tables=(said,)),
+        Section(
+            "Which columns differ",
+            f"{columns[0][2]} compared with {columns[0][1]}.",
+            "Means and shares of rows, the clearest difference first. The intervals of 95 % hold together, p-values "
+            "are for whole columns, corrected for their number. Bars show all batches in order.",
+            tables=(columns,),
+        ),
+        Section("All batches", "", tables=(batches,)),
+    ]
+    _write(path, question, sections, monitor.seed)
 
 
 def write_test(

@@ -9,11 +9,22 @@ from scipy.special import ndtri
 
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.moments import is_time
 from meanmap.core.points import on_host
 from meanmap.core.tables.doubts import columns_in
 from meanmap.core.texts import text_codes
 
-__all__ = ["LEAST", "LEAST_ROWS", "alike_in_order", "clocks", "counters", "is_sorted", "series_note", "tied_ranks"]
+__all__ = [
+    "LEAST",
+    "LEAST_ROWS",
+    "alike_in_order",
+    "clocks",
+    "counters",
+    "gives_place",
+    "is_sorted",
+    "series_note",
+    "tied_ranks",
+]
 
 # Fewer rows say little. Of many rows blocks of consecutive ones are looked at, spread over all: so many, so long.
 LEAST_ROWS, BLOCKS, LENGTH = 20, 20, 500
@@ -100,6 +111,19 @@ def counters(given: object, name: str) -> tuple[str, ...]:
 Leave it out if it only gives the position of a row.
     """
     return tuple(_associated(place, steps) for place, steps in _stepping(given, name))
+
+
+def gives_place(column: np.ndarray) -> bool:
+    """Whether a column says only where or when a row stands: times, texts of times, or values in equal steps.
+
+    Examples
+    --------
+    >>> gives_place(np.array(["2026-01-31", "2026-02-01"])), gives_place(np.arange(40)), gives_place(np.arange(40) ** 2)
+    (True, True, False)
+    """
+    if column.dtype.kind == "U":
+        return all(map(is_time, np.unique(column).tolist()))
+    return column.dtype.kind == "M" or bool(_stepping(column, ""))
 
 
 def _stepping(given: object, name: str) -> list[tuple[str, str]]:

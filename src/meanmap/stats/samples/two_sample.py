@@ -26,6 +26,7 @@ from meanmap.stats.designs.reading import check_permuted, grouped
 from meanmap.stats.encoding import deep_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
+from meanmap.stats.samples.by_column import ColumnDifference, are_tables, differences
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples
 from meanmap.stats.samples.samples_plan import in_one_pass, is_long
@@ -158,6 +159,7 @@ class _TwoSamples(OfSamples):
 
     statistic: str = "auto"
     null: str = "auto"
+    differences: tuple[ColumnDifference, ...] = ()
 
     def pick(self) -> None:
         own = [name for name in choices(exchanged=True) if name != "auto"]
@@ -196,6 +198,11 @@ class _TwoSamples(OfSamples):
             )
         return None
 
+    def encode(self) -> None:
+        if not self.designed and self.features is None and are_tables(self.parts):
+            self.differences = differences(*self.parts, names=(str(self.names[0]), str(self.names[1])))
+        super().encode()
+
     def read_texts(self) -> None:
         super().read_texts()
         if not self.deep:
@@ -229,6 +236,7 @@ class _TwoSamples(OfSamples):
         more = {
             "witness": _witness(found, samples, self.parts[0]),
             "columns": columns_of(samples),
+            "differences": self.differences,
             "widths": dict(samples.widths),
             "shared": samples.kernels[found.strongest] if samples.by_columns else None,
         }

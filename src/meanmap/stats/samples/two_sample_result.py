@@ -20,6 +20,7 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.stats.permutations import root_mean_square
 from meanmap.stats.result import Interval, TestResult
 from meanmap.stats.samples.attribution import gram_alone, tested_columns
+from meanmap.stats.samples.by_column import ColumnDifference, said_of
 from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.shuffling import places_of_columns, with_shuffled
 from meanmap.stats.settings import check_draws
@@ -46,6 +47,9 @@ class TwoSampleResult(TestResult):
         the strongest evidence; for samples too large for a Gram matrix, in the features of all kernels.
     columns : tuple of str
         Names of the columns, if points are rows of numbers or of a table.
+    differences : tuple of ColumnDifference
+        For tables without a design of the rows: means and shares of labels in both samples, the clearest difference
+        first. Printing the result shows those whose intervals exclude zero. A sample may differ in other ways, too.
     widths : dict
         The number of coordinates of columns that have several, such as texts.
     shared : Kernel or None
@@ -67,8 +71,18 @@ class TwoSampleResult(TestResult):
 
     witness: Any = field(default=None, repr=False)
     columns: tuple[str, ...] = field(default=(), repr=False)
+    differences: tuple[ColumnDifference, ...] = field(default=(), repr=False)
     widths: dict[str, int] = field(default_factory=dict, repr=False)
     shared: Any = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain Python values, ready for JSON."""
+        found = super().to_dict()
+        return found | ({"differences": [each.to_dict() for each in self.differences]} if self.differences else {})
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The result in words."""
+        return [*super().lines(), *(("column", text) for text in said_of(self.differences))]
 
     def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers of x where x is denser than y, and of y where y is denser than x, the strongest first."""

@@ -1,0 +1,190 @@
+"""How two samples of a table differ in each column, in the units of the data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.kinds import family_of
+from meanmap.core.tables.table import Table
+from meanmap.core.types import Data
+from meanmap.core.values import Value, label_text, plain
+from meanmap.stats.result import Interval
+
+__all__ = ["ColumnDifference", "differences", "said_of"]
+
+# So many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
+MOST_LABELS = 3
+# So many columns of a result are printed.
+MOST_SAID = 5
+# Beyond so many rows a median is that of rows spread over all.
+MOST_SORTED = 200_000
+_BEGINNING = np.datetime64(0, "s")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnDifference(Value):
+    """How one column differs between two samples.
+
+    `result.differences` of [`two_sample_test`][] holds one for each column of numbers, and one for each frequent label:
+    `print(difference)` says it in a line.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    label : str or None
+        The label whose shares of rows are compared; None where means are.
+    first, second : float
+        The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`.
+    difference : Interval
+        Second minus first, with an interval; the intervals of all columns hold together. In days for times.
+    medians : tuple of two floats, or None
+        The medians of numbers.
+    clarity : float
+        The difference in units of its standard error.
+    names : tuple of two str
+        What the samples are called.
+    """
+
+    column: str
+    label: str | None
+    first: Any
+    second: Any
+    difference: Interval
+    medians: tuple[float, float] | None = None
+    clarity: float = field(default=0.0, repr=False)
+    names: tuple[str, str] = field(default=("x", "y"), repr=False)
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval excludes zero."""
+        return not self.difference.low <= 0 <= self.difference.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """The difference as plain Python values, ready for JSON."""
+        ends = plain(self.difference, "estimate", "low", "high")
+        first, second = (str(end) if isinstance(end, np.datetime64) else end for end in (self.first, self.second))
+        return {**plain(self, "column", "label"), "first": first, "second": second, **ends, **plain(self, "medians")}
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """What is compared, its value in both samples, and the difference with its interval, in words."""
+        by = self.difference
+        if self.label is not None:
+            low, size, high = (f"{100 * end:.3g}" for end in (by.low, by.estimate, by.high))
+            first, second = (f"{100 * share:.3g} %" for share in (self.first, self.second))
+            return f"{self.column} = {self.label}", first, second, f"{size} ({low} to {high}) points"
+        if self.medians is None:
+            first, second = (str(np.datetime64(mean, "m")) for mean in (self.first, self.second))
+            return f"mean {self.column}", first, second, f"{by} days"
+        return f"mean {self.column}", f"{self.first:.4g}", f"{self.second:.4g}", str(by)
+
+    def __str__(self) -> str:
+        what, first, second, by = self.cells()
+        more = "" if self.medians is None else "; medians {:.4g} and {:.4g}".format(*self.medians)
+        return f"{what}: {first} in {self.names[0]}, {second} in {self.names[1]}, a difference of {by}{more}"
+
+
+def differences(
+    first: Data, second: Data, names: tuple[str, str] = ("x", "y"), confidence: float = 0.95
+) -> tuple[ColumnDifference, ...]:
+    """Differences of means and of shares in the columns of two tables, the clearest first.
+
+    Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
+    correction. Columns of texts, or of several numbers a row, are left out. O(rows) for each column.
+
+    Examples
+    --------
+    >>> before = {"weight": [60.0, 70.0, 80.0, 90.0], "site": ["a", "a", "a", "b"]}
+    >>> after = {"weight": [61.0, 71.0, 81.0, 95.0], "site": ["b", "b", "a", "b"]}
+    >>> for each in differences(before, after):
+    ...     print(each.column, each.label, each.first, each.second, each.clear)
+    site a 0.75 0.25 False
+    site b 0.25 0.75 False
+    weight None 75.0 77.0 False
+    """
+    one, other = (Table.of(sample) for sample in (first, second))
+    compared = [each for name in one.names if name in other.names for each in _compared(name, one, other)]
+    level = (1 - confidence) / max(len(compared), 1)
+    found = [(_of_means if each.label is None else _of_shares)(each, names, level) for each in compared]
+    return tuple(sorted(found, key=lambda each: -abs(each.clarity)))
+
+
+def are_tables(samples: Sequence[Any]) -> bool:
+    """Whether the columns of all samples have names."""
+    return all(source_of(sample).named for sample in samples)
+
+
+def said_of(found: Sequence[ColumnDifference]) -> list[str]:
+    """The clear differences in a few lines."""
+    clear = [each for each in found if each.clear]
+    more = len(clear) - MOST_SAID
+    return [*map(str, clear[:MOST_SAID]), *([f"and {more} more in result.differences"] if more > 0 else [])]
+
+
+class _Compared(NamedTuple):
+    """A column of two samples, and the label whose shares are compared."""
+
+    name: str
+    label: Any
+    first: np.ndarray
+    second: np.ndarray
+
+
+def _compared(name: str, one: Table, other: Table) -> list[_Compared]:
+    """What of a column is compared."""
+    x, y = (np.asarray(table.columns[name]) for table in (one, other))
+    family = family_of(x)
+    if x.ndim > 1 or y.ndim > 1 or family_of(y) != family or family == "duration":
+        return []
+    labels = _labels(x, y) if family in ("label", "boolean") else [None]
+    return [_Compared(name, label, x, y) for label in labels]
+
+
+def _labels(x: np.ndarray, y: np.ndarray) -> list[Any]:
+    """Labels to compare: of truth values the true one, else the most frequent of both samples, and of those in one."""
+    if x.dtype == y.dtype == bool:
+        return [True]
+    labels, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
+    if 2 * len(labels) > len(codes):  # texts, or names of rows
+        return []
+    counts = np.stack([np.bincount(part, minlength=len(labels)) for part in (codes[: len(x)], codes[len(x) :])])
+    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    alone = [at for at in order if not counts[:, at].all()]
+    return [labels[at] for at in dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]])]
+
+
+def _of_means(compared: _Compared, names: tuple[str, str], level: float) -> ColumnDifference:
+    x, y = compared.first, compared.second
+    times = family_of(x) == "time"
+    if times:
+        x, y = ((column - _BEGINNING) / np.timedelta64(1, "D") for column in (x, y))
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    shares = [column.var(ddof=1) / len(column) for column in (x, y)]
+    error = float(np.sqrt(sum(shares)))
+    below = sum(share**2 / (len(column) - 1) for share, column in zip(shares, (x, y), strict=True))
+    freedom = error**4 / below if below > 0 else 1.0
+    means = float(x.mean()), float(y.mean())
+    size = means[1] - means[0]
+    clarity = size / error if error > 0 else float(np.copysign(np.inf, size)) if size else 0.0
+    half = error * float(stdtrit(freedom, 1 - level / 2))
+    by = Interval(size, size - half, size + half)
+    if times:
+        first, second = (_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means)
+        return ColumnDifference(compared.name, None, first, second, by, None, clarity, names)
+    first, second = (float(np.median(column[:: -(-len(column) // MOST_SORTED)])) for column in (x, y))
+    return ColumnDifference(compared.name, None, *means, by, (first, second), clarity, names)
+
+
+def _of_shares(compared: _Compared, names: tuple[str, str], level: float) -> ColumnDifference:
+    x, y = compared.first == compared.label, compared.second == compared.label
+    shares = float(x.mean()), float(y.mean())
+    p, q = ((column.sum() + 1) / (len(column) + 2) for column in (x, y))
+    error = float(np.sqrt(p * (1 - p) / (len(x) + 2) + q * (1 - q) / (len(y) + 2)))
+    half, size = error * float(ndtri(1 - level / 2)), shares[1] - shares[0]
+    # The interval is about the difference of p and q, and holds what was seen.
+    by = Interval(size, max(min(q - p - half, size), -1.0), min(max(q - p + half, size), 1.0))
+    return ColumnDifference(compared.name, label_text(compared.label), *shares, by, None, (q - p) / error, names)
