@@ -17,7 +17,7 @@ QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expe
 PYTEST := -m pytest -q -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-day test-all costs mutants check format bench papers docs clean
+.PHONY: help demo test test-day test-all costs mutants check format bench papers docs licences clean
 
 help: ## list the targets
 	@echo "meanmap: make TARGET, where TARGET is one of"
@@ -48,6 +48,13 @@ endef
 
 .venv/.bench-ready: .venv/.ready
 	$(call setup,.venv,bench,newest)
+
+.venv/.audit-ready: .venv/.ready
+	$(call setup,.venv,audit,newest)
+
+# What users with all extras have, and no tool of developers.
+.venv-all/.ready: pyproject.toml papers/pyproject.toml constraints/newest.txt
+	$(call setup,.venv-all,all,newest)
 
 .venv-oldest/.ready: pyproject.toml papers/pyproject.toml constraints/oldest.txt
 	$(call setup,.venv-oldest,test,oldest)
@@ -94,7 +101,13 @@ docs: .venv/.docs-ready ## the documentation, in docs/_build/html/index.html
 	.venv/bin/python docs/check_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+licences: .venv-all/.ready .venv/.audit-ready ## licences of all that is installed with meanmap[all], and its SBOM, in build/
+	@mkdir -p build
+	.venv/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible -o build/sbom.json .venv-all/bin/python
+	.venv/bin/pip-licenses --python .venv-all/bin/python --format=markdown --with-urls --output-file=build/licences.md
+	@echo "build/sbom.json (CycloneDX), build/licences.md"
+
 clean: ## remove environments, caches and everything that was built
-	rm -rf .venv .venv-oldest .jax_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist uv.lock \
+	rm -rf .venv .venv-all .venv-oldest .jax_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist uv.lock \
 	  docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst meanmap-demo meanmap-demo.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """From stored results to pages: every measured number that a reader meets comes from benchmarks/results.json.
 
 Tables are files that pages include. Numbers in sentences have names: `|power-default|` in the documentation, and
-`<!-- power-default -->0.71<!-- / -->` in the README, where the number is replaced in place.
+`<!-- power-default -->0.71<!-- / -->` in the README and the paper, where the number is replaced in place.
 """
 
 import json
@@ -19,6 +19,8 @@ __all__ = ["ROOT", "numbers", "store", "stored", "written"]
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).with_name("results.json")
 README = ROOT / "README.md"
+# Where numbers stand behind their names.
+IN_PLACE = (README, ROOT / "paper.md")
 FOLDER = ROOT / "docs" / "benchmarks"
 # Pages whose sentences name numbers.
 PAGES = (*(ROOT / "docs" / f"{name}.rst" for name in ("index", "choosing", "scales")), FOLDER / "index.rst")
@@ -44,7 +46,7 @@ BY_NIGHT = (
     "mixed",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
-IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
+NAMED = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
 Found = dict[str, Any]
 
 
@@ -72,13 +74,12 @@ def written(found: Found) -> dict[Path, str]:
     texts[FOLDER / "run.rst"] = found["run"]["told"] + "\n"
     named = sorted({name for page in PAGES for name in IN_PAGES.findall(page.read_text(encoding="utf-8"))})
     texts[FOLDER / "numbers.rst"] = "".join(f".. |{name}| replace:: {known[name]}\n" for name in named)
-    texts[README] = in_readme(README.read_text(encoding="utf-8"), known)
-    return texts
+    return texts | {path: in_place(path.read_text(encoding="utf-8"), known) for path in IN_PLACE}
 
 
-def in_readme(text: str, known: dict[str, str]) -> str:
+def in_place(text: str, known: dict[str, str]) -> str:
     """The same text with these numbers behind their names."""
-    return IN_README.sub(lambda found: f"<!-- {found[1]} -->{known[found[1]]}<!-- / -->", text)
+    return NAMED.sub(lambda found: f"<!-- {found[1]} -->{known[found[1]]}<!-- / -->", text)
 
 
 def numbers(found: Found) -> dict[str, str]:

@@ -11,6 +11,7 @@ from meanmap import demo
 # Numbers in sentences that are settings of a question or thresholds of the library, and were not measured.
 SETTINGS = {
     "README.md": {"0.05", "3.11"},
+    "paper.md": {"0.05"},
     "docs/index.rst": {"3.11"},
     "docs/choosing.rst": {"0.05", "0.01", "0.001", "15 %", "20 ms"},
     "docs/benchmarks/index.rst": set(),
@@ -41,6 +42,12 @@ def test_every_file_is_the_one_that_stored_results_make():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: type python -m benchmarks --pages"
 
 
+def test_what_the_paper_cites_is_in_its_bibliography():
+    text, entries = (pages.ROOT / name for name in ("paper.md", "paper.bib"))
+    known = set(re.findall(r"^@\w+\{(\w+),", entries.read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"@(\w+)", text.read_text(encoding="utf-8"))) == known
+
+
 def test_all_parts_of_the_run_are_stored():
     assert set(pages.stored()) == {"run", *ORDER, *pages.BY_NIGHT} == {"run", *pages.PARTS, *pages.BY_NIGHT}
 
@@ -48,7 +55,7 @@ def test_all_parts_of_the_run_are_stored():
 def test_a_number_that_nobody_measured_is_refused():
     known = pages.numbers(pages.stored())
     with pytest.raises(KeyError, match="power-of-wishes"):
-        pages.in_readme("<!-- power-of-wishes -->1.00<!-- / -->", known)
+        pages.in_place("<!-- power-of-wishes -->1.00<!-- / -->", known)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
