@@ -234,6 +234,14 @@ class ColumnConditional:
         )
         return replace(self, members=members, regressions=regressions)
 
+    def of_part(self, p: int) -> "ColumnConditional":
+        """What was learned without part p of the rows."""
+        return replace(self, members=self.members[p : p + 1], regressions=self.regressions[p : p + 1])
+
+    def of_belief(self, k: int) -> "ColumnConditional":
+        """Belief k alone, as it is."""
+        return replace(self, mixture=np.eye(len(self.mixture))[k], levels=Levels())
+
     @property
     def block(self) -> range:
         """The columns of numbers that stand for the variable."""

@@ -11,8 +11,9 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of, parts_of, products_of
 from meanmap.bp.conditionals.row_weights import Learner, grown, learned, nearest
+from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.thresholds import Thresholds
-from meanmap.bp.conditionals.transformations import Standard, chosen
+from meanmap.bp.conditionals.two_part import TwoPart
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import spread_rows
 from meanmap.core.progress import track
@@ -31,6 +32,8 @@ MOST_PATTERNS = 200
 MOST_WIDTH = 150
 # Where a table has gaps of its own, this share of the rows that are learned from have gaps like those.
 LIKE_ITS_OWN = 0.75
+# The thresholds of a number, and the same and the centres between them standardised.
+Bins = tuple[Thresholds | None, np.ndarray, np.ndarray]
 
 
 class DependencyNetwork:
@@ -57,6 +60,10 @@ class DependencyNetwork:
     columns together are more probable, normal and linear in each other, by two standard errors. What is drawn far
     beyond the values that were seen is still a little small: where half of a lognormal column was missing, most of it
     large, its pooled mean was .97 of that of all rows. Counts are none that never came.
+
+    A value that at least 5 % of the rows have, four times as many as any other, such as the zeros of costs, has a
+    probability of its own: the column is a label, this value or another, and a number given that, as in the two-part
+    model of Duan et al. (1983). So is a column with peaks that a valley separates: which peak, and the number within.
 
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
@@ -123,10 +130,10 @@ class DependencyNetwork:
         numbers = whole[spread_rows(len(whole), MOST_ROWS)]
         if len(numbers) < LEAST_ROWS:
             raise EmptyError(f"data has {len(numbers)} rows; expected at least {LEAST_ROWS}.")
-        scale = Standard(table, chosen(table, numbers))
+        scale = Standard.of(table, numbers)
         rows = scale(numbers)
         laws = laws_of(rows)
-        products = products_of(rows, laws, table.blocks)
+        products = products_of(rows, laws, scale.blocks)
         if len(products.pairs):
             laws = laws_of(rows, products=products)
         names = track(list(table.columns), "learning columns")
@@ -139,19 +146,19 @@ class DependencyNetwork:
 
 def _learned(
     scale: Standard, numbers: np.ndarray, j: int, laws: Sequence[JointNormal], regressions: Sequence[Any] | None
-) -> ColumnConditional:
+) -> ColumnConditional | TwoPart:
     """One column given the others, from rows in which cells are hidden at random."""
     random, part = np.random.default_rng(j), parts_of(len(numbers))
     table, rows = scale.table, scale(numbers)
-    blocks = table.blocks
+    starts, wholes = [block.start for block in table.blocks], scale.wholes
     name, column = list(table.columns.items())[j]
-    have = np.flatnonzero(~np.isnan(rows[:, blocks[j].start]))
+    gaps = np.isnan(numbers[:, starts])
+    have = np.flatnonzero(~gaps[:, j])
     if len(have) < LEAST_ROWS:
         raise EmptyError(f"data[{name!r}] has {len(have)} values; expected at least {LEAST_ROWS}.")
     times = int(np.clip(ROWS_WITH_GAPS // len(have), 1, MOST_TIMES))
-    chosen = np.repeat(have, times)
-    gaps, judged = np.isnan(rows[:, [block.start for block in blocks]]), np.ones(len(chosen), dtype=bool)
-    patterns = random.random((MOST_PATTERNS, len(blocks))) < random.random((MOST_PATTERNS, 1)) ** 2
+    chosen, judged = np.repeat(have, times), np.ones(times * len(have), dtype=bool)
+    patterns = random.random((MOST_PATTERNS, len(wholes))) < random.random((MOST_PATTERNS, 1)) ** 2
     hidden = patterns[random.integers(MOST_PATTERNS, size=len(chosen))]
     if gaps.any():
         like = random.random(len(chosen)) < LIKE_ITS_OWN
@@ -159,18 +166,35 @@ def _learned(
         # Beliefs are judged by rows as they are: those of another row beside its own are more gaps than any row has.
         judged = (np.arange(len(chosen)) % times == 0) & (like | (times > 1))
         hidden[judged] = False
-    wide = np.repeat(hidden, [len(block) for block in blocks], axis=1)
-    masked, values = np.where(wide, np.nan, rows[chosen]), rows[chosen][:, blocks[j]]
-    thresholds, at, centres = None, np.zeros(column.width), np.zeros(0)
-    if column.labels is None:
-        start = blocks[j].start
-        seen = numbers[have, start]
-        thresholds = Thresholds.of(seen, column.limits, scale.transformed.get(start))
-        at, centres = scale.of(start, thresholds.at), scale.of(start, thresholds.centres)
-    settings = judged, laws, _learners(regressions, column.labels is None), len(have), chosen
-    return ColumnConditional.fit(
-        blocks, j, thresholds, at, centres, 1 / column.scale, masked, values, part[chosen], *settings
-    )
+    masked = np.where(np.repeat(hidden, [len(whole) for whole in wholes], axis=1), np.nan, rows[chosen])
+    start, unit, whole, place = starts[j], 1 / column.scale, wholes[j], scale.places[j]
+
+    def learned(blocks: tuple[range, ...], place: int, values: np.ndarray, bins: Bins) -> ColumnConditional:
+        """What stands in a block, from the rows in which its values are known."""
+        some = ~np.isnan(values[:, 0])
+        those, learners = chosen[some], _learners(regressions, bins[0] is not None)
+        settings = part[those], judged[some], laws, learners, len(np.unique(those)), those
+        return ColumnConditional.fit(blocks, place, *bins, unit, masked[some], values[some], *settings)
+
+    if column.labels is not None:
+        return learned(scale.blocks, place, rows[chosen][:, whole], _of_labels(column.width))
+    thresholds = Thresholds.of(numbers[have, start], column.limits, scale.transformed.get(start))
+    bins = thresholds, scale.of_column(start, thresholds.at), scale.of_column(start, thresholds.centres)
+    number = rows[chosen][:, whole[-1:]]
+    if start not in scale.components:
+        return learned(scale.blocks, place, number, bins)
+    components, hits = scale.components[start], rows[chosen][:, whole[:-1]]
+    which = learned(wholes, j, hits, _of_labels(len(components)))
+    masked[:, whole[:-1]] = hits
+    within = learned(scale.blocks, place, number, bins)
+    masked[:, whole] = np.nan
+    parts = [np.flatnonzero(judged & (part[chosen] == p)) for p in range(len(laws))]
+    left_out = [(masked[each], numbers[chosen[each], start]) for each in parts]
+    return TwoPart.fit(components, which, within, unit, laws, left_out)
+
+
+def _of_labels(number: int) -> Bins:
+    return None, np.zeros(number), np.zeros(0)
 
 
 def _learners(regressions: Sequence[Any] | None, number: bool) -> list[Learner]:

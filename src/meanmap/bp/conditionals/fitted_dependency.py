@@ -13,7 +13,8 @@ from meanmap.bp.conditionals.coded_rows import ROWS_AT_ONCE, CodedModel, CodedRo
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of
-from meanmap.bp.conditionals.transformations import Standard
+from meanmap.bp.conditionals.standard import Standard
+from meanmap.bp.conditionals.two_part import TwoPart
 from meanmap.core.points import slices
 from meanmap.core.report import Report
 from meanmap.core.tables.missing import take
@@ -49,7 +50,7 @@ class FittedDependencyNetwork(CodedModel):
     table: CodedTable
     scale: Standard
     laws: tuple[JointNormal, ...]
-    conditionals: tuple[ColumnConditional, ...]
+    conditionals: tuple[ColumnConditional | TwoPart, ...]
     rows: np.ndarray
     notes: tuple[str, ...] = ()
 
@@ -92,7 +93,7 @@ class FittedDependencyNetwork(CodedModel):
     @cached_property
     def _gaps(self) -> list[float]:
         """The share of missing cells of each column."""
-        return [float(np.isnan(self.rows[:, block.start]).mean()) for block in self.table.blocks]
+        return [float(np.isnan(self.rows[:, law.block.start]).mean()) for law in self.conditionals]
 
     def _in_rows(
         self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed

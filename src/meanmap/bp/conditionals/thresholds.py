@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.bp.conditionals.transformations import Transformation
 
-__all__ = ["Thresholds"]
+__all__ = ["Thresholds", "few_values"]
 
 # Quantiles of the values, and evenly spread thresholds from half a range below to half a range above them.
 QUANTILES, EVEN = 120, 40
@@ -55,7 +55,7 @@ class Thresholds:
         reach = (high - low) or 1e-6 * max(abs(high), 1.0)
         found, counts = np.unique(values, return_counts=True)
         step = max(NARROW * np.min(np.diff(found), initial=reach), LEAST_STEP * reach)
-        if len(found) <= FEW_VALUES and len(values) >= ROWS_EACH * len(found):
+        if few_values(values):
             at = np.concatenate([[low - reach / 2], (found[1:] + found[:-1]) / 2, [high + reach / 2]])
             return cls(at, np.append(low - step, found), np.ones(len(found), dtype=bool))
         quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
@@ -91,3 +91,9 @@ class Thresholds:
         else:
             found = found / np.diff(self.edges)[bins[:, 0]]
         return np.where((values[:, 0] < self.at[0]) | (values[:, 0] > self.at[-1]), 0.0, found)
+
+
+def few_values(values: np.ndarray) -> bool:
+    """Whether a column has so few values that each has a bin to itself."""
+    number = len(np.unique(values))
+    return number <= FEW_VALUES and len(values) >= ROWS_EACH * number

@@ -10,12 +10,17 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.core.points import spread_rows
 
-__all__ = ["Standard", "Transformation", "chosen"]
+__all__ = ["Transformation", "chosen"]
 
 # Chosen on up to so many rows, in so many rounds over the columns; numbers with fewer values stay as they are.
 MOST_ROWS, ROUNDS, LEAST_VALUES = 1000, 2, 5
+# A row counts so much at most, in nats: the largest values of a skew column gain so much that their gains alone would
+# make the standard error.
+MOST_GAIN = 1.0
 # The covariance of the columns is drawn towards its diagonal by this share.
 PRIOR = 1e-6
+# Of regressions that fill in gaps of a transformed column, as if one more row were at the mean.
+RIDGE = 1.0
 KINDS = ("log", "root", "log odds")
 
 
@@ -102,40 +107,13 @@ class Transformation:
         return np.clip(values, self.least, self.most) + self.shift
 
 
-@dataclass(frozen=True, eq=False)
-class Standard:
-    """Standardised rows of numbers, with some columns transformed.
-
-    Attributes
-    ----------
-    table : CodedTable
-    transformed : dict of int to Transformation
-        By the position of the numeric column.
-    """
-
-    table: CodedTable
-    transformed: Mapping[int, Transformation]
-
-    def __call__(self, numbers: np.ndarray) -> np.ndarray:
-        """Standardised rows (n, d)."""
-        found = self.table.standard(numbers)
-        for j, transformation in self.transformed.items():
-            found[:, j] = transformation(numbers[:, j])
-        return found
-
-    def of(self, j: int, values: np.ndarray) -> np.ndarray:
-        """Standardised values of column j."""
-        if j in self.transformed:
-            return self.transformed[j](values)
-        return self.table.standard_of(j, values)
-
-
 def chosen(table: CodedTable, numbers: np.ndarray) -> Mapping[int, Transformation]:
     """The transformations chosen for columns of rows (n, d), NaN in gaps, by their position.
 
     Stepwise: the transformation with the largest likelihood of the rows if each number is normal and linear in all
     other columns, summed over all columns, because transforming one column changes the linearity of the others. It is
-    accepted if the gain over rows exceeds two standard errors. Gaps are filled in by a joint normal distribution.
+    accepted if the gain over rows exceeds two standard errors. Gaps are filled in by a joint normal
+    distribution, those of a transformed column by its regression on all others.
     """
     columns, blocks = list(table.columns.values()), table.blocks
     rows = numbers[spread_rows(len(numbers), MOST_ROWS)]
@@ -151,8 +129,9 @@ def chosen(table: CodedTable, numbers: np.ndarray) -> Mapping[int, Transformatio
     if not tried:
         return {}
     plain = table.standard(rows)
-    filled = plain if there.all() else JointNormal.fit(plain).given(plain)[0]
-    whole = {j: table.value_of(j, filled[:, j]) for j in tried}
+    filled = plain.copy() if there.all() else JointNormal.fit(plain).given(plain)[0]
+    for j in tried:
+        filled[:, j] = _filled(filled, there, j, filled[there[:, j], j])
     used = {j: each[0] for j, each in tried.items()}
     best = _log_chances(filled, rows, there, own, used)
     for _ in range(ROUNDS):
@@ -162,14 +141,26 @@ def chosen(table: CodedTable, numbers: np.ndarray) -> Mapping[int, Transformatio
                 if transformation == used[j]:
                     continue
                 other = filled.copy()
-                other[:, j] = transformation(whole[j])
+                other[:, j] = _filled(filled, there, j, transformation(rows[there[:, j], j]))
                 logs = _log_chances(other, rows, there, own, used | {j: transformation})
-                gain = logs - best
-                if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+                gain = np.clip(logs - best, -MOST_GAIN, MOST_GAIN)
+                if logs.sum() > best.sum() and gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
                     filled, best, used[j] = other, logs, transformation
         if used == before:
             break
     return {j: each for j, each in used.items() if each.kind != "plain"}
+
+
+def _filled(filled: np.ndarray, there: np.ndarray, j: int, seen: np.ndarray) -> np.ndarray:
+    """Column j (n,) with the values seen, and a ridge regression on the other columns of rows (n, d) in its gaps."""
+    here, found, others = there[:, j], np.empty(len(filled)), np.delete(filled, j, axis=1)
+    found[here] = seen
+    if not here.all():
+        middle = others[here].mean(axis=0)
+        away = others[here] - middle
+        slopes = np.linalg.solve(away.T @ away + RIDGE * np.eye(away.shape[1]), away.T @ seen)
+        found[~here] = seen.mean() + (others[~here] - middle) @ slopes
+    return found
 
 
 def _log_chances(

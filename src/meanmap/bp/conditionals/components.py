@@ -1,0 +1,109 @@
+"""Components of a column of numbers: values that come back often, such as the zeros of costs, and separate peaks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.bp.conditionals.thresholds import few_values
+
+__all__ = ["Components"]
+
+# A value is a component that so large a share of the rows has, so many of them, each so many times as often as any
+# other value; there are at most so many, and the others are in so many rows at least.
+OFTEN, LEAST_OFTEN, STANDS_OUT, MOST, LEAST_OTHERS = 0.05, 10, 4, 3, 30
+# A valley has so much of the values on either side at most, and is as deep as that by chance with this probability; it
+# is sought in intervals of so many widths, each half of the one before, at so many places.
+DEEP, BY_CHANCE, WIDTHS, PLACES = 0.1, 0.001, 5, 200
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Values that have a probability of their own, and ranges of all others, in this order.
+
+    Attributes
+    ----------
+    points : array (A,)
+        Rising.
+    cuts : array (C,)
+        Between ranges, rising.
+
+    Examples
+    --------
+    >>> cost = np.append(np.zeros(40), np.arange(1.0, 41.0))
+    >>> found = Components.of(cost)
+    >>> found.points.tolist(), found.hits(np.array([0.0, 7.0, np.nan])).tolist()
+    ([0.0], [[1.0, 0.0], [0.0, 1.0], [nan, nan]])
+    >>> Components.of(np.append(cost[40:], cost[40:] + 100)).cuts.tolist()
+    [70.5]
+    """
+
+    points: np.ndarray
+    cuts: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Components":
+        """Those of the values (n,) of a column; none if these are few."""
+        found, counts = np.unique(values, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        often, counts = found[order], np.append(counts[order], 0)
+        least, number = max(OFTEN * len(values), LEAST_OFTEN), 0
+        if few_values(values):
+            return cls(np.zeros(0), np.zeros(0))
+        for k in range(1, min(MOST, len(often)) + 1):
+            apart = counts[k - 1] >= max(least, STANDS_OUT * counts[k])
+            number = k if apart and len(values) - counts[:k].sum() >= LEAST_OTHERS else number
+        points = np.sort(often[:number])
+        others = found[~np.isin(found, points)]
+        return cls(points, np.sort(list(_valleys(others, max(OFTEN * len(others), LEAST_OTHERS), MOST - 1))))
+
+    def __len__(self) -> int:
+        return len(self.points) + len(self.cuts) + 1
+
+    def hits(self, values: np.ndarray) -> np.ndarray:
+        """Zeros and a one (n, components), NaN where a value is missing."""
+        among = values[:, None] == self.points
+        ranges = self.ranges(values)[:, None] == np.arange(len(self.cuts) + 1)
+        found = np.column_stack([among, ranges & ~among.any(axis=1, keepdims=True)]).astype(float)
+        return np.where(np.isnan(values)[:, None], np.nan, found)
+
+    def ranges(self, values: np.ndarray) -> np.ndarray:
+        """The number of the range of each value (n,) that is not a point."""
+        return np.searchsorted(self.cuts, values)
+
+    def others(self, values: np.ndarray) -> np.ndarray:
+        """Values (n,) with NaN instead of the points."""
+        return np.where(np.isin(values, self.points), np.nan, values)
+
+
+def _valleys(values: np.ndarray, least: float, most: int) -> Iterator[float]:
+    """Where rising values (n,), all different, are cut, at most so often, with so many of them on each side at least.
+
+    If a density had one peak, each interval would have at least the density of one of those beside it: where both of
+    these, equally wide, have many more values, there is a valley.
+    """
+    from scipy.stats import binom
+
+    if most < 1 or len(values) < 2 * least:
+        return
+    reach, best = values[-1] - values[0], (BY_CHANCE / (WIDTHS * len(values)), 0.0, 0.0)
+    for width in reach / 2.0 ** np.arange(1, WIDTHS + 1):
+        ends = np.linspace(values[0], values[-1] - width, PLACES) + width * np.arange(-1, 3)[:, None]
+        left, inside, right = np.diff(np.searchsorted(values, ends), axis=0)
+        fewer = np.minimum(left, right)
+        chance = np.where(inside <= DEEP * fewer, binom.cdf(inside, inside + fewer, 0.5), 1.0)
+        k = int(np.argmin(chance))
+        if chance[k] < best[0]:
+            best = (float(chance[k]), float(ends[1, k]), float(ends[2, k]))
+    first, last = np.searchsorted(values, best[1:])
+    around = values[max(first - 1, 0) : last + 1]
+    if best[2] == best[1] or len(around) < 2:
+        return
+    widest = int(np.argmax(np.diff(around)))
+    cut = float(around[widest] + around[widest + 1]) / 2
+    sides = values[values < cut], values[values > cut]
+    if min(map(len, sides)) < least:
+        return
+    yield cut
+    for side in sides:
+        yield from _valleys(side, least, most // 2)
