@@ -80,7 +80,7 @@ class Standard:
 
     @cached_property
     def blocks(self) -> tuple[range, ...]:
-        """The same with components and number apart."""
+        """The blocks of columns, a number apart from its components."""
         found: list[range] = []
         for block, whole in zip(self.table.blocks, self.wholes, strict=True):
             apart = block.start in self.components
