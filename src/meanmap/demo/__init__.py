@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from meanmap import __version__
+from meanmap.core.extras import optional
 from meanmap.core.progress import track
 from meanmap.core.saved.files import write_whole
 from meanmap.demo import algebra, graphs, ground, learning, messages, testing
@@ -27,6 +28,9 @@ PARTS = {
 
 def run(path: str | Path = "meanmap-demo.html", seed: int = 0) -> tuple[Path, list[Section], float]:
     """Run every part and write the page; returns where it is, what it says and the seconds it took."""
+    with optional("the demo"):
+        import matplotlib  # noqa: F401  # before anything is computed
+        import networkx  # noqa: F401
     start = time.perf_counter()
     made: list[Section] = []
     for number, name in enumerate(track(list(PARTS), "demo")):
