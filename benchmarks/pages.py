@@ -44,6 +44,7 @@ BY_NIGHT = (
     "growth",
     "black_boxes",
     "mixed",
+    "installing",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 NAMED = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
