@@ -96,13 +96,13 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "it rises sharply at each new problem (figure 2 of the paper): ten times or more",
+            "it rises sharply at each new problem (figure 2 of the paper; here drawn ones): ten times or more",
             "log₁₀ of the least rise at a new problem",
             low=1.0,
             scales=("quick", "paper"),
         ),
         Claim(
-            "and falls steadily with learning (figure 2 of the paper): a tenth or less is left",
+            "and falls steadily with learning (figure 2 of the paper; here drawn ones): a tenth or less is left",
             "largest part left at its end",
             high=0.1,
             scales=("quick", "paper"),
