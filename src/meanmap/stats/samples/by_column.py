@@ -106,7 +106,7 @@ def differences(
     site b 0.25 0.75 False
     weight None 75.0 77.0 False
     """
-    one, other = (Table.of(sample) for sample in (first, second))
+    one, other = Table.of(first, names[0]), Table.of(second, names[1])
     compared = [each for name in one.names if name in other.names for each in _compared(name, one, other)]
     level = (1 - confidence) / max(len(compared), 1)
     found = [(_of_means if each.label is None else _of_shares)(each, names, level) for each in compared]
