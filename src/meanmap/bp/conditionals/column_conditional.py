@@ -24,7 +24,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.bp.beliefs.levels import Levels
 from meanmap.bp.conditionals.inverse import given_response
 from meanmap.bp.conditionals.joint_normal import JointNormal
-from meanmap.bp.conditionals.label_regression import RIDGES, LabelRegression
+from meanmap.bp.conditionals.label_regression import LabelRegression
 from meanmap.bp.conditionals.row_weights import Learner, RowWeights
 from meanmap.bp.conditionals.stacking import mixture_weights
 from meanmap.bp.conditionals.thresholds import Thresholds
@@ -200,8 +200,9 @@ class ColumnConditional:
         found, values = np.concatenate(claims, axis=1), values[np.concatenate(order)]
         regressions = ()
         if not number:
-            best = _ridge(found[-len(RIDGES) :], values)
-            found = np.concatenate([found[: -len(RIDGES)], found[[best - len(RIDGES)]]])
+            ridges = len(tried[0])
+            best = _ridge(found[-ridges:], values)
+            found = np.concatenate([found[:-ridges], found[[best - ridges]]])
             regressions = tuple(each[best] for each in tried)
         truth, widths = values, np.ones(len(at))
         if thresholds is not None:
@@ -303,13 +304,13 @@ def _others(
 
 def _ridge(found: np.ndarray, hits: np.ndarray) -> int:
     """Which of the shares (R, n, L) by regressions with ridges, strongest first, counts: the last, of the least one,
-    unless held-out rows are more probable under another by more than a standard error. Small differences among labels
-    would else be drawn to none.
+    unless held-out rows are more probable under another by more than two standard errors. Small differences among
+    labels would else be drawn to none, and draws differ less than what was learned is uncertain.
     """
     logs = np.log(np.maximum(np.sum(found * hits, axis=2), np.finfo(float).tiny))
     gains = logs - logs[-1]
     mean = gains.mean(axis=1)
-    clear = mean > gains.std(axis=1) / np.sqrt(gains.shape[1])
+    clear = mean > 2 * gains.std(axis=1) / np.sqrt(gains.shape[1])
     return int(np.argmax(np.where(clear, mean, np.append(np.full(len(gains) - 1, -np.inf), 0.0))))
 
 

@@ -7,10 +7,12 @@ import numpy as np
 from meanmap.bp.conditionals.softmax import log_shares, softmax_weights
 from meanmap.core.points import spread_rows
 
-__all__ = ["RIDGES", "LabelRegression"]
+__all__ = ["LabelRegression"]
 
-# Ridges among which held-out rows choose, strongest first.
-RIDGES = (100.0, 10.0, 1.0, 0.1)
+# Ridges of labels and of all else, among which held-out rows choose, strongest first: where numbers say nothing, one
+# ridge for all would draw what labels say towards zero as well.
+RIDGES = ((100.0, 100.0), (10.0, 10.0), (1.0, 1.0), (0.1, 100.0), (0.1, 10.0), (0.1, 0.1))
+LEAST_RIDGE = 0.1
 # It is learned from so many rows that these times columns times labels are no more than this, from so many at least.
 MOST_NUMBERS, LEAST_ROWS = 10_000_000, 500
 # Products are sought of so many columns at most; of those with the highest scores so many are looked at closely, and at
@@ -34,8 +36,10 @@ class LabelRegression:
         Columns whose products are included.
     base : array (L,)
         Logarithms of the shares of the labels over all rows.
-    ridge : float
-        Penalty of all weights except the constant.
+    label : array (d,) of bool
+        Which of the other columns are zeros and ones of labels.
+    ridge : pair of float
+        Penalty of the weights of these, and of all others except the constant.
     weights : array (q, L)
     rows, gaps, hits : arrays (n, d), (n, k), (n, L)
         The training data.
@@ -47,7 +51,8 @@ class LabelRegression:
     high: np.ndarray
     pairs: np.ndarray
     base: np.ndarray
-    ridge: float
+    label: np.ndarray
+    ridge: tuple[float, float]
     weights: np.ndarray
     rows: np.ndarray
     gaps: np.ndarray
@@ -67,10 +72,12 @@ class LabelRegression:
         base = np.log((hits.sum(axis=0) + 0.5) / (len(hits) + number / 2))
         learned_from = rows, gaps, hits, origin[some]
         none, nothing = np.empty((0, 2), dtype=int), np.zeros((0, number))
-        law = cls(rows.min(axis=0), rows.max(axis=0), none, base, RIDGES[-1], nothing, *learned_from)
+        law = cls(
+            rows.min(axis=0), rows.max(axis=0), none, base, np.bincount(of)[of] > 1, RIDGES[-1], nothing, *learned_from
+        )
         law = replace(law, pairs=law._learned(1.0)._pairs(of))
         found: list[LabelRegression] = []
-        for ridge in RIDGES:
+        for ridge in (each for each in RIDGES if law.label.any() or each[0] == each[1]):
             law = replace(law, ridge=ridge)._learned(1.0)
             found.append(law)
         return tuple(found)
@@ -82,7 +89,9 @@ class LabelRegression:
     def _learned(self, often: np.ndarray | float) -> "LabelRegression":
         design = self._design(self.rows, self.gaps)
         start = self.weights if len(self.weights) == design.shape[1] else None
-        penalty = np.append(RIDGES[-1], np.full(design.shape[1] - 1, self.ridge))
+        label = np.zeros(design.shape[1] - 1, dtype=bool)
+        label[: len(self.label)] = self.label
+        penalty = np.append(LEAST_RIDGE, np.where(label, *self.ridge))
         often = np.broadcast_to(often, len(design))
         return replace(self, weights=softmax_weights(design, self.hits, penalty, self.base, start, often))
 
@@ -121,7 +130,7 @@ class LabelRegression:
         products, scores = middle[:, first] * middle[:, second], np.zeros(len(near))
         for column, each in zip(left.T, hits.T, strict=True):
             weight = ((each - column) * (1 - each + column))[:, None]
-            curved = design.T @ (weight * design) + RIDGES[-1] * np.eye(design.shape[1])
+            curved = design.T @ (weight * design) + LEAST_RIDGE * np.eye(design.shape[1])
             own = products - design @ np.linalg.solve(curved, design.T @ (weight * products))
             with np.errstate(invalid="ignore", divide="ignore"):
                 score = np.abs(own.T @ column) / np.sqrt((own**2).T @ column**2)
