@@ -6,7 +6,8 @@ from scipy.stats import binom
 
 import meanmap as mm
 from meanmap.bp.conditionals.breaks import MOST, beyond, breaks
-from meanmap.bp.conditionals.smooth_parts import Smooth, SmoothParts
+from meanmap.bp.conditionals.smooth import Smooth
+from meanmap.bp.conditionals.smooth_parts import SmoothParts
 
 CONFOUNDED = [("z", "t"), ("z", "y"), ("t", "y")]
 

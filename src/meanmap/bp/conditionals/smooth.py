@@ -1,0 +1,152 @@
+"""Smooth regressions: how much parts vary is what rows say, and nested ones are averaged by their evidence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from meanmap.bp.conditionals.smooth_parts import SmoothParts
+
+__all__ = ["Smooth"]
+
+# The variances of a part that are tried, for noise of variance one, and at which iterations begin.
+VARIANCES, START = np.geomspace(1e-8, 1e6, 141), 0.05
+# Steps until no variance changes by more than a factor of about so much.
+STEPS, AT_REST = 100, 3e-2
+# Regressions leave this share of the sum of squares at least: rounding is no noise.
+LEAST_LEFT = 1e-6
+# A regression with a smaller share of the evidence is not averaged.
+LEAST_SHARE = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Smooth:
+    """A regression of targets (n, k) on a design: the line is free, each part has normal weights of one variance.
+
+    Attributes
+    ----------
+    weights : array (p, k)
+    inverse : array (p, p)
+        Their covariance given the targets, for noise of variance one; zero for columns that it lacks.
+    variances : array (p,)
+        Those of weights before targets are seen, for noise of variance one; 0 for the line, which has none.
+    evidence : float
+        The log likelihood of the targets, averaged over variances, up to a constant of the line and the targets.
+    """
+
+    weights: np.ndarray
+    inverse: np.ndarray
+    variances: np.ndarray
+    evidence: float = 0.0
+
+    @classmethod
+    def fit(cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray) -> "Smooth":
+        """With all parts."""
+        return _Sums.of(design, targets).regression(parts.sizes)
+
+    @classmethod
+    def averaged(cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray) -> list[tuple[float, "Smooth"]]:
+        """Nested regressions, each with its share of the evidence: all are as probable before targets are seen."""
+        of_all, sizes = _Sums.of(design, targets), np.array(parts.sizes)
+        found = []
+        for kept in parts.models:
+            columns = np.flatnonzero(np.repeat([True, *kept], sizes))
+            one = of_all.among(columns).regression(sizes[np.array([True, *kept])].tolist())
+            found.append(one._spread(columns, design.shape[1]))
+        shares = np.exp([one.evidence - max(each.evidence for each in found) for one in found])
+        shares = np.where(shares < LEAST_SHARE * shares.sum(), 0, shares)
+        return [(float(share), one) for share, one in zip(shares / shares.sum(), found, strict=True) if share]
+
+    def _spread(self, columns: np.ndarray, p: int) -> "Smooth":
+        """As a regression on p columns, of which it has some."""
+        weights, inverse, variances = np.zeros((p, self.weights.shape[1])), np.zeros((p, p)), np.zeros(p)
+        weights[columns], variances[columns] = self.weights, self.variances
+        inverse[np.ix_(columns, columns)] = self.inverse
+        return Smooth(weights, inverse, variances, self.evidence)
+
+    def __call__(self, design: np.ndarray) -> np.ndarray:
+        """At rows of a design, (m, k)."""
+        return design @ self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What a regression needs of n rows: products of columns (p, p), with targets (p, k), and of these (k,)."""
+
+    gram: np.ndarray
+    sums: np.ndarray
+    squares: np.ndarray
+    n: int
+
+    @classmethod
+    def of(cls, design: np.ndarray, targets: np.ndarray) -> "_Sums":
+        return cls(design.T @ design, design.T @ targets, np.sum(targets**2, axis=0), len(design))
+
+    def among(self, columns: np.ndarray) -> "_Sums":
+        """Of some columns."""
+        return _Sums(self.gram[np.ix_(columns, columns)], self.sums[columns], self.squares, self.n)
+
+    def regression(self, sizes: Sequence[int]) -> Smooth:
+        """Log variances of parts are their means given the targets and the other parts. Before targets are seen,
+        standard deviations have a half-Cauchy law on the scale of noise (Gelman 2006), which is integrated out.
+
+        The evidence is that at these variances, over their density given the targets (Chib 1995), part by part.
+        """
+        blocks = [slice(first, last) for first, last in pairwise(np.cumsum(sizes).tolist())]
+        ratios = np.full(len(blocks), START)
+        found, told = self._told(sizes, blocks, ratios)
+        for _ in range(STEPS):
+            means = np.array([mean for mean, _ in told])
+            if (np.abs(np.log(means / ratios)) < AT_REST).all():
+                break
+            ratios = means
+            found, told = self._told(sizes, blocks, ratios)
+        evidence = np.linalg.slogdet(found.inverse)[1] - np.dot(sizes[1:], np.log(ratios))
+        evidence -= (self.n - sizes[0]) * np.mean(np.log(self._left(found)))
+        return replace(found, evidence=0.5 * float(evidence) + sum(gain for _, gain in told))
+
+    def _told(
+        self, sizes: Sequence[int], blocks: Sequence[slice], ratios: np.ndarray
+    ) -> tuple[Smooth, list[tuple[float, float]]]:
+        """The regression with these variances, and what targets say of each."""
+        found = self._with(sizes, ratios)
+        return found, [
+            self._of_part(found, block, ratio, sizes[0]) for block, ratio in zip(blocks, ratios, strict=True)
+        ]
+
+    def _of_part(self, found: Smooth, block: slice, ratio: float, line: int) -> tuple[float, float]:
+        """Of the variance of a part, given those of the others: its geometric mean given the targets, and its log
+        density before these are seen less that given them.
+        """
+        precisions, turn = np.linalg.eigh(found.inverse[block, block])
+        precisions = 1 / precisions
+        squares = (precisions[:, None] * (turn.T @ found.weights[block])) ** 2
+        own = np.maximum(precisions - 1 / ratio, 0)
+        without = self._left(found) + (ratio / (1 + ratio * own)) @ squares
+        tried = VARIANCES[:, None]
+        left = np.maximum(without - (tried / (1 + tried * own)) @ squares, self._least)
+        density = 0.5 * np.log(VARIANCES) - np.log1p(VARIANCES)
+        density -= np.log(np.sum(np.exp(density)))
+        given = density - 0.5 * (
+            np.sum(np.log1p(tried * own), axis=1) + (self.n - line) * np.mean(np.log(left), axis=1)
+        )
+        given -= given.max()
+        given -= np.log(np.sum(np.exp(given)))
+        gain = np.interp(np.log(ratio), np.log(VARIANCES), density - given)
+        return float(np.exp(np.exp(given) @ np.log(VARIANCES))), float(gain)
+
+    @property
+    def _least(self) -> np.ndarray:
+        return np.maximum(LEAST_LEFT * self.squares, np.finfo(float).tiny)
+
+    def _left(self, found: Smooth) -> np.ndarray:
+        """Squares of targets in units of their variances, weights integrated out, for noise of variance one."""
+        return np.maximum(self.squares - np.sum(found.weights * self.sums, axis=0), self._least)
+
+    def _with(self, sizes: Sequence[int], ratios: np.ndarray) -> Smooth:
+        """With variances of parts as they are, for noise of variance one."""
+        variances = np.repeat([0.0, *ratios], sizes)
+        penalty = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
+        inverse = np.linalg.inv(self.gram + np.diag(penalty))
+        return Smooth(inverse @ self.sums, inverse, variances)

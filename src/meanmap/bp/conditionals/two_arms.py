@@ -1,0 +1,238 @@
+"""The laws of two arms of a cause: a smooth regression on all rows, corrected by weighted residuals.
+
+For a function h of the outcome, and m(t, z) = E[h | t, z] of the law given the cause and what is adjusted for, the mean
+of h with the cause set to a is estimated by
+
+    Σᵢ m(a, zᵢ) / n + Σᵢ wᵢ (h(yᵢ) − m(tᵢ, zᵢ)).
+
+With a regression m = φᵀ(φφᵀ + Λ)⁻¹φ y, Λ the penalty of its smooth parts and φ̄ the mean of φ(a, zᵢ), the weights
+v = φᵀ(φφᵀ + Λ)⁻¹ φ̄ are those of Σᵢ m(a, zᵢ) / n itself: they turn averages over rows into averages at a as well as
+noise allows (Hirshberg & Wager 2021). They know nothing of the outcome, so that residuals need no rows of their own.
+With w = v, the estimate of a mean is linear in the outcome, Σ uᵢ yᵢ with u = 2 v − H v and H the matrix that fits, and
+the bias of shrinkage comes in squares (Stuetzle & Mittal 1979 call it twicing).
+
+Of a cause that is a number there are nested regressions: straight in it, with gentle curves, with any, with their
+products with z, and with rough parts. Estimates are their mean, weighted by the evidence of each, and draws come from
+all (Hoeting et al. 1999): where rows show no curve, it costs little that there might have been one.
+
+Where the outcome jumps or bends in a number, and where the cause does in what is adjusted for, the regression gets a
+column that does, too (`breaks`): no smooth function follows a step, and its bias does not shrink as fast as intervals.
+
+Intervals have three sources. Noise, and which z came: rows weighted anew by the Bayesian bootstrap (Rubin 1981), with
+residuals over √(1 − leverage). Functions that the smooth parts do not follow: a law of errors with the covariance
+bᵀΛ⁻¹b, b = φu − φ̄, as if the function were drawn from the prior that Λ stands for (Wahba 1983); so bias widens
+intervals. And few rows that decide: deviations are those of Student's law with (Σu²)² / Σu⁴ degrees of freedom, u of
+the difference.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meanmap.bp.conditionals.breaks import Break, breaks
+from meanmap.bp.conditionals.columns import CodedColumn
+from meanmap.bp.conditionals.smooth import Smooth
+from meanmap.bp.conditionals.smooth_parts import SmoothParts
+from meanmap.core.points import slices, spread_rows
+
+__all__ = ["TwoArms", "compared"]
+
+DRAWS = 1000
+ROWS_AT_ONCE = 2000
+# A residual is not divided by less than the root of this, and is this share of the mean one at least where sizes count.
+LEAST_FREE, LEAST_SIZE = 0.05, 1e-3
+# The law of residuals is that of so many of them, and so is their covariance.
+RESIDUALS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class TwoArms:
+    """Of both arms what is averaged (2, K), draws of it (2, DRAWS, K), and how many rows they are worth (2,)."""
+
+    plain: np.ndarray
+    drawn: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of_all(cls, said: np.ndarray, random: np.random.Generator) -> "TwoArms":
+        """Of two arms that are the same."""
+        plain = said.mean(axis=0)
+        drawn = _reweighted([np.stack([part - plain] * 2) for part in _pieces(said)], DRAWS, random)
+        return cls(np.stack([plain] * 2), plain + drawn, np.full(2, float(len(said))))
+
+
+def compared(
+    y: np.ndarray,
+    at: np.ndarray | None,
+    t: np.ndarray,
+    z: np.ndarray,
+    columns: tuple[CodedColumn, tuple[int, ...]],
+    arms: Sequence[np.ndarray],
+    hits: np.ndarray | None,
+    random: np.random.Generator,
+) -> tuple[TwoArms, np.ndarray]:
+    """Both arms, and what smooth parts leave of the outcome, (n,), of rows that are left out."""
+    n, (column, widths) = len(y), columns
+    if hits is not None and column.labels is None and len(np.unique(t)) > 2:
+        # Numbers whose arms have rows of their own: these count as labels, too.
+        t, of_cause = np.concatenate([t, hits], axis=1), (1, 2)
+        arms = [np.concatenate([arm, np.eye(2)[[k]]], axis=1) for k, arm in enumerate(arms)]
+    else:
+        of_cause = (t.shape[1],)
+    both = np.concatenate([t, z], axis=1)
+    parts = SmoothParts.of(both, (*of_cause, *widths), len(of_cause), _breaks(y, both, of_cause, widths))
+    design = _design(parts, both)
+
+    def set_to(k: int, rows: slice) -> np.ndarray:
+        return parts(np.concatenate([np.repeat(arms[k], len(z[rows]), axis=0), z[rows]], axis=1))
+
+    pieces = list(slices(n, ROWS_AT_ONCE))
+    means = np.stack([np.sum([set_to(k, rows).sum(axis=0) for rows in pieces], axis=0) / n for k in (0, 1)])
+
+    def answer(law: _Law, draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What is averaged, (2, K), draws of it, and the weights of rows, (n, 2)."""
+        inverse = law.regression.inverse
+        v = design @ (inverse @ means.T)
+        u = 2 * v - design @ (inverse @ (design.T @ v))
+        plain, said, residuals = np.zeros((2, law.width)), [], []
+        for rows in pieces:
+            set_here = np.stack([law.expected(set_to(k, rows)) for k in (0, 1)])
+            left = functions(y[rows], at) - law.expected(design[rows])
+            plain += set_here.sum(axis=1) / n + np.einsum("ia,ik->ak", v[rows], left)
+            left /= np.sqrt(law.free[rows, None])
+            said.append(set_here + n * u[rows].T[:, :, None] * left)
+            residuals.append(left)
+        centre = np.sum([each.sum(axis=1) for each in said], axis=0) / n
+        drawn = _reweighted([each - centre[:, None] for each in said], draws, random)
+        unbalanced = design.T @ u - means.T
+        drawn += _missed(unbalanced, law.regression.variances, np.concatenate(residuals), draws, random)
+        between = (u[:, 1] - u[:, 0]) ** 2
+        freedom = np.sum(between) ** 2 / np.sum(between**2)
+        drawn *= np.sqrt(freedom / random.chisquare(freedom, size=draws))[:, None]
+        return plain, plain[:, None] + drawn, u
+
+    laws = _Law.averaged(design, parts, y, at)
+    shares = np.array([share for share, _ in laws])
+    draws = np.diff(np.round(DRAWS * np.cumsum([0.0, *shares]))).astype(int)
+    plain, drawn, u = zip(*(answer(law, count) for count, (_, law) in zip(draws, laws, strict=True)), strict=True)
+    u, walks = np.einsum("m,mia->ia", shares, u), parts.walks
+    found = TwoArms(np.einsum("m,mak->ak", shares, plain), np.concatenate(drawn, axis=1), 1 / np.sum(u**2, axis=0))
+    left = [law.left[:, 0] / law.free + design[:, walks] @ law.regression.weights[walks, 0] for _, law in laws]
+    return found, shares @ np.array(left)
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """What is averaged of the outcome, given rows of a design: shares of labels, or of a number its mean and how
+    probable it is to be up to each level, m(x) + s(x) r with residuals r of all rows.
+
+    Attributes
+    ----------
+    regression : Smooth
+    sizes : Smooth or None
+        Of log s, of a number.
+    residuals : array
+        Sorted; at most 2000 of them.
+    at : array (G,) or None
+    left, free : array (n, k), (n,)
+        Residuals of the regression, and what each row leaves free: one less its leverage.
+    """
+
+    regression: Smooth
+    sizes: Smooth | None
+    residuals: np.ndarray
+    at: np.ndarray | None
+    left: np.ndarray
+    free: np.ndarray
+
+    @classmethod
+    def averaged(
+        cls, design: np.ndarray, parts: SmoothParts, y: np.ndarray, at: np.ndarray | None
+    ) -> list[tuple[float, "_Law"]]:
+        """Those of nested regressions, with their shares."""
+        spread = np.maximum(y.std(axis=0), np.finfo(float).tiny)
+        regressions = Smooth.averaged(design, parts, y / spread)
+        fitted = [(share, replace(one, weights=one.weights * spread)) for share, one in regressions]
+        return [(share, cls.fit(one, design, parts, y, at)) for share, one in fitted]
+
+    @classmethod
+    def fit(cls, found: Smooth, design: np.ndarray, parts: SmoothParts, y: np.ndarray, at: np.ndarray | None) -> "_Law":
+        """With a regression as it is."""
+        left = y - found(design)
+        free = np.maximum(1 - np.sum((design @ found.inverse) * design, axis=1), LEAST_FREE)
+        if at is None:
+            return cls(found, None, np.zeros(0), at, left, free)
+        away = np.abs(left[:, 0]) / np.sqrt(free)
+        of_size = Smooth.fit(design, parts, np.log(np.maximum(away, LEAST_SIZE * away.mean()))[:, None])
+        residuals = np.sort(left[:, 0] / np.sqrt(free) / np.exp(of_size(design)[:, 0]))
+        residuals = np.quantile(residuals, np.linspace(0, 1, min(len(left), RESIDUALS)))
+        return cls(found, of_size, residuals, at, left, free)
+
+    @property
+    def width(self) -> int:
+        """How many functions are averaged."""
+        return self.left.shape[1] if self.at is None else 1 + len(self.at)
+
+    def expected(self, design: np.ndarray) -> np.ndarray:
+        """At rows of a design, (m, K)."""
+        means = self.regression(design)
+        if self.at is None or self.sizes is None:
+            return means
+        away = (self.at - means) / np.exp(self.sizes(design))
+        return np.concatenate([means, np.interp(away, self.residuals, np.linspace(0, 1, len(self.residuals)))], axis=1)
+
+
+def _breaks(y: np.ndarray, rows: np.ndarray, of_cause: tuple[int, ...], widths: tuple[int, ...]) -> tuple[Break, ...]:
+    """Those of the outcome in what is a number of t and z, side by side, and those of the cause in what is adjusted
+    for: where both jump together, a small jump of the outcome is much of the effect (Belloni et al. 2014).
+    """
+    found, start = _broken(rows, (*of_cause, *widths), len(of_cause), y), sum(of_cause)
+    of_z = _broken(rows[:, start:], widths, len(widths), rows[:, : of_cause[0]]) if widths else ()
+    return tuple(dict.fromkeys((*found, *(replace(each, column=each.column + start) for each in of_z))))
+
+
+def _broken(rows: np.ndarray, widths: tuple[int, ...], of_cause: int, targets: np.ndarray) -> tuple[Break, ...]:
+    """Where targets (n, k) break in numbers among the columns."""
+    numbers = [sum(widths[:k]) for k, width in enumerate(widths) if width == 1]
+    if not numbers:
+        return ()
+    parts = SmoothParts.of(rows, widths, of_cause, rough=False)
+    design, targets = _design(parts, rows), targets / np.maximum(targets.std(axis=0), np.finfo(float).tiny)
+    smooth = Smooth.fit(design, parts, targets)
+    return breaks(rows, numbers, design, smooth.inverse, targets - smooth(design))
+
+
+def _design(parts: SmoothParts, rows: np.ndarray) -> np.ndarray:
+    return np.concatenate([parts(piece) for piece in _pieces(rows)])
+
+
+def _pieces(rows: np.ndarray) -> list[np.ndarray]:
+    return [rows[part] for part in slices(len(rows), ROWS_AT_ONCE)]
+
+
+def _reweighted(said: Sequence[np.ndarray], draws: int, random: np.random.Generator) -> np.ndarray:
+    """Means of what rows say, pieces (2, m, K) about their mean, with random weights: (2, draws, K)."""
+    sums, weights = np.zeros((2, draws, said[0].shape[2])), np.zeros(draws)
+    for each in said:
+        drawn = random.exponential(size=(draws, each.shape[1]))
+        sums, weights = sums + drawn @ each, weights + drawn.sum(axis=1)
+    return sums / weights[:, None]
+
+
+def _missed(
+    unbalanced: np.ndarray, variances: np.ndarray, left: np.ndarray, draws: int, random: np.random.Generator
+) -> np.ndarray:
+    """Errors by functions that smooth parts do not follow, (2, draws, K), from what weights leave unbalanced, (p, 2),
+    the prior variances of weights, and residuals (n, K): what is averaged varies together as these do.
+    """
+    _, sizes, right = np.linalg.svd(np.sqrt(variances)[:, None] * unbalanced, full_matrices=False)
+    root = (right.T * sizes) @ right  # of the covariance of both arms, whatever the signs of singular vectors
+    some = left[spread_rows(len(left), RESIDUALS)]
+    drawn = random.normal(size=(2, draws, len(some))) @ (some / np.sqrt(len(some)))
+    return np.einsum("ab,bdk->adk", root, drawn)
+
+
+def functions(y: np.ndarray, at: np.ndarray | None) -> np.ndarray:
+    """What is averaged of the outcome: labels, or the number and whether it is up to each level."""
+    return y if at is None else np.concatenate([y, y <= at], axis=1)
