@@ -5,14 +5,15 @@ import pytest
 
 pytest.importorskip("formulae")
 
-from meanmap.ep.linear import fit
+from meanmap.ep.linear import fit, shapes
 
 
 def exact(x, y, family, wide=2.5):
     """Mean, sd and ends of 95 % of the slope, and of the predictor at the largest x, on a grid."""
     z = (x - x.mean()) / x.std()
     centre = np.log((y.mean() + 1e-3) / 1) if family == "poisson" else 0.0
-    constant = np.linspace(centre - 9, centre + 9, 300)[:, None]
+    # Where a single row is an event the constant is far below that of the prior.
+    constant = np.linspace(centre - 30, centre + 15, 450)[:, None]
     slope = np.linspace(-9, 9, 500) * wide / 2.5
     height = -((constant - centre) ** 2) / 12.5 - (slope / wide) ** 2 / 2
     for value, count in zip(*np.unique(np.column_stack([z, y]), axis=0, return_counts=True), strict=True):
@@ -66,25 +67,33 @@ def test_a_rare_level_that_separates_has_a_skewed_law(family, seed):
     np.testing.assert_allclose(of_eta, top[2:], atol=0.15 * top[1])
 
 
-def test_where_many_rows_agree_weighted_draws_hold_back():
-    """One event in 300 rows: the product over rows alone made the standard deviation of the constant .12 too large."""
-    x = np.random.default_rng(3).normal(size=300)
+@pytest.mark.parametrize("seed", [20, 21])
+@pytest.mark.parametrize("place", ["the largest x", "anywhere"])
+def test_one_event_in_many_rows(seed, place):
+    """Ends were off by .13 to .3 standard deviations, and half of the reports said nothing."""
+    x = np.random.default_rng(seed).normal(size=300)
     y = np.zeros(300)
-    y[x.argmax()] = 1
+    y[x.argmax() if place == "the largest x" else 7] = 1
     slope, _ = exact(x, y, "bernoulli")
-    row = fit("y ~ x", {"x": x, "y": y}, "bernoulli").to_frame().loc["x"].to_numpy()
-    np.testing.assert_allclose(row[1], slope[1], rtol=0.1)
-    np.testing.assert_allclose(row[2:], slope[2:], atol=0.25 * slope[1])
+    found = fit("y ~ x", {"x": x, "y": y}, "bernoulli")
+    row = found.to_frame().loc["x"].to_numpy()
+    np.testing.assert_allclose(row[1], slope[1], rtol=0.01)
+    np.testing.assert_allclose(row[[0, 2, 3]], slope[[0, 2, 3]], atol=0.03 * slope[1])
+    assert found.report.status == "converged"
 
 
-def test_a_law_far_from_the_joint_gaussian_is_named_with_its_side():
+def test_a_law_far_from_the_joint_gaussian_is_found_by_runs_or_named(monkeypatch):
     x = np.random.default_rng(4).normal(size=50)
-    y = (x > 0.1) * 1.0
-    found = fit("y ~ x", {"x": x, "y": y}, "bernoulli", priors={"x": (0.0, 100.0)})
-    slope, _ = exact(x, y, "bernoulli", 100.0 * x.std())
+    data, priors = {"x": x, "y": (x > 0.1) * 1.0}, {"x": (0.0, 100.0)}
+    found = fit("y ~ x", data, "bernoulli", priors=priors)
+    slope, _ = exact(x, data["y"], "bernoulli", 100.0 * x.std())
     row = found.to_frame().loc["x"].to_numpy()
     # The joint Gaussian has .6 of the standard deviation.
-    np.testing.assert_allclose(row[:2], slope[:2], rtol=0.2)
+    np.testing.assert_allclose(row, slope, atol=0.05 * slope[1])
+    assert found.report.status == "converged"
+    monkeypatch.setattr(shapes, "_HELD_ROWS", 0)
+    found = fit("y ~ x", data, "bernoulli", priors=priors)
+    np.testing.assert_allclose(found.to_frame().loc["x"].to_numpy()[:2], slope[:2], rtol=0.2)
     assert found.report.status == "converged, but standard deviations may be wrong"
     assert "'x' (the upper tail is the long one)" in found.report.notes[-1]
 

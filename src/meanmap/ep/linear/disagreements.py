@@ -12,8 +12,8 @@ __all__ = ["disagreements"]
 # Standard deviations by weighted draws that differ by this share, and ends of intervals of 90 % that differ by so many
 # of these, are worth a note where they also differ by three standard errors.
 _APART, _END = 0.15, 0.25
-# Laws that are so many times as wide as the joint Gaussian are far from it: draws from it, however they are weighted,
-# do not reach their tails.
+# Laws that are so many times as wide as the joint Gaussian are far from it, unless runs say so: draws from it, however
+# they are weighted, do not reach their tails.
 _FAR = 1.25
 
 
@@ -44,7 +44,9 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
         listed = [f"{moved[at]:+.2g} of {names[at]!r}" for at in np.argsort(-np.abs(moved)) if abs(moved[at]) > least]
         if listed:
             found.append(f"weighted draws move {side} ends of intervals by standard deviations {', '.join(listed)}")
-    far = np.flatnonzero(sds / shared.plain > _FAR)
+    beyond = sds / shared.plain > _FAR
+    beyond[list(first.by_runs)] = False
+    far = np.flatnonzero(beyond)
     if len(far):
         upper = first.quantiles(0.95) + first.quantiles(0.05) > 2 * first.quantiles(0.5)
         listed = [f"{names[at]!r} (the {'upper' if upper[at] else 'lower'} tail is the long one)" for at in far]

@@ -57,12 +57,21 @@ class Normals:
 class Shaped(Normals):
     """Mixtures of laws of which some are no Normals.
 
-    `functions` are standardised distribution functions at `GRID`, (bent, nodes, grid), of those that `bent` counts.
+    `functions` are standardised distribution functions at `GRID`, (bent, nodes, grid), of those that `bent` counts;
+    `by_runs` counts those that were found by runs with their values held.
     """
 
-    def __init__(self, means: np.ndarray, sds: np.ndarray, shares: np.ndarray, bent: np.ndarray, functions: np.ndarray):
+    def __init__(
+        self,
+        means: np.ndarray,
+        sds: np.ndarray,
+        shares: np.ndarray,
+        bent: np.ndarray,
+        functions: np.ndarray,
+        by_runs: tuple[int, ...] = (),
+    ):
         super().__init__(means, sds, shares)
-        self.bent, self.functions = bent, functions
+        self.bent, self.functions, self.by_runs = bent, functions, by_runs
 
     def below(self, z: np.ndarray) -> np.ndarray:
         """The standardised distribution functions, (n, nodes)."""
@@ -76,7 +85,9 @@ class Shaped(Normals):
     def at_node(self, node: int) -> "Shaped":
         """The laws given a node."""
         here = slice(node, node + 1)
-        return Shaped(self.means[:, here], self.sds[:, here], np.ones(1), self.bent, self.functions[:, here])
+        return Shaped(
+            self.means[:, here], self.sds[:, here], np.ones(1), self.bent, self.functions[:, here], self.by_runs
+        )
 
     def widened(self, variances: np.ndarray) -> "Shaped":
         """With independent Normals of these variances (n, nodes) added."""

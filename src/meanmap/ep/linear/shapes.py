@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.held import Held
 from meanmap.ep.linear.integrate import Integrated, Node
 from meanmap.ep.linear.mixtures import GRID, Shaped
 from meanmap.ep.linear.sites import Predictors, Settled
@@ -14,6 +15,9 @@ __all__ = ["marginals", "skewness"]
 
 # A Normal will do for a skewness below this: its ends are off by .05 standard deviations.
 _SKEW = 0.1
+# A law with such a skewness is found by runs, and all laws are where weighted draws are as good as a smaller share of
+# all, as long as rows times laws are not more than this.
+_VERY, _FEW, _HELD_ROWS = 0.25, 0.8, 20_000
 # Where the law is met, in standard deviations; predictors that are met at the most, in all nodes together.
 _PLACES, _MOST = np.linspace(GRID[0], GRID[-1], 25), 1_000_000
 # Rows times combinations whose covariances are held.
@@ -33,11 +37,13 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
     The density at a value z is the Normal density times the mean of the ratio of likelihood and sites over all effects
     given z; this mean is approximated by the product of the means of single rows (Cseke & Heskes 2011). The
     approximation is exact if z is the only effect, and overcorrects where many rows agree: its strength is estimated
-    from weighted draws of the effects that all rows share, given the first node.
+    from weighted draws of the effects that all rows share, given the first node. Where it may be far off the density of
+    shared effects is found by runs with z held at a value (`held`), as far as there are not too many rows.
     """
     nodes = model.nodes
     shape = (len(combinations), len(nodes))
     means, sds, ratios = np.empty(shape), np.empty(shape), dict[tuple[int, int], np.ndarray]()
+    runs: dict[int, np.ndarray] = {}
     left = 0 if model.family.exact or len(combinations) * len(model.observed.response) > _HELD else _MOST
     for at, node in enumerate(nodes):
         toward = node.settled.joint.solve(combinations)
@@ -48,31 +54,55 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
         law = _Rows.at(node, model)
         slopes = law.slopes(toward) / sds[:, at]
         skewness = np.abs(law.skewness(slopes))
-        for one in np.flatnonzero(skewness > _SKEW).tolist():
+        if not at and judged is not None:
+            skew = np.maximum(skewness, _VERY * (judged.effective < _FEW))
+            runs = _by_runs(model, combinations, means[:, 0], sds[:, 0], skew)
+        for one in (each for each in np.flatnonzero(skewness > _SKEW).tolist() if each not in runs):
             ratios[one, at] = law.log_ratio(slopes[:, one])
             left -= len(_PLACES) * len(slopes)
             if left <= 0:
                 break
         if not at and not (skewness > _SKEW / 2).any():
             left = 0
-    shares, bent = model.shares, sorted({one for one, _ in ratios})
+    shares, bent = model.shares, sorted({one for one, _ in ratios} | set(runs))
     # Where work would be too much the first node speaks for the others.
     flat = np.zeros(len(_PLACES))
     logs = np.array([[ratios.get((one, at), ratios.get((one, 0), flat)) for at in range(len(nodes))] for one in bent])
     if not bent:
-        return Shaped(means, sds, shares, np.zeros(0, int), np.zeros((0, len(nodes), len(GRID))))
+        return Shaped(means, sds, shares, np.zeros(0, int), np.zeros((0, len(nodes), len(GRID))), ())
     logs = np.maximum(logs, logs.max(2, keepdims=True) - _DEPTH)
     from scipy.interpolate import PchipInterpolator
 
     fine = PchipInterpolator(_PLACES, logs, axis=2)(GRID)
     if judged is not None:
         for place, one in enumerate(bent):
+            if one in runs:
+                # Standardised, the law given the first node speaks for the others.
+                fine[place] = np.maximum(runs[one], runs[one].max() - _DEPTH)
+                continue
             drawn = judged.draws @ combinations[one, : judged.draws.shape[1]]
             fine[place] *= _amount(fine[place, 0], (drawn - means[one, 0]) / sds[one, 0], judged)
     middle, spread, functions = _standardised(fine)
     means[bent] += sds[bent] * middle
     sds[bent] *= spread
-    return Shaped(means, sds, shares, np.array(bent), functions)
+    return Shaped(means, sds, shares, np.array(bent), functions, tuple(runs))
+
+
+def _by_runs(
+    model: Integrated, combinations: np.ndarray, means: np.ndarray, sds: np.ndarray, skewness: np.ndarray
+) -> dict[int, np.ndarray]:
+    """Log ratios at `GRID` of the most skewed combinations."""
+    if not model.components.fixed:
+        return {}
+    width, room, found = len(model.components.fixed[0][0]), _HELD_ROWS // len(model.observed.response), {}
+    for one in np.argsort(-skewness, kind="stable")[:room].tolist():
+        if skewness[one] < _VERY:
+            break
+        held = Held(model, combinations[one, :width])
+        ratio = held.log_ratio(float(means[one]), float(sds[one]))
+        if ratio is not None:
+            found[one] = ratio
+    return found
 
 
 def skewness(model: Integrated, combinations: np.ndarray) -> np.ndarray:

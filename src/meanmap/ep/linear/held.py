@@ -1,0 +1,135 @@
+"""The law of a combination of shared effects, from runs in which the combination is held at a value."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from meanmap.ep.linear.family import Observed
+from meanmap.ep.linear.integrate import Integrated
+from meanmap.ep.linear.mixtures import GRID
+from meanmap.ep.linear.predictor import Block, Predictor, Prior
+from meanmap.ep.linear.sites import Settled, settle
+from meanmap.ep.linear.weights import affordable, weighted
+
+__all__ = ["Held"]
+
+# How far apart values are, in standard deviations; nearer, down to a least distance, where the log density changes by
+# more than this between two; how far below its peak it is followed, and from how many values on it is known.
+_APART, _NARROW, _STEEP, _DEPTH, _LEAST = 1.0, 0.1, 2.0, 10.0, 5
+_TOLERANCE = 1e-3
+# Evaluations of the likelihood by which the evidence of a run is corrected, and the least and most draws for it.
+_EVALUATIONS, _DRAWS = 100_000, (32, 200)
+# A law whose ends are not this far below its peak was not met as a whole.
+_WHOLE = 7.0
+# Weights that are as good as a smaller share of the draws correct nothing, where the density is not this far below its
+# peak.
+_LITTLE, _NEAR = 0.2, 3.0
+
+
+@dataclass(frozen=True)
+class Held:
+    """A model with its components at the first node; `combination` is of the effects that all rows share.
+
+    The density of the combination at a value is the prior density there times the evidence of the model in which it
+    has that value. This evidence is that of a run, corrected by weighted draws.
+    """
+
+    model: Integrated
+    combination: np.ndarray
+
+    def log_ratio(self, mean: float, sd: float) -> np.ndarray | None:
+        """Log of the density over the Normal with this mean and sd, at `GRID`; None where runs do not come to rest."""
+        heights, shares = dict[float, float](), dict[float, float]()
+        for side in (1, -1):
+            # What was met without holding anything is as if held at 0.
+            start, before, step, here = self.model.nodes[0].settled, 0.0, _APART, 0.0
+            while here <= GRID[-1]:
+                value = mean + side * here * sd
+                run = self._run(value, start, before)
+                if run is None or not run.converged:
+                    return None
+                (height, shares[side * here]), near = self._height(value, run), heights.get(side * (here - step))
+                heights[side * here] = height
+                if near is not None and abs(height - near) > _STEEP and step > _NARROW:
+                    here, step = here - step / 2, step / 2
+                    continue
+                if height < max(heights.values()) - _DEPTH:
+                    break
+                start, before, here = run, value, here + step
+        top, places = max(heights.values()), np.array(sorted(heights))
+        if max(heights[places[0]], heights[places[-1]]) > top - _WHOLE or len(places) < _LEAST:
+            return None
+        if min(shares[each] for each in heights if heights[each] > top - _NEAR) < _LITTLE:
+            return None
+        from scipy.interpolate import CubicSpline
+
+        logs = np.array([heights[each] for each in places])
+        found = CubicSpline(places, logs)(np.clip(GRID, places[0], places[-1]))
+        # Beyond, the log density falls as it does at the ends; a spline may rise a little where it should not.
+        slopes = np.diff(logs)[[0, -1]] / np.diff(places)[[0, -1]]
+        found += np.maximum(slopes[0], 0) * np.minimum(GRID - places[0], 0)
+        found += np.minimum(slopes[1], 0) * np.maximum(GRID - places[-1], 0)
+        peak = int(found.argmax())
+        found[peak:] = np.minimum.accumulate(found[peak:])
+        found[: peak + 1] = np.minimum.accumulate(found[peak::-1])[::-1]
+        return found + GRID**2 / 2
+
+    @cached_property
+    def _pivot(self) -> int:
+        """The effect that gives way, so that the combination keeps its value."""
+        covariance = self.model.components.fixed[0][1]
+        return int(np.argmax(np.abs(self.combination) * np.sqrt(np.diag(covariance))))
+
+    @cached_property
+    def _column(self) -> np.ndarray:
+        """What each predictor has of a value."""
+        return (
+            self.model.nodes[0].settled.joint.predictor.blocks[0].design[:, self._pivot] / self.combination[self._pivot]
+        )
+
+    @cached_property
+    def _predictor(self) -> Predictor:
+        """Of the other effects; the one that gave way keeps its place and adds nothing."""
+        block, *groups = self.model.nodes[0].settled.joint.predictor.blocks
+        design = block.design - np.outer(self._column, self.combination)
+        design[:, self._pivot] = 0.0
+        return Predictor((Block.fixed(design), *groups))
+
+    @cached_property
+    def _spread(self) -> tuple[np.ndarray, float]:
+        """A priori: covariances of the effects with the combination, and its variance."""
+        toward = self.model.components.fixed[0][1] @ self.combination
+        return toward, float(self.combination @ toward)
+
+    def _run(self, value: float, start: Settled, before: float) -> Settled | None:
+        prior, (mean, covariance) = self.model.components.prior(self.model.nodes[0].phi), self.model.components.fixed[0]
+        toward, variance = self._spread
+        mean = mean + toward * (value - self.combination @ mean) / variance
+        covariance = covariance - np.outer(toward, toward) / variance
+        mean[self._pivot] = covariance[self._pivot] = covariance[:, self._pivot] = 0.0
+        covariance[self._pivot, self._pivot] = 1.0
+        prior = Prior((mean, *prior.means[1:]), (covariance, *prior.covariances[1:]))
+        # Sites are of predictors without what is added to them.
+        start = replace(start, shifts=start.shifts - start.weights * self._column * (value - before))
+        try:
+            return settle(
+                self._predictor, prior, self.model.family, self._observed(value), self._parameters, start, _TOLERANCE
+            )
+        except np.linalg.LinAlgError:
+            return None
+
+    def _height(self, value: float, run: Settled) -> tuple[float, float]:
+        """The log density, and the share of the weighted draws that its correction is as good as."""
+        (mean, _), (_, variance) = self.model.components.fixed[0], self._spread
+        draws = affordable(run, _EVALUATIONS, *_DRAWS)
+        found = weighted(run, self.model.family, self._observed(value), self._parameters, draws)
+        height = run.log_evidence + found.gain - (value - float(self.combination @ mean)) ** 2 / variance / 2
+        return height, found.effective
+
+    def _observed(self, value: float) -> Observed:
+        return replace(self.model.observed, offset=self.model.observed.offset + self._column * value)
+
+    @property
+    def _parameters(self) -> np.ndarray:
+        return self.model.parameters(self.model.nodes[0])
