@@ -179,7 +179,8 @@ def test_tables_print_draw_and_travel():
 def test_separated_labels_have_finite_coefficients_and_a_note():
     fit = ep.models.logistic_regression(np.column_stack([X, X**2]), X > 0)
     assert fit.report.converged
-    assert "separates the labels" in str(fit)
+    assert "a linear rule in 'x0' separates the labels" in str(fit)
+    assert "prior_sd=1" in str(fit)
     assert np.isfinite(fit.mean).all()
     assert "separates" not in str(ep.models.logistic_regression(np.column_stack([X, X**2]), BITS))
 

@@ -20,6 +20,7 @@ from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.ordered import cumulative, first_gaps, read_levels
 from meanmap.ep.linear.response import read_response
 from meanmap.ep.linear.scaled import Scaled
+from meanmap.ep.linear.separation import separated
 from meanmap.ep.linear.shared import Shared, shared_names
 from meanmap.ep.linear.weights import Weighted, affordable, pareto_shape, weighted
 
@@ -149,7 +150,7 @@ def fit(
     log_evidence -= float(counts.sum()) * np.log(scaled.unit)
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
-    notes = doubts(read, predictor, "sigma" in law.parameters)
+    notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, family)
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged)
     return Fitted(
         read,

@@ -13,6 +13,7 @@ from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Data, Numbers
 from meanmap.ep.factors.interval import Probit
 from meanmap.ep.factors.links import Logistic
+from meanmap.ep.linear.separation import separating
 from meanmap.ep.models.design import Design, label_text, read_labels
 from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of
 from meanmap.families import MultivariateNormal
@@ -140,7 +141,6 @@ def probit_regression(
     return _binary("probit", X, y, prior_sd, intercept_sd, standardise, intercept, kinds, settings)
 
 
-_SEPARATED = "a linear rule separates the labels: only the prior keeps the coefficients from growing."
 # Weighted draws: evaluations of the likelihood, the least and the most draws; standard deviations that differ by this
 # share, and by three standard errors, are worth a note.
 _EVALUATIONS, _DRAWS, _APART = 2_000_000, (50, 2000), 0.15
@@ -172,7 +172,10 @@ def _binary(
     notes: tuple[str, ...] = ()
     mean, covariance = moments(post["w"])
     if ((2 * codes - 1) * (matrix @ mean) > 0).all():
-        notes = (_SEPARATED,)
+        first = separating(matrix, 2 * codes - 1, 0 if design.intercept else None)[:1]
+        rule = ", ".join(repr(design.labels[at]) for chosen, _ in first for at in chosen)
+        told = f"a linear rule{f' in {rule}' if rule else ''} separates the labels"
+        notes = (f"{told}: only the prior keeps the coefficients from growing; a tighter one is prior_sd=1.",)
     told = _disagreement(link, matrix, codes, prior_of(design, prior_sd, intercept_sd), mean, covariance, design.labels)
     if told and post.report.converged:
         status = f"{post.report.status}, but standard deviations may be wrong"

@@ -1,0 +1,77 @@
+"""Columns that separate a response: the likelihood rises for ever as their coefficients grow."""
+
+import numpy as np
+
+from meanmap.ep.linear.family import Observed
+from meanmap.ep.linear.formula import Formula
+from meanmap.ep.linear.scaled import Scaled
+
+__all__ = ["separated", "separating"]
+
+# Rows times columns up to which linear programs are solved, and which mean of predictors is not 0.
+_MOST, _ABOVE = 1_000_000, 1e-6
+
+
+def separated(formula: Formula, scaled: Scaled, observed: Observed, family: str) -> list[str]:
+    """A note on each set of columns, of those that all rows share, that separates labels or counts of 0 from others."""
+    columns = (formula.rows.shared - scaled.middle) / scaled.spread
+    counted, response = observed.weights > 0, observed.response
+    if family in ("bernoulli", "binomial"):
+        signs = np.where(response == observed.trials, 1, np.where(response == 0, -1, 0))
+    elif family in ("poisson", "negativebinomial"):
+        signs = np.where(response == 0, -1, 0)
+    else:
+        return []
+    found = []
+    for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
+        names = [formula.names[at] for at in chosen]
+        listed = ", ".join(map(repr, names))
+        tighter = ", ".join(f"{names[k]!r}: (0.0, {1 / scaled.spread[at]:.2g})" for k, at in enumerate(chosen))
+        found.append(
+            f"{listed} {'separates' if len(names) == 1 else 'together separate'} the response"
+            f"{'' if whole else ' in some rows'}: the data would have the coefficient{'s' * (len(names) > 1)} as large "
+            f"as can be, only the prior keeps them from growing; a tighter one is priors={{{tighter}}}"
+        )
+    return found
+
+
+def separating(columns: np.ndarray, signs: np.ndarray, intercept: int | None) -> list[tuple[tuple[int, ...], bool]]:
+    """Least sets of columns with a combination that has the sign of every row or is 0, and whether none is 0.
+
+    Rows of sign 0 allow 0 only. Combinations are found by linear programs (Konis 2007).
+    """
+    if columns.size > _MOST or columns.shape[1] == 0:
+        return []
+    left, found = np.ones(columns.shape[1], bool), []
+    while _separates(columns[:, left], signs):
+        chosen = left.copy()
+        for at in (each for each in np.flatnonzero(left) if each != intercept):
+            chosen[at] = False
+            chosen[at] = not _separates(columns[:, chosen], signs)
+        one = tuple(int(at) for at in np.flatnonzero(chosen) if at != intercept)
+        if not one:
+            break
+        found.append((one, bool(signs.all()) and _separates(columns[:, chosen], signs, whole=True)))
+        left[list(one)] = False
+    return found
+
+
+def _separates(columns: np.ndarray, signs: np.ndarray, whole: bool = False) -> bool:
+    """Whether there is a combination; a whole one is at some distance from 0 in all rows."""
+    from scipy.optimize import linprog
+
+    if not columns.shape[1]:
+        return False
+    signed = columns[signs != 0] * signs[signs != 0, None]
+    least = np.ones((len(signed), 1)) if whole else np.zeros((len(signed), 0))
+    gain = np.r_[np.zeros(columns.shape[1]), -1.0] if whole else -signed.mean(0)
+    level = columns[signs == 0] if (signs == 0).any() else None
+    solved = linprog(
+        gain,
+        A_ub=np.concatenate([-signed, least], axis=1),
+        b_ub=np.zeros(len(signed)),
+        A_eq=level,
+        b_eq=None if level is None else np.zeros(len(level)),
+        bounds=[(-1, 1)] * len(gain),
+    )
+    return bool(solved.status == 0 and -solved.fun > _ABOVE)

@@ -1,0 +1,71 @@
+"""Columns that separate a response are named, with what to type; others are not."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("formulae")
+
+from meanmap.ep.linear import fit
+from meanmap.ep.linear.separation import separating
+
+X, Z, NOISE = np.random.default_rng(0).normal(size=(3, 60))
+RARE = np.arange(60) >= 56
+FEW = np.random.default_rng(1)
+
+
+def notes(formula, response, family, **columns):
+    data = {"x": X, "z": Z, "g": np.arange(60) % 10, "y": response, **columns}
+    return [note for note in fit(formula, data, family).report.notes if "separate" in note]
+
+
+def test_one_column_that_separates_all_labels_is_named_with_a_tighter_prior():
+    (note,) = notes("y ~ x + z + (1 | g)", (X > 0.1) * 1, "bernoulli")
+    assert note.startswith("'x' separates the response: ")
+    typed = {"x": (0.0, float(f"{1 / X.std():.2g}"))}
+    assert note.endswith(f"priors={typed}")
+    data = {"x": X, "z": Z, "y": (X > 0.1) * 1}
+    loose, tight = (fit("y ~ x + z", data, "bernoulli", priors=given).to_frame() for given in (None, typed))
+    assert tight.loc["x", "estimate"] < 0.7 * loose.loc["x", "estimate"]
+
+
+def test_columns_that_separate_together_are_one_note_and_the_third_is_left_out():
+    (note,) = notes("y ~ x + z + w", (X + Z > 0.1) * 1, "bernoulli", w=NOISE)
+    assert note.startswith("'x', 'z' together separate the response: the data would have the coefficients as large")
+
+
+@pytest.mark.parametrize(
+    ("family", "response"),
+    [
+        ("bernoulli", np.where(RARE, 1, FEW.integers(2, size=60))),
+        ("poisson", np.where(RARE, 0, FEW.poisson(1, size=60))),
+    ],
+)
+def test_a_level_that_knows_one_outcome_separates_some_rows(family, response):
+    (note,) = notes("y ~ x + c", response, family, c=np.where(RARE, "rare", "often"))
+    assert note.startswith("'c[rare]' separates the response in some rows: ")
+
+
+def test_successes_of_trials_separate_where_all_or_none_succeed():
+    response = np.where(X > 0.1, 3, 0)
+    (note,) = notes("p(y, n) ~ x", response, "binomial", n=np.full(60, 3))
+    assert note.startswith("'x' separates")
+    response[X.argmax()] = 1
+    assert not notes("p(y, n) ~ x", response, "binomial", n=np.full(60, 3))
+
+
+def test_ordinary_tables_are_not_said_to_be_separated():
+    """Labels whose odds depend on a column are separated by chance in no table of this size."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        columns = np.column_stack([np.ones(80), rng.normal(size=(80, 3))])
+        signs = np.where(rng.random(80) < 1 / (1 + np.exp(-columns[:, 1])), 1, -1)
+        assert separating(columns, signs, 0) == []
+
+
+def test_two_columns_that_each_separate_have_a_note_each_and_copies_do_not_confuse():
+    signs = np.where(X > 0.1, 1, -1)
+    other = signs + 0.3 * np.tanh(Z)
+    found = separating(np.column_stack([np.ones(60), X, other, Z, Z]), signs, 0)
+    assert sorted(found) == [((1,), True), ((2,), True)]
+    overlapping = np.where(Z > 0.1, signs, -signs)
+    assert separating(np.column_stack([np.ones(60), Z, Z]), overlapping, 0) == []
