@@ -1,5 +1,6 @@
 """`meanmap test ...`: hypothesis tests on files."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -68,6 +69,26 @@ def variables_in(
     tables = inputs.variables(reading, path, [*chosen, *apart.values()])
     reading.set_apart([name for names in apart.values() for name in names])
     return tables[: len(chosen)], design | dict(zip(apart, tables[len(chosen) :], strict=True))
+
+
+def variables_anywhere(
+    reading: Any,
+    path: str,
+    chosen: list[list[str]],
+    within: str,
+    clusters: str,
+    whole: bool,
+    options: dict[str, Any],
+) -> Sequence[Any]:
+    """As `variables_in`, of a long file where it lies unless it is needed whole; options of the test are added."""
+    from meanmap.cli import inputs
+
+    long = None if whole or within or clusters else inputs.long_variables(reading, path, chosen)
+    if long:
+        options |= reading.of_many_rows()
+    found, design = (long, {}) if long else variables_in(reading, path, chosen, within, clusters)
+    options |= {"kinds": reading.kinds, **design}
+    return found
 
 
 @app.command(cls=Command)
@@ -188,16 +209,11 @@ def independence(
 ) -> None:
     """Are two groups of columns of a file independent?"""
     import meanmap as mm
-    from meanmap.cli import inputs
 
     reading = read.reading()
     wanted = [names_in(x), names_in(y)]
     options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
-    long = None if effect or within or clusters else inputs.long_variables(reading, data, wanted)
-    if long:
-        options |= reading.of_many_rows()
-    (first, second), design = (long, {}) if long else variables_in(reading, data, wanted, within, clusters)
-    options |= {"kinds": reading.kinds, **design}
+    first, second = variables_anywhere(reading, data, wanted, within, clusters, effect, options)
     result = mm.independence_test(first, second, kernel, null=null, **options)
     size = mm.independence_effect(first, second, kernel, kinds=reading.kinds, rng=seed) if effect else None
     question = f"Are {x} and {y} independent?"
@@ -225,18 +241,13 @@ def conditional(
 ) -> None:
     """Are two groups of columns of a file independent, given others?"""
     import meanmap as mm
-    from meanmap.cli import inputs
 
     reading = read.reading()
     wanted = [names_in(each) for each in (x, y, z)]
     options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
-    long = None if effect or within or clusters else inputs.long_variables(reading, data, wanted)
-    if long:
-        options |= reading.of_many_rows()
-    tables, design = (long, {}) if long else variables_in(reading, data, wanted, within, clusters)
-    options |= {"kinds": reading.kinds, **design}
+    tables = variables_anywhere(reading, data, wanted, within, clusters, effect, options)
     result = mm.conditional_independence_test(*tables, method=method, kernel=kernel, null=null, **options)
-    inside: dict[str, Any] = {"within": design.get("within"), "kinds": reading.kinds, "rng": seed}
+    inside: dict[str, Any] = {"within": options.get("within"), "kinds": reading.kinds, "rng": seed}
     size = mm.conditional_independence_effect(*tables, **inside) if effect else None
     question = f"Are {x} and {y} independent, given {z}?"
     answer.give(result, question, reading, effect=size)

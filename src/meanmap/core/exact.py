@@ -40,15 +40,15 @@ def check_exact(values: Array, argument: str, column: object = None) -> None:
         raise _beyond(int(whole[lost][0]), int(whole.min()), argument, column)
 
 
-def check_exact_words(words: Iterable[str], argument: str, column: object = None) -> None:
+def check_exact_words(words: Iterable[str], argument: str) -> None:
     """As `check_exact`, of whole numbers that are written as text."""
     whole = [int(word) for word in words if DIGITS.fullmatch(word)]
     for number in whole:
         if int(float(number)) != number:
-            raise _beyond(number, min(whole), argument, column)
+            raise _beyond(number, min(whole), argument)
 
 
-def _beyond(example: int, least: int, argument: str, column: object) -> KindError:
+def _beyond(example: int, least: int, argument: str, column: object = None) -> KindError:
     labels = f"kinds={{{column!r}: 'label'}}" if column is not None else ".astype(str)"
     return KindError(
         f"{argument} holds whole numbers beyond 2^53, such as {example}, whose last digits are lost in floating "

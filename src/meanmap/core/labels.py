@@ -15,6 +15,7 @@ from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeErro
 from meanmap.core.foreign import readable
 from meanmap.core.language import in_python
 from meanmap.core.objects import check_cells
+from meanmap.core.settings import is_number
 from meanmap.core.tables.table import table_in
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
@@ -83,7 +84,7 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
         )
     if labels.dtype.kind == "O":
         check_cells(labels, argument)
-        numbers = all(map(_is_number, labels.flat))
+        numbers = all(map(is_number, labels.flat))
         if numbers and not isinstance(data, list | tuple) and not all(label == round(label) for label in labels.flat):
             raise KindError(
                 f"{argument} holds numbers as Python objects (dtype object). "
@@ -96,10 +97,6 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
     if labels.dtype.kind not in "fiubSUT":
         raise KindError(f"{argument} holds {labels.dtype} values; expected labels: text or numbers.")
     return labels
-
-
-def _is_number(label: object) -> bool:
-    return isinstance(label, int | float | np.number) and not isinstance(label, bool)
 
 
 def are_codes(leaf: Any) -> bool:

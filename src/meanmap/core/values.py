@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.extras import optional
 from meanmap.core.types import Array
 
-__all__ = ["Value", "as_known", "as_tuple", "entries_of", "frame_of", "is_sequence", "label_text", "plain"]
+__all__ = ["Value", "aligned", "as_known", "as_tuple", "entries_of", "frame_of", "is_sequence", "label_text", "plain"]
 
 # Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
@@ -89,6 +89,21 @@ def as_known(name: object, known: Collection[Any]) -> Any:
 def plain(of: object, *names: str) -> dict[str, Any]:
     """Attributes by name as plain Python values, ready for JSON."""
     return {name: _plain(getattr(of, name)) for name in names}
+
+
+def aligned(rows: Sequence[Sequence[str]], least: int = 0) -> list[str]:
+    """Cells as lines, the first of each to the left and the others, of this width at least, to the right.
+
+    Examples
+    --------
+    >>> aligned([("", "mean"), ("slope", "1.5")])
+    ['       mean', 'slope   1.5']
+    """
+    first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    widths = [max(width, least) for width in widths]
+    return [
+        "  ".join([row[0].ljust(first), *(c.rjust(w) for c, w in zip(row[1:], widths, strict=True))]) for row in rows
+    ]
 
 
 def frame_of(columns: Mapping[str, Any], index: Sequence[Any] | None = None) -> Any:

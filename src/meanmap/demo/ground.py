@@ -16,10 +16,10 @@ def sections(rng: np.random.Generator) -> list[Section]:
     return [_gram(rng), _features(rng), _pivots(rng), _embedding(rng)]
 
 
-def _canvas(columns: int = 1, height: float = 3.2):
+def _canvas(columns: int = 1):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.6 * columns, height), layout="constrained")
+    figure = Figure(figsize=(4.6 * columns, 3.2), layout="constrained")
     return figure, np.atleast_1d(figure.subplots(1, columns))
 
 

@@ -19,7 +19,7 @@ from meanmap.core.tables.schema import Schema, check_same_columns, later, opened
 from meanmap.core.types import Array, Data, Numbers, Points, Seed
 from meanmap.core.values import Value
 from meanmap.features.lowrank import PivotedCholesky
-from meanmap.kernels.base import Kernel, Scaled
+from meanmap.kernels.base import Kernel, Scaled, as_kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
@@ -214,8 +214,7 @@ def posterior_embedding(
     warn_of(told)
     if asks_to_learn(kernel):
         kernel, _ = learned_for(x)
-    if not isinstance(kernel, Kernel):
-        raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or 'learned'.")
+    kernel = as_kernel(kernel, "kernel", ", or 'learned'")
     if prior is None and not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
         raise KindError(
             f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example kernel itself."

@@ -14,7 +14,7 @@ from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data, KernelLike
 from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis
 from meanmap.features.base import Features, transform_in_chunks
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import Kernel, as_kernel
 from meanmap.kernels.reading import is_flat, read_points
 
 __all__ = ["Side", "read_pairs"]
@@ -68,8 +68,7 @@ def read_side(data: Data, kernel: KernelLike, argument: str, door: Door, schema:
     if isinstance(kernel, Features):
         points = kernel.read(data, argument, door)
         return Side(FeatureBasis(kernel, schema=schema), points, kernel)
-    if not isinstance(kernel, Kernel):
-        raise KindError(f"kernel_{argument} is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features.")
+    kernel = as_kernel(kernel, f"kernel_{argument}", ", or features")
     points = read_points(kernel, data, argument, door)
     return Side(PointBasis(kernel, points, is_flat(data, kernel), schema=schema), points, kernel)
 

@@ -17,7 +17,7 @@ from meanmap.core.settings import one_of, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Concatenated, Features, made_from, sample_row
-from meanmap.kernels.base import Kernel, Sum
+from meanmap.kernels.base import Kernel, Sum, as_kernel
 
 __all__ = ["Fourier"]
 
@@ -82,8 +82,7 @@ class Fourier(Features):
         >>> bool(np.abs(phi(x) @ phi(x).T - kernels.RBF(1.0)(x)).max() < 0.1)
         True
         """
-        if not isinstance(kernel, Kernel):
-            raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
+        as_kernel(kernel, "kernel")
         one_of(kind, "kind", ("cos-sin", "cos-phase"))
         whole_number(n_features, "n_features")
         if kind == "cos-sin" and n_features % 2:

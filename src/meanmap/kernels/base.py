@@ -20,7 +20,7 @@ from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
 
-__all__ = ["Kernel", "Power", "Product", "Scaled", "Sum"]
+__all__ = ["Kernel", "Power", "Product", "Scaled", "Sum", "as_kernel"]
 
 
 class Kernel(eqx.Module):
@@ -161,6 +161,13 @@ class Kernel(eqx.Module):
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={_show(getattr(self, name))}" for name in self.__dataclass_fields__)
         return f"{type(self).__name__}({fields})"
+
+
+def as_kernel(value: object, argument: str, otherwise: str = "") -> Kernel:
+    """A kernel as it came; anything else is refused, with what else would do."""
+    if not isinstance(value, Kernel):
+        raise KindError(f"{argument} is {value!r}; expected a kernel such as mm.kernels.RBF(1.0){otherwise}.")
+    return value
 
 
 def _members(kind: type, kernel: Kernel) -> tuple[Kernel, ...]:

@@ -44,13 +44,13 @@ def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
     return fit.kernel, fit.report.notes
 
 
-def learned_in_units(matrix: np.ndarray, rng: Seed = None) -> tuple[RBF, LearnedKernel]:
+def learned_in_units(matrix: np.ndarray, rng: Seed) -> tuple[RBF, LearnedKernel]:
     """An RBF kernel of several columns, one lengthscale learned in their own units; and what was learned of these."""
     scales = column_lengthscales(matrix)
     fit = learned_multiple(matrix / scales, rng)
     return RBF(np.asarray(fit.kernel.lengthscale) * scales), fit  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def learned_multiple(columns: np.ndarray, rng: Seed = None) -> LearnedKernel:
+def learned_multiple(columns: np.ndarray, rng: Seed) -> LearnedKernel:
     """One lengthscale for columns already in units of their own; those that do not vary are left out."""
     return learn_kernel(columns[:, np.ptp(columns, axis=0) > 0], rng=rng)

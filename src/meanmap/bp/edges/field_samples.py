@@ -22,7 +22,7 @@ from meanmap.core.tables.missing import length
 from meanmap.core.types import Data
 from meanmap.graphs import Graph
 from meanmap.graphs.graph import refuse_both_directions
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import as_kernel
 
 __all__ = ["FieldSamples", "read_relations"]
 
@@ -146,5 +146,5 @@ def _check_kernels(given: Mapping, kinds: list) -> None:
     for name, kernel in given.items():
         if name not in kinds:
             raise InputError(f"kernels names the kind {name!r}; the variables are of {', '.join(map(repr, kinds))}.")
-        if kernel is not None and not isinstance(kernel, Kernel):
-            raise KindError(f"kernels[{name!r}] is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
+        if kernel is not None:
+            as_kernel(kernel, f"kernels[{name!r}]")

@@ -11,14 +11,14 @@ from meanmap.bp.edges.samples import read_samples
 from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError
+from meanmap.core.errors import InputError
 from meanmap.core.progress import track
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG, Graph, Schedule
 from meanmap.graphs.graph import is_networkx
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import Kernel, as_kernel
 
 __all__ = ["KernelGraph"]
 
@@ -81,8 +81,7 @@ class KernelGraph:
         self.kernels = dict(kernels or {})
         for name, kernel in self.kernels.items():
             self.graph.index(name)
-            if not isinstance(kernel, Kernel):
-                raise KindError(f"kernels[{name!r}] is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
+            as_kernel(kernel, f"kernels[{name!r}]")
         self.ridge = None if ridge is None else float(parameter(ridge, "ridge", axes=0))
         self.rank = None if rank is None else int(parameter(rank, "rank", axes=0, integer=True))
         self.schedule = schedule

@@ -163,7 +163,7 @@ def query_report(
     found: Sequence[Propagation],
     floor: float | None,
     ranks: Sequence[int],
-    learned: Sequence[str] = (),
+    learned: Sequence[str],
 ) -> Report:
     """The report of a query: how messages ended, and caveats about these beliefs."""
     raised = max(part.low_share for part in found)

@@ -132,7 +132,7 @@ def left_out_parts(
             columns = max(MOST_RESTORED // len(images[out]), 1)
             start = int(generator.integers(max(images[out].shape[1] - columns, 0) + 1))
             truth, another = (side[out][:, start : start + columns] for side in (images, features))
-            another = _with_holes(another, generator)
+            another = with_holes(another, generator)
             atoms, weights = restore([images[i] for i in kept], [features[i] for i in kept], another)
             missing = np.asarray(np.isnan(another.reshape(truth.size, -1)).any(axis=1))
             known = np.flatnonzero(~np.isnan(truth.ravel()))
@@ -140,7 +140,7 @@ def left_out_parts(
     return parts
 
 
-def _with_holes(image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+def with_holes(image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """With three rectangles missing, of up to a quarter of each side."""
     cut = image.copy()
     for _ in range(3):

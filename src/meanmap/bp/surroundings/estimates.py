@@ -19,6 +19,8 @@ LEAST_NOISE = 1e-100
 ROWS_AT_ONCE = 100
 # Beyond so many robust standard deviations from the local median a pixel is pulled in.
 MOST_DEVIATIONS = 2.5
+# Patches are so many pixels wide, and those up to so far away are compared.
+PATCH, REACH = 5, 8
 
 
 def filled(image: np.ndarray, scales: tuple[int, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -98,21 +100,19 @@ def _over_windows(image: np.ndarray, other: np.ndarray, shrink) -> np.ndarray:
     return total[inside] / weight[inside]
 
 
-def like_patches(
-    image: np.ndarray, noise: float, width: float, guide: np.ndarray | None = None, reach: int = 8, patch: int = 5
-) -> np.ndarray:
+def like_patches(image: np.ndarray, noise: float, width: float, guide: np.ndarray | None = None) -> np.ndarray:
     """The average of the pixels around whose patches look alike (Buades, Coll & Morel 2005).
 
     Patches are compared in `guide`, an estimate, or in the image itself less what its noise makes them differ by.
     """
     judged, excess = (image, 2 * noise**2) if guide is None else (guide, 0.0)
     height, breadth = image.shape
-    around, beside = np.pad(image, reach, mode="symmetric"), np.pad(judged, reach, mode="symmetric")
+    around, beside = np.pad(image, REACH, mode="symmetric"), np.pad(judged, REACH, mode="symmetric")
     total, weight = np.zeros(image.shape), np.zeros(image.shape)
-    for i in range(2 * reach + 1):
-        for j in range(2 * reach + 1):
+    for i in range(2 * REACH + 1):
+        for j in range(2 * REACH + 1):
             at = slice(i, i + height), slice(j, j + breadth)
-            apart = uniform_filter((beside[at] - judged) ** 2, patch, mode="reflect")
+            apart = uniform_filter((beside[at] - judged) ** 2, PATCH, mode="reflect")
             alike = np.exp(-np.maximum(apart - excess, 0) / (width * noise) ** 2)
             total += alike * around[at]
             weight += alike

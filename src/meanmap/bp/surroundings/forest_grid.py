@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.bp.kernel.images import read_images
 from meanmap.bp.kernel.restored import Restored
+from meanmap.bp.kernel.widened import with_holes
 from meanmap.bp.surroundings.even_noise import EvenNoise
 from meanmap.bp.surroundings.reader import Reader, Rows
 from meanmap.core.errors import EmptyError, ShapeError
@@ -276,7 +277,7 @@ def _rows(
         bands = np.arange(len(image)) * FOLDS // len(image) if len(clean) == 1 else np.full(len(image), number % FOLDS)
         fold = np.broadcast_to(bands[:, None], image.shape)
         for cut in range(1 + CUTS):
-            seen = _cut(image, generator) if cut else image
+            seen = with_holes(image, generator) if cut else image
             if np.isnan(seen).all():
                 continue
             levels, others = _features().surroundings(seen, noise)
@@ -294,16 +295,6 @@ def _features() -> ModuleType:
     from meanmap.bp.surroundings import features
 
     return features
-
-
-def _cut(image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """With three rectangles missing, of up to a quarter of each side."""
-    cut = image.copy()
-    for _ in range(3):
-        sides = [int(generator.integers(1, max(size // 4, 1) + 1)) for size in image.shape]
-        down, right = (int(generator.integers(size - side + 1)) for size, side in zip(image.shape, sides, strict=True))
-        cut[down : down + sides[0], right : right + sides[1]] = np.nan
-    return cut
 
 
 def _on_atoms(values: np.ndarray, atoms: np.ndarray) -> np.ndarray:

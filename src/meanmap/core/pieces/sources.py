@@ -11,17 +11,21 @@ from meanmap.core.types import Data
 
 __all__ = ["comes_in_pieces", "elsewhere", "lies_elsewhere"]
 
+# What is in memory without any question, and not one of NumPy's subclasses, such as a memory map.
+_HERE = (np.ndarray, dict)
 _FAR = ((LazyFrame.holds, LazyFrame), (ParquetFiles.holds, ParquetFiles.of), (Collection.holds, Collection))
 
 
 def elsewhere(data: Any) -> Source | None:
     """The source of rows that an iterator gives, or that lie in files or with Dask's workers; None of what is here."""
+    if type(data) in _HERE:
+        return None
     return next((of(data) for holds, of in ((Stream.holds, Stream), *_FAR) if holds(data)), None)
 
 
 def lies_elsewhere(data: Data) -> bool:
     """Whether data are files (a path, a folder, a pattern, a list of these), a lazy frame or a collection of Dask."""
-    return any(holds(data) for holds, _ in _FAR)
+    return type(data) not in _HERE and any(holds(data) for holds, _ in _FAR)
 
 
 def comes_in_pieces(data: Data) -> bool:

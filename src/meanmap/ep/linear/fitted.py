@@ -15,7 +15,7 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.types import Data, Seed
-from meanmap.core.values import Value, frame_of
+from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.doubts import far_outside
@@ -227,11 +227,7 @@ class Fitted(Value):
             lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")
         table = [("", "estimate", "sd", "2.5%", "97.5%")]
         table += [(row[0], *(f"{value:.4g}" for value in row[1:])) for row in self._table(0.95)]
-        widths = [max(len(row[k]) for row in table) for k in range(5)]
-        lines += [
-            "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
-            for row in table
-        ]
+        lines += aligned(table)
         lines.append(f"  log evidence {self.log_evidence:.6g}; {self.report.status}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.report.notes)])
 

@@ -119,24 +119,16 @@ class Joint:
 
     def covariance(self, combinations: np.ndarray) -> np.ndarray:
         """Of combinations of effects, C P⁻¹ Cᵀ for rows C in the order of θ."""
-        (first, others), blocks = self._parts(), self.predictor.blocks
-        starts = np.cumsum([0, *(block.total for block in blocks)])
-        parts = [combinations[:, starts[at] : starts[at + 1]] for at in self.order]
-        own = np.einsum("gab,mgb->gam", np.linalg.inv(self.lower), parts[0].reshape(-1, first.size, first.width))
-        own = own.reshape(first.total, -1)
-        rest = np.concatenate(parts[1:], axis=1).T if others else np.zeros((0, len(combinations)))
-        rest = solve_triangular(self.schur, rest - self.half.reshape(first.total, -1).T @ own, lower=True)
+        own, rest, _ = self._forward(combinations)
+        rest = solve_triangular(self.schur, rest, lower=True)
         return own.T @ own + rest.T @ rest
 
     def solve(self, combinations: np.ndarray) -> np.ndarray:
         """P⁻¹ c for each row c of combinations, in the order of θ."""
         (first, _), blocks = self._parts(), self.predictor.blocks
-        starts = np.cumsum([0, *(block.total for block in blocks)])
-        parts = [combinations[:, starts[at] : starts[at + 1]] for at in self.order]
-        back, flat = np.linalg.inv(self.lower), self.half.reshape(first.total, -1)
-        own = np.einsum("gab,mgb->gam", back, parts[0].reshape(-1, first.size, first.width)).reshape(first.total, -1)
-        rest = np.concatenate([np.zeros((len(combinations), 0)), *parts[1:]], axis=1).T
-        rest = cho_solve((self.schur, True), rest - flat.T @ own) if len(rest) else rest
+        own, rest, back = self._forward(combinations)
+        flat, starts = self.half.reshape(first.total, -1), self._starts
+        rest = cho_solve((self.schur, True), rest) if len(rest) else rest
         own = np.einsum("gba,gbm->gam", back, (own - flat @ rest).reshape(first.size, first.width, -1))
         found, start = np.empty(combinations.shape), 0
         found[:, starts[self.order[0]] : starts[self.order[0] + 1]] = own.reshape(first.total, -1).T
@@ -144,6 +136,20 @@ class Joint:
             found[:, starts[at] : starts[at + 1]] = rest[start : start + blocks[at].total].T
             start += blocks[at].total
         return found
+
+    @property
+    def _starts(self) -> np.ndarray:
+        """Where the effects of each block begin in θ, and where the last ones end."""
+        return np.cumsum([0, *(block.total for block in self.predictor.blocks)])
+
+    def _forward(self, combinations: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Eliminated effects of combinations, (first, m); what is left of the others, (r, m); the inverse factor."""
+        (first, _), starts = self._parts(), self._starts
+        parts = [combinations[:, starts[at] : starts[at + 1]] for at in self.order]
+        back = np.linalg.inv(self.lower)
+        own = np.einsum("gab,mgb->gam", back, parts[0].reshape(-1, first.size, first.width)).reshape(first.total, -1)
+        rest = np.concatenate([np.zeros((len(combinations), 0)), *parts[1:]], axis=1).T
+        return own, rest - self.half.reshape(first.total, -1).T @ own, back
 
     def draws(self, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) draws of θ."""

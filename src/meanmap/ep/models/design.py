@@ -137,14 +137,14 @@ def _bases(names: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(name.split("[")[0] if name.endswith("]") else name for name in names))
 
 
-def read_labels(y: Data, rows: int | None = None, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
+def read_labels(y: Data, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """The two labels of an outcome, in order, and for each row which it has: 0 or 1."""
-    values = _outcome(y, rows, name)
+    values = _outcome(y, rows, "y")
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) != 2:
         shown = ", ".join(label_text(label) for label in classes[:5]) + (", ..." if len(classes) > 5 else "")
         raise ParameterError(
-            f"{name} holds {len(classes)} label{'s' if len(classes) > 1 else ''} ({shown}); expected two."
+            f"y holds {len(classes)} label{'s' if len(classes) > 1 else ''} ({shown}); expected two."
             + _instead(classes)
         )
     return classes, codes.reshape(-1)
@@ -159,7 +159,7 @@ def _instead(classes: np.ndarray) -> str:
     return " For ordered labels use ordinal_regression."
 
 
-def read_codes(y: Data, rows: int, levels: object = None) -> tuple[np.ndarray, np.ndarray]:
+def read_codes(y: Data, rows: int, levels: object) -> tuple[np.ndarray, np.ndarray]:
     """Ordered labels, from the lowest, and for each row which it has: 0, 1, ..."""
     values = _outcome(y, rows, "y")
     if levels is None:
@@ -199,7 +199,7 @@ def as_given(data: Data, values: np.ndarray) -> np.ndarray:
     return raw if counts_as_numbers(raw) and not holds_floats(raw) and raw.shape == values.shape else values
 
 
-def _outcome(y: Data, rows: int | None, name: str) -> np.ndarray:
+def _outcome(y: Data, rows: int, name: str) -> np.ndarray:
     table = Table.of({name: y}, name)  # refuses what is missing
     values = np.asarray(table.columns[name])
     if values.ndim != 1:
@@ -207,6 +207,6 @@ def _outcome(y: Data, rows: int | None, name: str) -> np.ndarray:
     values = as_given(y, values)
     if holds_floats(values):
         check_finite(values, name)
-    if rows is not None and len(values) != rows:
+    if len(values) != rows:
         raise ShapeError(f"X has {rows} rows and {name} has {len(values)}; expected one outcome for each row.")
     return values

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.core.pictures import new_axes
 from meanmap.core.settings import ends, probability
 from meanmap.core.types import Axes
-from meanmap.core.values import Value, frame_of
+from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.inference.posterior import Posterior
 
 __all__ = ["Inferred", "Summarised", "Summary"]
@@ -104,14 +104,7 @@ class Summary(Value):
         ]
 
     def __str__(self) -> str:
-        cells = self.cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        widths[1:] = [max(width, 5) for width in widths[1:]]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
-            for row in cells
-        ]
-        return "\n".join(lines)
+        return "\n".join(aligned(self.cells(), least=5))
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""

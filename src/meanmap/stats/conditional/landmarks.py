@@ -72,10 +72,10 @@ def rbf_landmarks(
     return Landmarks(metric, points[low.pivots], np.asarray(low.pivot_factor), weight)
 
 
-def additive_landmarks(z: np.ndarray, weight: float = 1.0) -> tuple[Landmarks, ...]:
+def additive_landmarks(z: np.ndarray) -> tuple[Landmarks, ...]:
     """One smooth function of each column that has more than two values; a sum of one-dimensional kernels."""
     bent = [j for j in range(z.shape[1]) if len(np.unique(z[:, j])) > 2]
-    share = weight / np.sqrt(max(1, len(bent)))
+    share = 1 / np.sqrt(max(1, len(bent)))
     return tuple(
         # The median distance of normal columns is 0.95 standard deviations; functions bend about once in one of these.
         rbf_landmarks(z, _column(z, j, 0.95 / median_distance(z[:, [j]])), 1e-4, MOST_ALONG_ONE_COLUMN, share)

@@ -80,7 +80,7 @@ def lag_spectra(extended: np.ndarray) -> np.ndarray:
     twice[[0, half] if n % 2 == 0 else [0]] = 1
     out = np.empty((half + 1, half + 1), np.result_type(extended.dtype, np.complex64))
     for block in slices(half + 1, LAGS):
-        np.multiply(_rfft(diagonals[:, block], 0), twice[block], out=out[:, block])
+        np.multiply(_rfft(diagonals[:, block]), twice[block], out=out[:, block])
     return out
 
 
@@ -95,7 +95,7 @@ def shift_sums(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
 def correlations(first: np.ndarray, second: np.ndarray, step: int = 1) -> np.ndarray:
     """Σ_i a_i b_π(i) for the shifts π by 0, step, 2 step, ..., of two vectors."""
     whole = len(first) // step * step
-    left, right = (_rfft(side[:whole].reshape(-1, step), 0) for side in (first, second))
+    left, right = (_rfft(side[:whole].reshape(-1, step)) for side in (first, second))
     return _irfft(np.vecdot(left, right), whole // step) + first[whole:] @ second[whole:]
 
 
@@ -127,14 +127,14 @@ def feature_sums(
 
 def _of_steps(features: np.ndarray, step: int) -> np.ndarray:
     """Transforms over steps, in single precision: (frequencies, step, r)."""
-    return _rfft(np.asarray(features, np.float32).reshape(-1, step, features.shape[1]), 0)
+    return _rfft(np.asarray(features, np.float32).reshape(-1, step, features.shape[1]))
 
 
-def _rfft(values: np.ndarray, axis: int = -1) -> np.ndarray:
-    """SciPy's transform: it keeps single precision, and takes n of any size."""
+def _rfft(values: np.ndarray) -> np.ndarray:
+    """SciPy's transform along the first axis: it keeps single precision, and takes n of any size."""
     from scipy.fft import rfft
 
-    return np.asarray(rfft(values, axis=axis))
+    return np.asarray(rfft(values, axis=0))
 
 
 def _irfft(values: np.ndarray, n: int, axis: int = -1) -> np.ndarray:
