@@ -35,8 +35,12 @@ class Distribution(eqx.Module):
     """A batch of probability laws with one array leaf per parameter; leading axes of the leaves are plates.
 
     A member is read through `mean()`, `sd()`, `var()`, `quantile(q)`, `interval(confidence)`, `log_density`,
-    `characteristic_function`, `sample`. Methods whose name begins with an underscore are the pure formulas on JAX
-    arrays that a new law has to give.
+    `characteristic_function`, `sample`.
+
+    A new law has its parameters as fields, read and checked by its constructor, and gives pure formulas on JAX arrays:
+    `_mean`, `_variance`, `_log_density`, `_characteristic_function` and `_sample`; where they are cheap, `_cdf`,
+    `_quantile` and `_entropy`; and `_proper` if parameters may be no law. The public methods see to shapes, errors,
+    precision and compiling. `Laplace` is a short example.
     """
 
     coordinates: ClassVar[tuple[str, ...]] = ("x",)

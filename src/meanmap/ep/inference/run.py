@@ -64,10 +64,28 @@ _LONG = 200
 
 @dataclass
 class Run:
-    """Everything about a run but its state.
+    """Everything about a run but its state: `go` sweeps until beliefs stand still, then `evidence` can be asked for.
 
-    `plans` are those with ever quicker forms of the factors; the first is the whole one. `level` is which of them the
-    last sweep needed.
+    Attributes
+    ----------
+    plans : tuple of Plan
+        With ever quicker forms of the factors; the first is the whole one.
+    key : JAX key
+        Randomness of oracles, the same in every sweep.
+    power, policy, schedule
+        α of all factors, what becomes of improper messages, and "parallel" or "sequential".
+    orders : tuple of arrays
+        In which the members of each plate send where they send one after another.
+    hosts : dict
+        The oracles that are asked on the host, by the number of their factor.
+    record : Record
+        What the run says about itself.
+    level : int
+        Which of the plans the last sweep needed.
+    known_evidence : float
+        Of the last sweep, if it found one; else NaN.
+    last_asked : dict
+        What oracles on the host said where beliefs stood still.
     """
 
     plans: tuple[Plan, ...]
@@ -84,38 +102,46 @@ class Run:
 
     def go(self, start: State, damping: float, enough: float) -> State:
         """The state where beliefs stand still, or where nothing more can be done about it; the record notes it."""
-        record, careful = self.record, self.schedule == "parallel"
-        pace = Pace(careful)
+        record, pace = self.record, self._first_pace()
         state = earlier = start
         try:
             for _ in track(range(record.limit), "expectation propagation"):
                 before, state = state, self.sweep(state, damping, pace.share)
-                over_two = partial(self._apart, earlier, state)
-                earlier = before
+                over_two, earlier = partial(self._apart, earlier, state), before
                 # What stands still after half a step stands still: the share is not in the tolerance, the step is.
                 still = record.moved <= max(enough, record.noise) * pace.share
                 if still and not record.stuck:
                     if self._accepted(state):
                         record.converged = True
                         break
-                    pace = Pace(careful)
-                    continue
-                if len(record.residuals) == _LONG and self._asks_everything():
-                    pace = Pace(careful)
+                    pace = self._first_pace()
+                elif len(record.residuals) == _LONG and self._asks_everything():
+                    pace = self._first_pace()
                 elif not pace.after(record.moved, over_two, record.left_out) or still:
-                    if record.beyond or self._beyond(state, {at: each[2] for at, each in enumerate(record.last)}):
+                    again = self._another_start(pace, state)
+                    if again is None:
                         break
-                    if self._asks_everything():
-                        pace = Pace(careful)
-                    elif pace.may_start_anew(record.limit - len(record.residuals)):
-                        pace.start_anew()
-                    else:
-                        break
-                    record.started_anew(pace.share)
-                    state = earlier = start
+                    pace, state, earlier = again, start, start
         except KeyboardInterrupt:
             record.interrupted = True
         return state
+
+    def _first_pace(self) -> Pace:
+        return Pace(careful=self.schedule == "parallel")
+
+    def _another_start(self, pace: Pace, state: State) -> Pace | None:
+        """The pace to begin anew with where sweeps lead nowhere, noted in the record; None where it would not help."""
+        record = self.record
+        if record.beyond or self._beyond(state, {at: each[2] for at, each in enumerate(record.last)}):
+            return None
+        if self._asks_everything():
+            pace = self._first_pace()
+        elif pace.may_start_anew(record.limit - len(record.residuals)):
+            pace.start_anew()
+        else:
+            return None
+        record.started_anew(pace.share)
+        return pace
 
     def sweep(self, state: State, damping: float, caution: float) -> State:
         """The state after each factor has sent its messages once; the record notes it."""
@@ -149,6 +175,7 @@ class Run:
         return self.plans[self.level]
 
     def _whole(self, state: State, settings: Settings) -> Swept:
+        """One compiled sweep, by the quickest plan that leaves no factor in doubt."""
         rest = (state, self.key, settings, self.policy)
         backwards = np.asarray(len(self.record.residuals) % 2 == 1)
         while True:
@@ -186,6 +213,7 @@ class Run:
         return bool((~(doubt <= limit) & usable)[: int(self.plan.sizes[at])].any())
 
     def _by_factor(self, state: State, settings: Settings) -> Swept:
+        """A sweep factor by factor, as some of their oracles are on the host."""
         before, all_happened = state.beliefs, []
         number = len(self.record.residuals)
         for at, key in enumerate(self.keys):
@@ -201,6 +229,7 @@ class Run:
         return Swept(state, tuple(all_happened), compiled_moved(self.plan, before, state.beliefs), np.nan)
 
     def _sent(self, state: State, at: int, key: jax.Array, settings: Settings) -> tuple[State, Happened]:
+        """The state after one factor has sent, by the quickest form that leaves no doubt."""
         for level in reversed(range(len(self.plans))):
             sent, happened, _ = compiled_send(self.plans[level], state, at, key, settings, self.policy)
             if not self._doubtful(level, at, happened, ENOUGH):

@@ -121,15 +121,16 @@ class Learned(HostOracle):
             raise KindError(f"operator is a {type(operator).__name__}; expected an ep.learned.MessageOperator.")
         if self.operator.fitted:
             raise ParameterError("operator is trained already: type learned.reuse(factor, operator).")
-        self._learners: dict[Signature, FactorLearner] = {}
-        # By factor, what its function was when the run began.
-        self._signatures: dict[str, Signature] = {}
+        # What is kept from run to run: by function, what was learned and what reused operators were trained on.
         self._functions = Functions()
-        # Of reused operators what they were trained on, by coordinate.
+        self._learners: dict[Signature, FactorLearner] = {}
         self._ranges: dict[Signature, tuple[tuple[str, float, float], ...]] = {}
-        self._reused: dict[str, tuple[tuple[str, float, float], ...]] = {}
+        # What belongs to a run, by the name of a factor: its function at the start, what is asked about it, what
+        # happened, the ranges of a reused operator, and the predictions that were compared where beliefs stood still.
+        self._signatures: dict[str, Signature] = {}
         self._oracles: dict[str, Any] = {}
         self._diaries: dict[str, Diary] = {}
+        self._reused: dict[str, tuple[tuple[str, float, float], ...]] = {}
         self._samples: dict[str, _Sample] = {}
 
     predicts: ClassVar[bool] = True

@@ -68,7 +68,10 @@ def _permuted(
     n_draws: int,
     generator: np.random.Generator,
 ) -> Outcome:
-    """From the Gram matrix of units under every kernel, and its norm, under permutations."""
+    """From the Gram matrix of units under every kernel, and its norm, under permutations.
+
+    z has a row for the data and each draw: 1 for units of the first sample, 0 for others.
+    """
     n = units.sizes[0]
     z = (units.exchanged(n_draws, generator) == 0).astype(np.float32)
     found = ((permuted_mmd(centred, z, n, unbiased), norm) for centred, norm in held)
