@@ -31,7 +31,7 @@ from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows
-from meanmap.stats.samples.run_length import ALLOWANCE, limit_for
+from meanmap.stats.samples.run_length import ALLOWANCE, limit_for, wealth
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.strangers import KnownLabels
 from meanmap.stats.samples.subsets import TIE, blocks_of, subset_sums
@@ -337,16 +337,9 @@ class DriftMonitor:
     def evalue(self) -> float:
         """The wealth of one unit bet on drift, from the first batch on or from a later one.
 
-        P-values become payoffs (1 − p + p log p) / (p log² p), whose mean is 1 without drift (Vovk & Wang 2021), and a
-        share 1/(t (t + 1)) of the unit starts with batch t. So P(evalue ever ≥ 1/α) ≤ α without drift, and e-values of
-        monitors of independent streams can be multiplied.
+        P(evalue ever ≥ 1/α) ≤ α without drift, and e-values of monitors of independent streams can be multiplied.
         """
-        money = 0.0
-        for t, p in enumerate(np.clip(self.pvalues, 1e-300, 1.0).tolist(), start=1):
-            log = np.log(p)
-            payoff = 0.5 if p > 1 - 1e-6 else (1 - p + p * log) / (p * log**2)
-            money = min((money + 1 / (t * (t + 1))) * payoff, 1e300)
-        return float(money + 1 / (len(self.pvalues) + 1))
+        return wealth(self.pvalues)
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""

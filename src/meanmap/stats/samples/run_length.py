@@ -1,11 +1,11 @@
-"""How many batches a monitor takes to a false alarm, and the limit that makes it as many as wanted."""
+"""When a monitor raises an alarm: the limit for a mean number of batches to a false one, and the wealth of a bet."""
 
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-__all__ = ["ALLOWANCE", "limit_for", "mean_run_length"]
+__all__ = ["ALLOWANCE", "limit_for", "mean_run_length", "wealth"]
 
 # What a batch must bring to count as evidence, in standard deviations: half of the drift that is looked for, here one.
 ALLOWANCE = 0.5
@@ -28,3 +28,16 @@ def limit_for(run_length: float) -> float:
 
     found: Any = brentq(lambda limit: np.log(mean_run_length(limit) / run_length), 0.0, 15.0, xtol=1e-10)
     return float(found)
+
+
+def wealth(pvalues: np.ndarray) -> float:
+    """Of one unit that is bet on drift, a share 1/(t (t + 1)) of it from batch t on.
+
+    P-values become payoffs (1 − p + p log p) / (p log² p), whose mean is 1 without drift (Vovk & Wang 2021).
+    """
+    money = 0.0
+    for t, p in enumerate(np.clip(pvalues, 1e-300, 1.0).tolist(), start=1):
+        log = np.log(p)
+        payoff = 0.5 if p > 1 - 1e-6 else (1 - p + p * log) / (p * log**2)
+        money = min((money + 1 / (t * (t + 1))) * payoff, 1e300)
+    return float(money + 1 / (len(pvalues) + 1))
