@@ -91,8 +91,8 @@ def pooled(
     (standard error .01). Weaker ones are pulled more. Where gaps in a factor depend on the response, a square came out
     too large (1.12 for 1, 12 data sets). A sine of one and a half periods came out as 1.86 for 2. Means of skew columns
     and counts come out 3 % too small where half is missing, likelier large values; that of a cost, which is 0 or
-    lognormal, 1 to 2 % (20 data sets; intervals of 90 % held in 18). Where only the response is missing at random, rows
-    without gaps are as good.
+    lognormal, was right within 1 % (40 data sets; intervals of 90 % held in 39, and those of the share of zeros in 35).
+    Where only the response is missing at random, rows without gaps are as good.
 
     References
     ----------

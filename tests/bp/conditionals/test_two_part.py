@@ -75,6 +75,16 @@ def test_nothing_is_drawn_between_zero_and_costs_nor_between_peaks():
     assert (drawn["cost"] >= 0).all()
 
 
+def test_nothing_is_drawn_beyond_where_values_are_censored():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=200)
+    table = pd.DataFrame({"x": x, "sum": np.minimum(50 + 10 * x + 3 * rng.normal(size=200), 58.0)})
+    gaps = with_gaps(table, 9)
+    drawn = pd.concat(mm.bp.DependencyNetwork().fit(gaps).impute(gaps, draws=4, rng=0))["sum"]
+    assert drawn.max() == 58
+    assert np.mean(drawn == 58) == pytest.approx(np.mean(table["sum"] == 58), abs=0.1)
+
+
 def test_beliefs_about_costs_give_zero_its_probability():
     """The probability of zero, and the mean of what is above, within three standard errors given x."""
     model = mm.bp.DependencyNetwork().fit(costs(2000, 3))

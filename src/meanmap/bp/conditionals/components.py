@@ -71,6 +71,13 @@ class Components:
         """The number of the range of each value (n,) that is not a point."""
         return np.searchsorted(self.cuts, values)
 
+    def limits(self, values: np.ndarray, within: tuple[float, float]) -> tuple[float, float]:
+        """Between which numbers others stay: a point that is the least or largest of the values is an end, as of costs
+        from zero or what is censored.
+        """
+        low, high = float(values.min()), float(values.max())
+        return low if low in self.points else within[0], high if high in self.points else within[1]
+
     def others(self, values: np.ndarray) -> np.ndarray:
         """Values (n,) with NaN instead of the points."""
         return np.where(np.isin(values, self.points), np.nan, values)

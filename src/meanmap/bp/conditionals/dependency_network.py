@@ -63,7 +63,8 @@ class DependencyNetwork:
 
     A value that at least 5 % of the rows have, four times as many as any other, such as the zeros of costs, has a
     probability of its own: the column is a label, this value or another, and a number given that, as in the two-part
-    model of Duan et al. (1983). So is a column with peaks that a valley separates: which peak, and the number within.
+    model of Duan et al. (1983); beyond such a value that is the least or the largest of all nothing is drawn. So is a
+    column with peaks that a valley separates: which peak, and the number within.
 
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
@@ -178,19 +179,21 @@ def _learned(
 
     if column.labels is not None:
         return learned(scale.blocks, place, rows[chosen][:, whole], _of_labels(column.width))
-    thresholds = Thresholds.of(numbers[have, start], column.limits, scale.transformed.get(start))
+    components, seen = scale.components.get(start), numbers[have, start]
+    within = column.limits if components is None else components.limits(seen, column.limits)
+    thresholds = Thresholds.of(seen, within, scale.transformed.get(start))
     bins = thresholds, scale.of_column(start, thresholds.at), scale.of_column(start, thresholds.centres)
     number = rows[chosen][:, whole[-1:]]
-    if start not in scale.components:
+    if components is None:
         return learned(scale.blocks, place, number, bins)
-    components, hits = scale.components[start], rows[chosen][:, whole[:-1]]
+    hits = rows[chosen][:, whole[:-1]]
     which = learned(wholes, j, hits, _of_labels(len(components)))
     masked[:, whole[:-1]] = hits
-    within = learned(scale.blocks, place, number, bins)
+    other = learned(scale.blocks, place, number, bins)
     masked[:, whole] = np.nan
     parts = [np.flatnonzero(judged & (part[chosen] == p)) for p in range(len(laws))]
     left_out = [(masked[each], numbers[chosen[each], start]) for each in parts]
-    return TwoPart.fit(components, which, within, unit, laws, left_out)
+    return TwoPart.fit(components, which, other, unit, laws, left_out)
 
 
 def _of_labels(number: int) -> Bins:
