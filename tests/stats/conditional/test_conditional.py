@@ -254,7 +254,7 @@ def test_chosen_kernels_see_the_residuals():
     x, y, z = independent("nonlinear", 120, 1, 8)
     median = mm.conditional_independence_test(x, y, z, kernel="median", rng=0)
     named = mm.conditional_independence_test(x, y, z, kernel_x=median.kernel[0], kernel_y=median.kernel[1], rng=0)
-    assert named.statistic == pytest.approx(median.statistic, rel=1e-3)
+    assert named.statistic == pytest.approx(median.statistic, rel=1e-2)  # features hold .999 of the trace
     assert named.kernel == median.kernel
     labels = np.where(x > 0, "high", "low")
     delta, linear = mm.kernels.Delta(), mm.kernels.Linear()

@@ -19,14 +19,26 @@ DOUBTED = 0.2
 TRIED = 0.01
 # The same for serially dependent rows.
 SERIES = 0.0005
+HARMLESS = 0.1
+# A p-value that is no larger even without what may have been missed is one that nobody doubts.
+CLEAR = 0.01
 # The score above which a note says that those regressions miss something, too.
 TOLD = 1.0
 
 
 def leftover(left: Residuals, right: Residuals) -> dict[str, Leftover]:
-    """How far both sides agree among neighbours, part by part."""
+    """How far both sides agree among neighbours, part by part, and with functions of some columns of z.
+
+    The score of the latter does not fall where a regression leaves next to nothing of them: what can add no more than a
+    tenth of the mean of the statistic does no harm.
+    """
     one, other = left.agreements, right.agreements
-    return {name: Leftover.of(one[name], other[name]) for name in one if name in other}
+    found = {name: Leftover.of(one[name], other[name]) for name in one if name in other}
+    for name in ("products", "waves"):
+        if name in found:
+            harmless = len(left.left) * found[name].bias < HARMLESS
+            found[name] = NOTHING if harmless else found[name].of_all_places()
+    return found
 
 
 def asked_again(
@@ -52,9 +64,9 @@ def is_doubtful(found: Leftover, pvalue: float) -> bool:
 def told_of(found: Leftover, pvalue: float, sure: float) -> str:
     """The note on functions of z that no regression found; empty where they do not matter.
 
-    They do not if the p-value stays the same after subtracting their largest contribution, bounded by `Leftover.bias`.
+    They do not if the p-value stays nearly the same after subtracting their largest contribution (`Leftover.bias`).
     """
-    if not is_doubtful(found, pvalue) or sure <= pvalue:
+    if not is_doubtful(found, pvalue) or sure <= max(2 * pvalue, CLEAR):
         return ""
     x, y = (f"{max(share, 0.001):.2g}" for share in found.shares)
     return (

@@ -149,8 +149,10 @@ def conditional_independence_test(
     so. Functions of z that the regressions fit less well (steps, waves faster than the spacing of z) leave a remainder,
     and a remainder on both sides looks like dependence. A p-value of .2 or less is therefore checked: residuals of rows
     that are neighbours in z are multiplied, and residuals are correlated with products of two or three of up to eight
-    numbers in z. If either shows more on both sides than noise does once in a hundred times, regression on leaves of
-    trees, narrower kernels and these products is added, and the test is repeated. What is missed even then (a function
+    numbers in z, and with products of waves of the ranks of two (steps, signs, chessboards). If any of these shows more
+    on both sides than noise does once in a hundred times, regression on leaves of trees, narrower kernels, these
+    products and all smooth functions of the two pairs of columns that residuals go with most is added, and the test is
+    repeated. What is missed even then (a function
     of many columns, two functions without any noise, series along z) is reported, with its share of the residual
     variance and the p-value without its contribution, unless this is the same. Of twelve functions that x and y shared
     (300 rows, 100 data sets each; `python -m benchmarks.structures`) 0 to 5 were rejected without a warning;
@@ -166,7 +168,8 @@ def conditional_independence_test(
     without it were detected in 92. The test neither finds nor reports functions that oscillate within about three rows,
     or along none of the columns of z, nor any with clusters or beyond 5000 rows.
 
-    One-to-one functions of a column do not change the hypothesis. For numbers more than 20 robust standard deviations
+    A column of z that is an earlier one in another unit is left out, with a note. One-to-one functions of a column do
+    not change the hypothesis. For numbers more than 20 robust standard deviations
     from the median only the logarithm of the distance counts, or one value like 999999 in x and z would dominate every
     regression; a warning names values beyond 1000.
 

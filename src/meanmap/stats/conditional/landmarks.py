@@ -59,8 +59,9 @@ def rbf(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def rbf_landmarks(
     z: np.ndarray, metric: np.ndarray, tolerance: float = TRACE_TOLERANCE, most: int = MOST_LANDMARKS, weight: float = 1
 ) -> Landmarks:
-    """Landmarks among the rows of z, each the one worst represented so far."""
+    """Landmarks among the rows of z, each the one worst represented so far, in whatever order these come."""
     points = z @ metric
+    points = np.roll(points[np.lexsort(points.T)], len(points) // 2, axis=0)
     squares = np.sum(points**2, axis=1)
     # At most a row in two: more could not be told from noise.
     low = pivoted_cholesky(

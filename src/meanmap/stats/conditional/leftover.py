@@ -1,9 +1,9 @@
 """What goes with z in the residuals still: do rows that are neighbours in z agree, on both sides at once?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from meanmap.stats.conditional.regression import Fit
 
@@ -148,6 +148,10 @@ class Leftover:
     def chance(self) -> float:
         """How often noise on both sides agrees as far, at most, if their scores are normal."""
         return min(1.0, self.places * float(ndtr(-self.score)) ** 2)
+
+    def of_all_places(self) -> "Leftover":
+        """With the score that is as rare at one place as this one is at any of all."""
+        return replace(self, score=-float(ndtri(np.sqrt(self.chance))), places=1)
 
     @classmethod
     def of(cls, left: Agreement, right: Agreement) -> "Leftover":

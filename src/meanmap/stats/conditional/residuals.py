@@ -24,7 +24,7 @@ from meanmap.stats.conditional.regression import Basis, Fit, Linear, best_fit, c
 from meanmap.stats.conditional.rough import rough_bases
 from meanmap.stats.conditional.statistics import linear_share
 from meanmap.stats.conditional.straight import CHARGE, Line
-from meanmap.stats.conditional.together import Together, agreement
+from meanmap.stats.conditional.together import Together, Waves, agreement
 from meanmap.stats.conditional.variables import Variable, read_variable
 
 __all__ = ["MOST_ROWS", "NOTHING_LEFT", "UNDERSMOOTH", "WIDE", "Given", "Residuals", "Unread", "read_side", "residuals"]
@@ -38,6 +38,8 @@ UNDERSMOOTH = 0.3
 MOST_ROWS, MOST_ROWS_FOR_METRIC = 2000, 1000
 # Principal features of what is left that trees are cut by.
 ROUGH_FEATURES = 5
+# Pairs of columns of z of which all smooth functions are tried.
+PAIRS = 2
 # Less variance than this is rounding: the variable is a function of z.
 NOTHING_LEFT = 1e-10
 # The kernel of residuals whose law is taken not to change with z. Where most lie together and some far away, what the
@@ -96,7 +98,9 @@ class Given:
                 f"{n} points are too few to condition on {q - 1} columns (each label but one counts as a column): "
                 f"expected at least {4 * q}. Use more points, or condition on fewer columns."
             )
-        sample = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
+        # In an order of their own: what is chosen does not depend on the order of rows.
+        sample = np.arange(n) if n <= MOST_ROWS else generator.choice(n, MOST_ROWS, replace=False)
+        sample = sample[np.lexsort(columns[sample].T)]
         return cls(
             columns,
             sample,
@@ -107,13 +111,15 @@ class Given:
             streamed,
         )
 
-    def rough(self, side: "Variable | Unread", features: np.ndarray) -> list[Basis]:
+    def rough(self, side: "Variable | Unread", missed: "Residuals") -> list[Basis]:
         """Functions of z with steps and narrow bends, for a side and what is left of it."""
+        features = missed.features
         turn = np.linalg.eigh(features.T @ features)[1][:, ::-1][:, :ROUGH_FEATURES]
         targets = [side.numbers] if isinstance(side, Variable) and side.numbers.shape[1] else []
         targets = [*targets, features @ turn]
+        pairs = [] if self.waves is None else self.waves.strongest(*missed.plainly, PAIRS)
         return rough_bases(
-            self.columns, self.sample, self.linear, self.single, targets, self.together, not self.streamed
+            self.columns, self.sample, self.linear, self.single, targets, self.together, pairs, not self.streamed
         )
 
     @cached_property
@@ -125,6 +131,11 @@ class Given:
     def together(self) -> Together | None:
         """Products of the columns of z, where there are several numbers."""
         return Together.of(self.where)
+
+    @cached_property
+    def waves(self) -> Waves | None:
+        """Functions of pairs of columns of z that are not smooth."""
+        return Waves.of(self.where)
 
     @property
     def where(self) -> np.ndarray:
@@ -212,6 +223,8 @@ class Residuals:
         found = {name: Agreement.of(each, fit, near) for name, (each, fit) in parts.items() if fit is not None}
         if self.given.together is not None:
             found["products"] = agreement(*self.plainly, self.given.together(self.given.where))
+        if self.given.waves is not None:
+            found["waves"] = self.given.waves.agreement(*self.plainly)
         return found
 
     @property
@@ -255,7 +268,7 @@ def residuals(
     """
     bases, first, rest = given.bases, None, 1.0
     if missed is not None:
-        bases = (*bases, *given.rough(side, missed.features))
+        bases = (*bases, *given.rough(side, missed))
     columns, scales = np.zeros((len(given.columns), 0)), np.zeros(0)
     if isinstance(side, Variable):
         columns = side.indicators

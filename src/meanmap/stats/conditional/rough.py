@@ -1,11 +1,18 @@
 """Functions of z that are not smooth: steps at cuts that trees find, and bends that are narrower than usual."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from meanmap.stats.conditional.landmarks import Landmarks, additive_landmarks, joint_landmarks, rbf_landmarks
+from meanmap.stats.conditional.landmarks import (
+    Landmarks,
+    additive_landmarks,
+    joint_landmarks,
+    median_distance,
+    rbf_landmarks,
+)
 from meanmap.stats.conditional.regression import Basis, Linear
 from meanmap.stats.conditional.together import Together
 
@@ -18,7 +25,7 @@ TREES, SEED = 12, 0
 # Lengthscales between two values that are nearest: the kernel is 3e-6 there. Values of a column, at most.
 LEAST_GAP, MOST_VALUES = 5.0, 300
 # In median distances, of z with one column and with several.
-NARROW_ALONE, NARROW_TOGETHER = (0.2, 0.1, 0.05), (0.35,)
+NARROW_ALONE, NARROW_TOGETHER, WIDTHS_OF_PAIRS = (0.2, 0.1, 0.05), (0.35,), (0.6, 0.35, 0.2)
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,8 @@ class Leaves:
         from sklearn.tree import DecisionTreeRegressor
 
         n, generator = len(z), np.random.default_rng(SEED)
+        order = np.lexsort((*targets.T, *z.T))  # rows are drawn in an order of their own
+        z, targets = z[order], targets[order]
         leaves = int(np.clip(n // ROWS_FOR_A_LEAF, 2, MOST_LEAVES))
         found = []
         for _ in range(number):
@@ -78,6 +87,13 @@ def of_values(z: np.ndarray, j: int) -> tuple[Landmarks, ...]:
     return (rbf_landmarks(z, metric, most=MOST_VALUES),)
 
 
+def _of_pair(z: np.ndarray, pair: tuple[int, int], width: float) -> Landmarks:
+    """All smooth functions of two columns."""
+    metric = np.zeros((z.shape[1], 2))
+    metric[pair, (0, 1)] = 1 / np.array([median_distance(z[:, [j]]) for j in pair])
+    return rbf_landmarks(z, metric / (width * median_distance(z @ metric)))
+
+
 def rough_bases(
     z: np.ndarray,
     sample: np.ndarray,
@@ -85,6 +101,7 @@ def rough_bases(
     single: int,
     targets: list[np.ndarray],
     together: Together | None = None,
+    pairs: Sequence[tuple[int, int]] = (),
     forest: bool = True,
 ) -> list[Basis]:
     """Narrow kernels, and smooth functions of each column with products, or the leaves of trees that fit each target.
@@ -100,6 +117,8 @@ def rough_bases(
     kinds: list[tuple[Any, ...]] = [*narrow, *((*along, *leaves) for leaves in one)]
     kinds += [(*along, *repeated)] if repeated else []
     kinds += [(*along, together)] if together is not None else []
+    # Beside smooth functions of each column, any of two: of a sign, a wave or a chessboard products see a part.
+    kinds += [(*along, _of_pair(some, pair, width)) for pair in pairs for width in WIDTHS_OF_PAIRS]
     kinds.append((*narrow[0], *one[0]))
     if forest:
         kinds.append((*along, Leaves.of(own, np.concatenate(targets, axis=1), TREES)))

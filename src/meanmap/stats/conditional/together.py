@@ -5,11 +5,12 @@ from itertools import combinations
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 
 from meanmap.stats.conditional.leftover import Agreement, bent_columns
 from meanmap.stats.conditional.regression import Fit
 
-__all__ = ["Together", "agreement"]
+__all__ = ["Together", "Waves", "agreement"]
 
 # Of so many columns at most, and one product for so many rows.
 MOST_COLUMNS, ROWS_FOR_A_PRODUCT = 8, 5
@@ -17,6 +18,9 @@ MOST_COLUMNS, ROWS_FOR_A_PRODUCT = 8, 5
 END = 4.0
 # Less of the length of a product than this is rounding: the regression has it.
 NEW = 1e-4
+# Half periods of a cosine over all ranks of a column, at most: three cut it into four, as a chessboard does.
+FREQUENCIES = 3
+TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -61,17 +65,76 @@ class Together:
         return self
 
 
+@dataclass(frozen=True)
+class Waves:
+    """Functions of two columns of z each: products of cosines of their ranks, which see steps, signs and chessboards.
+
+    They are only looked at: what goes with those of a pair is regressed on all smooth functions of that pair.
+
+    Attributes
+    ----------
+    pairs : tuple of (int, int)
+        The columns.
+    products : tuple of array (n, k)
+        Up to nine functions of each pair; a column with two values has one.
+
+    Examples
+    --------
+    >>> z = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0], [4.0, 0.0], [5.0, 0.0]])
+    >>> Waves.of(z).pairs, Waves.of(z).products[0].shape
+    (((0, 1),), (5, 3))
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    products: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, z: np.ndarray) -> "Waves | None":
+        """Of the columns of z that are not constant; None where there are too few, or too many."""
+        several = [j for j in range(z.shape[1]) if np.ptp(z[:, j]) > 0]
+        if not 2 <= len(several) <= MOST_COLUMNS:
+            return None
+        alone = {j: _cosines(z[:, j]) for j in several}
+        pairs = tuple(combinations(several, 2))
+        products = tuple((alone[i][:, :, None] * alone[j][:, None, :]).reshape(len(z), -1) for i, j in pairs)
+        return cls(pairs, products)
+
+    def agreement(self, residuals: np.ndarray, fit: Fit) -> Agreement:
+        """How far residuals go with functions of each pair, each in the one with which they go most."""
+        found = [agreement(residuals, fit, products) for products in self.products]
+        chance = [np.clip(each.score.size * ndtr(-each.score.max()), TINY, 1.0) for each in found]
+        most = [(each.share.max(), each.most.max()) for each in found]
+        return Agreement(-ndtri(np.array(chance)), *np.array(most).T)
+
+    def strongest(self, residuals: np.ndarray, fit: Fit, number: int) -> list[tuple[int, int]]:
+        """The pairs with which residuals go most."""
+        order = np.argsort(-self.agreement(residuals, fit).score, kind="stable")
+        return [self.pairs[at] for at in order[:number]]
+
+
+def _cosines(column: np.ndarray) -> np.ndarray:
+    """Cosines of the ranks, (n, k); tied values share their mean rank."""
+    place = (rankdata(column) - 0.5) / len(column)
+    number = min(FREQUENCIES, len(np.unique(column)) - 1)
+    return np.cos(np.pi * place[:, None] * np.arange(1, number + 1))
+
+
 def agreement(residuals: np.ndarray, fit: Fit, products: np.ndarray) -> Agreement:
     """How far the residuals of a fit go with each of some functions of z, of either sign, in any of their columns.
 
     The score is the normal quantile of the p-value of their covariance, whose variance is that of noise left by the
-    same fit.
+    same fit. What of a function p the fit leaves, (1 − H) p, shrinks with what it leaves of the residuals' own part of
+    it: the score does not show how little that is, and the share of their variance does.
     """
     left = fit.in_sample(products)
     lengths, n = np.sum(left**2, axis=0), len(residuals)
     noise = np.sum(residuals**2, axis=0) / max(n - fit.freedom, 1.0)
     new = lengths > NEW**2 * np.sum(products**2, axis=0)
-    scaled = np.sqrt(np.where(new, lengths, np.inf)[:, None] * np.where(noise > 0, noise, np.inf))
-    most = np.max(np.abs(products.T @ residuals) / scaled, axis=1)
-    chance = np.clip(2 * residuals.shape[1] * ndtr(-most), np.finfo(float).tiny, 1.0)
-    return Agreement(-ndtri(chance), most**2 / n, np.minimum((most + 2) ** 2 / n, 1.0))
+    lengths = np.where(new, lengths, np.inf)
+    sizes = np.where(noise > 0, noise, np.inf)
+    most = np.max(np.abs(products.T @ residuals) / np.sqrt(lengths[:, None] * sizes), axis=1)
+    chance = np.clip(2 * residuals.shape[1] * ndtr(-most), TINY, 1.0)
+    twice = np.sqrt(np.sum(fit.in_sample(left) ** 2, axis=0))
+    along = np.abs(left.T @ residuals) / np.sqrt(sizes)
+    shares, largest = (np.max(size**2 / (n * lengths[:, None]), axis=1) for size in (along, along + 2 * twice[:, None]))
+    return Agreement(-ndtri(chance), np.minimum(shares, 1.0), np.minimum(largest, 1.0))

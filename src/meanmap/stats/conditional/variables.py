@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy.stats import rankdata
 
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError
@@ -41,6 +42,8 @@ __all__ = [
 # Beyond so many robust standard deviations from the median only the logarithm of the distance counts. One-to-one
 # functions of columns leave the hypothesis as it is, and one value as far as 10⁶ leaves a regression nothing else.
 FAR = 20.0
+# A column is another one again where its own part of its variance is smaller than this.
+COPY = 1e-12
 # And beyond so many a value may be a code for a missing one.
 WILD = 1000.0
 # Numbers that are given are labels, too, where each value has at least so many rows on average. An indicator costs a
@@ -137,7 +140,8 @@ class VariableReading(Value):
         """From the rows of a sample, with these as they are read.
 
         Constant columns are left out with a note. They are refused by name where nothing else is left, or a chosen
-        kernel needs the `whole` table. Numbers that are `given` and repeat are labels beside.
+        kernel needs the `whole` table. Numbers that are `given` and repeat are labels beside, and a column that is an
+        earlier one in another unit is left out.
         """
         refuse_sparse(data, argument)
         table = table_of(data, argument)
@@ -150,6 +154,8 @@ class VariableReading(Value):
                 if whole or len(notes) == len(table.names) - 1:
                     raise ColumnError(f"{which} is constant: nothing depends on it. Leave it out.")
                 notes.append(f"{which} is constant: nothing depends on it, and it is left out.")
+            elif given and (same := _copied(table, name, numbers)) is not None:
+                notes.append(f"{which} is column {same!r} again, perhaps in another unit, and is left out.")
             elif table.is_real(name):
                 numbers.append(name)
                 of += [which] * (1 if column.ndim == 1 else column.shape[1])
@@ -195,6 +201,30 @@ class VariableReading(Value):
         numbers = (_drawn_in(raw, self.middle, self.unit) - self.mean) / self.scale
         doubled = sum(len(self.labels[name][0]) for name in self.numbers if name in self.labels)
         return Variable(numbers, self.scale, np.concatenate([none, *coded], axis=1), self.notes, doubled)
+
+
+def _copied(table: Table, name: str, earlier: Sequence[str]) -> str | None:
+    """Which of some columns of numbers this one is, up to its unit and rounding; None if it is none of them."""
+    column = np.asarray(table[name])
+    if not table.is_real(name) or column.ndim > 1:
+        return None
+    for other in earlier:
+        values = np.asarray(table[other])
+        # Ranks, too: values of which one is very far from all others would agree in it alone.
+        if values.ndim == 1 and all(_agree(each(column), each(values)) for each in (np.asarray, rankdata)):
+            return other
+    return None
+
+
+def _agree(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two columns are linear functions of each other, up to rounding."""
+    away = []
+    for column in (one, other):
+        column = column.astype(float)
+        column = column / np.abs(column).max() if column.any() else column
+        away.append(column - column.mean())
+    (u, v), sizes = away, [float(each @ each) for each in away]
+    return bool(sizes[0] * sizes[1] * (1 - COPY) < float(u @ v) ** 2)
 
 
 def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable:
