@@ -189,18 +189,17 @@ def _breaks(y: np.ndarray, rows: np.ndarray, of_cause: tuple[int, ...], widths: 
     """
     found, start = _broken(rows, (*of_cause, *widths), len(of_cause), y), sum(of_cause)
     of_z = _broken(rows[:, start:], widths, len(widths), rows[:, : of_cause[0]]) if widths else ()
-    return tuple(dict.fromkeys((*found, *(replace(each, column=each.column + start) for each in of_z))))
+    return tuple(dict.fromkeys((*found, *(each.moved(start) for each in of_z))))
 
 
 def _broken(rows: np.ndarray, widths: tuple[int, ...], of_cause: int, targets: np.ndarray) -> tuple[Break, ...]:
     """Where targets (n, k) break in numbers among the columns."""
-    numbers = [sum(widths[:k]) for k, width in enumerate(widths) if width == 1]
-    if not numbers:
+    if 1 not in widths:
         return ()
     parts = SmoothParts.of(rows, widths, of_cause, rough=False)
     design, targets = _design(parts, rows), targets / np.maximum(targets.std(axis=0), np.finfo(float).tiny)
     smooth = Smooth.fit(design, parts, targets)
-    return breaks(rows, numbers, design, smooth.inverse, targets - smooth(design))
+    return breaks(rows, widths, design, smooth.inverse, targets - smooth(design))
 
 
 def _design(parts: SmoothParts, rows: np.ndarray) -> np.ndarray:
