@@ -5,7 +5,7 @@ import pytest
 
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent, covariance
 from meanmap.ep.linear.family import Observed
-from meanmap.ep.linear.integrate import Problem, integrate
+from meanmap.ep.linear.integrate import Height, Problem, _lattice, integrate
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.predictor import Block, Predictor
 
@@ -138,3 +138,21 @@ def test_no_components_are_one_node():
     nodes, log_evidence, _ = integrate(problem, np.zeros(0))
     assert len(nodes) == 1
     assert log_evidence == nodes[0].settled.log_evidence
+
+
+class _Normal:
+    """A problem whose posterior is a standard Normal."""
+
+    def height_at(self, chart, psi, start=None):
+        return Height(-float(psi @ psi) / 2, -psi, None)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_nodes_have_the_variances_of_a_normal(size):
+    """Those of four dimensions were .06 too small: 90 % intervals of the noise beside random slopes held 86 %."""
+    places = _lattice(_Normal(), None, np.zeros(size), np.eye(size), None)
+    points = np.stack([psi for psi, _, _ in places])
+    masses = np.exp([height.value + log_weight for _, log_weight, height in places])
+    assert masses.sum() / (2 * np.pi) ** (size / 2) == pytest.approx(1, abs=0.01)
+    covariance = points.T @ (masses[:, None] * points) / masses.sum()
+    np.testing.assert_allclose(covariance, np.eye(size), atol=0.02)
