@@ -226,6 +226,17 @@ def test_few_rows_for_an_interval_are_told():
     assert any("'bad' occurs in 8 rows: with so few, intervals of 90 % of its share" in note for note in notes)
 
 
+def test_rare_values_are_noted_where_the_effect_is_not_straight():
+    """The same rows lack one of the two values; a line needs no rows there, an effect that varies with z does."""
+    rng = np.random.default_rng([49000000, 1, 1000])
+    z, (more, noise, _) = rng.normal(size=1000), rng.normal(size=(3, 1000))
+    t, network = z + more, mm.bp.BayesianNetwork(CONFOUNDED)
+    for y, noted in ((t + z + noise, False), (t * (1 + z) + z + noise, True)):
+        found = network.effect({"z": z, "t": t, "y": y}, "y", **DOSE, rng=0)
+        assert found.unsupported > 0.05
+        assert any("one of the two values is rare" in note for note in found.notes) == noted
+
+
 def test_rows_without_support_are_refused():
     rng = np.random.default_rng(5)
     z = rng.normal(size=600)

@@ -24,7 +24,8 @@ LEVELS = 200
 LEAST_ROWS, LEAST_AT = 50, 20
 # A number without such rows has those nearest to it as its arm, where support is asked for.
 NEAR = 0.1
-# Below this share of its usual probability an arm has little support; of so many rows a note says so, or a refusal.
+# Below this share of its usual probability an arm has little support; of so many rows a note says so, where the effect
+# is not straight, or a refusal.
 RARER, NOTED, REFUSED = 0.1, 0.05, 0.5
 # With fewer rows of a label intervals are said to be narrow.
 FEW_HITS = 20
@@ -90,7 +91,7 @@ def effect_of(
             f"{', '.join(map(repr, adjusted))}: these rows do not determine the effect on all. Expected more frequent "
             f"values, or a table in which both values occur."
         )
-    if adjusted and unsupported > NOTED:
+    if adjusted and unsupported * (1 - found.straight) > NOTED:
         notes += (
             f"in {100 * unsupported:.0f} % of rows one of the two values is rare: there the effect is extrapolated.",
         )

@@ -126,6 +126,11 @@ class SmoothParts:
         return np.repeat([False, *(kind.rough for kind in self.kinds)], self.sizes)
 
     @property
+    def of_the_cause(self) -> np.ndarray:
+        """Which columns of a design let the effect of the cause bend or vary, (p,) of bool."""
+        return np.repeat([False, *(kind.detail > 0 for kind in self.kinds)], self.sizes)
+
+    @property
     def models(self) -> list[np.ndarray]:
         """Which parts nested regressions have, the plainest first: a line in a cause that is a number; curves of it;
         their products with what is adjusted for; and rough parts. Labels, and numbers with a break, have all.

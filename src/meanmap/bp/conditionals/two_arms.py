@@ -48,11 +48,14 @@ RESIDUALS = 2000
 
 @dataclass(frozen=True, eq=False)
 class TwoArms:
-    """Of both arms what is averaged (2, K), draws of it (2, DRAWS, K), and how many rows they are worth (2,)."""
+    """Of both arms what is averaged (2, K), draws of it (2, DRAWS, K), how many rows they are worth (2,), and the share
+    of regressions that are straight in the cause.
+    """
 
     plain: np.ndarray
     drawn: np.ndarray
     rows: np.ndarray
+    straight: float = 0.0
 
     @classmethod
     def of_all(cls, said: np.ndarray, random: np.random.Generator) -> "TwoArms":
@@ -117,7 +120,9 @@ def compared(
     draws = np.diff(np.round(DRAWS * np.cumsum([0.0, *shares]))).astype(int)
     plain, drawn, u = zip(*(answer(law, count) for count, (_, law) in zip(draws, laws, strict=True)), strict=True)
     u, walks = np.einsum("m,mia->ia", shares, u), parts.walks
-    found = TwoArms(np.einsum("m,mak->ak", shares, plain), np.concatenate(drawn, axis=1), 1 / np.sum(u**2, axis=0))
+    bent = np.array([law.regression.variances[parts.of_the_cause].any() for _, law in laws])
+    averaged = np.einsum("m,mak->ak", shares, plain)
+    found = TwoArms(averaged, np.concatenate(drawn, axis=1), 1 / np.sum(u**2, axis=0), float(shares @ ~bent))
     left = [law.left[:, 0] / law.free + design[:, walks] @ law.regression.weights[walks, 0] for _, law in laws]
     return found, shares @ np.array(left)
 
