@@ -5,6 +5,7 @@ from typing import Any
 
 from meanmap.core.errors import InputError
 from meanmap.core.points import in_columns
+from meanmap.core.tables.order import alike_in_order
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.designs.reading import design_of, without_design
 from meanmap.stats.effects.cells import Cells
@@ -19,10 +20,14 @@ __all__ = ["arranged", "cells_of", "doubts_of", "tails_of", "tails_of_other"]
 
 def arranged(
     samples: Sequence[Any], names: Sequence[str], said: tuple[Any, Any, Any], missing: str, by: str | None
-) -> tuple[list[Any], Exchange | None]:
-    """The samples without the columns of `within`, `clusters` and `weights`, and the design that these define."""
+) -> tuple[list[Any], Exchange | None, tuple[str, ...]]:
+    """The samples without the columns of `within`, `clusters` and `weights`, the design that these define, and notes.
+
+    Rows in the order of a series are noted where neither strata nor clusters are said.
+    """
     design = design_of(samples, names, *said, missing, by)
-    return without_design(samples, names, *said), design
+    alone, (within, clusters, _) = without_design(samples, names, *said), said
+    return alone, design, alike_in_order(alone, names) if clusters is None and within is None else ()
 
 
 def cells_of(sizes: Sequence[int], names: Sequence[str], design: Exchange | None) -> Cells | None:

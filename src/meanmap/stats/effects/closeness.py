@@ -10,9 +10,8 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ParameterError
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
-from meanmap.core.settings import is_number
+from meanmap.core.settings import is_number, one_of
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.order import alike_in_order
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
 from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of, tails_of_other
@@ -131,13 +130,12 @@ def closeness_test(
     >>> closeness_test(x, y + 0.5, margin=0.2, claim="far", rng=0).reject()
     True
     """
-    for name, value, known in (("claim", claim, ("close", "far")), ("unit", unit, ("shift", "share"))):
-        if value not in known:
-            raise ParameterError(f"{name} is {value!r}; expected {known[0]!r} or {known[1]!r}.")
+    one_of(claim, "claim", ("close", "far"))
+    one_of(unit, "unit", ("shift", "share"))
     random = Rng.of(rng)
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
-    (x, y), design = arranged((x, y), names, (within, clusters, weights), missing, by)
-    told += alike_in_order((x, y), names) if clusters is None and within is None else ()
+    (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
+    told += heard
     reference = _reference(margin)
     with Door() as door:
         more = [] if reference is None else two_samples(*reference, None, missing, kinds)[0]

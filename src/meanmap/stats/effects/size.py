@@ -7,7 +7,6 @@ from meanmap.core.door import Door
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of, tails_of_other
@@ -114,10 +113,9 @@ def two_sample_effect(
     probability(level, "level")
     random = Rng.of(rng)
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
-    (x, y), design = arranged((x, y), names, (within, clusters, weights), missing, by)
-    told += alike_in_order((x, y), names) if clusters is None and within is None else ()
-    (x, y), heard = read_texts((x, y), names, kernel, kinds)
-    told += heard
+    (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
+    (x, y), more = read_texts((x, y), names, kernel, kinds)
+    told += (*heard, *more)
     with Door() as door:
         samples = read_samples((x, y), names, kernel, random.generator, door, scale)
         cells = cells_of(samples.sizes, names, design)
@@ -173,10 +171,9 @@ def k_sample_effect(
     names, listed, told = several_samples(samples, by, missing, kinds)
     if by is None:
         listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
-    listed, design = arranged(listed, names, (within, clusters, weights), missing, by)
-    told += alike_in_order(listed, names) if clusters is None and within is None else ()
-    listed, heard = read_texts(listed, names, kernel, kinds)
-    told += heard
+    listed, design, heard = arranged(listed, names, (within, clusters, weights), missing, by)
+    listed, more = read_texts(listed, names, kernel, kinds)
+    told += (*heard, *more)
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
         cells = cells_of(read.sizes, names, design)
