@@ -131,29 +131,29 @@ def evaluated(factor: FactorLike, values: list[np.ndarray]) -> np.ndarray:
 
 def remembered(
     factor: FactorLike,
-    line: str,
-    coordinates: jax.Array,
+    lines: tuple[str, ...],
+    coordinates: tuple[jax.Array, ...],
     arguments: list[Any],
-    at: int,
+    over: tuple[int, ...],
     wanted: jax.Array,
     laws: tuple[jax.Array, jax.Array],
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """What is known of a factor's function of one number: values at points, and how far they may be off.
+    """What is known of a factor's function of one or two numbers: values at points, and how far they may be off.
 
     The third are points (MARKS, 2) with values where it is finer than these points can show; NaN where there are none.
 
-    `line` names the coordinate in which it is known, and `coordinates` are those of the argument at position `at`; the
-    other arguments are those of one member. Where more is `wanted` the function is called, and between nodes where
-    `laws`, the logs of what comes in and of the tilted law, have their mass; NaN for none.
+    `lines` name the coordinates in which it is known, and `coordinates` are those of the arguments at the positions
+    `over`; the other arguments are those of one member. Where more is `wanted` the function is called, and between
+    nodes where `laws`, the logs of what comes in and of the tilted law, have their mass; NaN for none.
     """
-    others = [value for position, value in enumerate(arguments) if position != at]
+    others = [value for position, value in enumerate(arguments) if position not in over]
     pairs = [
         jax.lax.bitcast_convert_type(jnp.asarray(value, jnp.float64), jnp.uint32)
-        for value in (coordinates, *laws, *others)
+        for value in (*coordinates, *laws, *others)
     ]
-    count = coordinates.shape[0]
+    count = wanted.shape[0]
     shape = jax.ShapeDtypeStruct((count + MARKS, 2, 2), jnp.uint32)
-    host = _Remembered(_Host(factor.function, factor.name, False, factor.vectorised), line, at)
+    host = _Remembered(_Host(factor.function, factor.name, False, factor.vectorised), lines, over)
     found = jax.pure_callback(host, shape, factor.memory, wanted, *pairs, vmap_method="broadcast_all")
     both = jax.lax.bitcast_convert_type(found, jnp.float64)
     return both[:count, 0], both[:count, 1], both[count:]
@@ -315,27 +315,38 @@ LINES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 class _Remembered:
     """What the memory of a run knows about a function, as a function of arrays."""
 
-    def __init__(self, host: _Host, line: str, at: int):
-        self.host, self.line, self.at = host, line, at
+    def __init__(self, host: _Host, lines: tuple[str, ...], over: tuple[int, ...]):
+        self.host, self.lines, self.over = host, lines, over
 
     def __call__(self, number: Any, wanted: object, *arrays: object) -> np.ndarray:
-        values = [np.ascontiguousarray(array).view(np.float64)[..., 0] for array in arrays]
+        words = [np.ascontiguousarray(array) for array in arrays]  # in which what is no number has its like
+        values = [each.view(np.float64)[..., 0] for each in words]
         batch = values[0].shape[:-1]
-        z, incoming, tilted, *others = (value.reshape(-1, *value.shape[len(batch) :]) for value in values)
+        rows = _without_copies([np.asarray(wanted), *words]) if len(batch) == 1 else None
+        flat = [value[:rows].reshape(-1, *value.shape[len(batch) :]) for value in values]
+        z, (incoming, tilted, *others) = np.stack(flat[: len(self.over)], -1), flat[len(self.over) :]
+        z = z[..., 0] if len(self.over) == 1 else z
         memory = memory_of(int(np.ravel(number)[0]))
         if memory is None or (_waiting and _waiting[-1]):
             members = np.repeat(np.arange(len(z)), z.shape[1])
-            value = self._values(z.ravel(), [each[members] for each in others]).reshape(z.shape)
-            error, marks = np.zeros(z.shape), np.full((len(z), MARKS, 2), np.nan)
+            places = z.reshape(-1, *z.shape[2:])
+            value = self._values(places, [each[members] for each in others]).reshape(incoming.shape)
+            error, marks = np.zeros(incoming.shape), np.full((len(z), MARKS, 2), np.nan)
         else:
-            mask = np.asarray(wanted).reshape(z.shape)
-            known_as = Hosted(self.host.function), self.host.vectorised, self.line, self.at
+            mask = np.asarray(wanted)[:rows].reshape(incoming.shape)
+            known_as = Hosted(self.host.function), self.host.vectorised, self.lines, self.over
             value, error, marks = memory.ask(known_as, self._values, z, mask, others, incoming, tilted)
-        both = np.concatenate([np.stack([value, error], -1), marks], 1).reshape(*batch, -1, 2)
+        both = np.concatenate([np.stack([value, error], -1), marks], 1)
+        if rows is not None:
+            both = both[np.minimum(np.arange(batch[0]), rows - 1)]
+        both = both.reshape(*batch, -1, 2)
         return np.ascontiguousarray(both)[..., None].view(np.uint32)
 
     def _values(self, z: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
-        return self.host.found([*others[: self.at], LINES[self.line](z), *others[self.at :]])
+        arguments = list(others)
+        for line, at, each in zip(self.lines, self.over, z.reshape(len(z), -1).T, strict=True):
+            arguments.insert(at, LINES[line](each))
+        return self.host.found(arguments)
 
 
 def _without_copies(values: list[np.ndarray]) -> int:

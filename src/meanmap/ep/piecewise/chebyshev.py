@@ -4,7 +4,7 @@ import numpy as np
 
 from meanmap.ep.piecewise.noise import is_level
 
-__all__ = ["CHECK", "FEW", "NODES", "ROUNDING", "evaluated", "fitted"]
+__all__ = ["CHECK", "FEW", "NODES", "OF_CHECK", "OF_TAIL", "ROUNDING", "evaluated", "fitted", "transform"]
 
 # Of the finer polynomial; every second node belongs to the rougher one.
 _ORDER = 16
@@ -16,7 +16,7 @@ CHECK = 0.3147
 
 # Errors of smooth functions are below the last coefficients. These times so much are stated, because they may be small
 # by luck; so are the errors at the point that was left out.
-_OF_TAIL, _OF_CHECK = 10.0, 4.0
+OF_TAIL, OF_CHECK = 10.0, 4.0
 _TAIL = 3
 
 # Coefficients that fall no more are those of noise, which is as large at every point, while the last of them may be
@@ -27,14 +27,14 @@ _OF_LEVEL = 8.0
 ROUNDING = 8 * np.finfo(float).eps
 
 
-def _transform(order: int) -> np.ndarray:
+def transform(order: int) -> np.ndarray:
     """The matrix from values at −cos(π j / order) to coefficients."""
     j = np.arange(order + 1)
     ends = np.where((j == 0) | (j == order), 0.5, 1.0)
     return (2 / order * np.cos(np.pi * np.outer(j, order - j) / order) * ends) * ends[:, None]
 
 
-_FROM_ALL, _FROM_FEW = _transform(_ORDER), _transform(_ORDER // 2)
+_FROM_ALL, _FROM_FEW = transform(_ORDER), transform(_ORDER // 2)
 
 
 def fitted(samples: np.ndarray, check: np.ndarray, fine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +47,7 @@ def fitted(samples: np.ndarray, check: np.ndarray, fine: np.ndarray) -> tuple[np
     tail = np.abs(coefficients[np.arange(len(last))[:, None], last[:, None] - np.arange(_TAIL)]).max(1)
     missed = np.abs(evaluated(coefficients, np.full(len(last), CHECK)) - check)
     size = np.abs(filled).max(1)
-    error = np.maximum(np.maximum(_OF_TAIL * tail, _OF_CHECK * missed), ROUNDING * size)
+    error = np.maximum(np.maximum(OF_TAIL * tail, OF_CHECK * missed), ROUNDING * size)
     for order, which in ((_ORDER, fine), (_ORDER // 2, ~fine)):
         level = which & is_level(coefficients[:, : order + 1])
         spread = np.sqrt((coefficients[:, order // 2 : order + 1] ** 2).mean(1) * (order + 1) / 2)

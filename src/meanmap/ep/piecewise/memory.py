@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.ep.piecewise.patches import Patches
 from meanmap.ep.piecewise.pieces import MARKS, Pieces
-from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells
+from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells, cells_of_two
 
 __all__ = ["Memory", "memory_of", "remembering"]
 
@@ -31,7 +32,7 @@ class Memory:
     def __init__(self, of_one: bool = False) -> None:
         self.number, self.of_one = np.uint32(next(_numbers) % 2**32), of_one
         _memories[int(self.number)] = self
-        self._functions: dict[Any, _Rows] = {}
+        self._functions: dict[Any, _OfOne | _OfTwo] = {}
         self._lock = Lock()  # each device calls from a thread of its own
 
     def ask(
@@ -51,9 +52,11 @@ class Memory:
         known_as : tuple
             The function first, and how it is asked.
         evaluate : callable
-            From points (n,) and arguments (n, ...) to values (n,).
-        z, wanted : arrays (rows, points)
-            Points, and where errors are too large.
+            From points (n,), or (n, 2) of two numbers, and arguments (n, ...) to values (n,).
+        z : array (rows, points) or (rows, points, 2)
+            Points; of two numbers they lie equally close everywhere.
+        wanted : array (rows, points)
+            Where errors are too large.
         arguments : list of arrays (rows, ...)
             Of the function besides z.
         incoming, tilted : arrays (rows, points), optional
@@ -62,7 +65,8 @@ class Memory:
         """
         with self._lock:
             known_as = known_as[1:] if self.of_one else known_as
-            return self._functions.setdefault(known_as, _Rows()).ask(evaluate, z, wanted, arguments, incoming, tilted)
+            rows = self._functions.setdefault(known_as, _OfTwo() if z.ndim == 3 else _OfOne())
+            return rows.ask(evaluate, z, wanted, arguments, incoming, tilted)
 
     @property
     def is_worn(self) -> bool:
@@ -72,13 +76,33 @@ class Memory:
 
 
 class _Rows:
-    """One function: a line for each value of its other arguments."""
+    """One function: a number for each value of its other arguments, the line or the plane of a row."""
 
     def __init__(self) -> None:
         self.numbers: dict[bytes, int] = {}
         self.arguments: list[np.ndarray] = []  # of all lines
-        self.pieces = Pieces(self._values)
         self.evaluate: Any = None
+
+    def _lines(self, rows: int, arguments: list[np.ndarray]) -> np.ndarray:
+        """The number of each row's line; rows that are new get the next ones."""
+        keys = [b"".join(each[row].tobytes() for each in arguments) for row in range(rows)]
+        new = {key: row for row, key in enumerate(keys) if key not in self.numbers}
+        self.numbers |= {key: len(self.numbers) + at for at, key in enumerate(new)}
+        more = [each[list(new.values())] for each in arguments]
+        old = self.arguments or [each[:0] for each in more]
+        self.arguments = [np.concatenate(pair) for pair in zip(old, more, strict=True)]
+        return np.array([self.numbers[key] for key in keys])
+
+    def _values(self, line: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return self.evaluate(z, [each[line] for each in self.arguments])
+
+
+class _OfOne(_Rows):
+    """A function of one number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces = Pieces(self._values)
 
     def ask(
         self,
@@ -108,18 +132,38 @@ class _Rows:
         rows, ends, middle = found
         self.pieces.probe(lines[rows], ends, middle)
 
-    def _lines(self, rows: int, arguments: list[np.ndarray]) -> np.ndarray:
-        """The number of each row's line; rows that are new get the next ones."""
-        keys = [b"".join(each[row].tobytes() for each in arguments) for row in range(rows)]
-        new = {key: row for row, key in enumerate(keys) if key not in self.numbers}
-        self.numbers |= {key: len(self.numbers) + at for at, key in enumerate(new)}
-        more = [each[list(new.values())] for each in arguments]
-        old = self.arguments or [each[:0] for each in more]
-        self.arguments = [np.concatenate(pair) for pair in zip(old, more, strict=True)]
-        return np.array([self.numbers[key] for key in keys])
 
-    def _values(self, line: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return self.evaluate(z, [each[line] for each in self.arguments])
+class _OfTwo(_Rows):
+    """A function of two numbers, which marks no points."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces = Patches(self._values)
+
+    def ask(
+        self,
+        evaluate: object,
+        z: np.ndarray,
+        wanted: np.ndarray,
+        arguments: list[np.ndarray],
+        incoming: np.ndarray | None,
+        tilted: np.ndarray | None,
+    ) -> Any:
+        self.evaluate = evaluate
+        lines, told = self._lines(len(z), arguments), np.isfinite(z).all((1, 2))
+        for law in (incoming, tilted):
+            if law is not None:
+                for line, points, height in zip(lines[told], z[told], law[told], strict=True):
+                    self.pieces.probe(line, *cells_of_two(points, height))
+        # A grid over points without numbers has no place, and gets no numbers.
+        value, error = np.full(wanted.shape, np.nan), np.zeros(wanted.shape)
+        if told.any():
+            own, places = np.repeat(lines[told], z.shape[1]), z[told].reshape(-1, 2)
+            found = self.pieces.ask(own, places, wanted[told].ravel())
+            value[told], error[told] = (each.reshape(wanted[told].shape) for each in found)
+            lost = np.isnan(value).any(1)
+            value[lost], error[lost] = np.nan, 0.0
+        return value, error, np.full((len(z), MARKS, 2), np.nan)
 
 
 @contextmanager

@@ -2,10 +2,13 @@
 
 import numpy as np
 
-__all__ = ["CLOSE", "is_level", "noise_of"]
+__all__ = ["AT_LEAST", "CLOSE", "OF_NOISE", "is_level", "noise_of"]
 
 # Points on [−1, 1] that lie close together, in equal steps, where no node is.
 CLOSE = 0.1234 + 1e-3 * np.arange(8)
+
+# An error of up to so many standard deviations of the noise is noise; stated are so many at least.
+OF_NOISE, AT_LEAST = 40.0, 8.0
 
 # Differences of three orders in a row tell the noise, from the first of these on. They agree within the factor where it
 # is noise; those of a smooth function fall by the step from one to the next.

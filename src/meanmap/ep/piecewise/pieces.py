@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanmap.ep.piecewise.chebyshev import CHECK, FEW, NODES, ROUNDING, evaluated, fitted
-from meanmap.ep.piecewise.noise import CLOSE, is_level, noise_of
+from meanmap.ep.piecewise.noise import AT_LEAST, CLOSE, OF_NOISE, is_level, noise_of
 from meanmap.ep.piecewise.probes import apart
 
 __all__ = ["MARKS", "Pieces"]
@@ -36,9 +36,6 @@ _ENOUGH_ROUNDS = 3
 # this share of the error, or where a function has taken so many evaluations.
 _STUCK, _SHARE, _MOST = 6, 0.8, 16_384
 _SMALLEST = 1e-12
-
-# An error of up to so many standard deviations of the noise is noise; stated are so many at least.
-_OF_NOISE, _AT_LEAST = 40.0, 8.0
 
 # Noise below so much of the size of values is rounding of doubles.
 _NOTICED = 1e-13
@@ -80,7 +77,7 @@ class Pieces:
             lost[wanted] = self._improve(at[wanted])
             at, _ = self._find(line, z)
         value = self._value(at, z)
-        error = np.maximum(self.error[at], _AT_LEAST * self.noise[line])
+        error = np.maximum(self.error[at], AT_LEAST * self.noise[line])
         if lost.any():
             value[lost], error[lost] = self._at(line[lost], z[lost]), 0.0
         return value, error
@@ -100,8 +97,8 @@ class Pieces:
         order = np.lexsort((joined[1], joined[0]))
         self._probed = joined[0][order], joined[1][order]
         missed = _step(self._value(at, z), found)
-        self._measure(np.unique(at[missed > np.maximum(self.error[at], _AT_LEAST * self.noise[line])]))
-        wrong = np.flatnonzero(missed > np.maximum(self.error[at], _AT_LEAST * self.noise[line]))
+        self._measure(np.unique(at[missed > np.maximum(self.error[at], AT_LEAST * self.noise[line])]))
+        wrong = np.flatnonzero(missed > np.maximum(self.error[at], AT_LEAST * self.noise[line]))
         wrong = wrong[(z[wrong] > self.low[at[wrong]]) & (z[wrong] < self.high[at[wrong]])]
         wrong = wrong[np.argsort(-missed[wrong], kind="stable")]
         at, first = np.unique(at[wrong], return_index=True)
@@ -262,9 +259,9 @@ class Pieces:
         """Whether what is left of the errors of these pieces is noise, which is a part of all errors of a line."""
         found = np.zeros(len(at), bool)
         level = np.flatnonzero(self.fine[at] & is_level(self.coefficients[at]))
-        unknown = level[self.error[at[level]] > _OF_NOISE * self.noise[self.line[at[level]]]]
+        unknown = level[self.error[at[level]] > OF_NOISE * self.noise[self.line[at[level]]]]
         self._measure(at[unknown])
-        found[level] = self.error[at[level]] <= _OF_NOISE * self.noise[self.line[at[level]]]
+        found[level] = self.error[at[level]] <= OF_NOISE * self.noise[self.line[at[level]]]
         return found
 
     def _measure(self, at: np.ndarray) -> None:

@@ -2,13 +2,19 @@
 
 import numpy as np
 
-__all__ = ["OF_BELIEF", "OF_INCOMING", "apart", "cells"]
+__all__ = ["OF_BELIEF", "OF_INCOMING", "apart", "cells", "cells_of_two"]
 
 # How many cells of equal mass there are, each with a point at which the function was called, and to which power the
 # density is taken. Of the root of a Normal belief they are .22 standard deviations wide at the centre, and the outer
 # ones begin 2.2 from it. What comes in is wider: its cells, .03 wide at the centre and .05 one deviation from it, find
 # another peak of the belief, and cost too much where each row has a function of its own.
 OF_BELIEF, OF_INCOMING = (16, 0.5), (80, 1.0)
+
+# Of two numbers, so many cells along each, and densities to this power; of what comes in and of beliefs alike.
+_ALONG, _POWER = 8, 0.5
+
+# Points below e⁻¹⁴ of the peak are left out.
+_DEPTH = 14.0
 
 # A density is not known where its points end less than this below its peak.
 _DEPTH_OF_ENDS = 8.0
@@ -49,6 +55,43 @@ def cells(z: np.ndarray, height: np.ndarray, count: int, power: float) -> tuple[
     places = np.array(found).reshape(len(told), 2 * count + 1)
     ends = np.stack([places[:, :-2:2].ravel(), places[:, 2::2].ravel()])
     return np.repeat(told, count), ends, places[:, 1::2].ravel()
+
+
+def cells_of_two(z: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rectangles of equal mass of the root of a density given at points (n, 2) that lie equally close everywhere.
+
+    Returns
+    -------
+    low, high, middle : arrays (cells, 2)
+        Corners, and a point near the centre of the mass; none where the density is not known.
+    """
+    nothing = np.zeros((0, 2))
+    if np.isnan(height).any() or not np.isfinite(height).any() or (height == np.inf).any():
+        return nothing, nothing, nothing
+    kept = height > height.max() - _DEPTH
+    z, mass = z[kept], np.exp(_POWER * (height[kept] - height.max()))
+    if mass.max() > mass.sum() / _ALONG**2:
+        return nothing, nothing, nothing
+    first = _groups(z[:, 0], mass, np.zeros(len(z), int))
+    cell = _ALONG * first + _groups(z[:, 1], mass, first)
+    _, cell = np.unique(cell, return_inverse=True)
+    count = cell.max() + 1
+    low, high = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
+    np.minimum.at(low, cell, z)
+    np.maximum.at(high, cell, z)
+    centre = np.stack([np.bincount(cell, mass * each) for each in z.T], 1) / np.bincount(cell, mass)[:, None]
+    return low, high, centre
+
+
+def _groups(z: np.ndarray, mass: np.ndarray, within: np.ndarray) -> np.ndarray:
+    """For each point, in which of equal shares of the mass of its group it lies, in the order of z."""
+    order = np.lexsort((z, within))
+    sums = np.cumsum(mass[order]) - mass[order] / 2
+    total = np.bincount(within, mass)
+    before = np.append(0.0, np.cumsum(total)[:-1])
+    share = np.zeros(len(z), int)
+    share[order] = ((sums - before[within[order]]) / total[within[order]] * _ALONG).astype(int)
+    return np.clip(share, 0, _ALONG - 1)
 
 
 def apart(line: np.ndarray, ends: np.ndarray, middle: np.ndarray) -> np.ndarray:

@@ -19,6 +19,10 @@ __all__ = ["is_remembered", "known_well"]
 # second wherever it matters, so that no rule takes the ends of pieces for kinks.
 _AT_PEAK, _ANYWHERE = 1e-7, 1e-4
 
+# Over two numbers, where kinks are looked for in sums over a grid, by this much more for each unit of depth from there
+# on, up to what hides no peak: most of a plane lies far down.
+_MORE, _AT_MOST = 0.5, 0.05
+
 # Each time the function is called, where too little is known, for nodes of one piece in two, or of one in four.
 _ROUNDS = 100
 
@@ -32,37 +36,45 @@ class _Effect(NamedTuple):
     size: jax.Array
     depth: jax.Array
 
-    @property
-    def too_large(self) -> jax.Array:
-        """Whether messages may be off because of it."""
-        allowed = jnp.minimum(_AT_PEAK * jnp.exp(-jnp.minimum(self.depth, 0.0)), _ANYWHERE)
+    def too_large(self, numbers: int) -> jax.Array:
+        """Whether messages of a function of so many numbers may be off because of it."""
+        log_allowed = jnp.log(_AT_PEAK) - jnp.minimum(self.depth, 0.0)
+        beyond = jnp.maximum(log_allowed - jnp.log(_ANYWHERE), 0.0)
+        allowed = jnp.exp(log_allowed - (beyond if numbers == 1 else (1 - _MORE) * beyond))
+        allowed = jnp.minimum(allowed, _ANYWHERE if numbers == 1 else _AT_MOST)
         return (self.size > allowed) & (self.depth >= -DEPTH)
 
 
 def is_remembered(factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...]) -> bool:
-    """Whether values of a factor's function are kept for a run: of one number, on the host, the same in each call."""
-    if getattr(factor, "memory", None) is None or factor.random or len(over) != 1:
+    """Whether values of a factor's function are kept for a run: of numbers, on the host, the same in each call."""
+    if getattr(factor, "memory", None) is None or factor.random:
         return False
-    kind = type(incoming[over[0]])
-    return kind.states is None and kind.coordinates[-1] in LINES
+    kinds = [type(incoming[at]) for at in over]
+    return all(kind.states is None and kind.coordinates[-1] in LINES for kind in kinds)
 
 
 def known_well(
-    factor: FactorLike, incoming: tuple[Any, ...], at: int, coordinates: jax.Array, log_cavity: jax.Array, power: Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+    factor: FactorLike,
+    incoming: tuple[Any, ...],
+    over: tuple[int, ...],
+    coordinates: tuple[jax.Array, ...],
+    log_cavity: jax.Array,
+    power: Array,
+) -> tuple[jax.Array, jax.Array, jax.Array | None]:
     """The function at points of one member, as well as messages need it, and what is left of its error there.
 
-    `coordinates` are those of the argument at position `at`, and `log_cavity` is the log of what comes in from it.
+    `coordinates` are those of the arguments at positions `over`, and `log_cavity` is the log of what comes in there.
 
     Returns
     -------
     values : array (points,)
     effects : array (points,)
         How far the log of the tilted law may be off, or outputs in standard deviations.
-    marks : array (2, MARKS)
-        Coordinates where the function is finer than the points can show, and the log of the tilted law there.
+    marks : array (2, MARKS) or None
+        Coordinates where the function is finer than the points can show, and the log of the tilted law there; of one
+        number.
     """
-    line = type(incoming[at]).coordinates[-1]
+    lines = tuple(type(incoming[at]).coordinates[-1] for at in over)
     arguments = list(incoming[: len(incoming) - factor.outputs])
 
     def unfinished(carried):
@@ -72,13 +84,15 @@ def known_well(
     def better(carried):
         (value, error), effect, marks, moved, _, rounds = carried
         # Once nothing is wanted, or more is not to be had, polynomials are held to values between their nodes.
-        settled = (rounds > 0) & ~(effect.too_large.any() & moved)
+        wanted = effect.too_large(len(over))
+        settled = (rounds > 0) & ~(wanted.any() & moved)
         laws = jnp.where(settled, log_cavity, jnp.nan), jnp.where(settled, effect.depth, jnp.nan)
-        asked = remembered(factor, line, coordinates, arguments, at, effect.too_large, laws)
+        asked = remembered(factor, lines, coordinates, arguments, over, wanted, laws)
         exact = error == 0  # from a call at this very point
         known = jnp.where(exact, value, asked[0]), jnp.where(exact, error, asked[1])
         same = (known[0] == value) | (jnp.isnan(known[0]) & jnp.isnan(value))
-        moved = ~same.all() | (known[1] != error).any() | jnp.isinf(known[1]).any()
+        lost = jnp.isinf(known[1]) & (wanted | (rounds == 0))
+        moved = ~same.all() | (known[1] != error).any() | lost.any()
         judged = _effect(lambda found: _judged(factor, found, incoming, power), *known, log_cavity)
         return known, judged, jnp.where(settled, asked[2], marks), moved, settled & ~moved, rounds + 1
 
@@ -88,11 +102,16 @@ def known_well(
     none = jnp.full((MARKS, 2), jnp.nan)
     start = known, _Effect(nothing, nothing), none, jnp.asarray(True), jnp.asarray(False), 0
     (value, _), effect, marks, *_ = jax.lax.while_loop(unfinished, better, start)
-    nodes = to_nodes(type(incoming[at]), jnp.nan_to_num(marks[:, 0]), jnp.zeros(()))
+    stated = jnp.where(effect.depth >= -DEPTH, effect.size, 0.0)
+    first, *others = over
+    if others:
+        return value, stated, None
+    message = incoming[first]
+    nodes = to_nodes(type(message), jnp.nan_to_num(marks[:, 0]), jnp.zeros(()))
     log_factor, _ = _judged(factor, marks[:, 1], incoming, power)
-    height = log_message(incoming[at], nodes) + nodes.log_weight + log_factor
+    height = log_message(message, nodes) + nodes.log_weight + log_factor
     height = jnp.where(jnp.isnan(marks[:, 0]) | jnp.isnan(height), -jnp.inf, height)
-    return value, jnp.where(effect.depth >= -DEPTH, effect.size, 0.0), jnp.stack([marks[:, 0], height])
+    return value, stated, jnp.stack([marks[:, 0], height])
 
 
 def _judged(factor: FactorLike, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:

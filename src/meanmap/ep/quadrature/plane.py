@@ -64,14 +64,17 @@ def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> t
     return grid, found, fits | ~_grows(axes, found, grid, free).any() & ~_hidden(axes, found.height, free)
 
 
-def bent(height: jax.Array, shape: list[int]) -> jax.Array:
+def bent(found: Weighed, shape: list[int]) -> jax.Array:
     """Whether a function on a grid has kinks along an axis."""
-    found = jnp.asarray(False)
+    height, bends = found.height.reshape(shape), jnp.asarray(False)
     for axis in (0, 1):
         if shape[axis] > 2:
-            marginal = jax.nn.logsumexp(height.reshape(shape), 1 - axis)
-            found = found | kinked(marginal)
-    return found
+            marginal = jax.nn.logsumexp(height, 1 - axis)
+            error = found.error
+            if error is not None:
+                error = (jax.nn.softmax(height, 1 - axis) * error.reshape(shape)).sum(1 - axis)
+            bends = bends | kinked(marginal, error)
+    return bends
 
 
 def _grid(box: Box, free: np.ndarray, count: int) -> tuple[Grid, list[jax.Array]]:

@@ -1,0 +1,335 @@
+"""Functions of two numbers, kept as polynomials on rectangles that are cut only where somebody asks for more.
+
+The counterpart of pieces of a line. A patch is a product of Chebyshev polynomials, of order 4, 8 or 16 along each axis
+by itself: what is nearly straight along one of them costs little there. Every value that was called for inside a patch
+holds its polynomial to account, whatever it was called for. No point is called for twice.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from meanmap.ep.piecewise.chebyshev import NODES, OF_CHECK, OF_TAIL, ROUNDING, transform
+from meanmap.ep.piecewise.noise import AT_LEAST, CLOSE, OF_NOISE, is_level, noise_of
+
+__all__ = ["Patches"]
+
+_FINEST = len(NODES) - 1
+_FIRST = 4
+
+# A polynomial that is off by less than so many times its range, along an axis, gets finer nodes; else its patch is cut.
+_HOPEFUL = {4: 10.0, 8: 0.3}
+
+# Along an axis whose tail is above this share of the other's, nodes become finer with the other's.
+_BOTH = 0.1
+
+# Points on [−1, 1]² where a polynomial of which nobody has called for more than its nodes has to keep its word.
+_CHECKS = np.array([[0.3147, -0.5231], [-0.6177, 0.4229]])
+
+# A patch is given up, and its function called for every point, where cutting so many times in a row has left more than
+# this share of the error, or where a function has taken so many evaluations. Noise is looked for before.
+_STUCK, _SHARE, _MOST, _LOOK = 10, 0.8, 16_384, 2
+_SMALLEST = 1e-12
+
+# What is closer to a side than this share of a width is on it.
+_NEAR = 1e-6
+
+_FROM_VALUES = {order: transform(order) for order in (4, 8, 16)}
+
+
+def _parts(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.real(z), np.imag(z)
+
+
+@dataclass(eq=False)
+class _Patch:
+    """A rectangle of one function, with its polynomial, or the two halves into which it was cut."""
+
+    line: int
+    low: np.ndarray
+    high: np.ndarray
+    order: list[int]
+    stuck: int = 0
+    before: float = np.inf  # the error of what it was cut from
+    coefficients: np.ndarray = field(default_factory=lambda: np.zeros((1, 1)))
+    tails: np.ndarray = field(default_factory=lambda: np.full(2, np.inf))
+    error: float = np.inf
+    size: float = 0.0
+    extent: float = 0.0
+    missed: float = 0.0  # the largest error at a value that is no node, and its place
+    worst: complex = 0.0
+    measured: bool = False
+    given_up: bool = False
+    cut: tuple[int, float, "_Patch", "_Patch"] | None = None
+
+    def axis(self, k: int) -> np.ndarray:
+        """The nodes along an axis; ends and the middle are exact, as neighbours and halves share them."""
+        low, high = self.low[k], self.high[k]
+        nodes = (low + high) / 2 + (high - low) / 2 * NODES[:: _FINEST // self.order[k]]
+        nodes[[0, len(nodes) // 2, -1]] = low, (low + high) / 2, high
+        return nodes
+
+    def nodes(self) -> np.ndarray:
+        """All nodes, x + iy."""
+        return self.axis(0)[:, None] + 1j * self.axis(1)
+
+    def place(self, t: np.ndarray) -> np.ndarray:
+        """Points of [−1, 1]² in this rectangle, x + iy."""
+        z = (self.low + self.high) / 2 + (self.high - self.low) / 2 * t
+        return z[:, 0] + 1j * z[:, 1]
+
+    def holds(self, z: np.ndarray) -> np.ndarray:
+        """Which points x + iy are inside."""
+        x, y = _parts(z)
+        return (x >= self.low[0]) & (x <= self.high[0]) & (y >= self.low[1]) & (y <= self.high[1])
+
+    def __call__(self, z: np.ndarray) -> np.ndarray:
+        """The polynomial at points x + iy."""
+        middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
+        rows, columns = (size - 1 for size in self.coefficients.shape)
+        x, y = _parts(z)
+        first = np.polynomial.chebyshev.chebvander((x - middle[0]) / half[0], rows)
+        second = np.polynomial.chebyshev.chebvander((y - middle[1]) / half[1], columns)
+        return ((first @ self.coefficients) * second).sum(1)
+
+    def leaves(self, z: np.ndarray, at: np.ndarray) -> Iterator[tuple["_Patch", np.ndarray]]:
+        """The patches that hold the points z[at], each with its part of `at`."""
+        if not len(at):
+            return
+        if self.cut is None:
+            yield self, at
+            return
+        axis, place, below, above = self.cut
+        first = _parts(z[at])[axis] < place
+        yield from below.leaves(z, at[first])
+        yield from above.leaves(z, at[~first])
+
+    def fit(self, z: np.ndarray, values: np.ndarray) -> None:
+        """The polynomial through the nodes, and its error by its last coefficients and by all values at z inside.
+
+        Where some values are infinite it is a constant: of their kind, or in doubt altogether; NaN where one is NaN.
+        """
+        mine = self.holds(z)
+        z, values = z[mine], values[mine]
+        finite = np.isfinite(values)
+        if not finite.all():
+            lost = np.isnan(values).any()
+            alike = lost or (not finite.any() and (values == values[0]).all())
+            most = np.nan if lost else values[0] if alike else values[finite].max(initial=-np.inf)
+            self.coefficients, self.error = np.full((1, 1), most), 0.0 if alike else np.inf
+            self.tails = np.zeros(2) if alike else np.full(2, np.inf)
+            return
+        samples = values[np.searchsorted(z, self.nodes())]
+        self.coefficients = _FROM_VALUES[self.order[0]] @ samples @ _FROM_VALUES[self.order[1]].T
+        sizes = np.abs(self.coefficients)
+        self.tails = np.array([sizes.sum(1 - k)[-min(3, order // 2) :].max() for k, order in enumerate(self.order)])
+        self.size, self.extent = float(np.abs(values).max()), float(np.ptp(values))
+        missed = np.abs(self(z) - values)
+        self.missed, self.worst = max(float(missed.max()) - ROUNDING * self.size, 0.0), complex(z[missed.argmax()])
+        self.error = max(OF_TAIL * self.tails.max(), OF_CHECK * self.missed, ROUNDING * self.size)
+
+    @property
+    def is_surprised(self) -> bool:
+        """Whether some value is further away than the last coefficients tell."""
+        return np.isfinite(self.error) and OF_CHECK * self.missed > OF_TAIL * self.tails.max()
+
+
+class Patches:
+    """Several functions of two numbers, numbered from 0, of which `evaluate(lines, z)` gives one value for each z."""
+
+    def __init__(self, evaluate: Callable[[np.ndarray, np.ndarray], np.ndarray]):
+        self._evaluate = evaluate
+        self._roots: dict[int, _Patch] = {}
+        # Of each function, the points x + iy for which it was called, in order, and its values there.
+        self._called: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.evaluations = np.zeros(0, int)
+        self.noise = np.zeros(0)  # of each function, the largest that was seen
+
+    def ask(self, line: np.ndarray, z: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values at points z (n, 2) of these functions and how far they may be off, once better where `wanted`.
+
+        Parameters
+        ----------
+        line : array (n,)
+            The number of a function for each point.
+        z : array (n, 2)
+            Points.
+        wanted : array (n,)
+            Where errors are too large.
+        """
+        points = z[:, 0] + 1j * z[:, 1]
+        order = np.argsort(line, kind="stable")
+        known, begin = np.unique(line[order], return_index=True)
+        rows = dict(zip(known.tolist(), np.split(order, begin[1:]), strict=True))
+        more = max(0, int(known[-1]) + 1 - len(self.evaluations))
+        self.evaluations = np.append(self.evaluations, np.zeros(more, int))
+        self.noise = np.append(self.noise, np.zeros(more))
+        self._fit([patch for one, at in rows.items() for patch in self._covering(one, z[at])])
+        if wanted.any():
+            found = (self._roots[one].leaves(points, at[wanted[at]]) for one, at in rows.items())
+            self._improve([patch for each in found for patch, _ in each])
+        value, error = np.zeros(len(z)), np.zeros(len(z))
+        lost = np.zeros(len(z), bool)
+        for one, at in rows.items():
+            for patch, mine in self._roots[one].leaves(points, at):
+                value[mine], error[mine] = patch(points[mine]), max(patch.error, AT_LEAST * self.noise[one])
+                lost[mine] = wanted[mine] & patch.given_up
+        if lost.any():
+            exact = {one: at[lost[at]] for one, at in rows.items()}
+            self._call({one: points[at] for one, at in exact.items()})
+            for one, at in exact.items():
+                value[at], error[at] = self._known(one, points[at]), 0.0
+        return value, error
+
+    def probe(self, line: int, low: np.ndarray, high: np.ndarray, middle: np.ndarray) -> None:
+        """Look once into each of these cells (n, 2) of one function where nothing was; polynomials are held to it."""
+        if not len(low):
+            return
+        known, _ = self._called[line]
+        centre, chosen = middle[:, 0] + 1j * middle[:, 1], []
+        for one, other, place in zip(low, high, centre, strict=True):
+            x, y = _parts(np.append(known, chosen))
+            seen = (x >= one[0]) & (x <= other[0]) & (y >= one[1]) & (y <= other[1])
+            if not seen.any():
+                chosen.append(place)
+        if chosen:
+            places = np.array(chosen)
+            self._call({line: places})
+            for patch, _ in self._roots[line].leaves(places, np.arange(len(places))):
+                patch.fit(*self._called[line])
+
+    def _covering(self, line: int, z: np.ndarray) -> list[_Patch]:
+        """New patches for points that have none: a first one, or others beside all that is known."""
+        low, high = z.min(0), z.max(0)
+        if line not in self._roots:
+            width = np.maximum(high - low, 1e-3 * np.maximum(1.0, np.abs(low)))
+            self._roots[line] = _Patch(line, low, low + width, [_FIRST, _FIRST])
+            return [self._roots[line]]
+        new = []
+        for axis in (0, 1):
+            for end in (0, 1):
+                root = self._roots[line]
+                beyond = high[axis] - root.high[axis] if end else root.low[axis] - low[axis]
+                if beyond <= 0:
+                    continue
+                wide = max(beyond, (root.high[axis] - root.low[axis]) / 2)
+                edge = root.high[axis] if end else root.low[axis]
+                whole, more = (_Patch(line, root.low.copy(), root.high.copy(), [_FIRST, _FIRST]) for _ in range(2))
+                (more.low if end else more.high)[axis] = edge
+                for each in (whole, more):
+                    (each.high if end else each.low)[axis] = edge + wide if end else edge - wide
+                whole.cut = (axis, edge, root, more) if end else (axis, edge, more, root)
+                self._roots[line] = whole
+                new.append(more)
+        return new
+
+    def _known(self, line: int, z: np.ndarray) -> np.ndarray:
+        points, values = self._called[line]
+        return values[np.searchsorted(points, z)]
+
+    def _call(self, wanted: dict[int, np.ndarray]) -> None:
+        """Call functions for these points x + iy, all at once, each for those that are new."""
+        nothing = np.zeros(0, complex), np.zeros(0)
+        new = {line: np.setdiff1d(z, self._called.get(line, nothing)[0]) for line, z in wanted.items()}
+        lines = np.concatenate([np.full(len(z), line) for line, z in new.items()]).astype(int)
+        if not len(lines):
+            return
+        z = np.concatenate(list(new.values()))
+        found = np.asarray(self._evaluate(lines, np.stack(_parts(z), 1)), float)
+        np.add.at(self.evaluations, lines, 1)
+        for line in np.unique(lines).tolist():
+            points, values = self._called.get(line, nothing)
+            points, values = np.append(points, z[lines == line]), np.append(values, found[lines == line])
+            order = np.argsort(points)
+            self._called[line] = points[order], values[order]
+
+    def _fit(self, patches: list[_Patch]) -> None:
+        """Polynomials for patches, by calls at the nodes, and where nothing else is known at checks."""
+        if not patches:
+            return
+        wanted: dict[int, list[np.ndarray]] = {}
+        for patch in patches:
+            nodes = patch.nodes().ravel()
+            known = self._called.get(patch.line, (np.zeros(0, complex),))[0]
+            others = np.setdiff1d(known[patch.holds(known)], nodes)
+            checks = patch.place(_CHECKS[: max(0, len(_CHECKS) - len(others))])
+            wanted.setdefault(patch.line, []).append(np.append(nodes, checks))
+        self._call({line: np.concatenate(each) for line, each in wanted.items()})
+        for patch in patches:
+            patch.fit(*self._called[patch.line])
+            patch.stuck = 0 if patch.error < _SHARE * patch.before else patch.stuck
+
+    def _improve(self, patches: list[_Patch]) -> None:
+        """Make these patches better: finer nodes along an axis, or two patches; give up those that become no better."""
+        self._measure([patch for patch in patches if not patch.measured and _may_be_noise(patch)])
+        new = []
+        for patch in patches:
+            width = patch.high - patch.low
+            only_noise = patch.error <= OF_NOISE * self.noise[patch.line]
+            if patch.given_up or only_noise or patch.error <= 2 * ROUNDING * patch.size:
+                continue
+            tiny = (width <= _SMALLEST * np.maximum(np.abs(patch.low), np.abs(patch.high))).any()
+            if patch.stuck >= _STUCK or self.evaluations[patch.line] >= _MOST or tiny:
+                patch.given_up = True
+                continue
+            new += _finer(patch) or _halves(patch)
+        self._fit(new)
+
+    def _measure(self, patches: list[_Patch]) -> None:
+        """Look for noise in the middle of these patches."""
+        places = [patch.place(np.stack([CLOSE, CLOSE], 1)) for patch in patches]
+        wanted: dict[int, np.ndarray] = {}
+        for patch, place in zip(patches, places, strict=True):
+            wanted[patch.line] = np.append(wanted.get(patch.line, place[:0]), place)
+        if patches:
+            self._call(wanted)
+        for patch, place in zip(patches, places, strict=True):
+            patch.measured = True
+            found = noise_of(self._known(patch.line, place)[None])[0]
+            self.noise[patch.line] = max(self.noise[patch.line], found)
+
+
+def _may_be_noise(patch: _Patch) -> bool:
+    """Whether coefficients fall no more, or cutting does not help."""
+    if not np.isfinite(patch.error):
+        return False
+    worst = int(patch.tails.argmax())
+    profile = np.abs(patch.coefficients).max(1 - worst)
+    return patch.stuck >= _LOOK or (patch.order[worst] == _FINEST and bool(is_level(profile[None])[0]))
+
+
+def _finer(patch: _Patch) -> list[_Patch]:
+    """The patch with more nodes along the axis with the larger tail, and the other if as bad; none if hopeless."""
+    worst = int(patch.tails.argmax())
+    allowed = [OF_TAIL * patch.tails[k] <= _HOPEFUL.get(patch.order[k], 0.0) * patch.extent for k in (0, 1)]
+    if patch.is_surprised or not (allowed[worst] and patch.order[worst] < _FINEST):
+        return []
+    for k in (0, 1):
+        if k == worst or (allowed[k] and patch.order[k] < _FINEST and patch.tails[k] > _BOTH * patch.tails[worst]):
+            patch.order[k] *= 2
+    patch.measured = False
+    return [patch]
+
+
+def _halves(patch: _Patch) -> list[_Patch]:
+    """Two patches, cut across the axis with the larger tail, in the middle; or where a value was a surprise.
+
+    That value lies at a corner after two cuts, so that nodes lie close by.
+    """
+    axis = int(patch.tails.argmax()) if np.isfinite(patch.tails).all() else patch.stuck % 2
+    place = (patch.low[axis] + patch.high[axis]) / 2
+    if patch.is_surprised:
+        surprise, margin = np.array([patch.worst.real, patch.worst.imag]), _NEAR * (patch.high - patch.low)
+        inside = (surprise > patch.low + margin) & (surprise < patch.high - margin)
+        if inside.any():
+            axis = int((inside * (patch.high - patch.low)).argmax())
+            place = surprise[axis]
+    order = [_FIRST if k == axis else min(each, 8) for k, each in enumerate(patch.order)]
+    below, above = (
+        _Patch(patch.line, patch.low.copy(), patch.high.copy(), list(order), patch.stuck + 1, patch.error)
+        for _ in range(2)
+    )
+    below.high[axis] = above.low[axis] = place
+    patch.cut = axis, place, below, above
+    return [below, above]
