@@ -203,8 +203,8 @@ class BayesianNetwork:
         seen lies at or between the two values, and hold .76 to .87 where one of these is at a bend: cut the cause into
         labels if you know of one. Rules on two columns, such as whether two signs agree, are found and adjusted for
         where these are clear; rules on three that none of two shows are not: make such a rule a column of its own. For
-        plain lines intervals are about 1.4 times as wide as those of least squares, which assume them: regressions that
-        are straight in the cause, curved and rough are averaged, weighted by their evidence (Hoeting et al. 1999).
+        plain lines intervals are 1.2 to 1.4 times as wide as those of least squares, which assume them: regressions
+        that are straight in the cause, curved and rough are averaged, weighted by their evidence (Hoeting et al. 1999).
         Where a dose bends so gently that rows hardly show it, intervals of 90 % were measured to hold .70 to .80. Only
         what the effect depends on is learned: unlike `do()` it needs the rows, not a fitted network. The estimate is
         the same for the same table; only the ends of intervals involve random draws.
