@@ -30,6 +30,8 @@ __all__ = ["fit"]
 _DRAWS, _DOUBTED = (2_000_000, 40, 2000), 0.7
 # Weights that are as good as so many of the draws judge by themselves, whatever their tail.
 _NEARLY_ALL = 0.6
+# What the last nodes of a lattice find of the probability if more lies beyond.
+_LATE = 0.015
 
 
 @one_blas_thread()
@@ -208,6 +210,12 @@ def _report(
     doubted = bool(problem.components.size) and len(nodes) == 1
     if doubted:
         notes.append("standard deviations were not integrated: one node holds all of the probability")
+    if problem.late > _LATE:
+        doubted = True
+        notes.append(
+            f"components of variance were integrated over {len(nodes)} nodes, the last fifth of which found "
+            f"{problem.late:.0%} of the probability: there is more beyond, and their intervals may be too narrow"
+        )
     if judged is not None:
         shape = pareto_shape(judged.logs)
         measures |= {"Pareto k": shape, "effective share": judged.effective}
