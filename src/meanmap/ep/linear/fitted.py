@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -23,7 +24,7 @@ from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.leave_out import log_densities
-from meanmap.ep.linear.mixtures import Normals, Smooth, quantiles
+from meanmap.ep.linear.mixtures import Normals, Smooth, levels_of, quantiles
 from meanmap.ep.linear.predictions import expected, probabilities
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shapes import marginals
@@ -151,7 +152,13 @@ class Fitted(Value):
         phis = np.zeros((count, 0))
         if self.model.components.size:
             phis = smooth(self.model, self.coordinates, taken, generator)
-        components = [values[:, None] for _, values in self._component_values(phis)]
+        components = []
+        for _, values in self._component_values(phis):
+            *_, laws = self._smooth_components[len(components)] if self.model.components.size else ([],)
+            if len(laws) == 2:
+                # Ranks are those of the joint law, values those of the component's own.
+                values = quantiles(*laws[0], levels_of(values, *laws[1]))
+            components.append(values[:, None])
         table = np.concatenate([self.shared.draws(taken, generator), *components], axis=1)
         names = [row[0] for row in self._table(0.95)]
         return pandas.DataFrame(generator.permutation(table), columns=names)
@@ -186,17 +193,33 @@ class Fitted(Value):
         return rows + self._components(level)
 
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
-        """Moments are those of the nodes, ends those of a law that is smooth in coordinates where it is near Normal."""
+        """Moments are those of the nodes, ends those of a law that is smooth."""
         if not self.model.components.size:
             return []
-        phis = np.stack([node.phi for node in self.model.nodes])
-        many, shares = Smooth(self.coordinates.split(phis), self.model.shares).many()
-        found, ends = [], np.array([(1 - level) / 2, (1 + level) / 2])
-        around = self._component_values(self.coordinates.joined(many))
-        for (name, values), (_, smooth_values) in zip(self._component_values(phis), around, strict=True):
-            mean = float(self.model.shares @ values)
-            sd = float(np.sqrt(self.model.shares @ (values - mean) ** 2))
-            found.append((name, mean, sd, *map(float, quantiles(smooth_values, shares, ends))))
+        shares, tails = self.model.shares, np.array([(1 - level) / 2, (1 + level) / 2])
+        found = []
+        for name, values, laws in self._smooth_components:
+            mean = float(shares @ values)
+            sd = float(np.sqrt(shares @ (values - mean) ** 2))
+            found.append((name, mean, sd, *map(float, quantiles(*laws[0], tails))))
+        return found
+
+    @cached_property
+    def _smooth_components(self) -> list[tuple[str, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]]:
+        """Values at nodes, then points with shares of a smooth law; of the joint law too where that is another.
+
+        That is the joint one, in coordinates where it is near Normal, or one of the component alone, on the whole line:
+        the one whose mean and standard deviation are nearer those of the nodes.
+        """
+        phis, shares = np.stack([node.phi for node in self.model.nodes]), self.model.shares
+        many, masses = Smooth(self.coordinates.split(phis), shares).many()
+        joint, found = self._component_values(self.coordinates.joined(many)), []
+        for (name, values), (_, around) in zip(self._component_values(phis), joint, strict=True):
+            to_line, back = (np.arctanh, np.tanh) if name.startswith("cor(") else (np.log, np.exp)
+            points, alone = Smooth(to_line(values)[:, None], shares).many()
+            joint_law, own_law = (around, masses), (back(points[:, 0]), alone)
+            nearer = _apart(*own_law, values, shares) < _apart(*joint_law, values, shares)
+            found.append((name, values, [own_law, joint_law] if nearer else [joint_law]))
         return found
 
     def _component_values(self, phis: np.ndarray) -> list[tuple[str, np.ndarray]]:
@@ -233,3 +256,13 @@ class Fitted(Value):
 
     def __repr__(self) -> str:
         return f"Fitted({self.formula.text!r}, {self.model.family.name}; {self.report.status})"
+
+
+def _apart(points: np.ndarray, masses: np.ndarray, values: np.ndarray, shares: np.ndarray) -> float:
+    """How far mean and log of the standard deviation of points are from those of values, in standard deviations."""
+    (middle, spread), (mean, sd) = (
+        (each @ weights, float(np.sqrt(weights @ (each - weights @ each) ** 2)))
+        for each, weights in ((points, masses), (values, shares))
+    )
+    least = np.finfo(float).tiny
+    return float(abs(middle - mean) / max(sd, least) + abs(np.log(max(spread, least) / max(sd, least))))

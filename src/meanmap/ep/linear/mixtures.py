@@ -5,7 +5,7 @@ from scipy.special import ndtr, ndtri
 
 from meanmap.core.bisection import bisect
 
-__all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "quantiles"]
+__all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "levels_of", "quantiles"]
 
 _HALVINGS = 60
 # Where laws that are no Normals are met, in standard deviations.
@@ -169,3 +169,9 @@ def quantiles(values: np.ndarray, shares: np.ndarray, p: np.ndarray) -> np.ndarr
     """Of points with shares."""
     order = np.argsort(values)
     return np.interp(p, np.cumsum(shares[order]) - shares[order] / 2, values[order])
+
+
+def levels_of(values: np.ndarray, points: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """The probability below each value, of points with shares."""
+    order = np.argsort(points)
+    return np.interp(values, points[order], np.cumsum(shares[order]) - shares[order] / 2)
