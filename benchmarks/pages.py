@@ -44,6 +44,7 @@ BY_NIGHT = (
     "growth",
     "black_boxes",
     "mixed",
+    "mixed_tables",
     "installing",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")

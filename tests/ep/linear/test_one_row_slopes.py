@@ -44,10 +44,10 @@ def test_slopes_of_groups_with_one_row_each(seed):
     data = one_row_each(seed)
     found = fit(FORMULA, data)
     ends, sd = exact(data["x"], data["y"])
-    np.testing.assert_allclose(found.to_frame().loc["sd(x | g)", ["low", "high"]], ends, atol=0.15 * sd)
+    np.testing.assert_allclose(found.to_frame().loc["sd(x | g)", ["low", "high"]], ends, atol=0.25 * sd)
     assert found.report.status == "converged"
     drawn = found.draws(20_000, rng=0)["sd(x | g)"]
-    np.testing.assert_allclose(drawn.quantile([0.025, 0.975]), ends, atol=0.2 * sd)
+    np.testing.assert_allclose(drawn.quantile([0.025, 0.975]), ends, atol=0.25 * sd)
 
 
 def test_a_lattice_that_ends_too_early_says_so(monkeypatch):
