@@ -109,7 +109,7 @@ def read(model: Model) -> Any:
     return import_module("pandas").read_pickle(path, compression="xz")
 
 
-def measure(name: str, model: Model) -> Found:
+def measure(model: Model) -> Found:
     """What was found in which time, and by peers where there are some."""
     frame, seconds = read(model), np.inf
     # The first call compiles and imports; one that takes long by itself is not repeated.
@@ -253,7 +253,7 @@ def main() -> int:
     for name, model in {**TIMED, **FURTHER}.items():
         if chosen.tables and name not in chosen.tables:
             continue
-        found = measure(name, model)
+        found = measure(model)
         print(name, found, file=sys.stderr, flush=True)
         if chosen.keep:
             kept = pages.stored()
