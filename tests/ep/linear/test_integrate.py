@@ -143,6 +143,8 @@ def test_no_components_are_one_node():
 class _Normal:
     """A problem whose posterior is a standard Normal."""
 
+    most_nodes = 2000
+
     def height_at(self, chart, psi, start=None):
         return Height(-float(psi @ psi) / 2, -psi, None)
 

@@ -89,6 +89,11 @@ class Problem:
     # Where a lattice ended before the posterior did, the share of the probability that its last fifth found.
     late: float = 0.0
 
+    @property
+    def most_nodes(self) -> int:
+        """At which a lattice ends."""
+        return int(np.clip((_MET_EXACT if self.family.exact else _MET) // self.predictor.rows, *_NODES))
+
     def coordinates(self) -> Coordinates:
         """With all standard deviations split."""
         sizes = tuple(block.size for block in self.predictor.blocks)
@@ -298,8 +303,7 @@ def _lattice(
     middle: tuple[int, ...] = (0,) * size
     waiting: list[tuple[float, tuple[int, ...], tuple[int, ...]]] = [(-np.inf, middle, middle)]
     top = -np.inf
-    met = _MET_EXACT if problem.family.exact else _MET
-    most = int(np.clip(met // problem.predictor.rows, *_NODES))
+    most = problem.most_nodes
     while waiting and len(found) < most:
         short, at, near = heappop(waiting)
         if at in found or -short < top - _DEPTH:
