@@ -155,7 +155,7 @@ def conditional_independence_test(
     repeated. What is missed even then (a function
     of many columns, two functions without any noise, series along z) is reported, with its share of the residual
     variance and the p-value without its contribution, unless this is the same. Of twelve functions that x and y shared
-    (300 rows, 100 data sets each; `python -m benchmarks.structures`) 0 to 5 were rejected without a warning;
+    (300 rows, 100 data sets each; `python -m benchmarks.structures`) 0 to 6 were rejected without a warning;
     causal-learn's kernel test rejected nine nearly always. With more than 5000 rows 2000 are checked. A warning says
     where z leaves less than a twentieth of the variance of both.
 
