@@ -29,8 +29,9 @@ _DEPTH_OF_ENDS = DEPTH + 3
 # So many members get a grid, or panels, of their own at once, so that memory is bounded.
 _AT_ONCE = (256, 32)
 
-# Of two differences between three rules, the second says how fast they come together, if it is not luck.
-_LUCK = 250.0
+# At a kink errors fall with the square of the step, in the mean: the second of two differences between three rules is
+# then so many times the error of the first rule.
+_OF_KINKS = 12.0
 
 
 def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
@@ -98,7 +99,8 @@ def conclude(incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any
     """The messages by the first of several rules, and how far they may be off by the others.
 
     Two rules tell the error of the second; a third how fast they come together: where the differences are d and d',
-    the next is d d/d'. To be `cautious` is to believe in luck: the first difference may be small by itself.
+    the next is d d/d'. To be `cautious`, as beside kinks, is to trust neither: errors fall slowly there, and d may be
+    small by luck.
     """
     messages: list[Any] = [None] * len(incoming)
     errors: list[Any] = [None] * len(incoming)
@@ -109,7 +111,8 @@ def conclude(incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any
         beliefs = [jax.tree.map(jnp.add, one, incoming[at]) for one in told]
         first, *more = (doubt.between(a, b) for a, b in pairwise(beliefs))
         faster = jnp.where(more[0] > first, first / more[0], 1.0) if more else 1.0
-        doubts.append(jnp.maximum(first * faster, jnp.where(cautious, more[0] / _LUCK, 0.0) if more else 0.0))
+        slowly = jnp.maximum(first, more[0] / _OF_KINKS) if more else first
+        doubts.append(jnp.where(cautious, slowly, first * faster))
         messages[at] = told[0]
         errors[at] = jax.tree.map(lambda a, b, faster=faster: jnp.abs(a - b) * faster, told[0], told[1])
     worst = jnp.stack(doubts).max()

@@ -65,7 +65,8 @@ class Quadrature(Oracle):
     -----
     Only for factors that integrate over at most two numbers, and no sampler with randomness of its own. What is still
     unsettled is in `doubt`, and in the notes of a run: that of a peak which no grid has seen is 1 or more. A peak that
-    changes nothing at any node cannot be seen by any rule: one of width .002 above a floor of .001 was missed. Cost:
+    changes nothing at any node cannot be seen by any rule: one of width .002 above a floor of .001 was missed. Over
+    two numbers a kink along neither axis, as of max(a, b), may leave .0003 standard deviations without doubt. Cost:
     `points` calls of the factor a message, and 97 for each round in which nodes are moved, mostly one; 3 points for
     each of up to 30 rounds where panels are cut, and points² / 4 + points² in two dimensions. Of a function that is
     kept, 100 to 700 calls in all for rows that share its arguments; of two numbers, 400 to 2000 where it is smooth, and
