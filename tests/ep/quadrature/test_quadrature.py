@@ -208,3 +208,14 @@ def test_python_functions_are_asked_for_the_same_points():
     assert belief.mean() == pytest.approx(3 / (1 + 1e-6), rel=1e-9)
     assert len(called) < 60_000
     assert jax.config.jax_enable_x64 is False
+
+
+@pytest.mark.parametrize(("mean", "shown"), [(0.5, "z = -0.5"), (3.0, "z = -1.")])
+def test_a_log_density_without_numbers_on_a_part_is_named(mean, shown):
+    z = ep.Variable("z", ep.Normal(mean, 1.0))
+    post = ep.infer(ep.FactorGraph(ep.Density(jnp.log, z, name="log")))
+    assert post.report.status == "stopped with messages left out"
+    told = f"the function of log is nan for {shown}: return -inf where the factor is zero"
+    assert any(told in note for note in post.report.notes)
+    zero = ep.Density(lambda z: jnp.where(z > 0, jnp.log(jnp.where(z > 0, z, 1.0)), -jnp.inf), z)
+    assert ep.infer(ep.FactorGraph(zero)).report.status == "converged"

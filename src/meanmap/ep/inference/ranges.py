@@ -1,4 +1,4 @@
-"""Whether the function of a black box gives values that its output cannot have."""
+"""Whether the function of a black box gives values that its output, or a log density, cannot have."""
 
 from typing import Any
 
@@ -14,17 +14,21 @@ from meanmap.families import Family
 
 __all__ = ["left_range"]
 
-# Where functions are looked at, in standard deviations of what comes in: a rule that integrates goes much further.
-LOOKED_AT = (-1.0, 0.0, 1.0)
+# Where functions are looked at, in standard deviations of what comes in. Rules that integrate go much further, and so
+# far log densities are looked at: one point without a number spoils a message.
+LOOKED_AT, ALL_OVER = (-1.0, 0.0, 1.0), tuple(float(at) for at in sorted(range(-9, 10), key=abs))
 
 
 def left_range(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
     """A sentence if the function of a factor leaves the range of its output for one of these members; empty if not.
 
-    Only black boxes have outputs; those that draw at random are not asked.
+    The output of a log density is any number, or −∞. Functions that draw at random are not asked.
     """
-    out = factor.arguments[-1].variable if factor.asks_oracle and not getattr(factor, "powered", False) else None
-    if out is None or factor.random or not len(members):
+    if not factor.asks_oracle or factor.random or not len(members):
+        return ""
+    density = getattr(factor, "powered", False)
+    out = None if density else factor.arguments[-1].variable
+    if not density and out is None:
         return ""
     incoming, _ = compiled_cavities(plan, state, at, power)
     member = int(members[0])
@@ -38,11 +42,14 @@ def _one(value: object, member: int, plate: int | None) -> Any:
 
 
 def _of_member(factor: Any, out: Any, incoming: tuple[Any, ...], member: int) -> str:
-    over, arguments = factor.inputs(incoming), list(incoming[:-1])
+    over, arguments = factor.inputs(incoming), list(incoming if out is None else incoming[:-1])
     for position in over:
-        arguments[position] = _points(arguments[position])
+        arguments[position] = _points(arguments[position], ALL_OVER if out is None else LOOKED_AT)
     images = np.asarray(call(factor, arguments, over), float)
-    outside = np.flatnonzero(np.isnan(np.asarray(inside(type(incoming[-1]), jnp.asarray(images)).x)))
+    if out is None:
+        outside = np.flatnonzero(np.isnan(images))
+    else:
+        outside = np.flatnonzero(np.isnan(np.asarray(inside(type(incoming[-1]), jnp.asarray(images)).x)))
     if not len(outside):
         return ""
     point = int(outside[0])
@@ -50,17 +57,20 @@ def _of_member(factor: Any, out: Any, incoming: tuple[Any, ...], member: int) ->
         f"{factor.arguments[at].name} = {np.array2string(np.asarray(arguments[at][point]), precision=3)}" for at in over
     ]
     where = f" at [{member}]" if factor.plate is not None else ""
+    said = f"the function of {factor.name}{where} is {images[point]:.3g} for {', '.join(shown)}"
+    if out is None:
+        return f"{said}: return -inf where the factor is zero"
     return (
-        f"the function of {factor.name}{where} is {images[point]:.3g} for {', '.join(shown)}, and {out.name!r} is a "
-        f"{out.family.__name__}, {_range_of(out.family)}: give a function that stays there, or another family"
+        f"{said}, and {out.name!r} is a {out.family.__name__}, {_range_of(out.family)}: give a function that stays "
+        "there, or another family"
     )
 
 
-def _points(message: Family) -> jax.Array:
-    """Where a proper law mostly is, along the first axis."""
+def _points(message: Family, places: tuple[float, ...]) -> jax.Array:
+    """Points at these standard deviations from the middle of a proper law, along the first axis."""
     name = message.coordinates[-1]
     middle, reach = jnp.asarray(message.mean_in(name)), jnp.sqrt(jnp.asarray(message.variance_in(name)))
-    points = jnp.stack([middle + each * reach for each in LOOKED_AT])
+    points = jnp.stack([middle + each * reach for each in places])
     return points if message.event_shape else to_nodes(type(message), points, jnp.zeros(())).x
 
 
