@@ -323,7 +323,8 @@ class _Remembered:
         values = [each.view(np.float64)[..., 0] for each in words]
         batch = values[0].shape[:-1]
         rows = _without_copies([np.asarray(wanted), *words]) if len(batch) == 1 else None
-        flat = [value[:rows].reshape(-1, *value.shape[len(batch) :]) for value in values]
+        kept = values if rows is None else [value[:rows] for value in values]
+        flat = [value.reshape(-1, *value.shape[len(batch) :]) for value in kept]
         z, (incoming, tilted, *others) = np.stack(flat[: len(self.over)], -1), flat[len(self.over) :]
         z = z[..., 0] if len(self.over) == 1 else z
         memory = memory_of(int(np.ravel(number)[0]))

@@ -69,3 +69,12 @@ def test_two_columns_that_each_separate_have_a_note_each_and_copies_do_not_confu
     assert sorted(found) == [((1,), True), ((2,), True)]
     overlapping = np.where(Z > 0.1, signs, -signs)
     assert separating(np.column_stack([np.ones(60), Z, Z]), overlapping, 0) == []
+
+
+@pytest.mark.parametrize("family", ["poisson", "negativebinomial"])
+def test_counts_without_zeros_separate_nothing(family):
+    """The linear program had no rows, and the fit ended with SciPy's error."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=40)
+    found = fit("y ~ x", {"y": 1 + rng.poisson(np.exp(1 + 0.3 * x)), "x": x}, family)
+    assert not any("separate" in note for note in found.report.notes)

@@ -60,9 +60,9 @@ def _separates(columns: np.ndarray, signs: np.ndarray, whole: bool = False) -> b
     """Whether there is a combination; a whole one is at some distance from 0 in all rows."""
     from scipy.optimize import linprog
 
-    if not columns.shape[1]:
-        return False
     signed = columns[signs != 0] * signs[signs != 0, None]
+    if not signed.size:  # such as of counts of which none is 0
+        return False
     least = np.ones((len(signed), 1)) if whole else np.zeros((len(signed), 0))
     gain = np.r_[np.zeros(columns.shape[1]), -1.0] if whole else -signed.mean(0)
     level = columns[signs == 0] if (signs == 0).any() else None

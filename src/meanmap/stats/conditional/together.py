@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
+from meanmap.core.tables.order import tied_ranks
 from meanmap.stats.conditional.leftover import Agreement, bent_columns
 from meanmap.stats.conditional.regression import Fit
 
@@ -114,7 +114,7 @@ class Waves:
 
 def _cosines(column: np.ndarray) -> np.ndarray:
     """Cosines of the ranks, (n, k); tied values share their mean rank."""
-    place = (rankdata(column) - 0.5) / len(column)
+    place = tied_ranks(column) / len(column)
     number = min(FREQUENCIES, len(np.unique(column)) - 1)
     return np.cos(np.pi * place[:, None] * np.arange(1, number + 1))
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.stats import rankdata
 
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError
@@ -21,6 +20,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_sparse
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.kinds import is_text
+from meanmap.core.tables.order import tied_ranks
 from meanmap.core.tables.table import Table, named_columns, table_in
 from meanmap.core.types import Data
 from meanmap.core.values import Value
@@ -211,7 +211,7 @@ def _copied(table: Table, name: str, earlier: Sequence[str]) -> str | None:
     for other in earlier:
         values = np.asarray(table[other])
         # Ranks, too: values of which one is very far from all others would agree in it alone.
-        if values.ndim == 1 and all(_agree(each(column), each(values)) for each in (np.asarray, rankdata)):
+        if values.ndim == 1 and all(_agree(each(column), each(values)) for each in (np.asarray, tied_ranks)):
             return other
     return None
 

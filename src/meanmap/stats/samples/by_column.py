@@ -162,8 +162,10 @@ def _of_means(compared: _Compared, names: tuple[str, str], level: float) -> Colu
     times = family_of(x) == "time"
     if times:
         x, y = ((column - _BEGINNING) / np.timedelta64(1, "D") for column in (x, y))
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    means, medians = (float(x.mean()), float(y.mean())), (_median(x), _median(y))
     size = float(max(np.abs(x).max(), np.abs(y).max())) or 1.0  # squares of wild numbers overflow
-    x, y = np.asarray(x, float) / size, np.asarray(y, float) / size
+    x, y = x / size, y / size
     shares = np.array([column.var(ddof=1) / len(column) for column in (x, y)])
     error, by = float(np.sqrt(shares.sum())), float(y.mean() - x.mean())
     clarity = by / error if error > 0 else float(np.copysign(np.inf, by)) if by else 0.0
@@ -172,12 +174,14 @@ def _of_means(compared: _Compared, names: tuple[str, str], level: float) -> Colu
         freedom = 1 / np.sum((shares / shares.sum()) ** 2 / [len(x) - 1, len(y) - 1])
         half = error * float(stdtrit(freedom, 1 - level / 2))
     difference = Interval(size * by, size * (by - half), size * (by + half))
-    means = size * float(x.mean()), size * float(y.mean())
     if times:
         first, second = (_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means)
         return ColumnDifference(compared.name, None, first, second, difference, None, clarity, names)
-    first, second = (size * float(np.median(column[:: -(-len(column) // MOST_SORTED)])) for column in (x, y))
-    return ColumnDifference(compared.name, None, *means, difference, (first, second), clarity, names)
+    return ColumnDifference(compared.name, None, *means, difference, medians, clarity, names)
+
+
+def _median(column: np.ndarray) -> float:
+    return float(np.median(column[:: -(-len(column) // MOST_SORTED)]))
 
 
 def _of_shares(compared: _Compared, names: tuple[str, str], level: float) -> ColumnDifference:
