@@ -69,6 +69,39 @@ def test_pvalues_are_those_of_the_monitor(folder):
     assert json.loads(found.stdout)["batches"][0]["pvalue"] == pytest.approx(monitor.pvalues[0])
 
 
+def test_a_file_with_one_row_is_skipped_and_errors_name_the_file(folder, tmp_path):
+    pd.read_csv(folder / "days" / "day0.csv").head(1).to_csv(tmp_path / "one.csv", index=False)
+    (tmp_path / "none.csv").write_text("weight,site,when\n")
+    found = run(folder / "reference.csv", tmp_path / "one.csv", tmp_path / "none.csv", folder / "days" / "day0.csv")
+    assert found.exit_code == 0
+    assert "one.csv and 1 more: fewer than 2 rows, so it is skipped." in found.stdout
+    assert "in 1 batch." in found.stdout
+    pd.DataFrame({"weight": ["heavy", "light"], "site": ["north"] * 2, "when": ["2026-01-01"] * 2}).to_csv(
+        tmp_path / "words.csv", index=False
+    )
+    wrong = run(folder / "reference.csv", tmp_path / "words.csv")
+    assert wrong.exit_code == 2
+    assert "words.csv" in wrong.stderr
+    assert run(folder / "reference.csv", tmp_path / "one.csv").exit_code == 2
+
+
+def test_strata_have_no_table_of_columns_together(folder):
+    found = run(folder / "reference.csv", folder / "days" / "day[0-2].csv", "--within", "site", "--seed", 0)
+    assert "mean weight" not in found.stdout
+    assert "columns are not compared one by one" in found.stdout
+
+
+def test_a_column_whose_spread_alone_drifts_comes_first(tmp_path):
+    rng = np.random.default_rng(5)
+    pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc")).to_csv(tmp_path / "reference.csv", index=False)
+    wide = pd.DataFrame(rng.normal(size=(200, 3)) * [1, 3, 1], columns=list("abc"))
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "wide.csv", "--seed", 0, "--json")
+    columns = json.loads(found.stdout)["columns"]
+    assert [each["what"] for each in columns][:2] == ["mean b", "sd b"]
+    assert float(columns[1]["batches"]) > 2.5
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,6 +1,7 @@
 """`meanmap drift`: do batches, one after another, still come from the distribution of a reference?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 from meanmap.cli.bundles import Drawn, Read, with_bundles
 from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
+from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.values import label_text
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ __all__ = ["drift"]
 
 # So many batches and columns are listed in a terminal, and so many batches are drawn beside a column.
 MOST_BATCHES, MOST_COLUMNS, MOST_DRAWN = 30, 15, 40
+MOST_CHARACTERS = 48
+# Of a column whose p-value is no larger, and whose mean hardly differs, the spread is shown too.
+LEVEL = 0.05
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -52,9 +57,16 @@ def drift(
     watched = _Watched(Path(reference).name, table, names_in(within))
     reading.notes += monitor.notes
     for path in paths:
-        batch = reading.table(path, chosen)
-        monitor = monitor.step(batch)
-        watched.add(Path(path).name, batch, monitor)
+        name = Path(path).name
+        with _named(name):
+            batch = _rows(reading, path, chosen)
+            if batch is None:
+                watched.notes.setdefault("fewer than 2 rows, so it is skipped.", []).append(name)
+                continue
+            monitor = monitor.step(batch)
+        watched.add(name, batch, monitor)
+    if not watched.batches:
+        raise refused("no batch has 2 rows or more; expected one file a batch")
     columns_found = watched.columns(reading.kinds, monitor.seed)
     question = f"Do the batches still come from the distribution of {watched.name}?"
     if shown.plot is not None or shown.report is not None:
@@ -105,20 +117,42 @@ class _Watched:
         from meanmap.core.tables.table import Table
         from meanmap.stats.samples.by_column import differences
 
+        if self.within:  # rows of all strata together would show how their shares differ
+            return []
         parts = [batch for _, batch in self.drifted or self.since[-1:]]
-        others = [name for name in self.reference.names if name not in self.within]
-        rows = Table({name: np.concatenate([part.columns[name] for part in parts]) for name in others})
-        pvalues: dict[str, float] = {}
-        if not self.within:
-            pvalues = mm.two_sample_test(self.reference, rows, kinds=kinds, rng=seed).column_pvalues(rng=seed)
+        rows = Table({name: np.concatenate([part.columns[name] for part in parts]) for name in self.reference.names})
+        pvalues = mm.two_sample_test(self.reference, rows, kinds=kinds, rng=seed).column_pvalues(rng=seed)
         found = []
-        for each in differences(self.reference.select(others), rows):
+        for each in differences(self.reference, rows):
             what, first, second, by = each.cells()
             seen = [values[each.column] for values in self.values]
             over_time = seen if each.label is None else [shares.get(each.label, 0.0) for shares in seen]
             facts = {"column": each.column, "what": what, "reference": first, "batches": second, "difference": by}
             found.append(facts | {"pvalue": pvalues.get(each.column), "clear": each.clear, "over time": over_time})
-        return found
+            if each.medians is not None and pvalues.get(each.column, 1.0) <= LEVEL and not each.clear:
+                sds = (float(np.std(np.asarray(t.columns[each.column], float))) for t in (self.reference, rows))
+                first, second = (f"{sd:.4g}" for sd in sds)
+                found.append(found[-1] | {"what": f"sd {each.column}", "reference": first, "batches": second})
+                found[-1] |= {"difference": "", "over time": []}
+        return sorted(found, key=lambda each: 1.0 if each["pvalue"] is None else each["pvalue"])
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say of which file an error is."""
+    try:
+        yield
+    except (InputError, KindError) as problem:
+        raise type(problem)(f"{name}: {problem}") if name not in str(problem) else problem from None
+
+
+def _rows(reading: "Reading", path: str, columns: list[str]) -> "Table | None":
+    """The rows of a batch; None where there are fewer than two."""
+    try:
+        batch = reading.table(path, columns)
+    except EmptyError:
+        return None
+    return batch if len(batch) > 1 else None
 
 
 def _files(batches: Sequence[str]) -> list[str]:
@@ -208,14 +242,23 @@ def _typical(column: np.ndarray) -> Any:
 def _drawn(values: Sequence[float]) -> str:
     """Values as bars from the lowest to the highest."""
     numbers = np.array(values[-MOST_DRAWN:])
+    if not len(numbers):
+        return ""
     low, high = numbers.min(), numbers.max()
     places = (numbers - low) / (high - low if high > low else 1.0) * (len(BARS) - 1)
     return "".join(BARS[round(float(place))] for place in places)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    rows = [[_short(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def _short(cell: str) -> str:
+    """One line, and not a long one."""
+    line = " ".join(cell.split())
+    return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
 
 
 def _notes(watched: _Watched, reading: "Reading", seed: int) -> list[str]:
@@ -223,6 +266,8 @@ def _notes(watched: _Watched, reading: "Reading", seed: int) -> list[str]:
     told = [
         f"{names[0]}{f' and {len(names) - 1} more' * (len(names) > 1)}: {note}" for note, names in watched.notes.items()
     ]
+    if watched.within:
+        told.append("columns are not compared one by one, as their strata are: compare those of one stratum")
     return [*dict.fromkeys([*reading.notes, *told]), f"seed {seed}"]
 
 
@@ -233,7 +278,8 @@ def _tell(question: str, monitor: Any, watched: _Watched, found: list[dict[str, 
     say(_aligned([header, *shown]))
     left = f"; {len(rows) - len(shown)} quiet batches are not shown" * (len(rows) > len(shown))
     say(f"  an alarm is raised above {monitor.limit:.2f}: one false alarm in {monitor.run_length:g} batches{left}\n")
-    say(_aligned(_compared(watched, found[:MOST_COLUMNS])))
+    if found:
+        say(_aligned(_compared(watched, found[:MOST_COLUMNS])))
     if len(found) > MOST_COLUMNS:
         say(f"  and {len(found) - MOST_COLUMNS} more: --json and --report show all")
     say("")

@@ -55,12 +55,18 @@ def write_drift(
     picture = (figure_of(monitor.plot), "The evidence of drift after each batch, with the alarms.")
     sections = [
         Section("The answer", answer, text, figures=(picture,), tables=(said,)),
-        Section(
-            "Which columns differ",
-            f"{columns[0][2]} compared with {columns[0][1]}.",
-            "Means and shares of rows, the clearest difference first. The intervals of 95 % hold together, p-values "
-            "are for whole columns, corrected for their number. Bars show all batches in order.",
-            tables=(columns,),
+        *(
+            []
+            if len(columns) < 2
+            else [
+                Section(
+                    "Which columns differ",
+                    f"{columns[0][2]} compared with {columns[0][1]}.",
+                    "Means and shares of rows, the smallest p-value first. The intervals of 95 % hold together, "
+                    "p-values are for whole columns, corrected for their number. Bars show all batches in order.",
+                    tables=(columns,),
+                )
+            ]
         ),
         Section("All batches", "", tables=(batches,)),
     ]

@@ -84,3 +84,10 @@ def test_units_order_and_containers_do_not_matter():
         assert each.difference.low == pytest.approx(other.difference.low)
     grams = differences(first.assign(weight=1000 * first["weight"]), second.assign(weight=1000 * second["weight"]))
     assert [each.clarity for each in grams] == pytest.approx([each.clarity for each in plain])
+
+
+def test_numbers_have_as_many_digits_as_tell_them_apart():
+    values = np.random.default_rng(0).normal(1e12, 1, 50)
+    (found,) = differences({"a": values}, {"a": values + 3})
+    _, first, second, _ = found.cells()
+    assert first != second

@@ -80,12 +80,18 @@ class ColumnDifference(Value):
         if self.medians is None:
             first, second = (str(np.datetime64(mean, "m")) for mean in (self.first, self.second))
             return f"mean {self.column}", first, second, f"{by} days"
-        return f"mean {self.column}", f"{self.first:.4g}", f"{self.second:.4g}", str(by)
+        return f"mean {self.column}", *_apart(self.first, self.second), str(by)
 
     def __str__(self) -> str:
         what, first, second, by = self.cells()
         more = "" if self.medians is None else "; medians {:.4g} and {:.4g}".format(*self.medians)
         return f"{what}: {first} in {self.names[0]}, {second} in {self.names[1]}, a difference of {by}{more}"
+
+
+def _apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with as many digits as tell them apart, four at least."""
+    shown = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 18)]
+    return next((pair for pair in shown if pair[0] != pair[1]), shown[0])
 
 
 def differences(
