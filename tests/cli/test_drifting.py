@@ -60,6 +60,14 @@ def test_json_holds_the_same(folder):
     assert west["pvalue"] <= 0.05
 
 
+def test_files_of_a_folder_and_of_a_pattern_come_in_the_order_of_their_numbers(folder, tmp_path):
+    for day in (9, 10, 100):
+        (tmp_path / f"day{day}.csv").write_text((folder / "days" / "day0.csv").read_text())
+    for batches in (tmp_path, tmp_path / "day*.csv"):
+        said = json.loads(run(folder / "reference.csv", batches, "--seed", 0, "--json").stdout)
+        assert [each["batch"] for each in said["batches"]] == ["day9.csv", "day10.csv", "day100.csv"]
+
+
 def test_pvalues_are_those_of_the_monitor(folder):
     import meanmap as mm
 

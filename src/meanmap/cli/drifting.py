@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -160,22 +161,21 @@ def _rows(reading: "Reading", path: str, columns: list[str]) -> "Table | None":
 
 def _files(batches: Sequence[str]) -> list[str]:
     """The files of batches in order: names as they came, those of a folder or a pattern by name."""
-    found: list[str] = []
+    from meanmap.core.pieces.files import matching, natural
+
+    found: list[Path] = []
     for each in batches:
         path = Path(each)
         if path.is_dir():
-            inside = sorted(str(file) for file in path.iterdir() if not file.is_dir() and not file.name.startswith("."))
+            inside = [file for file in path.iterdir() if not file.is_dir() and not file.name.startswith(".")]
             if not inside:
                 raise refused(f"the folder {each} holds no files; expected one file a batch")
-            found += inside
-        elif not path.exists() and any(mark in each for mark in "*?["):
-            matching = sorted(map(str, Path(path.anchor or ".").glob(each.removeprefix(path.anchor))))
-            if not matching:
-                raise refused(f"no file matches {each!r}; expected one file a batch")
-            found += matching
+            found += sorted(inside, key=natural)
+        elif not path.exists() and has_magic(each):
+            found += matching(path)
         else:
-            found.append(each)
-    return found
+            found.append(path)
+    return list(map(str, found))
 
 
 def _reference(reading: "Reading", path: str, columns: list[str], within: list[str]) -> tuple["Table", list[str]]:

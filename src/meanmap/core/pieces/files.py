@@ -19,7 +19,7 @@ from meanmap.core.meant import composed, no_column
 from meanmap.core.pieces.source import Source
 from meanmap.core.types import Data
 
-__all__ = ["LazyFrame", "ParquetFiles"]
+__all__ = ["LazyFrame", "ParquetFiles", "matching", "natural"]
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _found(source: Any) -> list[Path]:
         found = [each for each in path.rglob("*.parquet") if not each.name.startswith((".", "_"))]
         if not found:
             raise EmptyError(f"the folder {str(source)!r} holds no file whose name ends in .parquet.")
-        return sorted(found, key=_natural)
+        return sorted(found, key=natural)
     if path.exists():
         if path.suffix != ".parquet":
             raise KindError(
@@ -253,10 +253,7 @@ def _found(source: Any) -> list[Path]:
             )
         return [path]
     if has_magic(str(source)):
-        found = [Path(each) for each in glob(_pattern(path), recursive=True)]
-        if not found:
-            raise EmptyError(f"no file matches {str(source)!r}.")
-        return sorted(found, key=_natural)
+        return matching(path)
     _polars(source)
     if path.suffix != ".parquet":
         raise KindError(
@@ -266,14 +263,21 @@ def _found(source: Any) -> list[Path]:
     raise ParameterError(f"there is no file {str(source)!r}.")
 
 
-def _pattern(path: Path) -> str:
-    """A pattern in which folders that exist are themselves: h[1]/*.parquet is about h[1] if there is one, not h1."""
+def matching(path: Path) -> list[Path]:
+    """The files that a pattern matches, in the order of their names; folders that exist are themselves.
+
+    h[1]/*.parquet is about h[1] if there is one, not h1.
+    """
     there = next(folder for folder in path.parents if folder.is_dir() or folder == folder.parent)
-    return str(Path(escape(str(there))) / path.relative_to(there))
+    pattern = str(Path(escape(str(there))) / path.relative_to(there))
+    found = [Path(each) for each in glob(pattern, recursive=True)]
+    if not found:
+        raise EmptyError(f"no file matches {str(path)!r}.")
+    return sorted(found, key=natural)
 
 
-def _natural(path: Path) -> list[Any]:
-    """Numbers in a name are compared as numbers."""
+def natural(path: Path) -> list[Any]:
+    """By which files are sorted: numbers in a name are compared as numbers."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", str(path))]
 
 

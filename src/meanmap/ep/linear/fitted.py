@@ -149,16 +149,14 @@ class Fitted(Value):
         pandas: Any = import_module("pandas")
         generator = Rng.of(rng).generator
         taken = counts(self.model, whole_number(count, "count", least=1), generator)
-        phis = np.zeros((count, 0))
-        if self.model.components.size:
-            phis = smooth(self.model, self.coordinates, taken, generator)
         components = []
-        for _, values in self._component_values(phis):
-            *_, laws = self._smooth_components[len(components)] if self.model.components.size else ([],)
-            if len(laws) == 2:
-                # Ranks are those of the joint law, values those of the component's own.
-                values = quantiles(*laws[0], levels_of(values, *laws[1]))
-            components.append(values[:, None])
+        if self.model.components.size:
+            joint = self._component_values(smooth(self.model, self.coordinates, taken, generator))
+            for (_, values), (*_, laws) in zip(joint, self._smooth_components, strict=True):
+                if len(laws) == 2:
+                    # Ranks are those of the joint law, values those of the component's own.
+                    values = quantiles(*laws[0], levels_of(values, *laws[1]))
+                components.append(values[:, None])
         table = np.concatenate([self.shared.draws(taken, generator), *components], axis=1)
         names = [row[0] for row in self._table(0.95)]
         return pandas.DataFrame(generator.permutation(table), columns=names)

@@ -117,7 +117,10 @@ class Given:
         turn = np.linalg.eigh(features.T @ features)[1][:, ::-1][:, :ROUGH_FEATURES]
         targets = [side.numbers] if isinstance(side, Variable) and side.numbers.shape[1] else []
         targets = [*targets, features @ turn]
-        pairs = [] if self.waves is None else self.waves.strongest(*missed.plainly, PAIRS)
+        pairs = []
+        if self.waves is not None:  # those with which what was missed goes most
+            order = np.argsort(-missed.agreements["waves"].score, kind="stable")
+            pairs = [self.waves.pairs[at] for at in order[:PAIRS]]
         return rough_bases(
             self.columns, self.sample, self.linear, self.single, targets, self.together, pairs, not self.streamed
         )

@@ -106,11 +106,6 @@ class Waves:
         most = [(each.share.max(), each.most.max()) for each in found]
         return Agreement(-ndtri(np.array(chance)), *np.array(most).T)
 
-    def strongest(self, residuals: np.ndarray, fit: Fit, number: int) -> list[tuple[int, int]]:
-        """The pairs with which residuals go most."""
-        order = np.argsort(-self.agreement(residuals, fit).score, kind="stable")
-        return [self.pairs[at] for at in order[:number]]
-
 
 def _cosines(column: np.ndarray) -> np.ndarray:
     """Cosines of the ranks, (n, k); tied values share their mean rank."""
