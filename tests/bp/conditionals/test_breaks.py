@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 import meanmap as mm
 from meanmap.bp.conditionals.breaks import MOST, Break, beyond, breaks
-from meanmap.bp.conditionals.smooth import Smooth
+from meanmap.bp.conditionals.smooth import SmoothRegression
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 
 
@@ -14,7 +14,7 @@ def found_in(y, rows):
     """Of a smooth regression on two numbers."""
     parts = SmoothParts.of(rows, (1, 1), 1, rough=False)
     design, target = parts(rows), (y / y.std())[:, None]
-    fit = Smooth.fit(design, parts, target)
+    fit = SmoothRegression.fit(design, parts, target)
     return breaks(rows, (1, 1), design, fit.inverse, target - fit(design))
 
 

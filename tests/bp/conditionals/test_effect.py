@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import meanmap as mm
 from meanmap.bp.conditionals.adjustment import adjustment
-from meanmap.bp.conditionals.smooth import Smooth
+from meanmap.bp.conditionals.smooth import SmoothRegression
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 from meanmap.core.errors import InputError, KindError
 from meanmap.graphs.partial import PDAG
@@ -347,7 +347,7 @@ def test_evidence_says_whether_a_dose_is_straight_or_curved():
     assert [int(kept.sum()) for kept in parts.models] == [2, 3, 4, 5, 7]
     t, z = rows.T
     for y, least in ((t + np.sin(z) + noise, 2), (np.sin(4 * t) + z + 0.3 * noise, 4), (t * z + 0.3 * noise, 5)):
-        found = Smooth.averaged(design, parts, ((y - y.mean()) / y.std())[:, None])
+        found = SmoothRegression.averaged(design, parts, ((y - y.mean()) / y.std())[:, None])
         shares, regressions = zip(*found, strict=True)
         assert sum(shares) == pytest.approx(1)
         best = regressions[int(np.argmax(shares))]
@@ -390,7 +390,7 @@ def test_a_smooth_regression_follows_curves_and_weighs_rows_for_averages():
     y = np.sin(rows[:, 0]) + rows[:, 0] * rows[:, 1] + 0.1 * rng.normal(size=400)
     parts = SmoothParts.of(rows, (1, 1), 1)
     design = parts(rows)
-    found = Smooth.fit(design, parts, y[:, None])
+    found = SmoothRegression.fit(design, parts, y[:, None])
     new = rows[:50] * 0.7
     truth = np.sin(new[:, 0]) + new[:, 0] * new[:, 1]
     assert np.sqrt(np.mean((found(parts(new))[:, 0] - truth) ** 2)) < 0.1

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom
 
 import meanmap as mm
-from meanmap.bp.conditionals.components import Components
+from meanmap.bp.conditionals.components import ColumnComponents
 from meanmap.bp.conditionals.two_part import TwoPart
 
 
@@ -40,17 +40,17 @@ SMOOTH = {
 @pytest.mark.parametrize("name", list(SMOOTH))
 def test_columns_with_one_peak_have_one_component(name):
     rng = np.random.default_rng(0)
-    assert [len(Components.of(SMOOTH[name](rng, n))) for n in (75, 300, 4000) for _ in range(10)] == [1] * 30
+    assert [len(ColumnComponents.of(SMOOTH[name](rng, n))) for n in (75, 300, 4000) for _ in range(10)] == [1] * 30
 
 
 def test_values_that_come_back_and_peaks_are_components_in_any_unit():
     values = costs(300, 0, peaks=True)
-    assert Components.of(values["cost"].to_numpy()).points.tolist() == [0]
-    peaks = Components.of(values["peaks"].to_numpy())
+    assert ColumnComponents.of(values["cost"].to_numpy()).points.tolist() == [0]
+    peaks = ColumnComponents.of(values["peaks"].to_numpy())
     assert len(peaks.cuts) == 1
     assert abs(peaks.cuts[0]) < 1.5
-    np.testing.assert_allclose(Components.of(1e3 * values["peaks"].to_numpy() + 1e5).cuts, 1e3 * peaks.cuts + 1e5)
-    censored = Components.of(np.minimum(values["peaks"].to_numpy(), 2.5))
+    np.testing.assert_allclose(ColumnComponents.of(1e3 * values["peaks"].to_numpy() + 1e5).cuts, 1e3 * peaks.cuts + 1e5)
+    censored = ColumnComponents.of(np.minimum(values["peaks"].to_numpy(), 2.5))
     assert censored.points.tolist() == [2.5]
     hits = censored.hits(np.array([2.5, 2.0, -2.0, np.nan]))
     assert hits[:3].sum(axis=1).tolist() == [1, 1, 1]
@@ -59,7 +59,7 @@ def test_values_that_come_back_and_peaks_are_components_in_any_unit():
 
 
 def test_few_values_have_no_components():
-    assert len(Components.of(np.repeat([0.0, 1.0, 5.0], [60, 10, 10]))) == 1
+    assert len(ColumnComponents.of(np.repeat([0.0, 1.0, 5.0], [60, 10, 10]))) == 1
 
 
 def test_nothing_is_drawn_between_zero_and_costs_nor_between_peaks():

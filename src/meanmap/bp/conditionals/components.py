@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.bp.conditionals.thresholds import few_values
 
-__all__ = ["Components"]
+__all__ = ["ColumnComponents"]
 
 # A value is a component that so large a share of the rows has, so many of them, each so many times as often as any
 # other value; there are at most so many, and the others are in so many rows at least.
@@ -18,7 +18,7 @@ DEEP, BY_CHANCE, WIDTHS, PLACES = 0.1, 0.001, 5, 200
 
 
 @dataclass(frozen=True, eq=False)
-class Components:
+class ColumnComponents:
     """Values that have a probability of their own, and ranges of all others, in this order.
 
     Attributes
@@ -31,10 +31,10 @@ class Components:
     Examples
     --------
     >>> cost = np.append(np.zeros(40), np.arange(1.0, 41.0))
-    >>> found = Components.of(cost)
+    >>> found = ColumnComponents.of(cost)
     >>> found.points.tolist(), found.hits(np.array([0.0, 7.0, np.nan])).tolist()
     ([0.0], [[1.0, 0.0], [0.0, 1.0], [nan, nan]])
-    >>> Components.of(np.append(cost[40:], cost[40:] + 100)).cuts.tolist()
+    >>> ColumnComponents.of(np.append(cost[40:], cost[40:] + 100)).cuts.tolist()
     [70.5]
     """
 
@@ -42,7 +42,7 @@ class Components:
     cuts: np.ndarray
 
     @classmethod
-    def of(cls, values: np.ndarray) -> "Components":
+    def of(cls, values: np.ndarray) -> "ColumnComponents":
         """Those of the values (n,) of a column; none if these are few."""
         found, counts = np.unique(values, return_counts=True)
         order = np.argsort(-counts, kind="stable")

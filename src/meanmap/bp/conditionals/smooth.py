@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 
-__all__ = ["Smooth"]
+__all__ = ["SmoothRegression"]
 
 # The variances of a part that are tried, for noise of variance one, and at which iterations begin.
 VARIANCES, START = np.geomspace(1e-8, 1e6, 141), 0.05
@@ -21,7 +21,7 @@ LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Smooth:
+class SmoothRegression:
     """A regression of targets (n, k) on a design: the line is free, each part has normal weights of one variance.
 
     Attributes
@@ -41,12 +41,14 @@ class Smooth:
     evidence: float = 0.0
 
     @classmethod
-    def fit(cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray) -> "Smooth":
+    def fit(cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray) -> "SmoothRegression":
         """With all parts."""
         return _Sums.of(design, targets).regression(parts.sizes)
 
     @classmethod
-    def averaged(cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray) -> list[tuple[float, "Smooth"]]:
+    def averaged(
+        cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray
+    ) -> list[tuple[float, "SmoothRegression"]]:
         """Nested regressions, each with its share of the evidence: all are as probable before targets are seen."""
         of_all, sizes = _Sums.of(design, targets), np.array(parts.sizes)
         found = []
@@ -58,12 +60,12 @@ class Smooth:
         shares = np.where(shares < LEAST_SHARE * shares.sum(), 0, shares)
         return [(float(share), one) for share, one in zip(shares / shares.sum(), found, strict=True) if share]
 
-    def _spread(self, columns: np.ndarray, p: int) -> "Smooth":
+    def _spread(self, columns: np.ndarray, p: int) -> "SmoothRegression":
         """As a regression on p columns, of which it has some."""
         weights, inverse, variances = np.zeros((p, self.weights.shape[1])), np.zeros((p, p)), np.zeros(p)
         weights[columns], variances[columns] = self.weights, self.variances
         inverse[np.ix_(columns, columns)] = self.inverse
-        return Smooth(weights, inverse, variances, self.evidence)
+        return SmoothRegression(weights, inverse, variances, self.evidence)
 
     def __call__(self, design: np.ndarray) -> np.ndarray:
         """At rows of a design, (m, k)."""
@@ -87,7 +89,7 @@ class _Sums:
         """Of some columns."""
         return _Sums(self.gram[np.ix_(columns, columns)], self.sums[columns], self.squares, self.n)
 
-    def regression(self, sizes: Sequence[int]) -> Smooth:
+    def regression(self, sizes: Sequence[int]) -> SmoothRegression:
         """Log variances of parts are their means given the targets and the other parts. Before targets are seen,
         standard deviations have a half-Cauchy law on the scale of noise (Gelman 2006), which is integrated out.
 
@@ -108,14 +110,14 @@ class _Sums:
 
     def _told(
         self, sizes: Sequence[int], blocks: Sequence[slice], ratios: np.ndarray
-    ) -> tuple[Smooth, list[tuple[float, float]]]:
+    ) -> tuple[SmoothRegression, list[tuple[float, float]]]:
         """The regression with these variances, and what targets say of each."""
         found = self._with(sizes, ratios)
         return found, [
             self._of_part(found, block, ratio, sizes[0]) for block, ratio in zip(blocks, ratios, strict=True)
         ]
 
-    def _of_part(self, found: Smooth, block: slice, ratio: float, line: int) -> tuple[float, float]:
+    def _of_part(self, found: SmoothRegression, block: slice, ratio: float, line: int) -> tuple[float, float]:
         """Of the variance of a part, given those of the others: its geometric mean given the targets, and its log
         density before these are seen less that given them.
         """
@@ -140,13 +142,13 @@ class _Sums:
     def _least(self) -> np.ndarray:
         return np.maximum(LEAST_LEFT * self.squares, np.finfo(float).tiny)
 
-    def _left(self, found: Smooth) -> np.ndarray:
+    def _left(self, found: SmoothRegression) -> np.ndarray:
         """Squares of targets in units of their variances, weights integrated out, for noise of variance one."""
         return np.maximum(self.squares - np.sum(found.weights * self.sums, axis=0), self._least)
 
-    def _with(self, sizes: Sequence[int], ratios: np.ndarray) -> Smooth:
+    def _with(self, sizes: Sequence[int], ratios: np.ndarray) -> SmoothRegression:
         """With variances of parts as they are, for noise of variance one."""
         variances = np.repeat([0.0, *ratios], sizes)
         penalty = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
         inverse = np.linalg.inv(self.gram + np.diag(penalty))
-        return Smooth(inverse @ self.sums, inverse, variances)
+        return SmoothRegression(inverse @ self.sums, inverse, variances)

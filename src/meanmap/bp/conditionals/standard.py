@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from meanmap.bp.conditionals.columns import CodedTable
-from meanmap.bp.conditionals.components import Components
+from meanmap.bp.conditionals.components import ColumnComponents
 from meanmap.bp.conditionals.transformations import Transformation, chosen
 
 __all__ = ["Standard"]
@@ -25,13 +25,13 @@ class Standard:
     table : CodedTable
     transformed : dict of int to Transformation
         By the position of the numeric column.
-    components : dict of int to Components
+    components : dict of int to ColumnComponents
         By the same, of columns that have points.
     """
 
     table: CodedTable
     transformed: Mapping[int, Transformation]
-    components: Mapping[int, Components]
+    components: Mapping[int, ColumnComponents]
 
     @classmethod
     def of(cls, table: CodedTable, numbers: np.ndarray) -> "Standard":
@@ -40,7 +40,7 @@ class Standard:
         for column, block in zip(table.columns.values(), table.blocks, strict=True):
             j = block.start
             seen = numbers[~np.isnan(numbers[:, j]), j]
-            found = Components.of(seen) if column.labels is None else None
+            found = ColumnComponents.of(seen) if column.labels is None else None
             if found is not None and len(found) > 1:
                 components[j], others[:, j] = found, found.others(numbers[:, j])
         transformed = dict(chosen(table, others))

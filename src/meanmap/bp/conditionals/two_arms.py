@@ -32,7 +32,7 @@ import numpy as np
 
 from meanmap.bp.conditionals.breaks import Break, breaks
 from meanmap.bp.conditionals.columns import CodedColumn
-from meanmap.bp.conditionals.smooth import Smooth
+from meanmap.bp.conditionals.smooth import SmoothRegression
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 from meanmap.core.points import slices, spread_rows
 
@@ -134,8 +134,8 @@ class _Law:
 
     Attributes
     ----------
-    regression : Smooth
-    sizes : Smooth or None
+    regression : SmoothRegression
+    sizes : SmoothRegression or None
         Of log s, of a number.
     residuals : array
         Sorted; at most 2000 of them.
@@ -144,8 +144,8 @@ class _Law:
         Residuals of the regression, and what each row leaves free: one less its leverage.
     """
 
-    regression: Smooth
-    sizes: Smooth | None
+    regression: SmoothRegression
+    sizes: SmoothRegression | None
     residuals: np.ndarray
     at: np.ndarray | None
     left: np.ndarray
@@ -157,19 +157,21 @@ class _Law:
     ) -> list[tuple[float, "_Law"]]:
         """Those of nested regressions, with their shares."""
         spread = np.maximum(y.std(axis=0), np.finfo(float).tiny)
-        regressions = Smooth.averaged(design, parts, y / spread)
+        regressions = SmoothRegression.averaged(design, parts, y / spread)
         fitted = [(share, replace(one, weights=one.weights * spread)) for share, one in regressions]
         return [(share, cls.fit(one, design, parts, y, at)) for share, one in fitted]
 
     @classmethod
-    def fit(cls, found: Smooth, design: np.ndarray, parts: SmoothParts, y: np.ndarray, at: np.ndarray | None) -> "_Law":
+    def fit(
+        cls, found: SmoothRegression, design: np.ndarray, parts: SmoothParts, y: np.ndarray, at: np.ndarray | None
+    ) -> "_Law":
         """With a regression as it is."""
         left = y - found(design)
         free = np.maximum(1 - np.sum((design @ found.inverse) * design, axis=1), LEAST_FREE)
         if at is None:
             return cls(found, None, np.zeros(0), at, left, free)
         away = np.abs(left[:, 0]) / np.sqrt(free)
-        of_size = Smooth.fit(design, parts, np.log(np.maximum(away, LEAST_SIZE * away.mean()))[:, None])
+        of_size = SmoothRegression.fit(design, parts, np.log(np.maximum(away, LEAST_SIZE * away.mean()))[:, None])
         residuals = np.sort(left[:, 0] / np.sqrt(free) / np.exp(of_size(design)[:, 0]))
         residuals = np.quantile(residuals, np.linspace(0, 1, min(len(left), RESIDUALS)))
         return cls(found, of_size, residuals, at, left, free)
@@ -203,7 +205,7 @@ def _broken(rows: np.ndarray, widths: tuple[int, ...], of_cause: int, targets: n
         return ()
     parts = SmoothParts.of(rows, widths, of_cause, rough=False)
     design, targets = _design(parts, rows), targets / np.maximum(targets.std(axis=0), np.finfo(float).tiny)
-    smooth = Smooth.fit(design, parts, targets)
+    smooth = SmoothRegression.fit(design, parts, targets)
     return breaks(rows, widths, design, smooth.inverse, targets - smooth(design))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
-from meanmap.bp.conditionals.components import Components
+from meanmap.bp.conditionals.components import ColumnComponents
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.bp.conditionals.thresholds import Thresholds
 
@@ -20,7 +20,7 @@ class TwoPart:
 
     Attributes
     ----------
-    components : Components
+    components : ColumnComponents
     which : ColumnConditional
         Of the components, as labels.
     number : ColumnConditional
@@ -29,7 +29,7 @@ class TwoPart:
         As of a `ColumnConditional`, "joint normal" with the same shares of components in all rows.
     """
 
-    components: Components
+    components: ColumnComponents
     which: ColumnConditional
     number: ColumnConditional
     held: Mapping[str, float]
@@ -52,7 +52,7 @@ class TwoPart:
     @classmethod
     def fit(
         cls,
-        components: Components,
+        components: ColumnComponents,
         which: ColumnConditional,
         number: ColumnConditional,
         unit: float,
