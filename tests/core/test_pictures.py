@@ -5,6 +5,7 @@ import pytest
 from matplotlib import pyplot
 
 import meanmap as mm
+from meanmap.core.pictures import new_axes
 
 rng = np.random.default_rng(0)
 x, y = rng.normal(size=(40, 2)), rng.normal(0.5, 1.0, size=(30, 2))
@@ -41,4 +42,18 @@ def test_words_are_drawn_as_they_are(tmp_path):
     found = mm.DriftMonitor.of(table, rng=0).step(table).plot()
     found.set_title("$x^$")
     np.ravel(found)[0].figure.savefig(tmp_path / "b.png", bbox_inches="tight")
+    pyplot.close("all")
+
+
+def test_powers_of_ten_are_formulas_beside_names_that_are_none():
+    """They were drawn as they are typed, over each other."""
+    ax = new_axes(5, 3)
+    ax.plot([0.01, 1.0, 100.0], [1.0, 2.0, 3.0])
+    ax.set(xscale="log", xlabel="$x^$", title="$y^$")
+    ax.figure.canvas.draw()
+    shown = [label for label in ax.get_xticklabels() if label.get_text()]
+    assert shown
+    assert all(label.get_parse_math() for label in shown)
+    assert not ax.xaxis.label.get_parse_math()
+    assert not ax.title.get_parse_math()
     pyplot.close("all")

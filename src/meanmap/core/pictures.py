@@ -27,15 +27,22 @@ def new_axes(width: float, height: float, columns: int = 1) -> Any:
 
 @cache
 def figure_kind() -> Any:
-    """The class of figures whose words are drawn as they are: a column may be called $x^$, which is no formula."""
+    """The class of figures whose words are drawn as they are: a column may be called $x^$, which is no formula.
+
+    The powers of ten along logarithmic axes are formulas.
+    """
     with optional("drawing"):
         from matplotlib.figure import Figure
         from matplotlib.text import Text
+        from matplotlib.ticker import LogFormatterMathtext
 
     class Picture(Figure):
         def draw(self, renderer: Any) -> None:
+            axes = [axis for each in self.axes for axis in (each.xaxis, each.yaxis)]
+            powers = [axis for axis in axes if isinstance(axis.get_major_formatter(), LogFormatterMathtext)]
+            formulas = {label for axis in powers for label in axis.get_ticklabels(which="both")}
             for text in self.findobj(Text):
-                text.set_parse_math(False)  # pyright: ignore[reportAttributeAccessIssue]
+                text.set_parse_math(text in formulas)  # pyright: ignore[reportAttributeAccessIssue]
             super().draw(renderer)
 
     return Picture
