@@ -4,12 +4,14 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.pieces.row_by_row import numbers_by_partition
+from meanmap.core.points import is_dask
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.estimators.reading import learned_from, read
 from meanmap.features import Features, Fourier, PivotedCholesky
@@ -37,10 +39,19 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.features_ = self._features(X)
         return self
 
-    @numbers_by_partition(lambda self: (self.features_.size,))
     def transform(self, X: Data) -> np.ndarray:
         """The features of each row, (n, D); of a collection of Dask an array of Dask."""
         check_is_fitted(self)
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+        if is_dask(X) and kind != "default":
+            raise KindError(
+                f"X is a collection of Dask, whose features are an array of Dask, and set_output asks for {kind}, in "
+                "memory: pass X.compute(), or set_output(transform='default')."
+            )
+        return self._of_rows(X)
+
+    @numbers_by_partition(lambda self: (self.features_.size,))
+    def _of_rows(self, X: Data) -> np.ndarray:
         return np.asarray(self.features_(read(self, X, reset=False)))
 
     @abstractmethod
