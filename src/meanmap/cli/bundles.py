@@ -12,6 +12,7 @@ from meanmap.cli.options import (
     AsJson,
     DecimalMark,
     Delimiter,
+    Exclude,
     FailOnReject,
     Kinds,
     LabelColumns,
@@ -67,13 +68,14 @@ class Cells:
     kinds: Kinds = ""
     delimiter: Delimiter = None
     decimal: DecimalMark = None
+    exclude: Exclude = ""
 
     def begun(self, missing: str, *, by_pairs: bool = False) -> "Reading":
         """What reads files so."""
         from meanmap.cli.inputs import Reading
 
-        labels, kinds = names_in(self.labels), kinds_in(self.kinds)
-        return Reading(self.delimiter, labels, missing, kinds, by_pairs=by_pairs, decimal=self.decimal)
+        labels, kinds, exclude = names_in(self.labels), kinds_in(self.kinds), names_in(self.exclude)
+        return Reading(self.delimiter, labels, missing, kinds, by_pairs=by_pairs, decimal=self.decimal, exclude=exclude)
 
 
 @dataclass(frozen=True)

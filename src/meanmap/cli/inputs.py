@@ -1,5 +1,6 @@
 """Files to samples and variables."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,7 @@ class Reading:
     notes: list[str] = field(default_factory=list)
     by_pairs: bool = False
     decimal: Any = None
+    exclude: list[str] = field(default_factory=list)
     there: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,7 +88,7 @@ class Reading:
         chosen = columns or None
         with waiting(f"reading {path}"):
             missing: Any = self.marks or self.policy
-            table, dropped = read_table(path, self._choosing(path, chosen), missing=missing, **self._read_so())
+            table, dropped = read_table(path, self.choosing(path, chosen), missing=missing, **self._read_so())
         self.seen(table.names, table.names)
         if dropped:
             before_errors(self.notes[-1])
@@ -101,24 +103,33 @@ class Reading:
             return self.table(path, columns)
         chosen = columns or None
         with waiting(f"reading {path}"):
-            found = read_columns(path, self._choosing(path, chosen), **self._read_so())
+            found = read_columns(path, self.choosing(path, chosen), **self._read_so())
         self.seen(list(found), list(found))
         there = {name: column[present(column)] for name, column in found.items()}
         self._tell_of_row_numbers(there, path, chosen)
         return found
 
-    def _choosing(self, path: str, chosen: object) -> Callable[[list[str]], list[str]] | None:
+    def choosing(self, path: str, chosen: object) -> Callable[[list[str]], list[str]] | None:
         """What chooses columns by their names, and remembers these; None for all columns."""
 
         def choose(names: list[str]) -> list[str]:
-            found: Any = chosen(names) if callable(chosen) else chosen
+            for name in (name for name in self.exclude if name not in names):
+                raise no_column(path, name, names)
+            left = [name for name in names if name not in self.exclude]
+            found: Any = left if chosen is None else chosen(left) if callable(chosen) else chosen
+            self.asked_for(found)
             for name in (name for name in found if name not in names):
                 for whole in (each for each in names if name in map(str.strip, each.split(","))):
                     raise ColumnError(f"{path} has no column {name!r}; {whole!r} holds a comma: write '\"{whole}\"'.")
             self.seen(names, [name for name in found if name in names])
             return found
 
-        return None if chosen is None else choose
+        return None if chosen is None and not self.exclude else choose
+
+    def asked_for(self, names: Sequence[str]) -> None:
+        """Refuse columns that are asked for by name and left out."""
+        for name in (name for name in names if name in self.exclude):
+            raise ColumnError(f"--exclude leaves out {name!r}, which is asked for: take it out of one of the two.")
 
     def _read_so(self) -> dict[str, Any]:
         return {
@@ -142,7 +153,8 @@ class Reading:
         """Notes on columns that only count the rows."""
         if not chosen:
             self.notes += [
-                f"{name!r} of {path} counts the rows and hides what the other columns show: --columns leaves it out"
+                f"{name!r} of {path} counts the rows and hides what the other columns show: "
+                f"--exclude {shlex.quote(name)} leaves it out"
                 for name, column in columns.items()
                 if _counts_rows(column)
             ]
@@ -208,6 +220,8 @@ def long_files(reading: Reading, first: str, second: str, columns: list[str]) ->
 def _files(reading: Reading, path: str, columns: list[str]) -> ParquetFiles:
     """Parquet files to be read piece by piece."""
     files = ParquetFiles.of(path, columns or None)
+    if choose := reading.choosing(path, columns or None):
+        files = ParquetFiles.of(path, choose(list(files.shared)))
     reading.seen(files.shared, files.names)
     return files
 
@@ -222,6 +236,7 @@ def _is_long(path: str, columns: list[str]) -> bool:
 
 def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str, Table]:
     """The samples of one file, one for each value of a column."""
+    reading.asked_for([by])
     table = reading.table(path, [*columns, by] if columns else None)
     if by not in table.names:
         raise ColumnError(f"{path} has no column {by!r}; it has {', '.join(map(repr, table.names))}.")

@@ -99,6 +99,7 @@ Kinds = Annotated[
     str,
     typer.Option(help="What columns are, name=kind,...: zip=label, when=time, hour=time of day, size=low<middle<high."),
 ]
+Exclude = Annotated[str, typer.Option(help="Columns that are left out, a,b,..., where all others are used.")]
 DecimalMark = Annotated[
     str | None, typer.Option("--decimal", help="Decimal mark of texts, . or , where cells do not say.")
 ]

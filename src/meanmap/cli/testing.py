@@ -180,7 +180,7 @@ def two_sample(
         result = (
             mm.k_sample_test(tables, kernel=kernel, **options)
             if many
-            else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
+            else mm.two_sample_test(*tables, kernel=kernel, null=null, **options).called(*samples)
         )
         question = f"Do {' and '.join(samples)} come from one distribution?"
     size = None

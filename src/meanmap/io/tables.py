@@ -306,7 +306,10 @@ def _lines(path: str | Path) -> Iterator[str]:
                         )
                     yield line
         except UnicodeDecodeError as problem:
-            raise InputError(f"{path} is not UTF-8 text ({problem.reason} at byte {problem.start}).") from None
+            raise InputError(
+                f"{path} is not UTF-8 text ({problem.reason} at byte {problem.start}). Save it as UTF-8: "
+                f"iconv -f WINDOWS-1252 -t UTF-8 {path} > utf-8-{Path(path).name}, if it was written on Windows."
+            ) from None
 
 
 def _delimiter(first: str, kind: str, delimiter: str | None, path: str | Path, tell: Callable[[str], object]) -> str:

@@ -36,9 +36,21 @@ def test_the_clearest_difference_comes_first_and_is_printed():
     assert result.differences[1].first == 0
     assert "column     site = west: 0 % in x, " in str(result)
     assert "column     mean weight: " in str(result)
-    assert "paid" not in str(result)  # nothing clear
+    assert "column     paid = True: " in str(result)  # nothing clear, and the third of three
+    assert "column     site = north: " not in str(result)
+    assert "more in result.differences" in str(result)
     said = json.loads(json.dumps(result.to_dict()))["differences"]
     assert {each["column"] for each in said} == {"weight", "site", "paid"}
+
+
+def test_without_a_clear_difference_rates_are_said_all_the_same():
+    rng = np.random.default_rng(6)
+    visits = pd.DataFrame({"arm": rng.choice(["A", "B"], 400), "bought": rng.choice(["no", "yes"], 400)})
+    result = mm.test("bought ~ arm", visits, rng=0)
+    (bought,) = result.differences
+    shares = [(visits.bought[visits.arm == arm] == "yes").mean() for arm in "AB"]
+    assert (bought.first, bought.second) == pytest.approx(tuple(shares))
+    assert "column     bought = yes: " in str(result)
 
 
 def test_intervals_hold_together():

@@ -18,8 +18,8 @@ __all__ = ["ColumnDifference", "differences", "said_of"]
 
 # So many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
 MOST_LABELS = 3
-# So many columns of a result are printed.
-MOST_SAID = 5
+# So many columns of a result are printed, and so many columns where few intervals exclude zero.
+MOST_SAID, LEAST_SAID = 5, 3
 # Beyond so many rows a median is that of rows spread over all.
 MOST_SORTED = 200_000
 _BEGINNING = np.datetime64(0, "s")
@@ -108,7 +108,6 @@ def differences(
     >>> after = {"weight": [61.0, 71.0, 81.0, 95.0], "site": ["b", "b", "a", "b"]}
     >>> for each in differences(before, after):
     ...     print(each.column, each.label, each.first, each.second, each.clear)
-    site a 0.75 0.25 False
     site b 0.25 0.75 False
     weight None 75.0 77.0 False
     """
@@ -125,10 +124,13 @@ def are_tables(samples: Sequence[Any]) -> bool:
 
 
 def said_of(found: Sequence[ColumnDifference]) -> list[str]:
-    """The clear differences in a few lines."""
-    clear = [each for each in found if each.clear]
-    more = len(clear) - MOST_SAID
-    return [*map(str, clear[:MOST_SAID]), *([f"and {more} more in result.differences"] if more > 0 else [])]
+    """The clear differences in a few lines; where there are few also the clearest of other columns."""
+    said = [each for each in found if each.clear][:MOST_SAID]
+    for each in found:
+        if len(said) < LEAST_SAID and each.column not in {other.column for other in said}:
+            said.append(each)
+    more = len(found) - len(said)
+    return [*map(str, said), *([f"and {more} more in result.differences"] if more > 0 else [])]
 
 
 class _Compared(NamedTuple):
@@ -151,10 +153,10 @@ def _compared(name: str, one: Table, other: Table) -> list[_Compared]:
 
 
 def _labels(x: np.ndarray, y: np.ndarray) -> list[Any]:
-    """Labels to compare: of truth values the true one, else the most frequent of both samples, and of those in one."""
-    if x.dtype == y.dtype == bool:
-        return [True]
+    """Labels to compare: the last of two, else the most frequent of both samples, and of those in one."""
     labels, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
+    if len(labels) == 2:
+        return [labels[1]]
     if 2 * len(labels) > len(codes):  # texts, or names of rows
         return []
     counts = np.stack([np.bincount(part, minlength=len(labels)) for part in (codes[: len(x)], codes[len(x) :])])

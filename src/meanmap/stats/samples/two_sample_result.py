@@ -1,6 +1,6 @@
 """Results of two-sample tests beyond the p-value: where the samples differ, and in which columns."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -49,7 +49,8 @@ class TwoSampleResult(TestResult):
         Names of the columns, if points are rows of numbers or of a table.
     differences : tuple of ColumnDifference
         For tables without a design of the rows: means and shares of labels in both samples, the clearest difference
-        first. Printing the result shows those whose intervals exclude zero. A sample may differ in other ways, too.
+        first. Printing the result shows up to five whose intervals exclude zero and, if they are few, the clearest of
+        three columns. Samples may differ in other ways, too.
     widths : dict
         The number of coordinates of columns that have several, such as texts.
     shared : Kernel or None
@@ -79,6 +80,10 @@ class TwoSampleResult(TestResult):
         """The result as plain Python values, ready for JSON."""
         found = super().to_dict()
         return found | ({"differences": [each.to_dict() for each in self.differences]} if self.differences else {})
+
+    def called(self, first: str, second: str) -> "TwoSampleResult":
+        """The same result with other names of the samples."""
+        return replace(self, differences=tuple(replace(each, names=(first, second)) for each in self.differences))
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""

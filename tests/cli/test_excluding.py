@@ -1,0 +1,86 @@
+"""--exclude leaves columns out, in every command that takes all columns of a file."""
+
+import json
+
+import numpy as np
+import polars
+import pytest
+from typer.testing import CliRunner
+
+from meanmap.cli.commands import app
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    columns = {"name": [f"u{k}" for k in range(60)], "x": x, "y": x + rng.normal(size=60), "arm": ["A", "B"] * 30}
+    polars.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    polars.DataFrame(columns).write_parquet(tmp_path / "part-1.parquet")
+    polars.DataFrame(columns).write_parquet(tmp_path / "part-2.parquet")
+    return tmp_path / "t.csv"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def found(*arguments):
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+def same(first, second):
+    """Answers but for the notes on how files were read."""
+    return all(first[key] == second[key] for key in ("pvalue", "statistic"))
+
+
+def test_groups_of_one_file(table):
+    left = found("test", "two-sample", table, "--by", "arm", "--exclude", "name,y", "--seed", 0)
+    asked = found("test", "two-sample", table, "--by", "arm", "--columns", "x", "--seed", 0)
+    assert same(left, asked)
+    assert [each["column"] for each in left["differences"]] == ["x"]
+    said = run("test", "two-sample", table, "--by", "arm", "--exclude", "name,y", "--seed", 0).output
+    assert " in arm=A, " in said
+
+
+def test_two_files_also_in_pieces(table):
+    parts = str(table.parent / "part-*.parquet")
+    for files in ((table, table), (parts, table)):
+        left = found("test", "two-sample", *files, "--exclude", "name,arm", "--seed", 0)
+        assert same(left, found("test", "two-sample", *files, "--columns", "x,y", "--seed", 0))
+
+
+def test_a_dot_in_a_question_stands_for_what_is_left(table):
+    left = found("test", ". ~ arm", table, "--exclude", "name", "--seed", 0)
+    assert same(left, found("test", "x + y ~ arm", table, "--seed", 0))
+
+
+def test_graphs_and_descriptions(table):
+    tree = found("discover", table, "--method", "tree", "--exclude", "name", "--seed", 0)
+    assert tree == found("discover", table, "--method", "tree", "--columns", "x,y,arm", "--seed", 0)
+
+
+def test_drift(table):
+    left = found("drift", table, table, "--exclude", "name,arm", "--seed", 0)
+    asked = found("drift", table, table, "--columns", "x,y", "--seed", 0)
+    assert left["batches"] == asked["batches"]
+
+
+def test_a_column_that_counts_the_rows_is_named_with_what_to_type(table):
+    polars.read_csv(table).with_row_index("my id").write_csv(table)
+    said = run("test", "two-sample", table, table, "--exclude", "name", "--seed", 0).output
+    assert "--exclude 'my id' leaves it out" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("two-sample", "--by", "arm", "--exclude", "nam"), "no column 'nam' (did you mean 'name'?)"),
+        (("two-sample", "--by", "arm", "--exclude", "x", "--columns", "x,y"), "--exclude leaves out 'x'"),
+        (("two-sample", "--by", "arm", "--exclude", "arm"), "--exclude leaves out 'arm'"),
+    ],
+)
+def test_what_cannot_be_left_out_is_refused_in_words(table, arguments, said):
+    result = run("test", arguments[0], table, *arguments[1:])
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())
