@@ -30,6 +30,7 @@ def test_report_goes_to_json_and_back():
         "counts": {"skipped": 3},
         "notes": ["a"],
         "measures": {},
+        "choices": {},
     }
 
 

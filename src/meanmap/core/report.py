@@ -30,6 +30,8 @@ class Report(Value):
         Caveats.
     measures : dict
         Other diagnostics, by name.
+    choices : dict
+        What was chosen for the user, by name, in words.
 
     Examples
     --------
@@ -45,19 +47,21 @@ class Report(Value):
     counts: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     measures: dict[str, float] = field(default_factory=dict)
+    choices: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         object.__setattr__(self, "residuals", np.asarray(self.residuals, dtype=float))
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain Python values, ready for JSON."""
-        return plain(self, "status", "converged", "steps", "residuals", "counts", "notes", "measures")
+        return plain(self, "status", "converged", "steps", "residuals", "counts", "notes", "measures", "choices")
 
     def __str__(self) -> str:
         first = f"{self.status} after {self.steps} step{'s' if self.steps != 1 else ''}"
         if len(self.residuals):
             first += f", last residual {self.residuals[-1]:.3g}"
         lines = [first]
+        lines += [f"  {name} {choice}" for name, choice in self.choices.items()]
         lines += [f"  {name}: {count}" for name, count in self.counts.items()]
         lines += [f"  {name}: {value:.3g}" for name, value in self.measures.items()]
         lines += [f"  note: {note}" for note in self.notes]

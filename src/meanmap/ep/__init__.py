@@ -4,6 +4,7 @@ A factor is exact, or a plain function whose messages an oracle computes: by qua
 """
 
 from meanmap.ep import extending, learned, models  # noqa: F401  # ep.extending, ep.learned
+from meanmap.ep.asking.ask import ask
 from meanmap.ep.factors.blackbox import BlackBox, Density, Product
 from meanmap.ep.factors.conjugate import Bernoulli, Categorical
 from meanmap.ep.factors.gaussian import Dot, Sum
@@ -12,7 +13,6 @@ from meanmap.ep.factors.links import Logistic, Poisson, Student
 from meanmap.ep.factors.precision import Gaussian
 from meanmap.ep.factors.table import Table
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.inference.ask import ask
 from meanmap.ep.inference.infer import infer
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.learned import Learned

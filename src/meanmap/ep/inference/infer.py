@@ -13,10 +13,12 @@ from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Seed
-from meanmap.ep.calling import accounting
+from meanmap.ep.asking.chosen_oracle import given_oracle, with_oracle
+from meanmap.ep.calling import accounting, as_now
 from meanmap.ep.factor import Factor, replaced
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.inference.chosen_oracle import with_oracle
+from meanmap.ep.inference.cheapest import cheapest
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
 from meanmap.ep.inference.order import along
 from meanmap.ep.inference.posterior import Posterior, resumed
@@ -57,8 +59,9 @@ def infer(
         Factors and variables.
     messages : Oracle, HostOracle, callable or dict, optional
         How messages of black-box factors are computed: an oracle for all, or by factor name. By default
-        [`Quadrature`][] if a factor has at most two unknown numbers, and [`ImportanceSampling`][] otherwise. A
-        [`HostOracle`][], or a plain function of [`Questions`][], runs in Python and may keep state.
+        [`Quadrature`][] if a factor has at most two unknown numbers, and [`ImportanceSampling`][] otherwise; for a
+        function that JAX cannot trace [`Learned`][] instead of sampling, where the seconds of an evaluation make that
+        cheaper. A [`HostOracle`][], or a plain function of [`Questions`][], runs in Python and may keep state.
     sweeps : int
         The maximum number of sweeps. In a sweep every factor sends all its messages once, a whole plate at a time.
     tolerance : float
@@ -89,8 +92,9 @@ def infer(
     Returns
     -------
     Posterior
-        Beliefs by name, `log_evidence`, `report`; an interrupted run returns its current state. The report counts
-        evaluations of functions on the host, with the seconds spent in them and elsewhere. For data that are impossible
+        Beliefs by name, `log_evidence`, `report`; an interrupted run returns its current state. The report says which
+        way to messages was chosen for functions on the host, and counts evaluations, with the seconds spent in them and
+        elsewhere. For data that are impossible
         under the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says
         why.
 
@@ -128,7 +132,7 @@ def infer(
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
     with remembering() as memory, accounting() as spent, concrete("infer"), Door():
-        factors, hosts = _ready(model, messages, alpha, memory)
+        factors, hosts, choices = _ready(model, messages, alpha, memory)
         orders, far = along(factors)
         chosen = chosen_schedule(schedule, hosts, factors, far)
         layout = None if mesh is None else _laid_out(mesh, model, factors, hosts, chosen)
@@ -140,7 +144,7 @@ def infer(
         key = source.key
         if layout is not None:
             plan, state, key = layout.plan(plan), layout.state(plan, state), layout.key(key)
-        record = Record(factors, hosts, limit, spent)
+        record = Record(factors, hosts, limit, spent, choices)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
         run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record)
         record.impossible = excluded(factors)
@@ -179,29 +183,33 @@ def _laid_out(
 
 def _ready(
     model: FactorGraph, messages: Any, alpha: float, memory: Any = None
-) -> tuple[tuple[Factor, ...], dict[int, HostOracle]]:
+) -> tuple[tuple[Factor, ...], dict[int, HostOracle], dict[str, str]]:
     """The factors in the order of a sweep, first those that send the same always, and which of them the host answers.
 
-    Each black box gets its oracle; those on the host are kept apart, because compiled programs must not know them.
+    Each black box gets its oracle; those on the host are kept apart, because compiled programs must not know them. The
+    third says by factor which way was chosen for a function on the host that had none.
     """
     if isinstance(messages, dict):
         unknown = set(messages) - {f.name for f in model.factors if f.asks_oracle}
         if unknown:
             raise ParameterError(f"messages name {sorted(unknown)}, which are no black-box factors of {model!r}.")
-    ready, hosts = [], {}
+    ready, hosts, choices = [], {}, {}
     for at, factor in enumerate(sorted(model.factors, key=lambda f: not f.constant)):
         if alpha != 1 and factor.approximate and not factor.powered:
             raise ParameterError(
                 f"power is {alpha:g}, and {factor.name} has no powers of itself: leave power out, or give its density "
                 "as ep.Density(log_factor, ...)."
             )
-        if factor.asks_oracle:
-            factor = with_oracle(factor, messages, memory)
+        if isinstance(factor, BlackBoxFactor):
+            now, oracle = as_now(factor, memory), given_oracle(factor, messages)
+            if oracle is None and now.host:
+                oracle, choices[factor.name] = cheapest(now)
+            factor = with_oracle(now, oracle, memory)
             if factor.oracle.on_host:
                 hosts[at] = factor.oracle
                 factor = replaced(factor, oracle=None)
         ready.append(factor)
-    return tuple(ready), hosts
+    return tuple(ready), hosts, choices
 
 
 def _ladder(plan: Plan, factors: tuple[Factor, ...]) -> tuple[Plan, ...]:

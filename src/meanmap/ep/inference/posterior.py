@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.errors import InputError
 from meanmap.core.report import Report
 from meanmap.ep.factor import Factor
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.ties import TOO_WIDE
@@ -34,6 +35,9 @@ class Posterior(Mapping[str, Family]):
         By the name of a factor, its message to each of its arguments; None for what is given.
     effective_sample_size : dict
         For each factor whose messages were sampled, one number for each member.
+    oracles : dict
+        By the name of a black-box factor, what computed its messages: `infer(model, post.oracles)` uses the same again,
+        with what was learned.
     doubt : dict
         For each factor whose oracle states an error: how far a belief may be off for it, in standard deviations, one
         number for each member. What members share may be off by the root of the sum of their squares, if errors are
@@ -59,8 +63,9 @@ class Posterior(Mapping[str, Family]):
         seed: int | None,
         effective: dict[str, np.ndarray],
         doubt: dict[str, np.ndarray],
+        oracles: dict[str, Any],
     ):
-        self._beliefs, self.messages = found, messages
+        self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
         self.effective_sample_size, self.doubt = effective, doubt
 
@@ -97,7 +102,9 @@ class Posterior(Mapping[str, Family]):
             record.narrow = bool(record.advice) and exact is None
             record.wide = any(TOO_WIDE in note for note in record.advice)
         report = record.report(policy, log_evidence)
-        return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt)
+        black = ((at, factor) for at, factor in enumerate(factors) if isinstance(factor, BlackBoxFactor))
+        oracles = {factor.name: record.hosts.get(at, factor.oracle) for at, factor in black}
+        return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt, oracles)
 
     def __getitem__(self, name: str) -> Family:
         if name not in self._beliefs:

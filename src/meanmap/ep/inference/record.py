@@ -34,8 +34,11 @@ class Record:
         hosts: dict[int, HostOracle],
         limit: int,
         spent: dict[str, Spent] | None = None,
+        choices: dict[str, str] | None = None,
     ):
         self.factors, self.hosts, self.limit = factors, hosts, limit
+        # By factor which way to messages was chosen, in words.
+        self.choices = choices or {}
         # By factor what its function on the host has taken so far, and when the run began.
         self.spent, self.began = {} if spent is None else spent, time.perf_counter()
         self.asked = dict.fromkeys(hosts, 0)
@@ -143,6 +146,7 @@ class Record:
             counts,
             tuple(notes),
             self._seconds(),
+            {f"{name}: messages by": way for name, way in self.choices.items()},
         )
 
     def _seconds(self) -> dict[str, float]:

@@ -8,9 +8,9 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.settings import truth
+from meanmap.ep.asking.chosen_oracle import with_oracle
 from meanmap.ep.doubt import ENOUGH, Lean
 from meanmap.ep.factor import Answer, FactorLike, replaced
-from meanmap.ep.inference.chosen_oracle import with_oracle
 from meanmap.ep.learned.card import ranges
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.factor_learner import FEWEST, FactorLearner, Rules

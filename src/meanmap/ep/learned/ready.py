@@ -12,9 +12,9 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 from meanmap.core.rng import Rng
 from meanmap.core.types import Seed
+from meanmap.ep.asking.ask import ask
 from meanmap.ep.factors.blackbox import BlackBox, Density
 from meanmap.ep.factors.links import Logistic, Poisson, Student
-from meanmap.ep.inference.ask import ask
 from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.just_in_time import Learned
 from meanmap.ep.learned.kernel_regression import KernelRegression

@@ -12,6 +12,7 @@ from meanmap.ep.factor import FactorLike
 from meanmap.ep.lines import log_message, to_nodes, values
 from meanmap.ep.piecewise.pieces import MARKS
 from meanmap.ep.quadrature.mesh import DEPTH
+from meanmap.families import Family
 
 __all__ = ["is_remembered", "known_well"]
 
@@ -45,11 +46,10 @@ class _Effect(NamedTuple):
         return (self.size > allowed) & (self.depth >= -DEPTH)
 
 
-def is_remembered(factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...]) -> bool:
+def is_remembered(factor: FactorLike, kinds: list[type[Family]]) -> bool:
     """Whether values of a factor's function are kept for a run: of numbers, on the host, the same in each call."""
     if getattr(factor, "memory", None) is None or factor.random:
         return False
-    kinds = [type(incoming[at]) for at in over]
     return all(kind.states is None and kind.coordinates[-1] in LINES for kind in kinds)
 
 

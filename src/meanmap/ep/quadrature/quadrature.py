@@ -165,7 +165,7 @@ def _weigher(
         nodes = {at: to_nodes(type(incoming[at]), c, jnp.zeros(())) for at, c in zip(over, coordinates, strict=True)}
         log_cavity: Any = sum(log_message(incoming[at], grid) + grid.log_weight for at, grid in nodes.items())
         error = marks = None
-        if is_remembered(factor, incoming, over):
+        if is_remembered(factor, [type(incoming[at]) for at in over]):
             found, error, marks = known_well(factor, incoming, over, coordinates, log_cavity, power)
             log_factor, outputs = factor.judge(found, incoming, power)
         else:

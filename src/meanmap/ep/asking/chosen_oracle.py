@@ -11,13 +11,12 @@ from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.quadrature.quadrature import Quadrature
 
-__all__ = ["with_oracle"]
+__all__ = ["default", "given_oracle", "with_oracle"]
 
 
 def with_oracle(factor: Any, messages: Any, memory: Any = None) -> BlackBoxFactor:
     """The factor as it is now, with the oracle that computes its messages: its own, the given or the default one."""
-    oracle = messages.get(factor.name) if isinstance(messages, dict) else messages
-    oracle = factor.oracle or oracle or _default(factor)
+    oracle = given_oracle(factor, messages) or default(factor)
     if not isinstance(oracle, Oracle | HostOracle):
         if not callable(oracle) or isinstance(oracle, type):
             raise KindError(
@@ -29,7 +28,13 @@ def with_oracle(factor: Any, messages: Any, memory: Any = None) -> BlackBoxFacto
     return replaced(as_now(factor, memory), oracle=oracle)
 
 
-def _default(factor: BlackBoxFactor) -> Oracle:
+def given_oracle(factor: BlackBoxFactor, messages: Any) -> Any:
+    """The oracle of a factor's own, or the one that is given for it; None where it has neither."""
+    return factor.oracle or (messages.get(factor.name) if isinstance(messages, dict) else messages)
+
+
+def default(factor: BlackBoxFactor) -> Oracle:
+    """Quadrature over one or two numbers, sampling for all else."""
     over = factor.integrated()
     numbers = all(variable.family.is_scalar() for variable in over)
     return Quadrature() if numbers and len(over) <= 2 and not factor.random else ImportanceSampling()

@@ -11,8 +11,8 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Seed
+from meanmap.ep.asking.chosen_oracle import with_oracle
 from meanmap.ep.factor import Answer, Factor, FactorLike
-from meanmap.ep.inference.chosen_oracle import with_oracle
 from meanmap.ep.oracles.host import check_answer
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.piecewise.memory import remembering

@@ -1,0 +1,81 @@
+"""Which way to messages costs least for a function on the host: a table of values, sampling, or learning."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from meanmap.ep.asking.chosen_oracle import default
+from meanmap.ep.calling import evaluated
+from meanmap.ep.factors.blackbox import BlackBoxFactor
+from meanmap.ep.learned.just_in_time import Learned
+from meanmap.ep.oracles.host import HostOracle
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.oracles.sampling import ImportanceSampling
+from meanmap.ep.quadrature.enough import is_remembered
+from meanmap.families import Bernoulli, Beta, Gamma, Normal
+
+__all__ = ["cheapest", "seconds_each"]
+
+# How many sweeps a run is expected to take.
+_SWEEPS = 10
+# What learning takes in a first run: messages that are asked before predictions are trusted and where beliefs stand
+# still, seconds for choosing settings, and seconds for each message that is predicted.
+_ASKED, _SETTINGS, _PREDICTED = 450, 5.0, 1e-3
+# Functions quicker than this are never learned: drawing and weighing points takes as long as calling them. From the
+# second on they always are, as what is learned in one run serves the next.
+_QUICK, _LONG = 1e-5, 0.1
+# A function of arrays is timed at so many points at once, as long as more points cost less each.
+_AT_ONCE = (1, 16, 256)
+# Repetitions for a function of single points, the first of which may load or compile something.
+_CALLS = 3
+
+
+def cheapest(factor: BlackBoxFactor) -> tuple[Oracle | HostOracle, str]:
+    """The oracle for a function on the host that has none, and why it is the cheapest, in words.
+
+    Over one or two numbers a table of the function's values takes the fewest evaluations. Elsewhere the seconds of an
+    evaluation decide between sampling every message and learning from a few hundred.
+    """
+    oracle = default(factor)
+    if not isinstance(oracle, ImportanceSampling):
+        kept = is_remembered(factor, [variable.family for variable in factor.integrated()])
+        return oracle, "a table of its values" if kept else "quadrature"
+    if not all(a.known or a.variable.family in (Normal, Beta, Gamma, Bernoulli) for a in factor.arguments):
+        return oracle, "sampling, as messages of vectors are not learned"
+    seconds = seconds_each(factor)
+    messages = _SWEEPS * (factor.plate or 1)
+    sampled = messages * oracle.points * seconds
+    learned = min(messages, _ASKED) * oracle.points * seconds + _SETTINGS + _PREDICTED * messages
+    told = f"{seconds:.2g} s an evaluation, {oracle.points:,} for each message asked"
+    if seconds >= _LONG or (seconds >= _QUICK and learned < sampled):
+        return Learned(), f"learning, {told}"
+    return oracle, f"sampling, {told}"
+
+
+def seconds_each(factor: BlackBoxFactor) -> float:
+    """How long one evaluation takes, by a few calls near the means of priors; 0 where the function raises an error."""
+    values = [_place(argument) for argument in factor.arguments[: len(factor.arguments) - factor.outputs]]
+    best = np.inf
+    for count in _AT_ONCE if factor.vectorised else (1,) * _CALLS:
+        start = time.perf_counter()
+        try:
+            evaluated(factor, [np.repeat(value[None], count, axis=0) for value in values])
+        except Exception:  # a run that comes there raises it
+            return 0.0
+        each, before = (time.perf_counter() - start) / count, best
+        best = min(best, each)
+        if each > before / 2:
+            break
+    return best
+
+
+def _place(argument: Any) -> np.ndarray:
+    """A value of an argument: of the first row, or near the mean of its prior."""
+    if argument.known:
+        return np.asarray(argument.values, float)[0] if np.ndim(argument.values) else np.asarray(argument.values, float)
+    prior, family = argument.variable.prior, argument.variable.family
+    if prior is not None and np.all(prior.is_proper()):
+        mean = np.asarray(prior.mean(), float).ravel()[0]
+        return np.asarray(mean if family.states is None else round(mean))
+    return np.asarray({"x": 0.0, "log": 1.0, "logit": 0.5}[family.coordinates[-1]] if family.states is None else 0.0)

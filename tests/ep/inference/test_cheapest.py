@@ -1,0 +1,128 @@
+"""Which way to messages is chosen for functions on the host, by functions whose seconds are slept."""
+
+import time
+
+import numpy as np
+import pytest
+
+from meanmap import ep
+from meanmap.ep.calling import as_now
+from meanmap.ep.inference import cheapest
+from meanmap.ep.learned import Learned
+
+
+def plate(rows, names="abc"):
+    return [ep.Variable(name, ep.Normal(0.0, 1.0), plate=rows) for name in names]
+
+
+def choice(function, rows, names="abc", **settings):
+    """The kind of oracle, and the words, for a log density of some numbers in each row."""
+    factor = ep.Density(function, *plate(rows, names), name="f", **settings)
+    oracle, told = cheapest.cheapest(as_now(factor, 1))
+    return type(oracle), told
+
+
+def sleeping(seconds):
+    def density(*z):
+        time.sleep(seconds)
+        return -float(np.hypot(1.0, z[0]))
+
+    return density
+
+
+@pytest.mark.parametrize("rows", [1, 100, 100_000])
+def test_a_function_of_a_microsecond_is_never_learned(rows):
+    kind, told = choice(lambda a, b, c: -np.abs(np.asarray(a) + b - c), rows, vectorised=True)
+    assert kind is ep.ImportanceSampling
+    assert told.startswith("sampling, ")
+
+
+@pytest.mark.parametrize("rows", [1, 1000])
+def test_a_function_of_a_second_is_always_learned(rows):
+    kind, told = choice(sleeping(1.0), rows)
+    assert kind is Learned
+    assert told == "learning, 1 s an evaluation, 10,000 for each message asked"
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(20, ep.ImportanceSampling), (1000, Learned)])
+def test_between_these_it_is_learned_where_many_messages_are_expected(rows, kind):
+    assert choice(sleeping(1e-3), rows)[0] is kind
+
+
+def test_one_and_two_numbers_have_tables_however_long_it_takes():
+    for names in ("a", "ab"):
+        assert choice(sleeping(1.0), 1000, names) == (ep.Quadrature, "a table of its values")
+
+
+def test_a_function_of_arrays_is_timed_by_the_point():
+    def density(a, b, c):
+        time.sleep(1e-3 * len(a))
+        return -np.hypot(a, b) - c**2
+
+    factor = as_now(ep.Density(density, *plate(5), vectorised=True), 1)
+    assert 0.9e-3 < cheapest.seconds_each(factor) < 2e-3
+    at_once = as_now(ep.Density(lambda a, b, c: time.sleep(0.01) or -np.hypot(a, b), *plate(5), vectorised=True), 1)
+    assert cheapest.seconds_each(at_once) < 2e-4
+
+
+def test_values_of_arguments_are_those_that_functions_take():
+    got = []
+    rate, share = ep.Variable("r", ep.Gamma(3.0, 1.0), plate=2), ep.Variable("p", ep.Beta, plate=2)
+
+    def density(r, p, z, x):
+        got.append((r, p, z, x))
+        return -float(np.hypot(r, p))
+
+    factor = ep.Density(density, rate, share, ep.Variable("z", ep.Normal, plate=2), [7.0, 8.0], name="f")
+    got.clear()
+    cheapest.seconds_each(as_now(factor, 1))
+    assert set(got) == {(3.0, 0.5, 0.0, 7.0)}
+
+
+def test_vectors_are_sampled_and_functions_that_fail_are_left_to_the_run():
+    w = ep.Variable("w", ep.MultivariateNormal.standard(2))
+    factor = as_now(ep.Density(lambda w: -float(np.abs(w).sum()), w, name="f"), 1)
+    assert cheapest.cheapest(factor)[1] == "sampling, as messages of vectors are not learned"
+
+    def fails(a, b, c):
+        raise ValueError("no licence")
+
+    with pytest.raises(ValueError, match="no licence"):
+        ep.infer(ep.FactorGraph(ep.Density(fails, *plate(2), name="f")))
+
+
+def test_the_report_says_what_was_chosen_and_evaluations_of_timing_are_counted():
+    points = 0
+
+    def density(z):
+        nonlocal points
+        points += len(z)
+        return -np.hypot(1.0, z)
+
+    z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
+    model = ep.FactorGraph(ep.Density(density, z, vectorised=True, name="d"))
+    points = 0
+    report = ep.infer(model).report
+    assert report.choices == {"d: messages by": "a table of its values"}
+    assert "  d: messages by a table of its values" in str(report).splitlines()
+    assert report.counts["d: evaluations of its function"] == points
+    # What the user chose is not said again, and compiled functions are not timed.
+    assert not ep.infer(model, ep.Quadrature()).report.choices
+
+
+def test_what_was_learned_goes_on_with_the_oracles_of_the_posterior(monkeypatch):
+    monkeypatch.setattr(cheapest, "seconds_each", lambda factor: 1.0)
+    monkeypatch.setattr(cheapest, "Learned", lambda: Learned(ep.ImportanceSampling(500), initial=40))
+    a, b, c = plate(60)
+    y = np.linspace(-1, 1, 60)
+    factor = ep.Density(
+        lambda a, b, c, y: -0.5 * (np.asarray(a) + np.tanh(b) + c - y) ** 2, a, b, c, y, vectorised=True, name="f"
+    )
+    model = ep.FactorGraph(factor)
+    first = ep.infer(model, rng=0)
+    assert first.report.choices["f: messages by"].startswith("learning, 1 s an evaluation")
+    assert isinstance(first.oracles["f"], Learned)
+    second = ep.infer(model, first.oracles, rng=0)
+    asked = "f: asked of the oracle"
+    assert second.report.counts[asked] < first.report.counts[asked] / 2
+    assert not second.report.choices
