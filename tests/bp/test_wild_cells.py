@@ -72,3 +72,17 @@ def test_what_is_not_finite_is_told_of_its_column():
     y = np.where(np.arange(60) == 3, np.inf, 0.5 * np.arange(60))
     with pytest.raises(NonFiniteError, match=r"data\['y'\] holds 1 value"):
         mm.bp.BayesianNetwork([("z", "y")]).fit({"z": np.arange(60.0), "y": y})
+
+
+def test_one_column_gets_one_note():
+    """A nine-like wild cell is left out, and not also called a number; codes that many rows hold are still named."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(100, 10, 300)
+    table = {"x": np.r_[x, 999], "y": np.r_[x, 100] + rng.normal(size=301)}
+    (note,) = [note for note in graph(table["x"], table["y"])[1] if "999" in note]
+    assert "this cell counts as missing" in note
+    table["x"][:20] = -999
+    table["x"][-1] = 1e6
+    said = [note for note in graph(table["x"], table["y"])[1] if "'x'" in note]
+    assert any("-999 in 20 of 300 rows" in note for note in said)
+    assert any("1e+06 in row 300" in note for note in said)

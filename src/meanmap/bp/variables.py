@@ -12,6 +12,7 @@ from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.points import refuse_unread
 from meanmap.core.settings import by_name
 from meanmap.core.tables.chunks import count_rows, sampled, source_of
+from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.missing import by_pairs, length, present, take
 from meanmap.core.tables.table import named_columns
@@ -67,17 +68,25 @@ class Variables:
             raw = {name: _column(columns, name) for name in names}
         check_lengths({name: length(column) for name, column in raw.items()}, "data")
         by_text = {str(name): column for name, column in raw.items()}
-        table, notes = by_pairs(by_text, argument, missing, LEAST_PAIRS, list(map(str, kinds)))
+        table, gaps = by_pairs(by_text, argument, missing, LEAST_PAIRS)
         here = length(next(iter(table.values())))
+        far: dict[Any, tuple[np.ndarray, str]] = {
+            name: without_wild_cells(table[str(name)], f"data[{name!r}]", name)
+            for name in raw
+            if (name not in kinds if numbers is None else name in numbers)
+        }
+        wild = {name: rows for name, (rows, note) in far.items() if note}
+        # What is said of wild cells is not said once more of codes.
+        others = table | {str(name): take(table[str(name)], np.flatnonzero(~rows)) for name, rows in wild.items()}
+        seen = doubts([others], [argument], list(map(str, kinds))), copied_rows([table], [argument])
+        notes = (*gaps, *seen[0], *seen[1], *(note for _, note in far.values() if note))
         some, values, there = drawn_rows(here, most), {}, {}
         for name in raw:
             column = table[str(name)] if len(some) == here else take(table[str(name)], some)
             mask = present(column)
             if not mask.any():
                 raise EmptyError(f"data[{name!r}] has no value that is not missing.")
-            if name not in kinds if numbers is None else name in numbers:
-                wild, note = without_wild_cells(column, f"data[{name!r}]", name)
-                mask, notes = mask & ~wild, (*notes, *filter(None, [note]))
+            mask = mask & ~wild[name][some] if name in wild else mask
             values[name] = column if mask.all() else take(column, np.flatnonzero(mask))
             there[name] = mask
         return cls(values, there, max(here, number), notes)

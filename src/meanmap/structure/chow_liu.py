@@ -19,7 +19,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import source_of
-from meanmap.core.tables.doubts import columns_in
+from meanmap.core.tables.doubts import columns_in, copied_rows, doubts
 from meanmap.core.tables.missing import by_pairs
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, varying
@@ -184,7 +184,8 @@ def chow_liu(
     check_executor(executor)
     refuse_unread(table, "table")
     random = Rng.of(rng)
-    table, told = by_pairs(table, "table", missing, told=kinds or ())
+    table, told = by_pairs(table, "table", missing)
+    told = (*told, *doubts([table], ["table"], kinds or ()), *copied_rows([table], ["table"]))
     schema = Schema.of(table, kinds=kinds)
     labelled = source_of(table).named
     table, dull = varying(table, schema)

@@ -1,6 +1,6 @@
 """Samples with missing values: which rows are there, and the one policy that functions share."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from meanmap.core.foreign import is_missing
 from meanmap.core.held import holds_truth
 from meanmap.core.points import is_rotations, is_sparse, refuse_unread, rows
 from meanmap.core.settings import one_of
-from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.marks import policy_and_marks, without_marks
 from meanmap.core.tables.table import Table, named_columns, raw_columns
 from meanmap.core.tables.zones import check_zones
@@ -197,12 +196,8 @@ def _of(where: str, name: str) -> str:
     return name + where[2:] if where == "it" or where.startswith("it (") else f"{where} of {name}"
 
 
-def by_pairs(
-    table: Data, name: str, missing: object, least: int = 1, told: Collection[str] = ()
-) -> tuple[Any, tuple[str, ...]]:
+def by_pairs(table: Data, name: str, missing: object, least: int = 1) -> tuple[Any, tuple[str, ...]]:
     """As `settle` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
-
-    Notes name columns that may not be what they seem, but for those that are `told` to be something, and copied rows.
 
     Examples
     --------
@@ -219,7 +214,7 @@ def by_pairs(
         if where and missing == "raise":
             raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
         notes = (f"rows of {name} {BY_PAIRS}: {where}.",) if where else ()
-    return table, (*notes, *doubts([table], [name], told), *copied_rows([table], [name]))
+    return table, notes
 
 
 def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:
