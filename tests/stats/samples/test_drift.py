@@ -13,6 +13,7 @@ from meanmap.stats.permutations import CentredGram, permuted_mmd
 from meanmap.stats.samples import drift
 from meanmap.stats.samples.drift_strata import Strata
 from meanmap.stats.samples.run_length import limit_for, mean_run_length
+from meanmap.stats.samples.subsets import among_subsets
 
 KERNEL = mm.kernels.RBF(1.5)
 
@@ -136,7 +137,8 @@ def test_the_statistic_is_that_of_the_two_sample_test():
     monitor = DriftMonitor.of(rng.normal(size=(80, 2)), KERNEL, n_permutations=19, rng=0)
     batch = rng.normal(size=(12, 2))
     phi = np.concatenate([monitor.pool, monitor.features(batch)])
-    found = monitor._statistics(phi, 12, np.random.default_rng(1)).values
+    asked = monitor.mean_squares, monitor.n_permutations, np.random.default_rng(1)
+    found = among_subsets(monitor.features, phi, 12, *asked).values
     subset = np.random.default_rng(1).choice(len(phi), 12, replace=False, shuffle=False)
     assert len(found) == 20
     for statistic, members in ((found[0], np.arange(len(phi) - 12, len(phi))), (found[1], subset)):

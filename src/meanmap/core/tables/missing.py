@@ -22,6 +22,7 @@ __all__ = [
     "POLICIES",
     "by_pairs",
     "chosen_rows",
+    "gaps_in",
     "left_out",
     "length",
     "present",
@@ -215,6 +216,19 @@ def by_pairs(table: Data, name: str, missing: object, least: int = 1) -> tuple[A
             raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
         notes = (f"rows of {name} {BY_PAIRS}: {where}.",) if where else ()
     return table, notes
+
+
+def gaps_in(sample: Any, name: str, missing: object) -> dict[str, np.ndarray]:
+    """Which values of each column are missing, or stand for missing ones.
+
+    Examples
+    --------
+    >>> {key: gaps.tolist() for key, gaps in gaps_in({"age": [31.0, None], "town": ["?", "Bonn"]}, "x", ["?"]).items()}
+    {"'age'": [False, True], "'town'": [True, False]}
+    """
+    _, marks = policy_and_marks(missing)
+    sample = unmasked(sample)
+    return {key: ~there for key, there in _masks(without_marks(sample, name, marks) if marks else sample, name).items()}
 
 
 def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:

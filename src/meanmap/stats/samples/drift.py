@@ -2,22 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
-from meanmap.core.pictures import new_axes
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.points import count, is_sparse, joined, refuse_unread, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.missing import settle
+from meanmap.core.tables.marks import policy_and_marks
+from meanmap.core.tables.missing import gaps_in, settle
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table, named_columns, values_of
@@ -25,16 +23,17 @@ from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.features.states.passes import SampleState, one_pass
 from meanmap.features.states.reading import left_out_of
-from meanmap.stats.collections import fused
-from meanmap.stats.permutations import CentredFeatures, Permuted
+from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.result import larger_and_tied
+from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.drift_picture import draw
 from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows
-from meanmap.stats.samples.run_length import ALLOWANCE, limit_for, wealth
+from meanmap.stats.samples.run_length import LEAST_PVALUE, accumulated, limit_for, wealth
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.strangers import KnownLabels
-from meanmap.stats.samples.subsets import TIE, blocks_of, subset_sums
+from meanmap.stats.samples.subsets import TIE, among_subsets, blocks_of
 from meanmap.stats.settings import check_draws
 
 __all__ = ["DriftMonitor"]
@@ -46,8 +45,6 @@ SHARE, LEAST, MOST = 0.25, 10, 500
 MOST_KEPT = 20_000
 # Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
 LANDMARKS = 512, 256
-# For smaller p-values the quantile would be infinite.
-LEAST_PVALUE = 1e-300
 # The consequence of serially dependent batches, and what to do.
 HARM = (
     "batches of neighbouring rows differ by more than chance, and false alarms are too frequent. Monitor the "
@@ -90,6 +87,11 @@ class DriftMonitor:
         The labels that features distinguish; all others count as one.
     margin : Margin or None
         The tolerated distance of batches from the reference.
+    gaps : Gaps or None
+        Missing values, which are watched with `missing="drop"`: `gaps.pvalues` and `gaps.evidence` of all batches, and
+        `gaps.shares` of the columns in the latest.
+    points : points or None
+        Those of the pool, of which its features are computed again where a file has none.
 
     Notes
     -----
@@ -147,6 +149,12 @@ class DriftMonitor:
     margin: Margin | None = None
     strata: Strata | None = None
     known: KnownLabels = field(default_factory=KnownLabels)
+    gaps: Gaps | None = None
+    points: Any = None
+
+    def to_save(self) -> "DriftMonitor":
+        """The monitor without the features of its pool, which are computed again from the points."""
+        return replace(self, pool=self.pool[:0])
 
     @classmethod
     @own_words
@@ -188,7 +196,9 @@ class DriftMonitor:
         scale : bool
             As for [`two_sample_test`][]: whether default kernels measure each column in its own unit.
         missing : {"raise", "drop", "category"}
-            What happens to missing values in the reference and in batches, as for [`two_sample_test`][].
+            What happens to missing values in the reference and in batches, as for [`two_sample_test`][]. With "drop",
+            and without `within` or `margin`, how often they occur in each column is watched as well: half of the false
+            alarms are allowed to either, so the limit is that of twice the run length.
         kinds : mapping of column to kind, optional
             The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
         rng : None, int, numpy.random.Generator or JAX key
@@ -200,6 +210,10 @@ class DriftMonitor:
         random = Rng.of(rng)
         if random.seed is None:
             raise ParameterError("a monitor needs a concrete seed: create it outside jit.")
+        gaps = None
+        if within is None and margin is None and policy_and_marks(missing)[0] == "drop":
+            refuse_unread(reference, "reference")
+            gaps = Gaps.of(reference, missing, MOST_KEPT, np.random.default_rng([random.seed, 0]))
         (reference,), told = admitted((reference,), ("reference",), missing)
         told += alike_in_order((reference,), ("the reference",), HARM)
         strata = None
@@ -230,8 +244,10 @@ class DriftMonitor:
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
-            limit_for(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts, *heavy),
-            missing=missing, margin=allowed, strata=strata and strata.rows(places), known=known,
+            limit_for(float(run_length) * (2 if gaps else 1)), none, none, schema=schema,
+            notes=(*told, *chosen.doubts, *heavy), missing=missing, margin=allowed,
+            strata=strata and strata.rows(places), known=known, gaps=gaps,
+            points=None if allowed else kept,
         )  # fmt: skip
 
     @own_words
@@ -252,23 +268,37 @@ class DriftMonitor:
     def step(self, batch: Data) -> "DriftMonitor":
         """The monitor after one more batch of at least 2 points; batches may differ in size.
 
-        With a margin the batch may also be a `state`, Parquet files or a Dask collection.
+        With a margin the batch may also be a `state`, Parquet files or a Dask collection. Where missing values are
+        watched and leave fewer than 2 rows, only these are compared, and the p-value is 1.
         """
         if self.margin is not None and comes_in_pieces(batch):
             batch = self.state(batch)
         if isinstance(batch, SampleState):
             return self._after_state(batch)
+        gaps = self.gaps
+        if gaps is not None:
+            refuse_unread(batch, "batch")
+            found = gaps_in(batch, "batch", self.missing)
+            gaps = gaps.step(found, self.alarm, np.random.default_rng([self.seed, len(self.pvalues), 1]))
+            whole = np.count_nonzero(~np.any(list(found.values()), axis=0))
+            if whole < 2 <= len(next(iter(found.values()))):
+                said = f"{whole} rows of batch have no missing value: only missing values are compared."
+                return replace(self, gaps=gaps)._after(1.0, (said,))
         with Door() as door:
             data, codes, notes = self._read(batch)
             points = self.known(self.features.read(data, "batch", door))
             check_rows(count(points), "batch", 2)
             new = transformed(self.features, points)
+            pool = self.pool
+            if self.points is not None and len(pool) < count(self.points):  # of a monitor from a file
+                pool = transformed(self.features, self.points)
         generator = np.random.default_rng([self.seed, len(self.pvalues)])
         strata = self.strata
         if self.margin is None:
-            both = np.concatenate([self.pool, new])
+            both = np.concatenate([pool, new])
             if strata is None:
-                values, rounding = self._statistics(both, len(new), generator)
+                draws = self.n_permutations
+                values, rounding = among_subsets(self.features, both, len(new), self.mean_squares, draws, generator)
                 left = None
             else:
                 subsets, codes, left = strata.exchanged(codes, self.n_permutations, generator)
@@ -277,11 +307,12 @@ class DriftMonitor:
             near = max(rounding, TIE * float(np.abs(values).max()))
             larger, tied = larger_and_tied(float(values[0]), values[1:], near)
             pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
-            pool = both[generator.choice(len(both), len(self.pool), replace=False) if left is None else left]
+            left = generator.choice(len(both), len(pool), replace=False) if left is None else left
+            pool, points = both[left], rows(joined(self.points, points), left)
         else:
-            pvalue, pool = self.margin.pvalue(new.mean(axis=0), len(new)), self.pool
+            pvalue, points = self.margin.pvalue(new.mean(axis=0), len(new)), None
             notes += few_rows(len(new))
-        return replace(self, pool=pool, strata=strata)._after(pvalue, notes)
+        return replace(self, pool=pool, points=points, strata=strata, gaps=gaps)._after(pvalue, notes)
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":
         if self.margin is None or state.sums.grid != self.margin.grid:
@@ -293,9 +324,10 @@ class DriftMonitor:
     def _after(self, pvalue: float, notes: tuple[str, ...]) -> "DriftMonitor":
         """One more p-value."""
         pvalue = max(pvalue, LEAST_PVALUE)
-        before = 0.0 if self.alarm or not len(self.evidence) else self.evidence[-1]
-        evidence = max(0.0, before - ndtri(pvalue) - ALLOWANCE)
+        evidence = accumulated(self.evidence, pvalue, self.alarm)
         alarm = evidence > self.limit
+        if self.gaps is not None and self.gaps.evidence[-1] > self.limit:
+            alarm, notes = True, (*notes, self.gaps.note())
         return replace(
             self,
             pvalues=np.append(self.pvalues, pvalue),
@@ -343,16 +375,7 @@ class DriftMonitor:
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
-        ax = new_axes(6, 2.8) if ax is None else ax
-        batches = np.arange(1, len(self.evidence) + 1)
-        ax.plot(batches, self.evidence, color="C0", label="evidence since the last alarm")
-        ax.axhline(self.limit, color="grey", ls="--", lw=1, label=f"one false alarm in {self.run_length:g} batches")
-        at = np.array(self.alarms, int)
-        if len(at):
-            ax.plot(at, self.evidence[at - 1], "o", color="C3", label="alarms")
-        ax.set(xlabel="batch", ylabel="evidence of drift")
-        ax.legend(fontsize="small", loc="upper left")
-        return ax
+        return draw(self, ax)
 
     def __str__(self) -> str:
         more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""
@@ -363,24 +386,6 @@ class DriftMonitor:
         return "\n".join([said, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = __str__
-
-    def _statistics(self, both: np.ndarray, size: int, generator: np.random.Generator) -> Permuted:
-        """The fused unbiased MMD² of the last `size` points against the others, and of random subsets of that size."""
-        total, rest = len(both), len(both) - size
-        drawn = (generator.choice(total, size, replace=False, shuffle=False) for _ in range(self.n_permutations))
-        centred = both - both.mean(axis=0)  # the sums of the other points are then minus those of the subset
-        found = []
-        blocks = blocks_of(self.features, centred)
-        norms = [np.einsum("ij,ij->i", block, block) for block in blocks]
-        subsets = chain([np.arange(rest, total)], drawn)
-        added = subset_sums(subsets, 1 + self.n_permutations, size, [*blocks, *norms])
-        for own, sums, inside in zip(norms, added[: len(blocks)], added[len(blocks) :], strict=True):
-            q = np.einsum("ij,ij->i", sums, sums)
-            outside = own.sum() - inside
-            values = (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
-            found.append(Permuted(values, TIE * float(own.mean()) / size))
-        sizes = [square**0.5 for square in self.mean_squares]
-        return fused(found, sizes, float(np.sqrt(size * (size - 1.0))))[0]
 
 
 def _read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:

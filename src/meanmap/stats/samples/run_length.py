@@ -3,12 +3,20 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
-__all__ = ["ALLOWANCE", "limit_for", "mean_run_length", "wealth"]
+__all__ = ["accumulated", "limit_for", "mean_run_length", "wealth"]
 
 # What a batch must bring to count as evidence, in standard deviations: half of the drift that is looked for, here one.
 ALLOWANCE = 0.5
+# For smaller p-values the quantile would be infinite.
+LEAST_PVALUE = 1e-300
+
+
+def accumulated(evidence: np.ndarray, pvalue: float, restarted: bool) -> float:
+    """The evidence after one more p-value (Page 1954), from zero where there was an alarm."""
+    before = 0.0 if restarted or not len(evidence) else float(evidence[-1])
+    return max(0.0, before - float(ndtri(max(pvalue, LEAST_PVALUE))) - ALLOWANCE)
 
 
 def mean_run_length(limit: float, nodes: int = 60) -> float:

@@ -1,15 +1,17 @@
 """Sums of features over many random subsets of rows, a few subsets at a time."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from meanmap.core.progress import track
 from meanmap.features.base import Concatenated
+from meanmap.stats.collections import fused
+from meanmap.stats.permutations import Permuted
 
-__all__ = ["TIE", "blocks_of", "subset_sums"]
+__all__ = ["TIE", "among_subsets", "blocks_of", "subset_sums"]
 
 # Statistics that differ by less than this, for the largest of them or of the terms that cancel in them, tie: sums in
 # another order round differently.
@@ -23,6 +25,31 @@ DENSE = 1 << 11
 def blocks_of(features: Concatenated, phi: np.ndarray) -> list[np.ndarray]:
     """The columns of each kernel."""
     return np.split(phi, np.cumsum([member.size for member in features.members])[:-1], axis=1)
+
+
+def among_subsets(
+    features: Concatenated,
+    both: np.ndarray,
+    size: int,
+    mean_squares: Sequence[float],
+    n_draws: int,
+    generator: np.random.Generator,
+) -> Permuted:
+    """The fused unbiased MMD² of the last `size` points against the others, and of random subsets of that size."""
+    total, rest = len(both), len(both) - size
+    drawn = (generator.choice(total, size, replace=False, shuffle=False) for _ in range(n_draws))
+    centred = both - both.mean(axis=0)  # the sums of the other points are then minus those of the subset
+    found = []
+    blocks = blocks_of(features, centred)
+    norms = [np.einsum("ij,ij->i", block, block) for block in blocks]
+    added = subset_sums(chain([np.arange(rest, total)], drawn), 1 + n_draws, size, [*blocks, *norms])
+    for own, sums, inside in zip(norms, added[: len(blocks)], added[len(blocks) :], strict=True):
+        q = np.einsum("ij,ij->i", sums, sums)
+        outside = own.sum() - inside
+        values = (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
+        found.append(Permuted(values, TIE * float(own.mean()) / size))
+    sizes = [square**0.5 for square in mean_squares]
+    return fused(found, sizes, float(np.sqrt(size * (size - 1.0))))[0]
 
 
 def subset_sums(

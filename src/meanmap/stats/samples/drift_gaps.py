@@ -1,0 +1,92 @@
+"""Missing values of a monitor: does a batch have as many of them in each column as the rows before?"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.stats import hypergeom
+
+from meanmap.core.tables.missing import gaps_in
+from meanmap.core.types import Data
+from meanmap.core.values import Value
+from meanmap.stats.samples.run_length import accumulated
+
+__all__ = ["Gaps"]
+
+# So many columns are named in a note.
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaps(Value):
+    """Which values of the pool of a monitor are missing, with the p-values and the evidence of all batches.
+
+    Given how many values of a column are missing in pool and batch together, the number in the batch is hypergeometric
+    while rows are exchangeable. The p-value is exact, two-sided, and corrected for the columns that have missing values
+    at all (Bonferroni): one that loses all its cells counts at once, and tables without gaps bring no evidence.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the columns are called.
+    pool : bool array (n, d)
+        A random part of the rows so far, complete or not, as large as that of the reference.
+    pvalues, evidence : array (T,)
+        Of missing values alone.
+    columns : dict
+        The p-value of each column with missing values in the latest batch, or in the pool before it.
+    shares : dict
+        The share of values that were missing in the pool, and in the latest batch, for these columns.
+    """
+
+    names: tuple[str, ...]
+    pool: np.ndarray
+    pvalues: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    evidence: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    columns: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, reference: Data, missing: str, most: int, generator: np.random.Generator) -> "Gaps":
+        """Of at most so many rows of the reference."""
+        found = gaps_in(reference, "reference", missing)
+        pool = np.stack(list(found.values()), axis=1)
+        if len(pool) > most:
+            pool = pool[np.sort(generator.choice(len(pool), most, replace=False))]
+        return cls(tuple(found), pool)
+
+    def step(self, found: dict[str, np.ndarray], restarted: bool, generator: np.random.Generator) -> "Gaps":
+        """After one more batch with these gaps; evidence begins anew where there was an alarm.
+
+        A batch without some of the columns is left to what reads it.
+        """
+        if not set(self.names) <= set(found):
+            return self
+        new = np.stack([found[name] for name in self.names], axis=1)
+        both = np.concatenate([self.pool, new])
+        total, inside = both.sum(axis=0), new.sum(axis=0)
+        varies = np.flatnonzero((total > 0) & (total < len(both)))
+        law = hypergeom(len(both), total[varies], len(new))
+        tails = np.minimum(law.cdf(inside[varies]), law.sf(inside[varies] - 1))
+        each = np.minimum(2 * tails * len(varies), 1.0)
+        pvalue = float(each.min(initial=1.0))
+        shares = np.stack([self.pool.mean(axis=0), new.mean(axis=0)], axis=1)
+        order = varies[np.argsort(each, kind="stable")]
+        return replace(
+            self,
+            pool=both[generator.choice(len(both), len(self.pool), replace=False)],
+            pvalues=np.append(self.pvalues, pvalue),
+            evidence=np.append(self.evidence, accumulated(self.evidence, pvalue, restarted)),
+            columns=dict(zip((self.names[j] for j in order), np.sort(each).tolist(), strict=True)),
+            shares={self.names[j]: (float(shares[j, 0]), float(shares[j, 1])) for j in order},
+        )
+
+    def note(self) -> str:
+        """Which columns have most evidence in the latest batch."""
+        least = min(self.columns.values())
+        named = [
+            f"{name} is missing in {100 * here:.3g} % of the rows, {100 * before:.3g} % before"
+            for name, (before, here) in self.shares.items()
+            if self.columns[name] <= max(least, 0.01)
+        ]
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        return f"the alarm is about missing values: {', '.join(named[:MOST_NAMED])}{more}."

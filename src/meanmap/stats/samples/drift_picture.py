@@ -1,0 +1,28 @@
+"""The evidence of a monitor over time, drawn."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.pictures import new_axes
+from meanmap.core.types import Axes
+
+__all__ = ["draw"]
+
+
+def draw(monitor: Any, ax: Axes | None) -> Any:
+    """The evidence after each batch, that of missing values, the limit and the alarms."""
+    ax = new_axes(6, 2.8) if ax is None else ax
+    batches = np.arange(1, len(monitor.evidence) + 1)
+    ax.plot(batches, monitor.evidence, color="C0", label="evidence since the last alarm")
+    ax.axhline(monitor.limit, color="grey", ls="--", lw=1, label=f"one false alarm in {monitor.run_length:g} batches")
+    highest = monitor.evidence
+    if monitor.gaps is not None and monitor.gaps.evidence.any():
+        ax.plot(batches, monitor.gaps.evidence, color="C1", label="evidence of missing values")
+        highest = np.maximum(highest, monitor.gaps.evidence)
+    at = np.array(monitor.alarms, int)
+    if len(at):
+        ax.plot(at, highest[at - 1], "o", color="C3", label="alarms")
+    ax.set(xlabel="batch", ylabel="evidence of drift")
+    ax.legend(fontsize="small", loc="upper left")
+    return ax

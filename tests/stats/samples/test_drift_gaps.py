@@ -1,0 +1,132 @@
+"""Monitors watch missing values: columns that lose cells raise alarms, and false alarms stay as rare as promised."""
+
+from math import comb
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from scipy.stats import binom
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError
+from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.run_length import limit_for
+
+SETTINGS = {"missing": "drop", "n_permutations": 99, "rng": 0}
+
+
+def rows(rng, n, lost=0.02):
+    frame = pandas.DataFrame({"weight": rng.normal(size=n), "site": rng.choice(["north", "south"], n)})
+    return frame.assign(weight=frame["weight"].where(rng.random(n) >= lost))
+
+
+def test_pvalues_are_hypergeometric():
+    """By counting: 3 values of 24 are missing, 2 of them in a batch of 4; and 1 of another column, not in the batch."""
+    pool, batch = np.zeros((20, 3), bool), np.zeros((4, 3), bool)
+    pool[0, 0] = batch[:2, 0] = pool[7, 1] = True
+    gaps = Gaps(("a", "b", "c"), pool)
+    found = gaps.step(dict(zip("abc", batch.T, strict=True)), False, np.random.default_rng(0))
+    upper = sum(comb(3, k) * comb(21, 4 - k) for k in (2, 3)) / comb(24, 4)
+    assert found.columns == {"a": pytest.approx(2 * 2 * upper), "b": 1.0}  # two columns, two tails
+    assert found.pvalues.tolist() == [found.columns["a"]]
+    assert found.shares == {"a": (1 / 20, 1 / 2), "b": (1 / 20, 0.0)}
+    assert found.pool.shape == (20, 3)
+
+
+def test_without_drift_alarms_are_as_rare_as_promised():
+    """200 streams of 60 batches, with gaps in two of three columns that go together: p-values at most as often small as
+    uniform ones, and at most as many alarms, within four standard errors, as the limit stands for.
+    """
+    run_length, limit, alarms, small = 20, limit_for(20), [], 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+
+        def draw(n, rng=rng):
+            first = rng.random(n) < 0.1
+            return np.stack([first, first & (rng.random(n) < 0.5), np.zeros(n, bool)], axis=1)
+
+        gaps, count = Gaps(("a", "b", "c"), draw(100)), 0
+        for _ in range(60):
+            restarted = bool(len(gaps.evidence)) and gaps.evidence[-1] > limit
+            gaps = gaps.step(dict(zip("abc", draw(25).T, strict=True)), restarted, rng)
+            count += gaps.evidence[-1] > limit
+        alarms.append(count)
+        small += np.count_nonzero(gaps.pvalues <= 0.1)
+    assert small <= binom.ppf(1 - 1e-5, 200 * 60, 0.1)
+    assert np.mean(alarms) <= 60 / run_length + 4 * np.std(alarms) / np.sqrt(200)
+    assert small > 0
+
+
+@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame, lambda frame: frame.to_dict("list")])
+def test_a_column_that_loses_half_of_its_cells_raises_an_alarm(frame):
+    rng = np.random.default_rng(0)
+    monitor = mm.DriftMonitor.of(frame(rows(rng, 300)), **SETTINGS)
+    for _ in range(4):
+        monitor = monitor.step(frame(rows(rng, 50)))
+    assert monitor.alarms == ()
+    monitor = monitor.step(frame(rows(rng, 50, lost=0.5)))
+    assert monitor.alarm
+    assert monitor.gaps.evidence[-1] > monitor.limit > monitor.evidence[-1]
+    assert any("the alarm is about missing values: 'weight' is missing in" in note for note in monitor.notes)
+    before, here = monitor.gaps.shares["'weight'"]
+    assert before < 0.1 < 0.3 < here
+
+
+def test_a_column_that_is_gone_raises_an_alarm_although_no_row_is_left():
+    rng = np.random.default_rng(1)
+    monitor = mm.DriftMonitor.of(rows(rng, 200, lost=0), **SETTINGS).step(rows(rng, 40, lost=1))
+    assert monitor.alarms == (1,)
+    assert monitor.pvalues.tolist() == [1.0]
+    assert "0 rows of batch have no missing value: only missing values are compared." in monitor.notes
+    array = rng.normal(size=(100, 2))
+    lost = np.where(np.arange(40)[:, None] % 2 == [0, 2], np.nan, rng.normal(size=(40, 2)))
+    assert (
+        mm.DriftMonitor.of(array, **SETTINGS)
+        .step(lost)
+        .notes[-1]
+        .startswith("the alarm is about missing values: column 0 is missing in 50 % of the rows, 0 % before")
+    )
+
+
+def test_marks_count_as_missing_and_tables_without_gaps_bring_no_evidence():
+    rng = np.random.default_rng(2)
+    settings = SETTINGS | {"missing": ["?"]}
+    monitor = mm.DriftMonitor.of(rows(rng, 200, lost=0), **settings)
+    assert monitor.limit == limit_for(2000)
+    assert monitor.step(rows(rng, 40, lost=0).assign(site="?")).alarm
+    quiet = monitor.step(rows(rng, 40, lost=0))
+    assert quiet.gaps.pvalues.tolist() == [1.0]
+    assert quiet.gaps.evidence.tolist() == [0.0]
+    raising = mm.DriftMonitor.of(rows(rng, 200, lost=0), n_permutations=99, rng=0)
+    assert (raising.gaps, raising.limit) == (None, limit_for(1000))
+
+
+def test_monitors_within_strata_or_with_a_margin_do_not_watch_them():
+    rng = np.random.default_rng(3)
+    reference = rows(rng, 200)
+    assert mm.DriftMonitor.of(reference, within="site", **SETTINGS).gaps is None
+    assert mm.DriftMonitor.of(reference[["weight"]], margin=0.2, **SETTINGS).gaps is None
+
+
+def test_a_batch_without_a_column_is_refused_by_name():
+    rng = np.random.default_rng(4)
+    monitor = mm.DriftMonitor.of(rows(rng, 100), **SETTINGS)
+    with pytest.raises(ColumnError, match="weight"):
+        monitor.step(rows(rng, 40)[["site"]])
+
+
+def test_a_saved_monitor_holds_points_and_not_their_features(tmp_path):
+    rng = np.random.default_rng(5)
+    monitor = mm.DriftMonitor.of(rows(rng, 3000), **SETTINGS).step(rows(rng, 50))
+    path = mm.save(monitor, tmp_path / "monitor")
+    resumed = mm.load(path)
+    for lost in (0.02, 0.5):
+        batch = rows(rng, 50, lost)
+        monitor, resumed = monitor.step(batch), resumed.step(batch)
+        np.testing.assert_array_equal(resumed.pvalues, monitor.pvalues)
+        np.testing.assert_array_equal(resumed.gaps.evidence, monitor.gaps.evidence)
+    np.testing.assert_allclose(resumed.pool, monitor.pool, atol=1e-12)
+    assert resumed.alarms == monitor.alarms == (3,)
+    numbers = mm.DriftMonitor.of(rng.normal(size=(3000, 3)), rng=0)
+    assert mm.save(numbers, tmp_path / "numbers").stat().st_size < numbers.pool.nbytes / 7
