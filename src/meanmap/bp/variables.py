@@ -55,7 +55,7 @@ class Variables:
         kinds: Collection[Hashable] = (),
         numbers: Collection[Hashable] | None = None,
     ) -> "Variables":
-        """Of a table, with at most so many rows, always the same ones; names are all columns unless they are given.
+        """Of a table, with at most this many rows, always the same ones; names are all columns unless they are given.
 
         Columns of `kinds` were declared; `numbers` are those that may hold wild cells, by default all
         others.
@@ -98,7 +98,7 @@ def meant(kinds: Mapping[Any, Any] | None) -> dict[Any, Any]:
 
 
 def drawn_rows(number: int, most: int) -> np.ndarray:
-    """Rows that are learned from, in order: all, or at most so many, always the same for the same number."""
+    """Rows that are learned from, in order: all, or at most this many, always the same for the same number."""
     if number <= most:
         return np.arange(number)
     return np.sort(np.random.default_rng(0).choice(number, most, replace=False))

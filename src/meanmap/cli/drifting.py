@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["drift"]
 
-# So many batches and columns are listed in a terminal, and so many batches are drawn beside a column.
+# This many batches and columns are listed in a terminal, and this many batches are drawn beside a column.
 MOST_BATCHES, MOST_COLUMNS, MOST_DRAWN = 30, 15, 40
 MOST_CHARACTERS = 48
 # Of a column whose p-value is no larger, and whose mean hardly differs, the spread is shown too.
@@ -38,7 +38,7 @@ def drift(
     ] = None,
     run_length: Annotated[float, typer.Option(help="Mean number of batches between false alarms.")] = 1000,
     margin: Annotated[
-        float | None, typer.Option(help="Tolerate a drift up to a shift of so many standard deviations.")
+        float | None, typer.Option(help="Tolerate a drift up to a shift of this many standard deviations.")
     ] = None,
     within: Annotated[str, typer.Option(help="Columns of strata, a,b,...: compared inside only.")] = "",
     seed: Seed = None,

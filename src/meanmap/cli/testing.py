@@ -134,7 +134,7 @@ def two_sample(
     weights: Annotated[str | None, typer.Option(help="Column that says how much each row counts.")] = None,
     effect: WithEffect = False,
     margin: Annotated[
-        float | None, typer.Option(help="Ask instead whether they are closer than after a shift of so many sd.")
+        float | None, typer.Option(help="Ask instead whether they are closer than a shift of this many sd.")
     ] = None,
     kernel: KernelName = None,
     scale: Annotated[bool, typer.Option(help="Measure each column of numbers in its own unit.")] = True,

@@ -16,7 +16,7 @@ CLOSEST = float(np.finfo(float).eps) ** 0.5
 def bisect(
     below: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, halvings: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the intervals that are left of [low, high] after so many halvings.
+    """Both ends of the intervals that are left of [low, high] after this many halvings.
 
     `below(x)` says, entry by entry, whether x lies below what is sought.
     """

@@ -140,7 +140,7 @@ def slices(n: int, size: int) -> list[slice]:
 
 
 def pieces(values: Any, size: int) -> list[Any]:
-    """An array in parts of so many rows."""
+    """An array in parts of this many rows."""
     return [values[part] for part in slices(len(values), size)]
 
 

@@ -20,7 +20,7 @@ __all__ = ["Reads", "digest_of", "is_known", "reads"]
 _KNOWN = {"meanmap", "jax", "jaxlib", "numpy", "scipy", "equinox", "builtins", "math", "operator", "functools"}
 _KNOWN |= {"pandas", "polars", "pyarrow"}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
-# Lists and dictionaries beyond so many entries of plain values are one piece; a function of more pieces is not told.
+# Lists and dictionaries beyond this many entries of plain values are one piece; a function of more pieces is not told.
 _MANY, _MOST = 1000, 20_000
 
 

@@ -12,7 +12,7 @@ from meanmap.core.values import label_text
 
 __all__ = ["as_labels", "check_memory", "text_codes"]
 
-# An array of texts gives each the room of the longest one, four bytes a character. Refused are so many bytes, if so
+# An array of texts gives each the room of the longest one, four bytes a character. Refused are this many bytes, if so
 # many times as many as the texts have.
 MOST_BYTES, WIDE, WASTE = 2**31, 4, 8
 

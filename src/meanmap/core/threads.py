@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["blas_threads_for", "one_blas_thread"]
 
-# Products and factorisations of so many operations gain more from other threads than these cost while they wait.
+# Products and factorisations of this many operations gain more from other threads than these cost while they wait.
 _LARGE = 2e9
 
 

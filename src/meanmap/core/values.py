@@ -12,7 +12,7 @@ from meanmap.core.types import Array
 
 __all__ = ["Value", "aligned", "as_known", "as_tuple", "entries_of", "frame_of", "is_sequence", "label_text", "plain"]
 
-# Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
+# Arrays of up to this many numbers, and sequences of up to this many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
 # Longer representations of other values are cut to the name of their type.
 MOST_CHARACTERS = 80

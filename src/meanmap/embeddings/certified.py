@@ -14,7 +14,7 @@ __all__ = ["MANY", "squared_norm"]
 
 # Fewer points than this are summed up pair by pair, in about a second.
 MANY = 20_000
-# Pivots are chosen among this many points at most, and so many of them.
+# Pivots are chosen among this many points at most, and this many of them.
 AMONG, MOST_PIVOTS = 20_000, 400
 # The square of the norm is right to this part of it, or is summed up.
 CERTIFIED = 1e-8

@@ -45,7 +45,7 @@ MOST_FEATURES = 1000
 RIDGE_ROWS = 1000
 # The ridge of features is chosen on up to this many points, for the same reason: of more, only sums are needed.
 RIDGE_ROWS_IN_FEATURES = 100_000
-# Files and collections of up to so many rows are read into memory.
+# Files and collections of up to this many rows are read into memory.
 READ_ROWS = 20_000
 # Rows whose weights are solved for at once.
 BLOCK = 10_000

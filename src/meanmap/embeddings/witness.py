@@ -24,7 +24,7 @@ from meanmap.learning.learned import learned_for
 
 __all__ = ["Region", "Witness", "posterior_witness"]
 
-# Of a kernel with draws so many are taken; the spread between lengthscales is known well from 32.
+# Of a kernel with draws this many are taken; the spread between lengthscales is known well from 32.
 TERMS = 32
 # Bisections of an interval's ends: to 1e-9 of the width in which they are sought.
 HALVINGS = 40

@@ -1,4 +1,4 @@
-"""Expectation propagation: a model of factors and variables, and messages between them, one family a variable.
+"""Expectation propagation: a model of factors and variables, with messages of one family per variable between them.
 
 A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
 """

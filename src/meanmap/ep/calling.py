@@ -56,7 +56,7 @@ def as_now(factor: FactorLike, memory: object = None) -> Any:
 
 
 def _examples(arguments: tuple[Any, ...], random: bool) -> list[Any]:
-    """The shapes of what a function is called with."""
+    """The shapes of the arguments of a function."""
     key = [jax.eval_shape(lambda: jax.random.key(0))] if random else []
     return [*key, *(jax.ShapeDtypeStruct(_event(argument), np.float64) for argument in arguments)]
 
@@ -88,7 +88,7 @@ def _check_number(shape: tuple[int, ...] | str, name: str) -> None:
 
 
 def _call_with_numbers(function: Callable[..., Any], examples: list[Any], name: str, failure: Exception) -> None:
-    """Raise if a function that cannot be traced does not take numbers either; what it makes of these is its affair."""
+    """Raise if a function that cannot be traced does not take numbers either; its values are not checked here."""
     try:
         function(*(np.full(example.shape, 0.5) if example.shape else 0.5 for example in examples))
     except TypeError:
@@ -138,7 +138,7 @@ def remembered(
     wanted: jax.Array,
     laws: tuple[jax.Array, jax.Array],
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """What is known of a factor's function of one or two numbers: values at points, and how far they may be off.
+    """What is known about a factor's function of one or two numbers: values at points, and bounds on their errors.
 
     The third are points (MARKS, 2) with values where it is finer than these points can show; NaN where there are none.
 
@@ -193,7 +193,7 @@ def _logit(program: Any, constants: Any, arguments: Any) -> Any:
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Raise what a user's function raised, an interruption too, once the program that called it has ended."""
+    """Raise the error of a user's function, or an interruption, once the program that called it has ended."""
     raised: list[BaseException] = []
     _waiting.append(raised)
     try:
@@ -264,7 +264,7 @@ class _Host:
             return np.full(len(flat[0]), np.nan)
 
     def counted(self, flat: list[np.ndarray]) -> np.ndarray:
-        """Values for many points, on the account of the run."""
+        """Values for many points, counted and timed for the run."""
         start, count = time.perf_counter(), len(flat[0])
         try:
             return self._all(flat) if self.vectorised else self._each(flat)

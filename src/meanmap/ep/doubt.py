@@ -1,4 +1,4 @@
-"""How far a belief may be off, and how far apart two are: roots of 2 KL, in standard deviations of the belief."""
+"""Distances of beliefs, from the exact one or from each other: √(2 KL), in standard deviations of the belief."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,12 +12,12 @@ from meanmap.families import Family
 __all__ = ["ENOUGH", "Lean", "between", "from_covariance", "jackknife"]
 
 
-# Answers of rules, which are exact where nothing is wrong, are in no doubt below so many standard deviations.
+# Answers of rules, which are exact where nothing is wrong, are in no doubt below this many standard deviations.
 ENOUGH = 1e-6
 
 
 class Lean(NamedTuple):
-    """What moves when some predictions of a plate give way to exact messages.
+    """How beliefs move when some predictions of a plate are replaced by exact messages.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Lean(NamedTuple):
     error: np.ndarray
 
     def times(self, factor: float) -> "Lean":
-        """Of so many times as many members."""
+        """Of this many times as many members."""
         return Lean(factor * self.moved, factor * self.error)
 
     def matters(self, limit: float) -> bool:

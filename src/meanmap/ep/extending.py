@@ -1,4 +1,4 @@
-"""For factors and oracles of your own: what they are asked, what they answer, and messages as derivatives of log Z."""
+"""For your own factors and oracles: the questions they get, the answers they give, messages as derivatives of log Z."""
 
 from meanmap.ep.derivatives import from_log_z_derivatives, log_z_derivatives
 from meanmap.ep.factor import Answer, Factor

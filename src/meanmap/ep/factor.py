@@ -1,4 +1,4 @@
-"""What a factor is: a function of variables over a plate, that answers incoming messages by outgoing ones."""
+"""A factor: a function of variables over a plate, which maps incoming messages to outgoing ones."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -21,15 +21,15 @@ __all__ = ["Answer", "Factor", "FactorLike", "check_family", "check_observed", "
 
 
 class FactorLike(Protocol):
-    """A factor as oracles see it: a function of its arguments, and what it makes of the points that they choose."""
+    """A factor as oracles see it: its arguments, and the values of its function at points that the oracle chooses."""
 
     asks_oracle: ClassVar[bool]
-    # So many of the last arguments come out of the function.
+    # This many of the last arguments come out of the function.
     outputs: ClassVar[int]
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class FactorLike(Protocol):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """What computes it, with what it read around itself at the start of a run."""
+        """The function, with the outside values that it read at the start of the run."""
         ...
 
     @property
@@ -59,12 +59,12 @@ class FactorLike(Protocol):
 
     @property
     def memory(self) -> Any:
-        """The number of what a run knows about a function on the host."""
+        """The identifier of the run's record of a function on the host."""
         ...
 
     @property
     def oracle(self) -> Any:
-        """Who computes its messages; None for whoever `messages=` names."""
+        """The oracle that computes its messages; None for the one that `messages=` names."""
         ...
 
     @property
@@ -100,7 +100,7 @@ class FactorLike(Protocol):
 
 
 class Answer(eqx.Module):
-    """What a factor, or an oracle for it, says to its incoming messages.
+    """The answer of a factor, or of an oracle for it, to its incoming messages.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Answer(eqx.Module):
     effective : array or None
         Effective sample size of each member; None without sampling.
     doubt : array or None
-        How far each member's beliefs may be off, in standard deviations: the root of the expected 2 KL between the
+        The estimated error of each member's beliefs, in standard deviations: the root of the expected 2 KL between the
         belief that follows and the one an exact message would give, the largest over arguments. None where exact.
     """
 
@@ -129,7 +129,7 @@ class Answer(eqx.Module):
         return jax.tree.map(lambda leaf: leaf[members], self)
 
     def put(self, members: object, other: "Answer") -> "Answer":
-        """The answer with another one in place of some members; what either does not know, the result does not."""
+        """The answer with some members replaced by those of another one; fields that either lacks are None."""
 
         def fill(mine, theirs):
             if mine is None or theirs is None:
@@ -189,12 +189,12 @@ class Factor(eqx.Module):
         """
 
     def in_parts(self, number: int) -> "Factor":
-        """A factor that answers for so many equal parts of its plate by themselves, each on a device of its own."""
+        """A factor that answers for this many equal parts of its plate by themselves, each on a device of its own."""
         del number
         return self
 
     def quick(self) -> "Factor":
-        """A factor whose answers cost less and say when they are in doubt; itself, if there are none."""
+        """A cheaper form of the factor that reports its own doubt; the factor itself if there is none."""
         return self
 
     def needs_proper(self, position: int) -> bool:
@@ -233,7 +233,7 @@ def common_plate(name: str, arguments: dict[str, Any]) -> int | None:
 
 
 def check_observed(name: str, given: Given, valid: np.ndarray, expected: str) -> None:
-    """Refuse outcomes that a factor does not have."""
+    """Refuse outcomes that are impossible under a factor."""
     if not valid.all():
         first, value = np.argwhere(~valid)[0].tolist(), np.asarray(given.values)[~valid].flat[0]
         where = f" at {first}" if first else ""

@@ -130,7 +130,7 @@ def _check_once(factor: Factor) -> None:
 
 
 def _spread(count: int, rows: int) -> list[float]:
-    """Heights of some things down a picture of so many rows."""
+    """Heights of some things down a picture of this many rows."""
     return [-(at + 0.5) * rows / count + 0.5 for at in range(count)]
 
 

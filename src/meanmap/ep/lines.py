@@ -26,8 +26,8 @@ __all__ = [
 # How many standard deviations a grid over a cavity reaches to either side.
 REACH = 12.0
 
-# All but 1e-16 of a Normal, and of its second moment, is within so many standard deviations; an exponential tail of
-# rate a goes on for so many times 1/a.
+# All but 1e-16 of a Normal, and of its second moment, is within this many standard deviations; an exponential tail of
+# rate a goes on for this many times 1/a.
 _REACH_NORMAL = 9.5
 _REACH_EXPONENTIAL = 45.0
 

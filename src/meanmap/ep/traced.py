@@ -1,4 +1,4 @@
-"""A user's function as JAX reads it at the start of a run: a program, and the numbers that it found around it."""
+"""A user's function as JAX traces it at the start of a run: a program, and the outside numbers that it reads."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -18,7 +18,7 @@ __all__ = ["Traced", "traced"]
 
 
 class Traced(eqx.Module):
-    """A function of single values that reads nothing: what it read when it was traced is its own.
+    """A function of single values that reads nothing else: the numbers read when it was traced are part of it.
 
     Compiled programs know such functions by their steps, and get the arrays as arguments. So a function that is made
     anew in every call finds its program, and one that reads other numbers than before is never answered with old ones.

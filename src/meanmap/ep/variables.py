@@ -1,4 +1,4 @@
-"""What a factor is joined to: random variables, some members of one, or numbers that are known."""
+"""The arguments of factors: random variables, some members of one, or known numbers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,9 +61,9 @@ class Variable(eqx.Module):
     Parameters
     ----------
     name : str
-        What it is called in the result and in every message.
+        Its name in the result and in every message.
     family : Family or a class of families
-        A distribution is the prior; a class leaves everything to the factors.
+        A distribution is the prior; a class means no prior.
     plate : int, optional
         How many members; without it, one.
     dimension : int, optional
@@ -91,7 +91,7 @@ class Variable(eqx.Module):
         if not isinstance(name, str) or not name:
             raise KindError(f"name is {name!r}; expected a text, such as Variable('w', ...).")
         self.name = name
-        # A factor may share its name with the family of what it speaks of, as Bernoulli does.
+        # A factor may have the name of a family, as Bernoulli does.
         kind = getattr(family, "family", family) if isinstance(family, type) else type(family)
         if not (isinstance(kind, type) and issubclass(kind, Family)):
             known = ", ".join(sorted(_names(Family)))
@@ -238,7 +238,7 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
 
 
 def refuse_dates(value: object, name: str) -> None:
-    """Refuse dates and times: as numbers they would be seconds since 1970, which no prior is about."""
+    """Refuse dates and times: as numbers they would be seconds since 1970, for which no prior makes sense."""
     first = next(iter(value), None) if isinstance(value, list | tuple) else value
     kind = getattr(getattr(first, "dtype", None), "kind", "")
     if kind in ("m", "M"):

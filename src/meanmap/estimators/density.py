@@ -14,7 +14,7 @@ __all__ = ["ConditionalDensity"]
 
 # This part of any density is a wide Gaussian, so that no pair is impossible: a belief in points is zero far from them.
 BACKGROUND = 0.01
-# Densities of so many rows at a time, each on the numbers of all of them.
+# Densities of this many rows at a time, each on the numbers of all of them.
 ROWS = 500
 
 

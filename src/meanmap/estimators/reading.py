@@ -18,8 +18,8 @@ from meanmap.core.types import Data
 
 __all__ = ["MOST_ROWS", "learned_from", "read"]
 
-# Kernels, features and operators are learned from up to so many rows, drawn by their numbers alone: always the same
-# ones, wherever they lie. An operator of so many holds most of a gigabyte.
+# Kernels, features and operators are learned from up to this many rows, drawn by their numbers alone: always the same
+# ones, wherever they lie. An operator of this many holds most of a gigabyte.
 MOST_ROWS = 100_000
 # What to do about labels.
 INDICATORS = "make indicator columns of zeros and ones of them, as sklearn.preprocessing.OneHotEncoder does"

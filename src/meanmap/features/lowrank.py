@@ -28,7 +28,7 @@ from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
 
 __all__ = ["Nystrom", "PivotedCholesky"]
 
-# A column of sparse points takes nearly as long as a block of them: up to so many points all are found at once.
+# A column of sparse points takes nearly as long as a block of them: up to this many points all are found at once.
 SPARSE_ROWS = 4000
 # Of so few dense points one call for all columns costs less than one for each pivot.
 FEW_ROWS = 128

@@ -195,7 +195,7 @@ class _Plan:
         self.kind: Kind = kind
 
     def number(self, features: int) -> int:
-        """Frequencies for so many features."""
+        """Frequencies for this many features."""
         return features // 2 if self.kind == "cos-sin" else features
 
     def phases(self, key: jax.Array, features: int) -> jax.Array | None:

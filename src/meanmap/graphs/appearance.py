@@ -8,7 +8,7 @@ from meanmap.graphs.graph import Graph
 
 __all__ = ["edge_appearance"]
 
-# So many right-hand sides at once.
+# This many right-hand sides at once.
 COLUMNS = 256
 
 

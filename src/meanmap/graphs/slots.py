@@ -13,7 +13,7 @@ from meanmap.graphs.graph import Graph
 
 __all__ = ["Bucket", "Slots", "widths"]
 
-# Each bucket is compiled on its own, which takes longer than to work on so many rows: one more is worth as many.
+# Each bucket is compiled on its own, which takes longer than to work on this many rows: one more is worth as many.
 LEAST_SAVED = 4096
 # Of large graphs one more bucket has to save this share of their messages.
 SHARE_SAVED = 1 / 16

@@ -34,9 +34,9 @@ __all__ = [
 ]
 
 TILE = 512
-# Up to so many kernel values NumPy takes a millisecond or two: one more than a program, which takes 50 to compile.
+# Up to this many kernel values NumPy takes a millisecond or two: one more than a program, which takes 50 to compile.
 FEW_VALUES = 1 << 17
-# NumPy takes so many values at a time: what is in between stays in a core's nearest cache, and is not asked of the
+# NumPy takes this many values at a time: what is in between stays in a core's nearest cache, and is not asked of the
 # system anew for each step.
 NUMPY_BLOCK = 1 << 15
 # Two tiles in work while two are copied out keep both the cores and the copying busy.
@@ -63,7 +63,7 @@ class OnPoints(Protocol):
 
 
 def suits_numpy(kernel: OnPoints, *points: Points) -> bool:
-    """Whether kernel values between so many points, on the host, are few enough to be computed by NumPy at once."""
+    """Whether kernel values between this many points, on the host, are few enough to be computed by NumPy at once."""
     return math.prod(map(count, points)) <= FEW_VALUES and _in_numpy(kernel, *points)
 
 

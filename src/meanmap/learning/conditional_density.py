@@ -19,7 +19,7 @@ V_WIDTHS = (0.05, 0.1, 0.2, 0.4, 0.8)
 # Ridges that are compared, relative to the mean of the diagonal of H.
 RIDGES = np.geomspace(1e-2, 1e2, 5)
 FOLDS = 5
-# Widths and ridge are chosen on up to so many pairs.
+# Widths and ridge are chosen on up to this many pairs.
 MOST_COMPARED = 1500
 LEAST_PAIRS = 5
 # Coefficients below this share of the largest are left out.
@@ -42,7 +42,7 @@ def least_squares_density(u: Array, v: Array, *, centres: int = 300) -> Conditio
     u, v : array_like (n,) or (n, d)
         Pairs; columns are measured in their standard deviations.
     centres : int
-        At most so many pairs, evenly spaced, are centres.
+        At most this many pairs, evenly spaced, are centres.
 
     Notes
     -----
@@ -156,5 +156,5 @@ def _between(v: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 
 def _spread(count: int, most: int) -> np.ndarray:
-    """Up to so many rows, evenly spaced."""
+    """Up to this many rows, evenly spaced."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))

@@ -13,7 +13,7 @@ from meanmap.kernels.geometry import squared_distances
 
 __all__ = ["DeepKernel", "learn_deep_kernel"]
 
-# Three layers of so many units, steps of Adam at this rate on batches of at most so many rows of each sample.
+# Three layers of this many units, steps of Adam at this rate on batches of at most this many rows of each sample.
 UNITS, LAYERS, STEPS, RATE, BATCH = 30, 3, 300, 3e-3, 128
 # What is added to the variance, without which a batch that is told apart by chance counts for all.
 LEAST_VARIANCE = 1e-4

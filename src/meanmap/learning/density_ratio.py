@@ -19,11 +19,11 @@ __all__ = ["LeftOut", "held_out_errors", "held_out_surprises", "ratio_errors", "
 # Of what pairs make probable, up to this many places are looked at.
 CHOICE_PLACES = 500
 FOLDS = 10
-# Each fold decomposes two matrices of as many columns as there are features: beyond so many features fewer folds do.
+# Each fold decomposes two matrices of as many columns as there are features: beyond this many features fewer folds do.
 WIDE, WIDE_FOLDS = 300, 5
-# Decompositions of up to so many numbers are kept for the next pair with the same features.
+# Decompositions of up to this many numbers are kept for the next pair with the same features.
 FEW_NUMBERS = 250_000
-# Up to so many ratios, 8 MB, are found for all folds and ridges at once.
+# Up to this many ratios, 8 MB, are found for all folds and ridges at once.
 AT_ONCE = 1_000_000
 # A density ratio below this share of its largest counts as this share, as in messages.
 LEAST = 1e-3

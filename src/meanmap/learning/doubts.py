@@ -21,7 +21,7 @@ MANY_COLUMNS = 5
 FRACTION = (0.4, 0.8)
 # The square of a deviation of this size still has all its digits.
 LEAST_SPREAD = 1e-150
-# Several modes, none the highest of so many draws of landmarks: they disagree.
+# Several modes, none the highest of this many draws of landmarks: they disagree.
 AGREED = 0.8
 
 

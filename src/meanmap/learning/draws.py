@@ -69,7 +69,7 @@ class KernelDraws(Kernel):
         return eqx.tree_at(lambda k: k.lengthscale, RBF(1.0), flat)
 
     def each(self, number: int = MOST_TERMS) -> list[RBF]:
-        """So many of the draws, evenly spread over all chains, as kernels."""
+        """At most this many of the draws, evenly spread over all chains, as kernels."""
         whole_number(number, "number")
         return [RBF(scale) for scale in np.asarray(self._thinned(int(number)))]
 

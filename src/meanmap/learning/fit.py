@@ -53,7 +53,7 @@ class Choice:
         return replace(self, lengthscales=(lengthscale,))
 
     def on(self, pairs: int, ridge: float | None) -> "Choice":
-        """A choice with a start on so many pairs; a given ridge is kept."""
+        """A choice with a start on this many pairs; a given ridge is kept."""
         lengthscale, lam = self.start or (1.0, 1.0)
         lam, ridges = (lam / np.sqrt(pairs), self.ridges) if ridge is None else (ridge, np.ones(1))
         return replace(self, start=(lengthscale, lam), ridges=lam * ridges)

@@ -84,7 +84,7 @@ class Hyperparameters:
         return all(self.columns)
 
     def rescaled(self, vector: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """The vector of the same kernel on columns that are so many times larger; η stays in these units."""
+        """The vector of the same kernel on columns that are this many times larger; η stays in these units."""
         ones = np.ones((len(self.columns), len(units)))
         larger = self.vector(ones * units) - self.vector(ones)
         return vector + larger

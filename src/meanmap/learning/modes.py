@@ -16,9 +16,9 @@ __all__ = ["Mode", "Profile", "find_modes"]
 
 # Multiples along the profile; neighbours are about 25 % apart, and two modes of one objective were never nearer than 3.
 GRID = 36
-# Where lengthscales differ by column: so many starts at random besides those of the profile.
+# Where lengthscales differ by column: this many starts at random besides those of the profile.
 RANDOM_STARTS = 4
-# Of a sum: starts from so many pairs (triples, ...) of lengthscales.
+# Of a sum: starts from this many pairs (triples, ...) of lengthscales.
 MOST_STARTS = 6
 STEPS = 40
 # Two ends of a search nearer than this in all logarithms are one mode.

@@ -29,7 +29,7 @@ def _share(landmarks: float, n: int, d: int) -> int:
 def read_sample(
     x: Data, most: int, generator: np.random.Generator, door: Door
 ) -> tuple[np.ndarray, int, tuple[str, ...]]:
-    """Rows of numbers, at most so many, how many there were, and the names of the columns."""
+    """Rows of numbers, at most this many, how many there were, and the names of the columns."""
     refuse_sparse(x, "x", "and a learned kernel needs a density, which kernel='median' does not")
     if isinstance(x, jax.Array):
         x = np.asarray(x)

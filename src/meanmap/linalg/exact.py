@@ -21,7 +21,7 @@ DIGITS = 16
 # Rows further out than this are rounded to larger units, 2⁸ times as large for each level, and summed by themselves.
 MOST = 2.0 ** (DIGITS + 1)
 STEP = 8
-# So many rows of numbers up to `MOST` have sums of products that double precision holds.
+# This many rows of numbers up to `MOST` have sums of products that double precision holds.
 AT_ONCE = 1 << 18
 
 
@@ -42,7 +42,7 @@ class Grid(Value):
 
     @classmethod
     def of(cls, sample: np.ndarray, groups: Sequence[int] = ()) -> "Grid":
-        """The grid for rows like those of a sample (n, r); each group of so many columns has a unit of its own."""
+        """The grid for rows like those of a sample (n, r); each group of this many columns has a unit of its own."""
         centre = np.asarray(sample, float).mean(axis=0)
         distances, unit, start = np.abs(sample - centre).max(axis=0, initial=0.0), np.empty(len(centre)), 0
         for size in groups or (len(centre),):

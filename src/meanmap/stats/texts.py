@@ -17,9 +17,10 @@ from meanmap.learning.default import is_default
 
 __all__ = ["read_texts", "text_coordinates", "texts_as_labels", "texts_of_variables"]
 
-# Substrings of so many characters, so many coordinates, chosen from at most so many rows: their eigenvectors take .2 s.
+# Substrings of this many characters, this many coordinates, chosen from at most this many rows: their eigenvectors take
+# .2 s.
 LENGTH, MOST_COORDINATES, MOST_ROWS = 3, 10, 1000
-# Coordinates are at most 1 and rounded to so many decimals.
+# Coordinates are at most 1 and rounded to this many decimals.
 DECIMALS = 10
 # What plain texts are called, which have no name of a column.
 TEXT = "text"

@@ -232,7 +232,7 @@ def _strongest(dependence: Dependence, draws: tuple[np.random.Generator, int]) -
 
 
 def _ahead(dependence: Dependence, generator: np.random.Generator, size: int) -> np.random.Generator:
-    """The generator as it is, which itself goes on by so many orders: much smaller to send than these."""
+    """The generator as it is, which itself goes on by this many orders: much smaller to send than these."""
     as_it_is = deepcopy(generator)
     for _ in range(size):
         dependence.order(generator)

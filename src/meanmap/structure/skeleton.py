@@ -24,8 +24,8 @@ Pairs = list[tuple[int, int]]
 # Sets whose questions an executor is asked at a time. Some answers are then not needed: a pair that one set separates
 # is not asked about again.
 SETS_AT_ONCE = 16
-# With nothing given, pairs of so many variables with so many go together, since a variable is read once for all of its
-# pairs in a task.
+# With nothing given, pairs of this many variables with this many go together, since a variable is read once for all of
+# its pairs in a task.
 VARIABLES_AT_ONCE = 4
 
 
@@ -87,7 +87,7 @@ class Answers:
 
     @property
     def levels(self) -> dict[int, int]:
-        """How many questions there were with so many variables given."""
+        """How many questions there were with this many variables given."""
         sizes = [len(given) for found in self.pvalues.values() for given in found]
         return {size: sizes.count(size) for size in sorted(set(sizes))}
 

@@ -9,9 +9,9 @@ from meanmap.core import KindError, NonFiniteError, ParameterError
 
 def assert_impossible(post, *words):
     assert post.log_evidence == -np.inf
-    assert post.report.status == "stopped at data that cannot be"
+    assert post.report.status == "stopped at impossible data"
     assert not post.report.converged
-    assert post.report.notes[0].startswith("these data cannot be under the model: ")
+    assert post.report.notes[0].startswith("these data are impossible under the model: ")
     assert all(word in post.report.notes[0] for word in words)
 
 

@@ -87,7 +87,7 @@ def test_predictions_that_lean_whatever_is_learned_are_given_up():
     diary = learned.diary("Logistic(z)")
     # Samples of 10, 20 and 40, and the whole plate twice.
     assert (diary.looks, diary.whole_looks, diary.evidence_error) == (5, 2, 0)
-    assert any("predictions leaned to one side whatever was learned" in note for note in post.report.notes)
+    assert any("predictions stayed biased whatever was learned" in note for note in post.report.notes)
 
 
 def test_without_audits_the_report_says_what_predictions_lead_to():
@@ -181,6 +181,6 @@ def test_learned_messages_are_asked_once_sweeps_are_known_not_to_come_to_rest():
     assert post.report.converged
     assert float(exact["w"].kl(post["w"])) < 1e-10
     (note,) = [note for note in post.report.notes if "all messages were asked from then on" in note]
-    assert "sweeps with predictions did not come to rest" in note
+    assert "sweeps with predictions did not converge" in note
     # What is asked already cannot be given up again.
     assert not learned.stop_predicting(model.factors[1])

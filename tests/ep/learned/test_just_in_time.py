@@ -242,7 +242,7 @@ def test_messages_far_from_those_that_were_answered_are_asked():
     np.testing.assert_allclose(answer.log_normaliser[1:], exact.log_normaliser, rtol=1e-6)
     assert learned.diary(factor.name).asked == 3
     # The report says so, and so does the answer of the operator itself.
-    assert learned.counts(factor)["asked for lying outside of what was learned"] == 3
+    assert learned.counts(factor)["asked outside the range that was learned"] == 3
     (note, *_) = learned.notes(factor)
     assert note.startswith("3 messages lay outside the range that the reused operator was trained on (z, mean -")
     said = operator.predict((far, np.ones(4)))
@@ -347,7 +347,7 @@ def test_what_gave_up_stands_aside_until_it_has_seen_twice_as_much():
     second, *later = (run() for _ in range(1 + -(-known // 60)))
     assert (second.asked, second.predicted) == (240, 0)
     assert (
-        "in an earlier run sweeps with predictions did not come to rest: all messages were asked" in second.notes()[0]
+        "in an earlier run sweeps with predictions did not converge: all messages were asked" in second.notes()[0]
     )
     assert later[-1].predicted > 0
 

@@ -110,7 +110,7 @@ def test_a_ranking_is_that_of_a_sum_over_all_skills():
     assert fit.plot().get_xlabel().startswith("skill")
     with pytest.raises(InputError, match=r"'ana' has played no game here; 3 players have\. Did you mean ann"):
         fit.probability("ana", "bob")
-    with pytest.raises(ParameterError, match="'bob' was to play himself"):
+    with pytest.raises(ParameterError, match="'bob' cannot play against himself"):
         fit.probability("bob", "bob")
 
 

@@ -23,7 +23,7 @@ UNITS = {
 TUNING = 1000
 # A query that draws and takes longer is not run once more to leave out its compilation: tuning compiled it already.
 LONG = 2.0
-# Errors of so many times the median diverged: they are in the table, and would hide all others in the picture.
+# Errors of this many times the median diverged: they are in the table, and would hide all others in the picture.
 DIVERGED = 10
 
 

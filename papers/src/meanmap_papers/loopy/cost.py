@@ -12,8 +12,8 @@ __all__ = ["EXPERIMENT"]
 TOLERANCE = 1e-2
 # Messages at a time, and how often: the least is shown.
 TOGETHER, REPEATS = 16, 10
-# Exponents are those from so many pairs on, where there are two such sizes: below, most of the time is that of calling
-# a compiled program.
+# Exponents are those from this many pairs on, where there are two such sizes: below, most of the time is that of
+# calling a compiled program.
 FROM = {"full": 300, "linear": 10_000, "constant": 1000}
 
 

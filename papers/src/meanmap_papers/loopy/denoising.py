@@ -18,7 +18,7 @@ DAMPING = 0.3
 
 
 def rings(colours: int, size: int = SIZE) -> np.ndarray:
-    """A sunrise: half rings around the middle of the left edge, from 0 to 255 in so many colours."""
+    """A sunrise: half rings around the middle of the left edge, from 0 to 255 in this many colours."""
     down, right = np.mgrid[:size, :size]
     distance = np.hypot(down - size / 2 + 0.5, right)
     level = np.minimum(np.floor(distance / distance.max() * colours), colours - 1)

@@ -96,7 +96,7 @@ def _kernel(models: dict[str, Any], features: np.ndarray, power: float, counting
 
 
 def _discrete(models: dict[str, Any], features: np.ndarray, power: float, counting: float) -> np.ndarray:
-    """Depths by discrete belief propagation, with smoothed counts of so many levels for each row and direction."""
+    """Depths by discrete belief propagation, with smoothed counts of this many levels for each row and direction."""
     import jax
     import jax.numpy as jnp
 

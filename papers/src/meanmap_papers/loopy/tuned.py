@@ -8,7 +8,7 @@ from meanmap.core.types import GraphLike
 
 __all__ = ["BUDGET", "METHODS", "PRESETS", "Method", "Rival"]
 
-# Every method is tried in so many settings at most.
+# Every method is tried in this many settings at most.
 BUDGET = 4
 
 
@@ -109,7 +109,7 @@ def _splashed(graph: GraphLike, **options: Any) -> Any:
 
 
 def _walking(particles: int, sweeps: int) -> Callable[..., Any]:
-    """100 sweeps in order, resampled every so many by 10 Metropolis steps; weights below 1e-7 are left out."""
+    """100 sweeps in order, resampled every this many by 10 Metropolis steps; weights below 1e-7 are left out."""
 
     def build(graph: GraphLike, **options: Any) -> Any:
         from meanmap.graphs import Sequential

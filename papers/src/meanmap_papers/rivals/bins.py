@@ -14,11 +14,11 @@ from meanmap.kernels.base import Kernel
 
 __all__ = ["Bins", "Smoothing", "choose_bins", "table"]
 
-# Up to so many distinct values, each seen often, are bins of their own: colours, counts.
+# Up to this many distinct values, each seen often, are bins of their own: colours, counts.
 MOST_LEVELS = 256
 SEEN_OFTEN = 4
 NUMBERS = (4, 8, 16, 24, 32, 48, 64, 96)
-# Likelihoods are averaged over so many Gauss-Legendre points of each bin.
+# Likelihoods are averaged over this many Gauss-Legendre points of each bin.
 POINTS = 4
 # Pseudo-counts for each cell, and widths of the blur in bins, among which held-out pairs choose.
 COUNTS = (1e-3, 1e-2, 1e-1)

@@ -27,7 +27,7 @@ from meanmap_papers.rivals.fitting import fit_potentials
 
 __all__ = ["DiscretizedField", "FittedDiscretizedField"]
 
-# Likelihoods are computed for so many nodes at once.
+# Likelihoods are computed for this many nodes at once.
 NODES_AT_ONCE = 65_536
 
 

@@ -20,7 +20,7 @@ from meanmap.graphs import edge_appearance
 
 __all__ = ["FittedGaussianField", "GaussianField"]
 
-# A likelihood is matched by a normal one on so many points, out to so many standard deviations of the prior.
+# A likelihood is matched by a normal one on this many points, out to this many standard deviations of the prior.
 POINTS = 1025
 REACH = 8.0
 VALUES_AT_ONCE = 4_000_000

@@ -30,7 +30,7 @@ from meanmap_papers.rivals.weighted import EFFECTIVE, effective_size, weighted_a
 
 __all__ = ["FittedMixtureField", "MixtureField"]
 
-# Beliefs are read from so many times as many draws as messages.
+# Beliefs are read from this many times as many draws as messages.
 BELIEF_DRAWS = 4
 
 

@@ -23,7 +23,7 @@ def normalised(logs: np.ndarray) -> np.ndarray:
 
 
 def effective_size(weights: np.ndarray) -> np.ndarray:
-    """1 / Σ w² for weights (..., N) that sum to one: so many equally weighted particles say as much."""
+    """1 / Σ w² for weights (..., N) that sum to one: this many equally weighted particles say as much."""
     return 1 / np.sum(weights**2, axis=-1)
 
 

@@ -16,7 +16,7 @@ VIEW = 70.0
 YAW, PITCH, ROLL = 60.0, 15.0, 10.0
 # Frames between two turning points.
 SHORTEST, LONGEST = 20, 40
-# Each pixel of a frame is the mean of so many by so many directions.
+# Each pixel of a frame is the mean of this many by this many directions.
 RAYS = 3
 
 

@@ -21,7 +21,7 @@ __all__ = ["Density", "NormalMixture", "check_levels", "pick"]
 
 BISECTIONS = 60
 ASCENT_STEPS = 100
-# Modes are climbed to from so many components at most, the best ones, and of a batch so many pairs at a time.
+# Modes are climbed to from this many components at most, the best ones, and of a batch this many pairs at a time.
 CLIMBERS, MOST_PAIRS = 20, 10_000_000
 
 

@@ -16,7 +16,7 @@ from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["draw_beliefs"]
 
-# Of many queries so many are drawn.
+# Of many queries this many are drawn.
 MOST_QUERIES = 8
 # Points without coordinates are shown by their rows, the heaviest of them.
 MOST_BARS = 12

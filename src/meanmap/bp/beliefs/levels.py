@@ -9,7 +9,7 @@ __all__ = ["Levels"]
 
 # Logarithms of a and b are about zero, give or take this much, before any row is looked at.
 PRIOR_DEVIATION = 0.5
-# The correction is tabulated at so many levels: a row with many thresholds costs little then.
+# The correction is tabulated at this many levels: a row with many thresholds costs little then.
 TABULATED = 1025
 # What a value may be given at least.
 LEAST_CHANCE = 1e-12

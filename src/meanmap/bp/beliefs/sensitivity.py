@@ -12,7 +12,7 @@ from meanmap.core.values import Value, frame_of
 
 __all__ = ["Sensitivity", "sensitivity"]
 
-# Distribution functions of numbers are compared at so many levels.
+# Distribution functions of numbers are compared at this many levels.
 LEVELS = 199
 
 

@@ -28,7 +28,8 @@ from meanmap.graphs.partial import PDAG
 
 __all__ = ["BayesianNetwork"]
 
-# Of so many rows at most counts and lines are learned; for effects and judgements, which learn several times, of fewer.
+# Of this many rows at most counts and lines are learned; for effects and judgements, which learn several times, of
+# fewer.
 LEAST_ROWS, MOST_ROWS = 20, 1_000_000
 
 

@@ -12,13 +12,13 @@ import scipy.sparse
 
 __all__ = ["Break", "beyond", "breaks"]
 
-# So many candidates in each column, with this many rows on both sides at least.
+# This many candidates in each column, with this many rows on both sides at least.
 CANDIDATES, LEAST_BESIDE = 200, 20
-# A jump is clear where its score is so many squared standard errors, a bend so many: in 18 regressions on two numbers
-# with lines, sines and saturation bends had 5 at most, true bends 10 to 20, and so had parabolas with little noise, to
-# which a bend does no harm but wider intervals. At most so many are found.
+# A jump is clear where its score is this many squared standard errors, a bend this many: in 18 regressions on two
+# numbers with lines, sines and saturation bends had 5 at most, true bends 10 to 20, and so had parabolas with little
+# noise, to which a bend does no harm but wider intervals. At most this many are found.
 JUMP, BEND, MOST = 20.0, 9.0, 8
-# Rules on two columns: so many candidates in each, at most so many pairs. More are tried, so that more is needed.
+# Rules on two columns: this many candidates in each, at most this many pairs. More are tried, so that more is needed.
 GRID, PAIRS, RULE = 24, 20, 25.0
 # What others follow of a break up to this share is nothing new.
 LEAST_NEW = 0.01
@@ -34,7 +34,7 @@ class Break:
     beside: "Break | None" = None
 
     def moved(self, by: int) -> "Break":
-        """Where there are so many more columns on the left."""
+        """Where there are this many more columns on the left."""
         beside = None if self.beside is None else self.beside.moved(by)
         return replace(self, column=self.column + by, beside=beside)
 
@@ -198,7 +198,7 @@ def _above(sums: np.ndarray) -> np.ndarray:
 
 
 def _cuts(values: np.ndarray, many: int, least: int = 3) -> np.ndarray:
-    """So many midpoints of adjacent values, spread over the rows; none where there are fewer values than the least."""
+    """Midpoints of adjacent values, this many, spread over the rows; none if there are fewer values than `least`."""
     seen, counts = np.unique(values, return_counts=True)
     below = np.cumsum(counts)[:-1]
     inside = np.flatnonzero((below >= LEAST_BESIDE) & (len(values) - below >= LEAST_BESIDE))

@@ -23,7 +23,7 @@ from meanmap.core.types import Data, Seed
 
 __all__ = ["ROWS_AT_ONCE", "CodedModel", "CodedRows"]
 
-# Rows are answered so many at a time, for what is said about them takes memory.
+# Rows are answered this many at a time, for what is said about them takes memory.
 ROWS_AT_ONCE = 5000
 
 

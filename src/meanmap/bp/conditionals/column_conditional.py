@@ -41,7 +41,7 @@ LEAST_RATIO = 0.3
 LEAST_COUNT = 1e-9
 # Intervals of half of the mass, and the share of the rows with the narrowest.
 HALF, SUREST = (0.25, 0.75), 0.25
-# Rows are answered so many at a time.
+# Rows are answered this many at a time.
 ROWS_AT_ONCE = 500
 
 

@@ -24,15 +24,15 @@ from meanmap.kernels.reading import read_points
 
 __all__ = ["FAR", "CodedColumn", "CodedTable", "limits"]
 
-# So many labels, the most frequent ones, have a probability of their own given other columns; what is left is shared by
-# the others as often as they came, and to other columns they are one label, together with those that never came.
+# This many labels, the most frequent ones, have a probability of their own given other columns; what is left is shared
+# by the others as often as they came, and to other columns they are one label, together with those that never came.
 MOST_LABELS = 50
 # Tables that are narrowed have fewer labels on their own, but these at least.
 LEAST_LABELS = 5
 OTHERS = "(others)"
-# What is so many times the range outside of it is told: a regression goes on there on its own.
+# What is this many times the range outside of it is told: a regression goes on there on its own.
 FAR = 0.5
-# What a column holds is said by up to so many rows, drawn by their numbers alone: the same wherever a table lies.
+# What a column holds is said by up to this many rows, drawn by their numbers alone: the same wherever a table lies.
 MOST_LEARNED = 100_000
 # Labels that an error names.
 MOST_TOLD = 10
@@ -53,7 +53,7 @@ class CodedColumn:
     counts : array (L,), or None
         How often each came.
     own : int
-        So many labels have a number of their own.
+        This many labels have a number of their own.
     told : kind, optional
         The kind that was declared.
     whole : bool

@@ -23,12 +23,12 @@ from meanmap.core.types import Data
 
 __all__ = ["DependencyNetwork"]
 
-# Learned from up to so many rows; of fewer each stands several times, with other cells missing each time.
+# Learned from up to this many rows; of fewer each stands several times, with other cells missing each time.
 MOST_ROWS, ROWS_WITH_GAPS, MOST_TIMES = 4000, 1500, 4
 LEAST_ROWS = 10
-# Rows with the same cells hidden share what a joint normal law computes: there are so many ways to hide cells.
+# Rows with the same cells hidden share what a joint normal law computes: there are this many ways to hide cells.
 MOST_PATTERNS = 200
-# So many numbers stand for a row at most: where labels would take more, fewer of them are on their own.
+# This many numbers stand for a row at most: where labels would take more, fewer of them are on their own.
 MOST_WIDTH = 150
 # Where a table has gaps of its own, this share of the rows that are learned from have gaps like those.
 LIKE_ITS_OWN = 0.75

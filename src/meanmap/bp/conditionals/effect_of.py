@@ -24,8 +24,8 @@ LEVELS = 200
 LEAST_ROWS, LEAST_AT = 50, 20
 # A number without such rows has those nearest to it as its arm, where support is asked for.
 NEAR = 0.1
-# Below this share of its usual probability an arm has little support; of so many rows a note says so, where the effect
-# is not straight, or a refusal.
+# Below this share of its usual probability an arm has little support; of this many rows a note says so, where the
+# effect is not straight, or a refusal.
 RARER, NOTED, REFUSED = 0.1, 0.05, 0.5
 # With fewer rows of a label intervals are said to be narrow.
 FEW_HITS = 20

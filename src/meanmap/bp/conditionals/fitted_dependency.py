@@ -22,7 +22,7 @@ from meanmap.core.types import Seed
 
 __all__ = ["FittedDependencyNetwork"]
 
-# Of intervals that hold half of the values so many are within; and so many missing cells of a column are told.
+# Of intervals that hold half of the values this many are within; and this many missing cells of a column are told.
 TOO_WIDE, MANY_GAPS = 0.65, 0.1
 
 

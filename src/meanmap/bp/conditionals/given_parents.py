@@ -21,13 +21,13 @@ from meanmap.learning.default import kernel_for
 
 __all__ = ["GivenParents", "apart", "joined"]
 
-# Residuals are those of up to so many rows, in leaves of this many at least.
+# Residuals are those of up to this many rows, in leaves of this many at least.
 MOST_ROWS, LEAST_IN_LEAF, TREES = 4000, 20, 20
 # A kernel on one column is as wide as this in others, and at least so wide in its own.
 ELSEWHERE, FLAT = 1e30, 1e-6
-# Rows are answered so many at a time.
+# Rows are answered this many at a time.
 ROWS_AT_ONCE = 1000
-# A number of the same rank is found by so many bisections.
+# A number of the same rank is found by this many bisections.
 STEPS = 60
 
 

@@ -12,11 +12,11 @@ __all__ = ["JointNormal", "laws_of", "parts_of", "products_of"]
 
 SWEEPS = 25
 PARTS = 3
-# The covariance is drawn towards its diagonal as by so many rows more for each column, and by so many at most.
+# The covariance is drawn towards its diagonal as by this many rows more for each column, and by this many at most.
 PRIOR_ROWS, MOST_PRIOR_ROWS = 0.1, 2.0
 LEAST_VARIANCE = 1e-6
 # Rows are worked on so many at a time that their matrices are about this many numbers, and those together whose numbers
-# of gaps differ by one in so many.
+# of gaps differ by one in this many.
 MOST_NUMBERS, ALIKE = 2_000_000, 4
 
 

@@ -18,15 +18,16 @@ __all__ = ["LabelCurve"]
 
 # The line is that of all rows, of fewer where rows times columns times labels are more than this.
 MOST_NUMBERS = 200_000_000
-# A kernel's part is learned from so many rows, and whether there is one is chosen on so many, with so many features.
+# A kernel's part is learned from this many rows, and whether there is one is chosen on this many, with this many
+# features.
 MOST_ROWS, CHOOSING_ROWS, CHOOSING_FEATURES = 4000, 2000, 100
-# Rows are left out in so many folds. The ridge of the line is chosen on more of them, up to so many rows times columns
-# times labels: rare labels say something among many rows only.
+# Rows are left out in this many folds. The ridge of the line is chosen on more of them, up to this many rows times
+# columns times labels: rare labels say something among many rows only.
 FOLDS, CHOOSING_NUMBERS = 3, 1_000_000
 # Ridges among which left-out rows choose, strongest first. The least leaves a weight of a standard deviation free
 # within ± 4.5 of a logit, so that none is infinite where labels are separated.
 RIDGES = (100.0, 10.0, 1.0, 0.1)
-# Parents that are labels are crossed with numbers where they have so many states together at most.
+# Parents that are labels are crossed with numbers where they have this many states together at most.
 MOST_STATES = 30
 # Beyond the data, by this share of their range, logits are e⁻¹ of what they are at its edge, beside those of all rows.
 REACH = 0.5
@@ -190,7 +191,7 @@ def _left_out(
 
 
 def _some_of_each(hits: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of at most so many rows, of frequent labels a part and of rare ones all, and the logarithms of the parts:
+    """At most this many row numbers, part of the rows of frequent labels and all of rare ones, and logs of the parts:
     with these beside the logits the same regression is learned (Prentice & Pyke 1979).
     """
     labels, counts = hits.argmax(axis=1), hits.sum(axis=0).astype(int)

@@ -15,8 +15,8 @@ RIDGES = ((100.0, 100.0), (10.0, 10.0), (1.0, 1.0), (0.1, 100.0), (0.1, 10.0), (
 LEAST_RIDGE = 0.1
 # It is learned from so many rows that these times columns times labels are no more than this, from so many at least.
 MOST_NUMBERS, LEAST_ROWS = 10_000_000, 500
-# Products are sought of so many columns at most; of those with the highest scores so many are looked at closely, and at
-# most so many are taken in, one for so many rows, of which so many are there by chance on average.
+# Products are sought of this many columns at most; of those with the highest scores this many are looked at closely,
+# and at most this many are taken in, one for this many rows, of which this many are there by chance on average.
 MOST_COLUMNS, LOOKED_AT, MOST_PAIRS, ROWS_EACH, BY_CHANCE = 60, 60, 20, 25, 0.1
 
 
@@ -106,7 +106,7 @@ class LabelRegression:
 
     def _pairs(self, of: np.ndarray) -> np.ndarray:
         """Products whose scores, the derivatives of the likelihood by their coefficients over standard errors (Rao
-        1948), are so large that so many are taken in by chance on average.
+        1948), are so large that this many are taken in by chance on average.
         """
         from scipy.special import ndtri
 

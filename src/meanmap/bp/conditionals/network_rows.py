@@ -29,12 +29,12 @@ from meanmap.learning.default import kernel_for
 
 __all__ = ["NetworkRows", "parents_of"]
 
-# Beliefs come from so many draws; from fewer, but not below these, where all variables together would take more numbers
-# than that: answers about fifty variables then take a second.
+# Beliefs come from this many draws; from fewer, but not below these, where all variables together would take more
+# numbers than that: answers about fifty variables then take a second.
 DRAWS, LEAST_DRAWS, MOST_DRAWN = 4000, 1000, 60_000
 # Below so many draws that count, a note says that evidence leaves few.
 FEW_DRAWS = 100
-# So many draws say how wide the kernel of a belief is.
+# This many draws say how wide the kernel of a belief is.
 ENOUGH = 500
 # Draws for each row of a table.
 ROW_DRAWS = 1000

@@ -7,7 +7,7 @@ import numpy as np
 
 __all__ = ["Products"]
 
-# At most so many, and one for so many rows; scores that are this large at least.
+# At most this many, and one for this many rows; scores that are this large at least.
 MOST, ROWS_EACH, LEAST_SCORE = 20, 25, 2.0
 
 
@@ -45,7 +45,7 @@ class Products:
         Notes
         -----
         What is left of a column is uncorrelated with products of others where it depends on these linearly. Products
-        are taken in whose correlation is so many of its standard errors, which do not suppose that noise has the same
+        are taken in whose correlation is this many of its standard errors, which do not suppose that noise has the same
         size everywhere (White 1980), that one product is taken in by chance on average, and two at least.
         """
         from scipy.special import ndtri

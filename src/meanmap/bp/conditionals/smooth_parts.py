@@ -12,7 +12,7 @@ from meanmap.core.points import spread_rows
 
 __all__ = ["SmoothParts"]
 
-# Parts are functions of so many rows at most, in so many directions, the smallest this share of the largest.
+# Parts are functions of this many rows at most, in this many directions, the smallest this share of the largest.
 MOST_ROWS, MOST_DIRECTIONS, LEAST_DIRECTION = 300, 100, 1e-4
 # Gentle curves are polynomials of ranks of this degree.
 GENTLE = 3
@@ -190,7 +190,7 @@ class SmoothParts:
         return 1 - np.abs(a[:, None] - b)
 
     def _between(self, rows: np.ndarray, columns: slice, variables: int = 1) -> np.ndarray:
-        """The kernel of some columns: of distances in their units, and of so many variables their root mean square."""
+        """The kernel of some columns: of distances in their units, root mean squares over several variables."""
         a, b = (each[:, columns] / self.units[columns] for each in (rows, self.rows))
         squares = np.sum(a**2, axis=1)[:, None] + np.sum(b**2, axis=1) - 2 * a @ b.T
         away = np.sqrt(5 * np.maximum(squares, 0) / variables)

@@ -10,10 +10,10 @@ __all__ = ["Thresholds", "few_values"]
 
 # Quantiles of the values, and evenly spread thresholds from half a range below to half a range above them.
 QUANTILES, EVEN = 120, 40
-# A value of this share of all rows, and so many of them, has a bin to itself, as wide as this share of the least step
+# A value of this share of all rows, and this many of them, has a bin to itself, as wide as this share of the least step
 # between values, but at least this share of their range, which rounding does not hide.
 OFTEN, LEAST_OFTEN, NARROW, LEAST_STEP = 0.02, 2, 0.01, 1e-7
-# A column has few values if there are at most so many, and on average so many rows for each.
+# A column has few values if there are at most this many, and on average this many rows for each.
 FEW_VALUES, ROWS_EACH = 20, 5
 # The probability of a value between these is this share of that of the one next to it.
 NEVER_SEEN = 0.01

@@ -12,7 +12,7 @@ from meanmap.core.points import spread_rows
 
 __all__ = ["Transformation", "chosen"]
 
-# Chosen on up to so many rows, in so many rounds over the columns; numbers with fewer values stay as they are.
+# Chosen on up to this many rows, in this many rounds over the columns; numbers with fewer values stay as they are.
 MOST_ROWS, ROUNDS, LEAST_VALUES = 1000, 2, 5
 # A row counts so much at most, in nats: the largest values of a skew column gain so much that their gains alone would
 # make the standard error.

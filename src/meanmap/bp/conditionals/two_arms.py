@@ -42,7 +42,7 @@ DRAWS = 1000
 ROWS_AT_ONCE = 2000
 # A residual is not divided by less than the root of this, and is this share of the mean one at least where sizes count.
 LEAST_FREE, LEAST_SIZE = 0.05, 1e-3
-# The law of residuals is that of so many of them, and so is their covariance.
+# The law of residuals is that of this many of them, and so is their covariance.
 RESIDUALS = 2000
 
 

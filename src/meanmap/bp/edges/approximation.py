@@ -14,9 +14,9 @@ from meanmap.kernels.gram import gram_matrix
 
 __all__ = ["Approximation", "approximation"]
 
-# Operators are compared on so many pairs, in Gram matrices.
+# Operators are compared on this many pairs, in Gram matrices.
 COMPARED = 500
-# Feature errors are measured on so many points.
+# Feature errors are measured on this many points.
 MEASURED = 100_000
 
 

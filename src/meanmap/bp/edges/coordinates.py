@@ -32,14 +32,14 @@ __all__ = [
 
 # What is left out of a kernel is far below any ridge that would be chosen.
 TOLERANCE = 1e-8
-# Choices among lengthscales are made with so many features.
+# Choices among lengthscales are made with this many features.
 MOST_FEATURES = 300
-# Pivots are chosen among so many evenly spread points; what they leave out is then measured on all points.
+# Pivots are chosen among this many evenly spread points; what they leave out is then measured on all points.
 PIVOT_ROWS = 4000
-# Up to so many coordinates of a variable are kept where they and its points are few, and `MOST_FEATURES` at least.
+# Up to this many coordinates of a variable are kept where they and its points are few, and `MOST_FEATURES` at least.
 MOST_RANK = 1000
 MOST_NUMBERS = 5_000_000
-# Values at up to so many points are kept from edge to edge: the middle of a star has hundreds.
+# Values at up to this many points are kept from edge to edge: the middle of a star has hundreds.
 FEW_POINTS = 1000
 
 
@@ -154,7 +154,7 @@ class CoordinatesByScale:
         self.known: dict[float, Coordinates] = {}
 
     def some(self, multiple: float, chosen: np.ndarray, most: int) -> np.ndarray:
-        """Values (m, r) of at most so many coordinates at some rows."""
+        """Values (m, r) of at most this many coordinates at some rows."""
         features = self._features(multiple, most)
         if isinstance(features, _Factored):
             return features.low.factor[chosen]

@@ -204,7 +204,7 @@ def _together(pair: Any) -> list[Any]:
     return side_by_side(list(pair), "observed", MOST_PAIRS)
 
 
-# Groups are left out in so many folds.
+# Groups are left out in this many folds.
 FOLDS = 5
 
 

@@ -17,7 +17,7 @@ from meanmap.linalg.ridge_path import choose_ridge_features
 
 __all__ = ["MOST_ROWS", "Regression"]
 
-# A kernel's part is learned from up to so many pairs: one function of two variables needs no more.
+# A kernel's part is learned from up to this many pairs: one function of two variables needs no more.
 MOST_ROWS = 4000
 # Multiples of the median distance among which lengthscales are chosen.
 LENGTHSCALES = Choice((0.25, 0.5, 1.0, 2.0))
@@ -26,7 +26,7 @@ LEAST = 1e-3
 # Directions of columns in their standard deviations that are this much smaller than the largest are none, and what is
 # left of a kernel beyond a line is rounding below the square of it.
 ROUNDING = 1e-8
-# The kernel's part is added up over so many rows at once.
+# The kernel's part is added up over this many rows at once.
 ROWS_AT_ONCE = 10_000
 
 

@@ -33,7 +33,7 @@ LENGTHSCALES = (0.1, 0.15, 0.25, 0.35)
 # Messages on graphs with cycles are products of many and get narrow: a regression is judged by how well it predicts
 # functions of this width, in median distances.
 TARGET = 0.25
-# A lengthscale is chosen on up to so many relations of a variable.
+# A lengthscale is chosen on up to this many relations of a variable.
 MOST_JUDGES = 8
 
 

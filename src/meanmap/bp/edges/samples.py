@@ -44,12 +44,12 @@ __all__ = [
     "variable_schema",
 ]
 
-# Of the labels that a variable has, so many are listed.
+# Of the labels that a variable has, this many are listed.
 MOST_SHOWN = 20
-# Trees are learned from up to so many rows, drawn at random where there are more: messages have values at all of them,
-# and what further rows would add is far below what a ridge takes away.
+# Trees are learned from up to this many rows, drawn at random where there are more: messages have values at all of
+# them, and what further rows would add is far below what a ridge takes away.
 MOST_ROWS = 20_000
-# Fields learn from all pairs in memory, piece by piece; of those that lie elsewhere they read so many.
+# Fields learn from all pairs in memory, piece by piece; of those that lie elsewhere they read this many.
 MOST_PAIRS = 100_000
 
 
@@ -292,9 +292,9 @@ def _from_pairs(
 
 
 def read_pair(value: object, where: str, what: str, most: int | None = None) -> tuple[tuple[Any, Any], int]:
-    """Two samples without the rows that miss a value, at most so many of these, and how many there are in all.
+    """Two samples without the rows that miss a value, at most this many of these, and how many there are in all.
 
-    Of files and collections of Dask so many rows are read, or `MOST_PAIRS`.
+    Of files and collections of Dask this many rows are read, or `MOST_PAIRS`.
     """
     far = lies_elsewhere(value)
     if far or not isinstance(value, tuple | list) or len(value) != 2:

@@ -34,7 +34,7 @@ __all__ = ["Constant", "Full", "Linear", "Update", "Variable"]
 
 # What is left out of a kernel where no approximation was asked for.
 EXACT = 1e-10
-# Pairs that are read at once: the sums over a million pairs need the memory of so many.
+# Pairs that are read at once: the sums over a million pairs need the memory of this many.
 CHUNK = 50_000
 # The shift, for one pair, of the regression that says where a variable was seen.
 COVER = 0.1
@@ -156,14 +156,14 @@ class Full(Update):
 
 @dataclass(frozen=True)
 class _LowRank(Update):
-    """Features until a share of the kernel is left out, or so many.
+    """Features until a share of the kernel is left out, or this many.
 
     Parameters
     ----------
     tolerance : float in (0, 1)
         ε: the root mean square of ‖φ(x) − φ̃(x)‖ / ‖φ(x)‖ over the points that were learned from.
     rank : int, optional
-        So many features instead.
+        This many features instead.
     """
 
     tolerance: float = 1e-3
@@ -196,7 +196,7 @@ class Linear(_LowRank):
     tolerance : float in (0, 1)
         ε: the root mean square of ‖φ(x) − φ̃(x)‖ / ‖φ(x)‖ over the points that were learned from.
     rank : int, optional
-        So many features instead.
+        This many features instead.
     """
 
     def variable(self, sample: NodeSample, kernel: Kernel, name: Hashable) -> Variable:
@@ -232,9 +232,9 @@ class Constant(_LowRank):
     tolerance : float in (0, 1)
         ε, for the features and for the tensor features.
     rank : int, optional
-        So many features and landmarks instead.
+        This many features and landmarks instead.
     power : int
-        q: products of so many messages are interpolated from landmarks. On a grid a pixel multiplies three messages
+        q: products of this many messages are interpolated from landmarks. On a grid a pixel multiplies three messages
         before it sends; the landmarks of k³ have been measured to do for products of more.
     atoms : int
         The most points on which a belief puts its mass.

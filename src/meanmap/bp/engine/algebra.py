@@ -77,7 +77,7 @@ class Algebra(eqx.Module):
         return self
 
     def floored(self, factors: int, floor: float, dtype: DType) -> "Algebra":
-        """For up to so many messages at a node, none of whose values is below a floor."""
+        """For up to this many messages at a node, none of whose values is below a floor."""
         del factors, floor, dtype
         return self
 

@@ -17,7 +17,7 @@ __all__ = ["beliefs_at_atoms", "outgoing", "shares_sent"]
 
 # Numbers that are worked on at once: some tens of megabytes.
 AT_ONCE = 4_000_000
-# Beyond so many messages each value of their product carries a power of two of its own: it may underflow on the way.
+# Beyond this many messages each value of their product carries a power of two of its own: it may underflow on the way.
 FEW = 8
 
 

@@ -13,7 +13,7 @@ from meanmap.core.compiling import compiled_values
 
 __all__ = ["flood", "flood_differentiably"]
 
-# Derivatives may take so many times the sweeps of messages, which settle sooner where they start near to their end.
+# Derivatives may take this many times the sweeps of messages, which settle sooner where they start near to their end.
 DERIVATIVE_SWEEPS = 10
 # Derivatives are off by about the share of messages that is still to go: above this share they are those of nothing.
 NEAR = 1e-2

@@ -121,7 +121,7 @@ class Layout(eqx.Module):
         return self.algebra.reweighted(jnp.concatenate(parts), messages[:-1][rows], rows)
 
     def every(self, step: int) -> Any:
-        """The rows of the first of every so many nodes of each bucket."""
+        """The rows of the first of every this many nodes of each bucket."""
         if step == 1:
             return slice(None)
         parts = [np.zeros(0, dtype=np.int64)]

@@ -18,7 +18,7 @@ from meanmap.core.points import slices
 
 __all__ = ["EdgeMatrices", "EdgeOperators", "Factored", "Grouping"]
 
-# Up to so many different matrices a sweep makes one product for each; beyond, matrices are gathered edge by edge.
+# Up to this many different matrices a sweep makes one product for each; beyond, matrices are gathered edge by edge.
 MOST_GROUPS = 64
 # Ranks are filled up to multiples of this.
 RANK_STEP = 16
@@ -108,7 +108,7 @@ class Factored(EdgeOperators):
 
     @classmethod
     def of(cls, factors: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> "Factored":
-        """From the factors (N, r) and (r, N') of each operator, filled up to so many points and to one rank.
+        """From the factors (N, r) and (r, N') of each operator, filled up to this many points and to one rank.
 
         Where a few of high rank would more than double what is kept, all are cut into blocks of a lower one.
         """

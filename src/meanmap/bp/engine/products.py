@@ -16,8 +16,8 @@ from meanmap.core.types import DType, Numbers
 
 __all__ = ["Wide", "all_but_one", "scaled", "split", "whole"]
 
-# Up to so many slots the loop is written out, which runs faster for long messages; beyond, it would compile for longer
-# (with 13 slots a first query took seconds more).
+# Up to this many slots the loop is written out, which runs faster for long messages; beyond, it would compile for
+# longer (with 13 slots a first query took seconds more).
 UNROLLED = 8
 # An exponent below any.
 LOWEST = -(2**30)

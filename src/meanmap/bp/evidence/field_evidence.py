@@ -155,7 +155,7 @@ def _likelihood(function: Callable[..., Any], sample: NodeSample) -> UserLikelih
 def _observed(likelihood: Likelihood, data: Data, nodes: int) -> tuple[Observed, bool]:
     """Observations (B, n, ...), and whether they came in a batch: known by where the number of nodes stands.
 
-    Where it stands twice, an observation is a vector of so many numbers or there are as many queries as nodes.
+    Where it stands twice, an observation is a vector of this many numbers or there are as many queries as nodes.
     """
     refuse_unread(data, "observed")
     array = np.asarray(data)

@@ -31,11 +31,11 @@ from meanmap.graphs.rooted import Rooted, informed
 
 __all__ = ["FittedKernelField"]
 
-# So many contradictions are told.
+# This many contradictions are told.
 MOST_CONTRADICTIONS = 5
-# With fewer pairs beliefs further than so many steps from all evidence are noted.
+# With fewer pairs beliefs further than this many steps from all evidence are noted.
 FEW_PAIRS, FAR_STEPS = 2000, 4
-# Likelihoods are computed for so many nodes at once.
+# Likelihoods are computed for this many nodes at once.
 NODES_AT_ONCE = 65_536
 
 

@@ -42,7 +42,7 @@ def neighbour_pairs(
 ) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
     """Values of neighbouring pixels, for each direction and horizontal band: both ends of each edge.
 
-    With `most`, so many pairs at random of each. Pairs with a missing pixel are left out.
+    With `most`, this many pairs at random of each. Pairs with a missing pixel are left out.
 
     Examples
     --------

@@ -41,7 +41,7 @@ FEW_DATA = 5.0
 # Where both ends of Gaussian chains of 3 to 8 variables were seen, with fewer rows than this as far out, or less than
 # this share of 300, 1000 and 4000, means were .3 to 1 deviation too near to the middle; beyond all rows up to 2.5.
 FEW_BEYOND, SHARE_BEYOND = 10, 0.03
-# The distance to the nearest point is found for up to so many queries.
+# The distance to the nearest point is found for up to this many queries.
 MOST_MEASURED = 100
 # A larger share of a kernel than this that low rank leaves out is told.
 MOST_LEFT_OUT = 0.01
@@ -106,7 +106,7 @@ def tail_note(name: Hashable, sample: NodeSample, seen: Any, queries: int, times
 
 
 def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
-    """The agreement of so many messages below which they contradict each other in one of some queries.
+    """The agreement of this many messages below which they contradict each other in one of some queries.
 
     Where messages are likelihoods of what was drawn from the model, −2 log of the largest product of k of them, each
     with largest value 1, is at most χ² with (k − 1) d degrees of freedom (Wilks 1938): each falls short of its own

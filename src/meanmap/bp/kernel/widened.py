@@ -12,19 +12,20 @@ from meanmap.kernels.base import Kernel
 
 __all__ = ["FOLDS", "LEAST_PIXELS", "Array", "Judged", "Widening", "left_out_parts"]
 
-# Images are left out in so many folds; of a single one, strips of columns.
+# Images are left out in this many folds; of a single one, strips of columns.
 FOLDS = 4
 # With fewer pixels what is left out says too little.
 LEAST_PIXELS = 1000
-# Of each image up to so many pixels are restored, whole columns side by side, and up to so many of each kind judged.
+# Of each image up to this many pixels are restored, whole columns side by side, and up to this many of each kind
+# judged.
 MOST_RESTORED, MOST_JUDGED = 10_000, 2000
-# Beliefs that are about as sure are corrected together: at least so many judged pixels, at most so many groups.
+# Beliefs that are about as sure are corrected together: at least this many judged pixels, at most this many groups.
 LEAST_ALIKE, MOST_GROUPS = 500, 8
 # By how much beliefs are widened: not at all, or by normal laws between these shares of the range of values.
 WIDTHS = np.concatenate([[0.0], np.geomspace(1 / 512, 1 / 2, 20)])
 # Rounds in which shares of widths are found (expectation maximisation), which start alike; it climbs slowly at the end.
 ROUNDS = 100
-# Values that a belief may take: where pixels have fewer, an even grid beside them; and so many beyond each end.
+# Values that a belief may take: where pixels have fewer, an even grid beside them; and this many beyond each end.
 FEW_VALUES, EVEN, BEYOND = 128, 256, 16
 AT_ONCE = 4096
 INTERVAL = (0.05, 0.95)

@@ -29,7 +29,7 @@ from meanmap.graphs.schedules import Schedule
 
 __all__ = ["GaussianModel", "is_positive_definite", "spectral_radius"]
 
-# Up to so many variables eigenvalues are found densely.
+# Up to this many variables eigenvalues are found densely.
 DENSE = 200
 # To this share of itself bisection finds a largest eigenvalue.
 ACCURACY = 1e-12

@@ -10,16 +10,16 @@ __all__ = ["clipped", "filled", "least_varying_line", "like_patches", "noise_sca
 
 # Where less than this share of a Gaussian window was observed, the next wider window is asked.
 LEAST_SEEN = 0.02
-# Cosines below so many standard deviations of the noise are noise (Guleryuz 2007 and others take 2.5 to 3).
+# Cosines below this many standard deviations of the noise are noise (Guleryuz 2007 and others take 2.5 to 3).
 THRESHOLD = 2.7
 WINDOW = 8
 # An image without noise has so much: its square is still a number.
 LEAST_NOISE = 1e-100
 # Rows of windows that are transformed at once: about 100 megabytes for an image 1000 pixels wide.
 ROWS_AT_ONCE = 100
-# Beyond so many robust standard deviations from the local median a pixel is pulled in.
+# Beyond this many robust standard deviations from the local median a pixel is pulled in.
 MOST_DEVIATIONS = 2.5
-# Patches are so many pixels wide, and those up to so far away are compared.
+# Patches are this many pixels wide, and those up to so far away are compared.
 PATCH, REACH = 5, 8
 
 

@@ -11,12 +11,12 @@ __all__ = ["ErrorForest", "Reader", "Rows"]
 
 # Trees of the forest, and of those that choose how coarse it is on images that they have not seen.
 TREES, CHOOSING = 24, 8
-# At least so many pixels in a leaf; the larger where the held-out error is within two per cent.
+# At least this many pixels in a leaf; the larger where the held-out error is within two per cent.
 LEAVES = (15, 100)
 INDIFFERENCE = 0.02
 # Pixels that are judged in each part that is left out.
 MOST_JUDGED = 20_000
-# Errors are counted between so many quantiles of them, and beliefs are read at so many levels.
+# Errors are counted between this many quantiles of them, and beliefs are read at this many levels.
 EDGES, LEVELS = 64, 64
 # What trees have never seen may happen: so much of each belief is that of all errors.
 ANYTHING = 0.02

@@ -139,7 +139,7 @@ def alike(factors: Factors, numbers: list[int]) -> tuple[list["Alike"], np.ndarr
 
 @dataclass(frozen=True, eq=False)
 class Alike:
-    """Tables of one shape on so many variables; written out where `cyclic` is None, else of sums."""
+    """Tables of one shape on this many variables; written out where `cyclic` is None, else of sums."""
 
     variables: int
     tables: list[Any]

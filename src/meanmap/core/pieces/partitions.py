@@ -17,7 +17,7 @@ from meanmap.core.types import Data
 
 __all__ = ["Collection", "computed", "cut_alike", "delayed", "reduced"]
 
-# States of so many partitions are merged by one task: the tree stays flat, and no task waits for long.
+# States of this many partitions are merged by one task: the tree stays flat, and no task waits for long.
 FAN_IN = 8
 
 

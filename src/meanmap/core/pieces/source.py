@@ -58,7 +58,7 @@ class Source(ABC):
 
     @abstractmethod
     def pieces(self, rows: int, argument: str = "data") -> Iterator[Any]:
-        """Successive pieces of about so many rows, in memory."""
+        """Successive pieces of about this many rows, in memory."""
 
     @abstractmethod
     def whole(self, argument: str = "data") -> Any:

@@ -20,9 +20,9 @@ from meanmap.core.values import as_tuple
 
 __all__ = ["Decoder"]
 
-# No value of the library counts so many nodes.
+# No value of the library counts this many nodes.
 LONGEST = 2**40
-# What may be made of a file beyond its own arrays: so many bytes, and so many for each of the file.
+# What may be made of a file beyond its own arrays: this many bytes, and this many for each of the file.
 SPARE, TIMES = 2**26, 100
 # The folders whose classes a file may name.
 NAME = re.compile(

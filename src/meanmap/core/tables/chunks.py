@@ -64,7 +64,7 @@ class Memory(Source):
         return _cut(plain(self.data, "data") if isinstance(self.data, list | tuple) else self.data, index)
 
     def pieces(self, rows: int, argument: str = "data") -> Iterator[Any]:
-        """Slices of exactly so many rows."""
+        """Slices of exactly this many rows."""
         listed = isinstance(self.data, list | tuple)
         source = plain(self.data, argument) if listed else self.data
         yield from (_cut(source, part) for part in slices(self.count(), rows))
@@ -135,7 +135,7 @@ def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> It
 
 
 def sampled(data: Sequence[Any], generator: np.random.Generator, names: Sequence[str], most: int) -> list[Any]:
-    """At most so many rows, in memory, of data that lie side by side, in their order; iterators are refused.
+    """At most this many rows, in memory, of data that lie side by side, in their order; iterators are refused.
 
     They are chosen by their numbers alone, hence the same rows wherever the data lie and however they are divided.
     """
@@ -150,12 +150,12 @@ def sampled(data: Sequence[Any], generator: np.random.Generator, names: Sequence
 
 
 def brought(data: Data, rng: Seed, argument: str, most: int) -> Any:
-    """At most so many rows of files and collections of Dask; what is in memory as it is."""
+    """At most this many rows of files and collections of Dask; what is in memory as it is."""
     return sampled([data], Rng.of(rng).generator, [argument], most)[0] if lies_elsewhere(data) else data
 
 
 def side_by_side(members: Sequence[Any], argument: str, most: int) -> list[Any]:
-    """Samples that lie side by side, in memory: as they came, or at most so many rows of files and collections.
+    """Samples that lie side by side, in memory: as they came, or at most this many rows of files and collections.
 
     Of a file with one column that column.
     """

@@ -33,7 +33,7 @@ from meanmap.core.types import Array, Data
 
 __all__ = ["Column", "check_alike", "counted", "middle_units", "robust_scales", "scale_of_sorted"]
 
-# So many labels are remembered, to tell later ones that were never seen.
+# This many labels are remembered, to tell later ones that were never seen.
 MOST_LABELS = 1000
 # A number is far outside if it is this many times the range of all numbers seen away from them.
 FAR = 10.0

@@ -26,16 +26,16 @@ __all__ = [
     "tied_ranks",
 ]
 
-# Fewer rows say little. Of many rows blocks of consecutive ones are looked at, spread over all: so many, so long.
+# Fewer rows say little. Of many rows blocks of consecutive ones are looked at, spread over all: this many, so long.
 LEAST_ROWS, BLOCKS, LENGTH = 20, 20, 500
-# Of wider tables so many columns, spread over all.
+# Of wider tables this many columns, spread over all.
 MOST_COLUMNS = 32
 # How often a table of independent rows may be told of, and how large the correlation of neighbours is at least. With a
 # smaller one the spread of a mean is a tenth larger, at most.
 CHANCE, LEAST = 0.002, 0.1
 # Steps of a grid differ by as much, of the largest, where values were rounded.
 ROUNDING = 1e-6
-# Groups of rows, each in one place of the table, have so many rows on average.
+# Groups of rows, each in one place of the table, have this many rows on average.
 ROWS_OF_A_GROUP = 5
 
 

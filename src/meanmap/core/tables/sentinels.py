@@ -145,7 +145,7 @@ def _beyond(value: float, low: float, high: float) -> float:
 
 
 def _reach(code: float, low: float, few: bool, digits: int) -> float:
-    """How far outside a code of so many digits must be."""
+    """How far outside a code of this many digits must be."""
     if few:
         return FEW
     return BELOW if code < 0 <= low and digits > 1 else CODED

@@ -22,9 +22,9 @@ __all__ = ["Written", "is_number", "words_of", "written_notes"]
 DAY = re.compile(r"\s*\d{1,2}([/.-])\d{1,2}\1(\d\d){1,2}\b")
 # A number and one word behind it, such as 2.16 kg.
 UNIT = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)\s*([^\W\d_][^\s\d,;]{0,7})\s*")
-# Up to one in so many different values may be something else, such as "?".
+# Up to one in this many different values may be something else, such as "?".
 ODD = 10
-# From so many different values on they are hardly the names of a few groups.
+# From this many different values on they are hardly the names of a few groups.
 MANY = 11
 SHOWN = 3
 

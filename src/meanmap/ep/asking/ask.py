@@ -1,4 +1,4 @@
-"""Asking one factor for its messages, outside any model: to look at an oracle's errors, or to train an operator."""
+"""Messages of one factor outside any model: to examine the errors of an oracle, or to train an operator."""
 
 from typing import Any
 
@@ -44,7 +44,8 @@ def ask(
     oracle : Oracle, optional
         For a black-box factor; by default its own, or as `infer` would choose.
     error : float, optional
-        How far a belief may be off, in standard deviations: members in more `doubt` are asked again with more work.
+        The largest acceptable error of a belief, in standard deviations: members in more `doubt` are computed again
+        with more work.
     power : number
         α of power expectation propagation.
     rng : None, int, numpy Generator or JAX key

@@ -33,14 +33,14 @@ class BlackBoxFactor(Factor):
     random: bool = eqx.field(static=True)
     vectorised: bool = eqx.field(static=True)
     oracle: Any
-    # In a run the function as it was at its start, in place of `own`.
+    # During a run, the function as it was at the start, in place of `own`.
     traced: Any
     # The number of what a run knows about a function on the host.
     memory: Any
 
     approximate: ClassVar[bool] = True
     asks_oracle: ClassVar[bool] = True
-    # So many of the last arguments are what comes out.
+    # This many of the last arguments are what comes out.
     outputs: ClassVar[int] = 0
 
     @property
@@ -84,7 +84,7 @@ class BlackBoxFactor(Factor):
         return self if oracle is self.oracle else replaced(self, oracle=oracle)
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
-        """Whatever the oracle says."""
+        """As the oracle requires."""
         return self.oracle.answer(self, incoming, power, key)
 
 

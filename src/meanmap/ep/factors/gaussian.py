@@ -19,7 +19,7 @@ __all__ = ["Dot", "Sum"]
 
 HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 
-# In place of no standard deviation at all.
+# Used in place of a standard deviation of zero.
 _SURE = 1e-6
 
 
@@ -37,9 +37,9 @@ class Dot(Factor):
 
     Notes
     -----
-    With what comes in from z as natural parameters (νᵢ, τᵢ), the message to w is (Xᵀν, XᵀTX), and the message to zᵢ is
-    the marginal of xᵢᵀw over what came in from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ a sweep. For a row
-    of zeros zᵢ is 0, which is represented by a standard deviation of a millionth of the widest row's.
+    With the incoming messages from z as natural parameters (νᵢ, τᵢ), the message to w is (Xᵀν, XᵀTX), and the message
+    to zᵢ is the marginal of xᵢᵀw divided by the message from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ a
+    sweep. For a row of zeros zᵢ is 0, which is represented by a standard deviation of a millionth of the widest row's.
 
     Examples
     --------
@@ -193,7 +193,7 @@ class Sum(Factor):
 
 
 def _moments(message: Normal | jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of what comes in: (0, ∞) where it says nothing, (x, 0) for a given x."""
+    """Mean and variance of the incoming message: (0, ∞) where it is flat, (x, 0) for a given x."""
     if not isinstance(message, Normal):
         return message, jnp.zeros(())
     known = message.precision != 0
@@ -238,7 +238,7 @@ def read_precision(value: object, label: str) -> Given:
 
 
 def _normal(mean: Numbers, variance: Array) -> Normal:
-    """A message with this mean and variance; infinite variance says nothing."""
+    """A message with this mean and variance; flat if the variance is infinite."""
     precision = 1 / variance
     mean, precision = jnp.broadcast_arrays(mean, precision)
     return Normal.from_natural(jnp.where(precision == 0, 0.0, mean * precision), precision)

@@ -80,7 +80,7 @@ def Poisson(rate: Argument, *, observed: Data, exposure: Argument = 1.0, name: s
 def Student(
     z: Argument, *, observed: Data, scale: Argument = 1.0, degrees: Argument = 4.0, name: str | None = None
 ) -> Density:
-    """observed = z + scale × noise with Student's t distribution: outliers are let go.
+    """observed = z + scale × noise with Student's t distribution: outliers have little influence.
 
     The same as `Gaussian(z, observed=y, precision=tau)` with a Gamma(degrees/2, degrees scale²/2) variable tau for each
     member. The factor is not log-concave: messages from outliers have negative precision, which the policy

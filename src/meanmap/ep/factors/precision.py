@@ -75,9 +75,9 @@ class GaussianPrecision(Factor):
 
     Notes
     -----
-    Given τ everything is Gaussian; the average over τ is by quadrature in log τ, as in [`Quadrature`][]. Where nothing
-    is known on one side, nothing is said about the other one and τ. For given mean and x the factor is conjugate, and
-    the message is Gamma(3/2, (x − mean)²/2), exactly. Gammas are projected on E[log τ] and E[τ].
+    Given τ everything is Gaussian; the average over τ is by quadrature in log τ, as in [`Quadrature`][]. Where the
+    message from one side is flat, so are those to the other side and to τ. For given mean and x the factor is
+    conjugate, and the message is Gamma(3/2, (x − mean)²/2), exactly. Gammas are projected on E[log τ] and E[τ].
 
     Examples
     --------
@@ -110,7 +110,7 @@ class GaussianPrecision(Factor):
         return all(argument.known for argument in self.arguments[:2])
 
     def needs_proper(self, position: int) -> bool:
-        """At most the precision has to be a law: flat Normals are the case of infinite variance."""
+        """Only the precision needs a proper distribution: flat Normals are the case of infinite variance."""
         return position == 2 and not self.constant
 
     def quick(self) -> "GaussianPrecision":
@@ -170,7 +170,7 @@ def _weigher(incoming: tuple[Any, ...], power: Array) -> Callable[[jax.Array], W
 
 
 def _centre(message: Normal) -> tuple[Any, Any]:
-    """Whether a message has no precision, and its mean; 0 if so."""
+    """Whether a message has zero precision, and its mean, 0 in that case."""
     none = message.precision == 0
     return none, jnp.where(none, 0.0, message.precision_mean / jnp.where(none, 1.0, message.precision))
 

@@ -15,8 +15,8 @@ from meanmap.families import Categorical
 
 __all__ = ["Table"]
 
-# The logarithm of what cannot be. Infinity could not be divided out of a belief again, and far less than what data say
-# could outweigh: a hundred labels of log odds 7 outweighed e⁻⁷⁰⁰. Eleven digits are left.
+# The logarithm that stands for probability zero. Infinity could not be divided out of a belief again, and a smaller
+# number can be outweighed by data: a hundred labels of log odds 7 outweighed e⁻⁷⁰⁰. Eleven digits are left.
 _NEVER = -1e5
 
 
@@ -86,7 +86,7 @@ class Table(Factor):
 
     @property
     def constant(self) -> bool:
-        """With one label there is nothing to wait for."""
+        """A table of one label sends a constant message."""
         return sum(not argument.known for argument in self.arguments) == 1
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:

@@ -1,1 +1,1 @@
-"""Running a model: sweeps until beliefs stand still, what the run says about itself, and its answer."""
+"""Running a model: sweeps until the beliefs converge, the report of the run, and its result."""

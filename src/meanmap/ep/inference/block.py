@@ -16,7 +16,7 @@ from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["Beliefs", "Block", "NotMeasured", "diagonal"]
 
-# Up to so many unknowns the joint covariance is a dense matrix; beyond, some of its entries are solved for.
+# Up to this many unknowns the joint covariance is a dense matrix; beyond, only some of its entries are computed.
 _DENSE, _MOST, _ENTRIES, _SOLVED = 1500, 30_000, 3_000_000, 64
 # Rows of the dense inverse that are multiplied at once.
 _ROWS = 4096
@@ -27,7 +27,7 @@ Beliefs = dict[str, Any]
 
 
 class NotMeasured(Exception):
-    """The joint Gaussian is too large, or none."""
+    """The joint Gaussian is too large, or improper."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What functions of several unknowns say about how these vary together: slopes and curvatures at the beliefs."""
+"""How unknowns that meet in a function vary together: slopes and curvatures of the function at the beliefs."""
 
 from typing import Any, TypeGuard
 
@@ -59,7 +59,7 @@ def curvatures(factor: BlackBoxFactor, beliefs: dict[str, Any], sent: tuple[Any,
         ends = (start + side * np.sqrt(size) * spread * axis for axis in np.eye(size) for side in (-1, 1))
         middle, *found = (np.asarray(second(jnp.asarray(place), came)) for place in (start, *ends))
     mean = np.mean(found, axis=0)
-    # A function that is not defined so far out is met at the means.
+    # A function that is not defined so far out is evaluated at the means.
     return -np.where(np.isfinite(mean).all((1, 2), keepdims=True), mean, middle)
 
 

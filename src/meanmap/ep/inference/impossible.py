@@ -1,4 +1,4 @@
-"""Whether data cannot be under a model at all: its evidence is zero then, and no beliefs follow."""
+"""Whether the data are impossible under a model: then its evidence is zero, and there are no beliefs."""
 
 import numpy as np
 

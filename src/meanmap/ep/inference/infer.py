@@ -1,4 +1,4 @@
-"""From a model to its posterior: factors in order with their oracles, the run of sweeps, and what is said of it."""
+"""From a model to its posterior: factors in order with their oracles, the sweeps, and the report."""
 
 from typing import Any
 
@@ -68,8 +68,8 @@ def infer(
         The run has converged when no belief moves by more than tolerance × damping standard deviations in a sweep.
     damping : float
         The maximum fraction of each step, in natural parameters. Smaller fractions are used for projections where steps
-        are long, and where they reverse without getting shorter; if messages become invalid or nothing helps, the run
-        restarts with steps a quarter as long, and a note says so.
+        are long, and where they reverse direction without becoming shorter; if messages become invalid or the run still
+        does not converge, it restarts with steps a quarter as long, and a note says so.
     power : float
         α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
     improper : {"allow", "force", "skip", "damp"}

@@ -1,4 +1,4 @@
-"""How far errors that the predictions of a plate share move the beliefs that its members feed together."""
+"""How far a common bias of the predictions of a plate moves the beliefs to which its members contribute."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from meanmap.ep.sweeps.sweep import Settings, compiled_absorb, compiled_moved
 
 __all__ = ["lean"]
 
-# The members in so many groups say how much of the move is chance.
+# The members are split into this many groups to estimate how much of the move is chance.
 _GROUPS = 8
 # So often news goes on from factor to factor: from a plate to what it is made of, and to what that depends on.
 _ROUNDS = 2
@@ -21,17 +21,17 @@ _ROUNDS = 2
 def lean(
     plan: Plan, state: State, asked: dict[int, Asked], send: Callable[[State, int], State], power: float, policy: str
 ) -> Lean:
-    """The move, to first order, from a state at rest.
+    """The move, to first order, from a converged state.
 
-    Errors of single messages are as small as an oracle says. If they have one sign, what a hundred members say about a
-    variable that they share is off by a hundred of them, and its standard deviation is ten times smaller than theirs.
+    Errors of single messages are as small as an oracle states. If they have the same sign, those of a hundred members
+    add up in the belief about a variable that they share, whose standard deviation is ten times smaller than theirs.
 
     Parameters
     ----------
     plan, state
         The model and its messages.
     asked : dict
-        For each factor with predictions what comes in, and an answer in which some of the messages are exact.
+        For each factor with predictions its incoming messages, and an answer in which some of the messages are exact.
     send : callable
         The state after another factor has sent its messages.
     power, policy

@@ -11,7 +11,7 @@ from meanmap.ep.variables import Selection
 
 __all__ = ["FAR", "along"]
 
-# Beyond so many factors from one end of a plate to the other, sending all members at once takes too many sweeps.
+# Beyond this many factors from one end of a plate to the other, sending all members at once takes too many sweeps.
 FAR = 16
 
 

@@ -1,4 +1,4 @@
-"""How much of each projected step is taken: found while sweeps go, because it differs from model to model."""
+"""How much of each projected step is taken: found during the run, because it differs from model to model."""
 
 from collections.abc import Callable
 
@@ -6,27 +6,27 @@ import numpy as np
 
 __all__ = ["Pace"]
 
-# The share of the first step, and the most while steps are longer than a standard deviation. With half of the first
-# step a logistic regression on a table in its own units was measured to go astray and not to come back.
+# The share of the first step, and the largest share while steps are longer than a standard deviation. With half of the
+# first step a logistic regression on a table in its original units diverged and did not recover.
 _FIRST, _FAR = 1 / 16, 0.5
-# A step this much longer than the one before was too long; the others make the next share larger.
+# A step this much longer than the previous one was too long; after any other step the share grows.
 _LONGER, _GROWTH, _LEAST = 1.2, 1.3, 1 / 128
-# A new start is more careful by this factor, and there are so many.
+# A new start is more careful by this factor, and there are this many.
 _MORE_CAREFUL, _STARTS = 0.25, 2
 # Sweeps go in circles when in so many the shortest step has shrunk by less than this ...
 _LOOK, _PROGRESS = 6, 0.8
 # ... and two steps together lead less far than one and a half.
 _TURNING = 1.5
-# A sweep leads nowhere when the same messages were left out in so many.
+# A run makes no progress when the same messages were left out in this many sweeps.
 _PATIENCE = 8
 
 
 class Pace:
-    """The share of the next step, told how far each sweep moved.
+    """The share of the next step, from how far each sweep moved.
 
-    Far from the fixed point a whole plate that moves at once overshoots: beliefs become sure of the wrong place, where
-    a logistic factor is nearly flat and cannot call them back. Near it a plate may jump to and fro for ever: where no
-    step is shorter than those before and steps undo each other, half of each is taken from then on.
+    Far from the fixed point a whole plate that moves at once overshoots: beliefs become concentrated in the wrong
+    place, where a logistic factor is nearly flat and cannot correct them. Near it a plate may oscillate for ever: where
+    no step is shorter than those before and steps undo each other, half of each is taken from then on.
     """
 
     def __init__(self, careful: bool) -> None:
@@ -35,7 +35,7 @@ class Pace:
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Begin again from no messages, more carefully than before."""
+        """Begin again without messages, with shorter steps than before."""
         self.first *= _MORE_CAREFUL if self.starts else 1.0
         self.starts += 1
         self.share, self.most = self.first, 1.0
@@ -47,7 +47,7 @@ class Pace:
         return self.starts < _STARTS and sweeps > _PATIENCE
 
     def after(self, moved: float, over_two: Callable[[], float], left_out: bytes) -> bool:
-        """Take note of a sweep; False where more of the same leads nowhere.
+        """Record a sweep; False if further sweeps would make no progress.
 
         Parameters
         ----------

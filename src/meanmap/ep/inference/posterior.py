@@ -1,4 +1,4 @@
-"""What inference returns: a belief for every variable, the evidence, and the messages to go on from."""
+"""What inference returns: a belief for every variable, the evidence, and the messages from which a run can continue."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -39,9 +39,9 @@ class Posterior(Mapping[str, Family]):
         By the name of a black-box factor, what computed its messages: `infer(model, post.oracles)` uses the same again,
         with what was learned.
     doubt : dict
-        For each factor whose oracle states an error: how far a belief may be off for it, in standard deviations, one
-        number for each member. What members share may be off by the root of the sum of their squares, if errors are
-        independent; the report says so where that is beyond .1.
+        For each factor whose oracle states an error: the resulting error of a belief, in standard deviations, one
+        number for each member. For a variable that members share, independent errors add up to the root of the sum of
+        their squares; the report says so where that exceeds .1.
 
     Examples
     --------

@@ -14,13 +14,13 @@ from meanmap.families import Family
 
 __all__ = ["left_range"]
 
-# Where functions are looked at, in standard deviations of what comes in. Rules that integrate go much further, and so
-# far log densities are looked at: one point without a number spoils a message.
+# Where functions are checked, in standard deviations of the incoming message. Quadrature rules go much further, and log
+# densities are checked as far out as these: a single NaN spoils a message.
 LOOKED_AT, ALL_OVER = (-1.0, 0.0, 1.0), tuple(float(at) for at in sorted(range(-9, 10), key=abs))
 
 
 def left_range(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
-    """A sentence if the function of a factor leaves the range of its output for one of these members; empty if not.
+    """A note if the function of a factor leaves the range of its output for one of these members; else empty.
 
     The output of a log density is any number, or −∞. Functions that draw at random are not asked.
     """

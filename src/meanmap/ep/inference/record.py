@@ -1,4 +1,4 @@
-"""What a run says about itself: how far beliefs moved, and what happened to which message of which factor."""
+"""The record of a run: how far beliefs moved, and what happened to which message of which factor."""
 
 import time
 from typing import Any
@@ -18,7 +18,7 @@ __all__ = ["Record"]
 # In a note, at most this many members of a factor are named.
 _NAMED = 5
 
-# Doubt of samples, and of what is learned from them, is said beyond this: they have an error always.
+# Doubt of samples, and of messages learned from them, is reported beyond this: they always have an error.
 _DOUBTED_SAMPLES = 0.1
 
 # An effective sample size below this makes a standard error itself unreliable.
@@ -50,11 +50,11 @@ class Record:
         self.converged = self.interrupted = False
         self.starts: list[str] = []
         self.advice: tuple[str, ...] = ()
-        # Whether it says that standard deviations are too small, or too large.
+        # Whether notes say that standard deviations are too small or too large.
         self.narrow = self.wide = False
-        # That a function leaves the range of its output, in words.
+        # The note that a function leaves the range of its output.
         self.beyond = ""
-        # Why data cannot be under the model, in words.
+        # Why the data are impossible under the model, in words.
         self.impossible = ""
 
     def add(self, plan: Plan, happened: tuple[Happened, ...], moved: object) -> None:
@@ -83,7 +83,7 @@ class Record:
 
     @property
     def stuck(self) -> bool:
-        """Whether messages were left out of the last sweep, so that standing still means nothing."""
+        """Whether messages were left out of the last sweep, so that beliefs that do not move prove nothing."""
         return any(event[1:].any() for event in self.last)
 
     @property
@@ -92,7 +92,7 @@ class Record:
         return b"".join(event[1:].tobytes() for event in self.last) if self.stuck else b""
 
     def started_anew(self, share: float) -> None:
-        """Sweeps led nowhere, and the run goes on from its start with this share of each step."""
+        """Sweeps made no progress, and the run restarts with this share of each step."""
         self.starts.append(f"after sweep {len(self.residuals)} with {share:.2g} of each step")
 
     def report(self, policy: str, log_evidence: float) -> Report:
@@ -112,7 +112,7 @@ class Record:
         if self.beyond and self.stuck:
             notes.insert(0, self.beyond)
         if self.starts:
-            notes.append(f"steps led nowhere, and the run started anew {', and '.join(self.starts)}")
+            notes.append(f"steps made no progress, and the run started anew {', and '.join(self.starts)}")
         for name, size in self.effective.items():
             low = size < _FEW
             if low.any():
@@ -131,7 +131,8 @@ class Record:
         notes += self.advice
         if self.impossible:
             notes.insert(
-                0, f"these data cannot be under the model: {self.impossible}. Its evidence is 0: beliefs say nothing"
+                0,
+                f"these data are impossible under the model: {self.impossible}. Its evidence is 0: ignore the beliefs",
             )
         elif self.stuck:
             notes.append("there is no log evidence: it would need the messages that were left out")
@@ -150,14 +151,14 @@ class Record:
         )
 
     def _seconds(self) -> dict[str, float]:
-        """How long functions on the host took, and all besides; compiled functions are part of the rest."""
+        """How long functions on the host took, and everything else, which includes compiled functions."""
         if not self.spent:
             return {}
         inside = {f"{name}: seconds in its function": spent.seconds for name, spent in self.spent.items()}
         return inside | {"seconds besides": time.perf_counter() - self.began - sum(inside.values())}
 
     def _together(self) -> list[str]:
-        """What doubts of single messages add up to for what the members of a plate share.
+        """What the errors of single messages add up to in a belief that the members of a plate share.
 
         Errors are small beside the belief about one member, of which the others say most: for independent ones the
         expected 2 KL between joint beliefs is the sum over members, and that of any part is at most as large.
@@ -180,7 +181,7 @@ class Record:
 
     def _status(self) -> str:
         if self.impossible:
-            return "stopped at data that cannot be"
+            return "stopped at impossible data"
         if self.converged:
             size = "large" if self.wide else "small"
             return f"converged, but standard deviations may be too {size}" if self.narrow else "converged"

@@ -1,4 +1,4 @@
-"""The loop: sweeps until beliefs stand still, compiled as a whole, member by member, or by factor with the host."""
+"""The loop: sweeps until the beliefs converge, compiled as a whole, member by member, or by factor with the host."""
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -41,8 +41,8 @@ SCHEDULES = ("auto", "parallel", "sequential")
 def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[Factor, ...], far: int) -> str:
     """Either "parallel" or "sequential"; an error if that would ask an oracle on the host one question at a time.
 
-    Left to itself it is sequential along plates whose members are `far` from each other: all at once, news would travel
-    by one member a sweep.
+    By default it is sequential along plates whose members are `far` from each other: sent all at once, information
+    would travel by one member per sweep.
     """
     one_of(schedule, "schedule", SCHEDULES)
     if schedule == "auto":
@@ -56,15 +56,15 @@ def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[
     return schedule
 
 
-# Messages may be in doubt by this share of the step of a sweep, and at most by so many standard deviations.
+# Messages may be in doubt by this share of the step of a sweep, and at most by this many standard deviations.
 _OF_STEP, _AT_MOST = 1e-3, 0.1
-# Where sweeps with predictions have not come to rest after so many, oracles are asked about everything.
+# Where sweeps with predictions have not converged after this many, oracles compute all messages.
 _LONG = 200
 
 
 @dataclass
 class Run:
-    """Everything about a run but its state: `go` sweeps until beliefs stand still, then `evidence` can be asked for.
+    """Everything about a run but its state: `go` sweeps until the beliefs converge, then `evidence` is available.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Run:
     known_evidence : float
         Of the last sweep, if it found one; else NaN.
     last_asked : dict
-        What oracles on the host said where beliefs stood still.
+        The answers of oracles on the host at convergence.
     """
 
     plans: tuple[Plan, ...]
@@ -101,14 +101,15 @@ class Run:
     last_asked: dict[int, Asked] = field(default_factory=dict)
 
     def go(self, start: State, damping: float, enough: float) -> State:
-        """The state where beliefs stand still, or where nothing more can be done about it; the record notes it."""
+        """The state at which the beliefs have converged, or no progress is possible; the record notes it."""
         record, pace = self.record, self._first_pace()
         state = earlier = start
         try:
             for _ in track(range(record.limit), "expectation propagation"):
                 before, state = state, self.sweep(state, damping, pace.share)
                 over_two, earlier = partial(self._apart, earlier, state), before
-                # What stands still after half a step stands still: the share is not in the tolerance, the step is.
+                # Beliefs that do not move by half a step have converged: the tolerance is relative to the step, not to
+                # its share.
                 still = record.moved <= max(enough, record.noise) * pace.share
                 if still and not record.stuck:
                     if self._accepted(state):
@@ -130,7 +131,7 @@ class Run:
         return Pace(careful=self.schedule == "parallel")
 
     def _another_start(self, pace: Pace, state: State) -> Pace | None:
-        """The pace to begin anew with where sweeps lead nowhere, noted in the record; None where it would not help."""
+        """The pace of a restart where sweeps make no progress, noted in the record; None where it would not help."""
         record = self.record
         if record.beyond or self._beyond(state, {at: each[2] for at, each in enumerate(record.last)}):
             return None
@@ -238,7 +239,7 @@ class Run:
         raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
     def _accepted(self, state: State) -> bool:
-        """Whether oracles that predict stand by their predictions at rest; otherwise they have learned, and go on."""
+        """Whether oracles confirm their predictions at convergence; if not, they learn and sweeps go on."""
         asked = {at: self._ask_last(state, at) for at, oracle in self.hosts.items() if oracle.predicts}
         if not asked:
             return True
@@ -251,20 +252,20 @@ class Run:
 
         with user_errors():
             found = lean(self.plan, state, asked, send, self.power, self.policy)
-        # Each is told, whatever the others say.
+        # Each of them is informed, whatever the others answer.
         factors: Any = self.plan.factors
         accepted = {at: self.hosts[at].accepts(factors[at], found) for at in asked}
         self.last_asked = asked if all(accepted.values()) else {}
         return bool(self.last_asked)
 
     def _asks_everything(self) -> bool:
-        """Whether an oracle that predicted does so no longer, because sweeps do not come to rest; each notes it."""
+        """Whether an oracle stops predicting because sweeps do not converge; each notes it."""
         factors: Any = self.plan.factors
         told = {at: oracle.stop_predicting(factors[at]) for at, oracle in self.hosts.items()}
         return any(told.values())
 
     def _ask_last(self, state: State, at: int) -> Asked:
-        """What an oracle on the host says where beliefs stand still, for the evidence."""
+        """The answer of an oracle on the host at convergence, for the evidence."""
         asked = ask_host(self.plan, state, at, self.hosts[at], self.keys[at], None, self.power)
         self.record.asked[at] += asked.number
         return asked

@@ -1,4 +1,4 @@
-"""Whether beliefs about separate unknowns, which the data tie together, come out too narrow or too wide."""
+"""Whether separate beliefs about unknowns that are correlated given the data are too narrow or too wide."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from meanmap.families import Beta, Family, Gamma, Normal
 
 __all__ = ["TOO_WIDE", "advice"]
 
-# Beliefs narrower than this, over what all ties together leave, are worth a note; among at most so many unknowns.
+# Beliefs narrower than this, over what all ties together leave, are worth a note; among at most this many unknowns.
 _NARROW, _MOST = 0.8, 500
-# Beliefs that are so many times as wide as the joint one are worth a note, too: a coefficient of a chain of unknowns.
+# Beliefs that are this many times as wide as the joint one are worth a note, too: a coefficient of a chain of unknowns.
 _WIDE = 1.1
-# How far what comes in is moved to see what moves with it, in standard deviations.
+# How far incoming messages are moved to find what moves with them, in standard deviations.
 _STEP = 1e-3
 
 NUMBERS = (Normal, Gamma, Beta)
@@ -25,7 +25,7 @@ TOO_WIDE = "comes out too large"
 
 
 def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
-    """A note about unknowns whose separate beliefs are most too narrow, or most too wide; none where all is well.
+    """A note about the unknowns whose separate beliefs are furthest too narrow or too wide; none if there are none.
 
     Every factor between unknowns with priors says how they vary together: the mean of one moves with what comes in
     from another by their covariance. Together these give the precision matrix that one joint belief would have, whose
@@ -55,7 +55,8 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
         rows = np.stack([_members(plan.factors[at].arguments[k], first, size) for k in places], axis=1)
         if not np.isfinite(covariance).all() or (np.linalg.eigvalsh(covariance) <= 0).any():
             return ()
-        # What a factor says about one unknown given the others, in place of what it says about one, and the ties.
+        # The messages of a factor to one unknown given the others, in place of those to one alone, and the
+        # correlations.
         ties = np.linalg.inv(covariance)
         each = np.arange(len(places))
         ties[:, each, each] -= 1 / covariance[:, each, each]

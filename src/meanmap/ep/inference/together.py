@@ -1,4 +1,4 @@
-"""Unknowns with Gaussian beliefs that meet in factors round loops: what one joint belief would say of them."""
+"""Gaussian unknowns in factors that form cycles: their separate beliefs compared with one joint belief."""
 
 from typing import Any
 
@@ -26,10 +26,10 @@ def together(
 ) -> tuple[tuple[str, ...], Beliefs, float | None]:
     """A note where separate beliefs are too narrow; beliefs and log evidence in their place where all is linear.
 
-    Round loops, means of Gaussian messages are right and variances are too small. At rest every other factor is the
-    Gaussian that it last sent, so that priors, linear factors and these are one joint Gaussian, and its marginal
+    Round loops, means of Gaussian messages are right and variances are too small. At convergence every other factor is
+    the Gaussian that it last sent, so that priors, linear factors and these are one joint Gaussian, and its marginal
     variances follow by one factorisation. Without other factors they are exact. A function of several unknowns counts
-    as linear, or its log as quadratic, about the beliefs. Of a run that did not come to rest nothing is measured.
+    as linear, or its log as quadratic, about the beliefs. A run that did not converge is not measured.
     """
     block = Block.of(variables, factors)
     # A note on two unknowns of a function, where there is one, has been measured by its oracle.

@@ -1,4 +1,4 @@
-"""Messages learned just in time: operators that stand in for an oracle where they are sure, and ask it elsewhere."""
+"""Messages learned just in time: operators that replace an oracle where they are certain, and ask it elsewhere."""
 
 from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.files import load_operator, read_card, save_operator

@@ -30,16 +30,17 @@ class Card:
     power : float
         α of power EP.
     learned : int
-        From so many messages.
+        From this many messages.
     ranges : tuple of (str, float, float)
         What came in, by coordinate: the least and the largest value. Nothing is known of errors outside: `Learned` asks
         its oracle there, and [`MessageOperator.doubt`][] is infinite.
     audited : int
-        So many other messages were asked of the oracle and compared.
+        This many other messages were asked of the oracle and compared.
     median, high : float
         KL divergence (nats) of the belief that follows, half and 99% of them; the largest over the directions.
     z : float
-        Root mean square of errors in units of the stated deviation, of the worst number: above 1 it is too sure.
+        Root mean square of errors in units of the stated deviation, for the worst number: above 1, stated deviations
+        are too small.
     new : float
         The part of the audited messages that would be asked about.
     advice : tuple of str
@@ -107,7 +108,7 @@ class Card:
         )
 
     def rows(self) -> tuple[tuple[str, str], ...]:
-        """What it says, and of what."""
+        """The card as text."""
         return (
             ("factor", f"{self.factor}, power {self.power:g}"),
             ("learned from", f"{self.learned} messages"),

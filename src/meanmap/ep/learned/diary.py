@@ -35,7 +35,7 @@ class Diary:
 
     @contextmanager
     def clock(self, what: str, messages: int = 0) -> Iterator[None]:
-        """The time of a part goes to its account."""
+        """Add the time of a part to its total."""
         start = time.perf_counter()
         yield
         spent = time.perf_counter() - start
@@ -78,7 +78,7 @@ class Diary:
         """Whole numbers for a report."""
         return {
             "asked of the oracle": self.asked + self.audited,
-            **({"asked for lying outside of what was learned": self.outside} if self.outside else {}),
+            **({"asked outside the range that was learned": self.outside} if self.outside else {}),
             "predicted": self.predicted,
             "audited": self.audited,
             "settings chosen anew": len(self.reasons),
@@ -91,7 +91,7 @@ class Diary:
             notes.append(f"{self.gave_up}: all messages were asked from then on")
         elif self.lean is not None:
             notes.append(
-                f"what errors of predictions have in common moves beliefs by {self.lean.most:.2g} standard deviations, "
+                f"the common bias of predictions moves beliefs by {self.lean.most:.2g} standard deviations, "
                 f"as {self.sampled} answers tell"
             )
         if self.evidence_error > 0:

@@ -1,4 +1,4 @@
-"""What is learned for one kind of factor: where it is sure, what to ask about, and what to make of the answers."""
+"""What is learned for one kind of factor: where predictions are certain, what to ask, and how to use the answers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +21,15 @@ __all__ = ["FEWEST", "FactorLearner", "Rules"]
 FEWEST = 10
 # Settings are chosen anew when so much of what comes in lies outside the range they were chosen on.
 _OUTSIDE = 0.05
-# ... or when so many messages from outside were learned one by one, as a factor without a plate sends them.
+# ... or when this many messages from outside were learned one by one, as a factor without a plate sends them.
 _STRAYS = 20
-# ... or when so many audits, at least, are off by so many of their standard deviations.
+# ... or when this many audits, at least, are off by this many of their standard deviations.
 _AUDITS, _TOO_FAR = 10, 2.0
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How much doubt is borne, how many answers come first, how much is audited, and whether widths may change."""
+    """The largest acceptable doubt, the number of first answers, the share of audits, and whether widths may change."""
 
     threshold: float
     initial: int
@@ -43,12 +43,12 @@ class FactorLearner:
     def __init__(self, operator: MessageOperator, rules: Rules):
         self.operator, self.rules = operator, rules
         self.waiting: Recorded | None = None
-        # Why it stood aside in an earlier run, and how many messages it knew then.
+        # Why it stopped predicting in an earlier run, and how many messages it knew then.
         self.gave_up, self.knew = "", 0
         self.forget_values()
 
     def begin(self, diary: Diary) -> None:
-        """At the start of a run: what gave up stands aside until it has seen twice as much, what is worn is new."""
+        """At the start of a run: a learner that gave up waits for twice as many messages; a full memory is renewed."""
         if self.memory.is_worn:
             self.forget_values()
         if not self.gave_up:
@@ -73,7 +73,7 @@ class FactorLearner:
         return len(self.operator) + (0 if self.waiting is None else len(self.waiting))
 
     def watch(self, questions: Questions, exact: Answer) -> None:
-        """Keep what was answered while it stands aside, to be learned when that is twice as much."""
+        """Keep the answers while it does not predict, to learn them when there are twice as many."""
         fine = usable(questions.incoming) & _with_numbers(exact)
         if fine.any():
             self._wait(Recorded.of(questions.incoming, exact)[fine])
@@ -82,7 +82,7 @@ class FactorLearner:
         self.waiting = new if self.waiting is None else self.waiting + new
 
     def prepare(self, questions: Questions, diary: Diary) -> None:
-        """Choose settings anew if too much of what comes in is unlike what they were chosen on."""
+        """Choose settings anew if too many incoming messages are unlike those they were chosen on."""
         operator = self.operator
         lawful = usable(questions.incoming)
         if not self.rules.refresh or len(operator) < self.rules.initial or not lawful.any():
@@ -97,7 +97,7 @@ class FactorLearner:
                 self.operator = operator.refit(also=incoming)
 
     def guess(self, questions: Questions) -> Predicted | None:
-        """Predictions for all questions; a message that is no law has no embedding, and is infinitely new."""
+        """Predictions for all questions; an improper message has no embedding, and is infinitely new."""
         lawful = usable(questions.incoming)
         if not self.operator.fitted or not lawful.any():
             return None
@@ -120,7 +120,7 @@ class FactorLearner:
             return asked
         if guess is None:
             return asked
-        # Far outside all laws look alike to a kernel, and nothing there is new to it.
+        # Far outside, all distributions look alike to a kernel, and nothing there is new to it.
         outside = lawful & guess.outside
         diary.outside += int(outside.sum())
         asked |= outside
@@ -149,7 +149,7 @@ class FactorLearner:
         """Audits are compared with predictions; then what the oracle said about those `wanted` is learned.
 
         Audits alone are kept until something else is learned: otherwise every sweep would change the operator a little,
-        and beliefs would never come to rest.
+        and beliefs would never converge.
         """
         refresh = self.rules.refresh
         if audited.any():
@@ -191,7 +191,7 @@ class FactorLearner:
             answer = answer.put(asked, Answer(exact.messages, exact.log_normaliser, doubt=doubt))
         if rest.any():
             incoming = questions[rest].incoming
-            # What was new may be known by now: the same learning answers the whole plate.
+            # Messages that were new may be known by now: what was just learned serves the whole plate.
             said = self.operator.predict(incoming) if guess is None or asked.any() else guess[rest]
             doubt = self.operator.doubt(incoming, said)
             answer = answer.put(rest, Answer(said.messages, said.log_normaliser, doubt=doubt))

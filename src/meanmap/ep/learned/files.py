@@ -1,7 +1,7 @@
-"""Operators as files: settings, card, and the messages that were learned from.
+"""Operators as files: settings, card, and the training messages.
 
-What an operator has seen, with the seed of its features, is smaller than its covariance, and says more: a file is read
-by training again on the same messages, which takes a moment.
+The training messages, with the seed of the features, take less space than the covariance and determine it: a file is
+read by training again on the same messages, which takes a moment.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ def save_operator(
     power : float
         α of power EP in which it was trained.
     card : Card, optional
-        What those who use it have to know.
+        Information for users of the file.
 
     Examples
     --------
@@ -77,13 +77,15 @@ def load_operator(path: str | Path, factor: FactorLike, power: float = 1.0) -> M
     Raises
     ------
     InputError
-        If the file is none of ours, is damaged, or was trained for another factor, other families or another power.
+        If the file is not an operator file, is damaged, or was trained for another factor, other families or another
+        power.
     """
     content = _read(path)
     wanted = Signature.of(factor, power)
     if content["factor"] != wanted.factor:
         raise InputError(f"{path} was trained for {content['factor']}; expected {wanted.factor}, the given factor.")
-    # Files of before knew functions by name alone or in other words, and chose settings from what was answered alone.
+    # Earlier files identified functions by name alone or described them differently, and chose settings from answered
+    # messages only.
     if content.get("reads", wanted.content) != wanted.content:
         raise InputError(
             f"{path} was trained for another {wanted.factor}: the function of that name has other code, default "

@@ -1,4 +1,4 @@
-"""The oracle that learns: it predicts where it is sure, asks another oracle where it is not, and audits itself."""
+"""The oracle that learns: it predicts where it is certain, asks another oracle where it is not, and audits itself."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -25,15 +25,15 @@ from meanmap.families import Normal
 
 __all__ = ["Learned"]
 
-# What predictions have in common may move a belief by so many standard deviations.
+# A common bias of predictions may move a belief by this many standard deviations.
 _LEAN = 0.05
-# After so many looks at a whole plate that found more, all of it is asked.
+# After this many checks of a whole plate that found a bias, all of its messages are asked.
 _LOOKS = 2
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Predictions that were compared where beliefs stood still: exact answers to some of them, and of how many."""
+    """Predictions that were compared at convergence: exact answers to some of them, and how many there were."""
 
     questions: Questions
     exact: Answer
@@ -41,7 +41,7 @@ class _Sample:
 
 
 class Learned(HostOracle):
-    """Messages learned just in time (Jitkrittum et al. 2015): an operator answers, and asks the oracle when in doubt.
+    """Messages learned just in time (Jitkrittum et al. 2015): an operator predicts, and asks an oracle when uncertain.
 
     `ep.infer(model, ep.Learned())` uses it for every black-box factor.
 
@@ -53,40 +53,39 @@ class Learned(HostOracle):
     Parameters
     ----------
     oracle : Oracle, HostOracle or callable, optional
-        What is asked: by default as `infer` would choose.
+        The oracle to ask; by default the one that `infer` would choose.
     threshold : float
-        How much variance, in units of the noise s², may be left to learn. A quarter is what four looks at the same
-        message leave. The papers' limit of −9 on the logarithm of the predictive variance is .234, because s² is 10⁻⁴.
+        The largest reducible variance, in units of the noise s², at which a prediction is used. A quarter is what
+        remains after four observations of the same message. The papers' limit of −9 on the logarithm of the predictive
+        variance is .234, because s² is 10⁻⁴.
     initial : int
-        How many answers come before the operator is trusted.
+        The number of answers before the operator is used.
     audit : float
-        The part of accepted messages that is asked all the same, at random, to compare. Where they are further off
-        than was said, settings are chosen anew and the threshold is lowered. With 0 a run ends where beliefs stand
-        still for the first time, whatever the sample of the end tells.
+        The share of accepted predictions, drawn at random, for which the oracle is asked as well, to compare. Where
+        errors exceed the stated ones, settings are chosen anew and the threshold is lowered. With 0 a run ends when
+        beliefs converge for the first time, whatever the final sample shows.
     refresh : bool
         Whether widths and noise are chosen anew when incoming messages leave the range they were chosen on, when twice
         as much has been learned, and when audits fail.
     operator : MessageOperator, optional
-        How it learns, and what it knows already: the settings for every factor that comes. Trained ones are given by
-        [`Learned.reuse`][].
+        The settings of the operator of every factor. Trained operators are passed to [`Learned.reuse`][].
 
     Notes
     -----
-    Works for factors of Normal, Beta, Gamma and Bernoulli variables and given numbers. A message that comes in improper
-    has no embedding, and is always asked about, and so is one outside the range of those that were answered. Learning
-    pays for oracles over about .3 ms a message; the report says what was gained or lost. Doubt is that of one message.
-    Errors that lean to one side add up over a plate for what its members share, so where beliefs stand still a sample
-    of `initial / 2` predictions is asked: if its errors move a shared belief by more than .05 standard deviations,
-    times the members over the sample, it is learned, sweeps go on, and the next sample is twice as large. A plate whose
-    predictions still lean after all of it was learned is asked from then on, and so is one where sweeps do not come to
-    rest, or lose messages. The report says what is left. The log normalisers of predictions are corrected by the mean
-    error of the last sample, and the report states the standard error that is left.
+    Works for factors of Normal, Beta, Gamma and Bernoulli variables and given numbers. An improper incoming message has
+    no embedding and is always asked, and so is one outside the range of those that were answered. Learning pays for
+    oracles over about .3 ms a message; the report says what was gained or lost. Doubt is that of one message. Biased
+    errors add up over a plate in the beliefs that its members share, so at convergence a sample of `initial / 2`
+    predictions is compared with the oracle: if its errors, scaled up to all members, move a shared belief by more than
+    .05 standard deviations, it is learned, sweeps go on, and the next sample is twice as large. If predictions for a
+    plate are still biased after all of it was learned, if sweeps do not converge, or if they lose messages, the oracle
+    is asked from then on. The report says what bias remains. The log normalisers of predictions are corrected by the
+    mean error of the last sample, and the report states the standard error that is left.
 
     What was learned belongs to a function and the data that it reads. In every run a function on the host is called at
-    four points, and its code and what the code names are compared; where either differs it is learned anew. Changes of
-    data in files that change no value at these points go unnoticed. Values of a function of one number are kept
-    from run to run. Where predictions were given up, the oracle alone is asked in later runs, until these have brought
-    twice as many messages.
+    four points, and its code and the globals it names are compared; where either differs it is learned anew. Changes of
+    data in files that change no value at these points go unnoticed. Values of a function of one number are kept from
+    run to run. Where predictions were given up, later runs ask the oracle alone until there are twice as many messages.
 
     Examples
     --------
@@ -125,8 +124,8 @@ class Learned(HostOracle):
         self._functions = Functions()
         self._learners: dict[Signature, FactorLearner] = {}
         self._ranges: dict[Signature, tuple[tuple[str, float, float], ...]] = {}
-        # What belongs to a run, by the name of a factor: its function at the start, what is asked about it, what
-        # happened, the ranges of a reused operator, and the predictions that were compared where beliefs stood still.
+        # What belongs to a run, by the name of a factor: its function at the start, its oracle, its record, the ranges
+        # of a reused operator, and the predictions that were compared at convergence.
         self._signatures: dict[str, Signature] = {}
         self._oracles: dict[str, Any] = {}
         self._diaries: dict[str, Diary] = {}
@@ -169,7 +168,7 @@ class Learned(HostOracle):
         return self
 
     def check(self, factor: FactorLike) -> None:
-        """Families that can be learned, and an oracle that can answer."""
+        """The families must be learnable, and the oracle able to answer."""
         # The factor may name this object as its own oracle, which is not the one that is asked.
         self._oracles[factor.name] = with_oracle(replaced(factor, oracle=None), self.oracle).oracle
         for argument in factor.arguments:
@@ -252,7 +251,7 @@ class Learned(HostOracle):
         return answer
 
     def _with_sample(self, questions: Questions, answer: Answer, asked: np.ndarray, diary: Diary) -> Answer:
-        """The answer with exact messages for a sample of predictions, and log normalisers that are right on average.
+        """The answer with exact messages for a sample of predictions, and log normalisers that are unbiased.
 
         An error that all predictions share would otherwise be multiplied by the number of members: the others move by
         the mean of the sample.
@@ -276,9 +275,9 @@ class Learned(HostOracle):
         return answer.put(sampled, Answer(exact.messages, exact.log_normaliser, doubt=doubt))
 
     def accepts(self, factor: FactorLike, lean: Lean) -> bool:
-        """Whether the errors of a sample add up to little; if not, it is learned, and the next one is twice as large.
+        """Whether the errors of a sample add up to little; if not, it is learned, and the next is twice as large.
 
-        Where a whole plate was learned and predictions still lean to one side, all of it is asked from then on.
+        Where a whole plate was learned and predictions are still biased, all of it is asked from then on.
         """
         diary, sample = self._diaries[factor.name], self._samples.pop(factor.name, None)
         if sample is None:
@@ -287,7 +286,7 @@ class Learned(HostOracle):
         drawn = len(sample.questions)
         diary.lean = lean.times(sample.of / drawn)
         if sample.exact.doubt is None or (sample.exact.doubt <= ENOUGH).all():
-            # Nothing is chance but which members were drawn, and of these more can be had.
+            # The only randomness is in which members were drawn, and more can be drawn.
             diary.lean = diary.lean._replace(error=np.zeros_like(lean.error))
         if not self.rules.audit or not diary.lean.matters(_LEAN):
             return True
@@ -295,22 +294,22 @@ class Learned(HostOracle):
         diary.looks += 1
         diary.whole_looks += drawn == sample.of
         if diary.whole_looks == _LOOKS:
-            learner.give_up("predictions leaned to one side whatever was learned", diary)
+            learner.give_up("predictions stayed biased whatever was learned", diary)
         diary.asked += drawn
         with diary.clock("learning"):
             learner.learn(sample.questions, np.ones(drawn, bool), np.zeros(drawn, bool), sample.exact, None, diary)
         return False
 
     def stop_predicting(self, factor: FactorLike) -> bool:
-        """Ask about all messages from now on, because sweeps with predictions do not come to rest."""
+        """Ask the oracle for all messages from now on, because sweeps with predictions do not converge."""
         diary = self._diaries.get(factor.name)
         if diary is None or diary.gave_up or not diary.predicted or not self.rules.audit:
             return False
-        self._learner(factor.name).give_up("sweeps with predictions did not come to rest", diary)
+        self._learner(factor.name).give_up("sweeps with predictions did not converge", diary)
         return True
 
     def trained(self, factor: FactorLike, power: float = 1.0) -> MessageOperator:
-        """The operator for a factor as it is now, to save it or to give it to another."""
+        """The current operator for a factor, to save it or to pass it to another `Learned`."""
         signature = self._functions.signature(factor, power)
         if signature not in self._learners:
             raise ParameterError(f"nothing was learned for {factor.name} ({signature.factor}, power {power:g}).")
@@ -327,7 +326,7 @@ class Learned(HostOracle):
         return self._diaries[factor.name].counts() if factor.name in self._diaries else {}
 
     def notes(self, factor: FactorLike) -> tuple[str, ...]:
-        """What lay outside of an operator that was reused, what audits found, and whether learning paid."""
+        """Which messages lay outside the range of a reused operator, what audits found, and whether learning paid."""
         if factor.name not in self._diaries:
             return ()
         diary, notes = self._diaries[factor.name], ()

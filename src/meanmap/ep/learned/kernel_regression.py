@@ -23,15 +23,15 @@ from meanmap.linalg import OnlineRegression
 
 __all__ = ["KERNELS", "KernelRegression"]
 
-# Widths, and the scores of candidates, are taken from so many messages: enough for a percent, few enough for a moment.
+# Widths, and the scores of candidates, are computed from this many messages: accurate to a percent, and quick.
 _MOST = 1024
 # Inner lengthscales as parts of the spread of the messages, tried in turn by their leave-one-out errors.
 _PARTS = (1.0, 0.5, 0.25)
 # Features of both stages, for one message and for more.
 _ALONE, _TOGETHER = (100, 200), (300, 500)
-# Left-out errors count by this power of the kernel; 4 and 16 promise the same within a few percent.
+# Leave-one-out errors are weighted by this power of the kernel; 4 and 16 state the same errors within a few percent.
 _NEAR, _TINY = 8, 1e-30
-# In choosing a batch, so many doubtful messages are compared with each other at a time.
+# When a batch is chosen, this many doubtful messages are compared with each other at a time.
 _BLOCK = 1024
 
 
@@ -81,7 +81,7 @@ class KernelRegression(Regression):
     """Rows of numbers as linear functions of random features of a kernel on tuples of messages.
 
     One feature map and one posterior covariance S serve all numbers: the variance φᵀSφ does not depend on what is
-    learned. Each number has a scale of its own, raised where leave-one-out errors are larger than was said. To regress
+    learned. Each number has a scale of its own, raised where leave-one-out errors are larger than stated. To regress
     them jointly, with their correlations as prior (coregionalisation), was measured to be no better with 200 messages
     of the logistic factor and nearly a decade of divergence worse with 1000, and is left out.
 
@@ -120,8 +120,8 @@ class KernelRegression(Regression):
     tune: str | None = "leave-one-out"
     as_normal: bool = False
     seed: int = 0
-    # What `fit` finds: positions of the messages that vary, features, the posterior; and of some messages the features
-    # and how often their squared left-out errors are what was said of them.
+    # What `fit` finds: positions of the messages that vary, features, the posterior; and for some messages the features
+    # and the ratio of squared leave-one-out errors to those stated.
     positions: tuple[int, ...] = ()
     features: Any = None
     posterior: Any = None
@@ -187,10 +187,10 @@ class KernelRegression(Regression):
         return Estimate(mean, deviation, variance / self.noise)
 
     def inflation(self, phi: np.ndarray) -> np.ndarray:
-        """By how much errors exceed what is said where features are `phi` (n, D): (n, q), at least 1.
+        """By how much errors exceed the stated ones where features are `phi` (n, D): (n, q), at least 1.
 
-        As left-out errors do on average, or on average over those near by, whichever is more. What is asked lies far
-        apart, while most messages come where it is densest: there errors are larger or smaller than elsewhere.
+        As leave-one-out errors do on average, or on average over neighbours, whichever is larger. Questions lie far
+        apart, while most messages come where they are densest, and errors there are larger or smaller than elsewhere.
         """
         found = np.empty((len(phi), self.excess.shape[1]))
         for start in range(0, len(phi), _MOST):
@@ -212,7 +212,7 @@ class KernelRegression(Regression):
             picked = newest(block @ posterior.covariance @ block.T, self.noise, threshold * self.noise)
             chosen += [start + at for at in picked]
             if picked and start + _BLOCK < len(phi):
-                # Any answers will do: only the covariance is looked at.
+                # Any answers will do: only the covariance is used.
                 posterior = posterior.update(block[picked], np.zeros((len(picked), posterior.mean.shape[1])))
         return np.sort(np.array(chosen, int))
 

@@ -1,4 +1,4 @@
-"""An operator for one factor: from incoming messages to outgoing ones, with doubt, learned as messages come."""
+"""An operator for one factor: from incoming messages to outgoing ones, with their doubt, learned message by message."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,12 +25,12 @@ _ALIKE = 1e-7
 
 
 class NothingToLearn(InputError):
-    """Answers of which no operator can be made."""
+    """Answers from which no operator can be learned."""
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What an operator says to n tuples of incoming messages.
+    """The predictions of an operator for n tuples of incoming messages.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Predicted:
     log_normaliser : array (n,)
         log ∫ f Π exp(η·t); NaN if it was not among what was learned.
     novelty : array (n,)
-        How much of the variance more training would take away, in units of the noise: what is asked about.
+        How much of the variance more training would remove, in units of the noise; it decides what is asked.
     numbers, deviation : array (n, q)
-        What was regressed, and its standard deviations, in the target's units.
+        The regressed numbers and their standard deviations, in the target's units.
     outside : array (n,)
-        Which messages lie outside the range of those that were answered: nothing is known of errors there.
+        Which messages lie outside the range of those that were answered: errors there are unknown.
     """
 
     messages: tuple[Any, ...]
@@ -74,8 +74,8 @@ class MessageOperator(Value):
     seen : Recorded or None
         All messages it has learned from.
     beside : tuple or None
-        Incoming messages without answers that had a say when widths were last chosen. With these two and the settings a
-        file holds everything.
+        Incoming messages without answers that were used when widths were last chosen. A file stores these two and the
+        settings.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class MessageOperator(Value):
         return replace(grown, regression=self.regression.add(new[fine].incoming, rows))
 
     def refit(self, also: tuple[Any, ...] | None = None) -> "MessageOperator":
-        """Everything chosen anew, widths from what was learned and from incoming messages `also` not yet answered."""
+        """The operator with all settings chosen anew; widths also use the unanswered incoming messages `also`."""
         if self.seen is None:
             raise EmptyError("nothing was learned yet: there is nothing to refit.")
         fine = usable(self.seen.incoming)

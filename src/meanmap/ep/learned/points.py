@@ -47,7 +47,7 @@ def _moments(law: Family) -> tuple[Any, Any]:
 
 
 def varying(incoming: tuple[Any, ...]) -> tuple[int, ...]:
-    """The positions whose messages are not all equal: the others tell members apart by nothing."""
+    """The positions whose messages are not all equal: the others do not distinguish members."""
     found = []
     for at, value in enumerate(incoming):
         leaves = [np.asarray(leaf).reshape(len(leaf), -1) for leaf in jax.tree.leaves(value)]

@@ -1,4 +1,4 @@
-"""Operators of common factors, ready to be used: trained on messages over a wide range, audited, with a card."""
+"""Operators of common factors, ready to use: trained on messages over a wide range, audited, with a card."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from meanmap.families import Beta, Gamma, Normal
 
 __all__ = ["READY", "Ready", "build_operator", "log_compound_gamma"]
 
-# Messages are drawn in so many rounds; in each, those that are new to the operator are learned.
+# Messages are drawn in this many rounds; in each, those that are new to the operator are learned.
 _ROUNDS = 4
 _FIRST = 300
 _QUICK_ORACLE = "alone: quadrature of this factor takes microseconds. It serves where messages are asked one by one."
@@ -43,7 +43,7 @@ class Ready:
     about : str
         The factor, in words.
     within : str
-        Which messages it is trained on; nothing is known of errors outside.
+        The messages it is trained on; errors outside their range are unknown.
     draw : callable
         From a number n and a generator to a factor with a plate of n, and n messages for each of its arguments.
     advice : tuple of str

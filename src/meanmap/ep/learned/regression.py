@@ -1,4 +1,4 @@
-"""What learns: from incoming messages to rows of numbers of order 1, with how far they may be off."""
+"""Regressions from incoming messages to rows of numbers of order 1, with the errors of their predictions."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["Estimate", "Regression"]
 
 
 class Estimate(NamedTuple):
-    """What a regression says about n messages.
+    """The predictions of a regression for n messages.
 
     Attributes
     ----------
@@ -18,8 +18,8 @@ class Estimate(NamedTuple):
     deviation : array (n, q)
         Its predictive standard deviation, noise included.
     novelty : array (n,)
-        The part of the variance that more training would take away, in units of the noise: the doubt of the papers
-        relative to what can be had.
+        The part of the variance that more training would remove, in units of the noise: the papers' uncertainty
+        relative to the least possible one.
     """
 
     mean: np.ndarray
@@ -44,11 +44,11 @@ class Regression(ABC):
 
     @abstractmethod
     def predict(self, incoming: tuple[Any, ...]) -> Estimate:
-        """The numbers of some messages, and how far they may be off."""
+        """The numbers of some messages, and their standard deviations."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What the regression was made with, as JSON can hold it."""
+        """The settings of the regression, ready for JSON."""
 
     def choose(self, incoming: tuple[Any, ...], threshold: float) -> np.ndarray:
         """Which of some messages have to be learned so that none is newer than the threshold."""

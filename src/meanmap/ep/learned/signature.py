@@ -1,4 +1,4 @@
-"""For which factor an operator was trained: its function and all that this depends on, its families, its power."""
+"""The factor for which an operator was trained: its function with all this depends on, its families, its power."""
 
 import zlib
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from meanmap.families import Family
 
 __all__ = ["Functions", "Signature"]
 
-# A function is looked at so many standard deviations from the means of what comes in, in one row each.
+# A function is evaluated this many standard deviations from the means of incoming messages, each in one row.
 _AWAY = (0.3, -0.7, 1.1, -1.4)
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What two factors must share for the messages of one to teach those of the other.
+    """What two factors must share so that an operator for one serves the other.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class Signature:
 
 
 class Functions:
-    """Whether a function is the one that it was, with the data that it had: asked once a run, in one place.
+    """Whether a function is still the same, with the same data: checked once per run, in one place.
 
-    A function that is compiled is known by its steps and numbers. One on the host is known by what it reads, without
-    counters and memos of its own, and by its values at a few points: files, settings of other packages and all else
-    that no look at its code shows change these.
+    A compiled function is identified by its steps and numbers. One on the host is identified by what it reads, except
+    its own counters and caches, and by its values at a few points, which files, settings of other packages and
+    everything else that its code does not show would change.
     """
 
     def __init__(self) -> None:
@@ -94,9 +94,9 @@ class Functions:
 
 
 class _OnHost:
-    """A function on the host: what it changes by itself, such as a counter or a memo, and where it is looked at.
+    """A function on the host: what it changes itself, such as a counter or a cache, and where it is evaluated.
 
-    What it changes is seen by looking before and after a call, and no part of what it is. What others change is.
+    What it changes is found by comparing before and after a call, and does not identify it. What others change does.
     """
 
     def __init__(self, first: Reads):
@@ -105,7 +105,7 @@ class _OnHost:
         self.values = ""
 
     def choose(self, factor: FactorLike, incoming: tuple[Any, ...], found: Reads) -> None:
-        """Points where the function is looked at in every run; none for one with noise of its own."""
+        """Points where the function is evaluated in every run; none for a random function."""
         if self.points is not None:
             return
         points = _points(incoming[: len(incoming) - factor.outputs])
@@ -147,7 +147,7 @@ def _points(incoming: tuple[Any, ...]) -> list[np.ndarray] | None:
 
 
 def _near(message: Any, rows: np.ndarray, away: np.ndarray) -> np.ndarray:
-    """So many standard deviations from means, in a coordinate in which every number is a point."""
+    """Points at these standard deviations from the means, in a coordinate in which every number is a point."""
     kind, mean = type(message), np.asarray(message.mean())[rows]
     if kind.states is not None:
         return np.array(kind.states)[(away > 0).astype(int)]

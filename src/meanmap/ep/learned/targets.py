@@ -1,8 +1,8 @@
-"""What is regressed in place of an outgoing message: numbers from which the message follows without division.
+"""The numbers that are regressed in place of an outgoing message, which follows from them without division.
 
 Learning the tilted law and dividing by the cavity multiplies a relative error of the variance by v_c/(v_c − v_t): with
 a cavity variance of .05 and a message precision of .2, one percent becomes a hundred. Derivatives of log Z with respect
-to what comes in are the message itself, so that their errors are its errors.
+to the incoming message are the message itself, so that their errors are its errors.
 """
 
 from abc import ABC, abstractmethod
@@ -123,7 +123,7 @@ class TiltedMoments(Target):
     """What the authors of the paper regress: the tilted law, from which the message follows by division.
 
     Of a Normal the mean and log variance of the tilted law, of a Beta its log parameters; of a Gamma the log parameters
-    of the message itself. Where the law is improper they do not exist, and the answer cannot be learned from.
+    of the message itself. Where it is improper they do not exist, and the answer cannot be learned.
     """
 
     name = "tilted moments"

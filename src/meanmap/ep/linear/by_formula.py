@@ -26,11 +26,11 @@ from meanmap.ep.linear.weights import Weighted, affordable, pareto_shape, weight
 
 __all__ = ["fit"]
 
-# Draws that judge the belief, and the shape of their weights beyond which it is doubted.
+# Draws that check the belief, and the shape of their weights beyond which it is doubted.
 _DRAWS, _DOUBTED = (2_000_000, 40, 2000), 0.7
-# Weights that are as good as so many of the draws judge by themselves, whatever their tail.
+# Weights with this effective number of draws are trusted whatever their tail.
 _NEARLY_ALL = 0.6
-# What the last nodes of a lattice find of the probability if more lies beyond.
+# The share of the probability in the last nodes of a lattice above which more lies beyond.
 _LATE = 0.015
 
 
@@ -98,10 +98,10 @@ def fit(
     Coefficients, contrasts, and the most skewed predictors and effects of groups (40,000 over the number of rows), have
     laws of their own shape (Cseke & Heskes 2011), of which tables, draws and intervals are made. Those of coefficients
     and contrasts that are far from normal, as after one event in 300 rows, are found by runs in which they are held at
-    one value after another (20,000 over the number of rows of them). Ends of the intervals
-    of others, and of probabilities of ordered labels, are corrected for skewness to first order; a warning comes where
-    that will not do. Where such a law is far from the
-    joint Gaussian, or weighted draws give other standard deviations or ends, the report and its status say so.
+    one value after another (at most 20,000 over the number of rows of these). Ends of the intervals of others, and of
+    probabilities of ordered labels, are corrected for skewness to first order, with a warning where that is not enough.
+    Where such a marginal is far from the joint Gaussian, or weighted draws give other standard deviations or ends, the
+    report and its status say so.
 
     Expectation propagation: Minka (2001); integrating few hyperparameters: Rue, Martino & Chopin (2009).
 
@@ -170,7 +170,7 @@ def fit(
 
 
 def data_rows(data: Any, read: Formula) -> int:
-    """How many rows were left out for their gaps."""
+    """How many rows were left out because of missing values."""
     total = len(data[next(iter(data))]) if isinstance(data, dict) else len(data)
     return total - len(read.rows.kept)
 
@@ -200,12 +200,12 @@ def _report(
     shared: Shared,
     judged: Weighted | None,
 ) -> Report:
-    """Whether sweeps came to rest at all nodes, and whether weighted draws stand by the belief."""
+    """Whether sweeps converged at all nodes, and whether weighted draws confirm the belief."""
     measures = {"nodes": float(len(nodes))}
     rested = all(node.settled.converged for node in nodes)
     if not rested:
         share = sum(node.probability for node in nodes if not node.settled.converged)
-        notes.append(f"at nodes of {share:.0%} of the probability sweeps did not come to rest: estimates may be off")
+        notes.append(f"at nodes of {share:.0%} of the probability sweeps did not converge: estimates may be off")
     status = "converged" if rested else "stopped before converging"
     doubted = bool(problem.components.size) and len(nodes) == 1
     if doubted:

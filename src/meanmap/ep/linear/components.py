@@ -13,7 +13,7 @@ __all__ = ["Components", "GammaLog", "HalfStudent"]
 
 @dataclass(frozen=True)
 class HalfStudent:
-    """A number above 0 with the law of |t|, of so many degrees of freedom and this scale; met by its log."""
+    """A positive number distributed as |t| with these degrees of freedom and this scale; parametrised by its log."""
 
     degrees: float
     scale: float
@@ -32,7 +32,7 @@ class HalfStudent:
 
 @dataclass(frozen=True)
 class GammaLog:
-    """A number with a Gamma law, met by its log."""
+    """A number with a Gamma distribution, parametrised by its log."""
 
     shape: float
     rate: float
@@ -48,7 +48,7 @@ class GammaLog:
 
 @dataclass(frozen=True)
 class Components:
-    """What a vector φ means: for each set of correlated effects log sds and atanh of partial correlations; then logs.
+    """The parts of a vector φ: for each set of correlated effects log sds and atanh of partial correlations; then logs.
 
     Correlations have the uniform prior over correlation matrices (Lewandowski, Kurowicka & Joe 2009, with η = 1), whose
     partial correlations are independent.

@@ -9,11 +9,11 @@ from meanmap.ep.linear.weights import Weighted
 
 __all__ = ["disagreements"]
 
-# Standard deviations by weighted draws that differ by this share, and ends of intervals of 90 % that differ by so many
-# of these, are worth a note where they also differ by three standard errors.
+# Standard deviations by weighted draws that differ by this share, and ends of intervals of 90 % that differ by this
+# many of these, are worth a note where they also differ by three standard errors.
 _APART, _END = 0.15, 0.25
-# Laws that are so many times as wide as the joint Gaussian are far from it, unless runs say so: draws from it, however
-# they are weighted, do not reach their tails.
+# Marginals this many times as wide as the joint Gaussian are far from it, unless found by runs: draws from it, however
+# weighted, do not reach their tails.
 _FAR = 1.25
 
 
@@ -25,7 +25,7 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
     effective = judged.effective * len(shares)
     first = shared.laws.at_node(0)
     sds, own, found = first.sds[:, 0], values.std(0), []
-    # Draws with their weights beside the same draws without: what a few draws are like by chance is the same in both.
+    # Weighted draws are compared with the same draws unweighted: chance deviations of a few draws are the same in both.
     with np.errstate(divide="ignore"):
         times = np.sqrt(shares @ (values - shares @ values) ** 2) / own * shared.plain / sds
         apart = np.abs(np.log(times))

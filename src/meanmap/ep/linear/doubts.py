@@ -1,4 +1,4 @@
-"""What a table cannot tell about a formula, in words."""
+"""Notes on what a table cannot determine about a formula."""
 
 import numpy as np
 
@@ -9,16 +9,16 @@ from meanmap.ep.linear.predictor import Predictor
 
 __all__ = ["doubts", "far_outside", "numbers_as_text"]
 
-# A column whose share of variance beside those before it is less is a sum of these.
+# A column that keeps less than this share of its variance given those before it is a linear combination of them.
 _COLLINEAR = 1e-10
 # More labels than this that all read as numbers are likely to be numbers.
 _LABELS = 20
-# How functions of a column begin whose curves run away beyond the data, and how far beyond is far, in ranges of these.
+# The functions whose curves run away beyond the data, and how far beyond counts as far, in ranges of the data.
 _CURVES, _BEYOND = ("bs(", "poly(", "I("), 0.5
 
 
 def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
-    """Columns that add up to one another, factors of one group or of one row a group, numbers that came as text.
+    """Collinear columns, factors of one group or with one row per group, numbers given as text.
 
     `noisy` is whether the response has noise of its own, a sigma.
     """
@@ -47,7 +47,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
 
 
 def far_outside(formula: Formula, rows: Rows) -> list[str]:
-    """Columns of new rows, met by splines and powers, that lie half the range of the fitted ones beyond these."""
+    """Columns of new rows, used in splines and powers, that lie more than half the range beyond the fitted ones."""
     common, found = formula.matrices.common, []
     calls = [
         component

@@ -1,4 +1,4 @@
-"""A family: what one response says about its linear predictor."""
+"""A family: the likelihood of one response given its linear predictor."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ __all__ = ["Family", "Observed"]
 
 @dataclass(frozen=True)
 class Observed:
-    """Responses; `trials` of binomial ones; what is added to each predictor; how often each row counts."""
+    """Responses; `trials` of binomial ones; offsets of the predictors; frequency weights of the rows."""
 
     response: np.ndarray
     trials: np.ndarray
@@ -32,7 +32,7 @@ class Observed:
         return Observed(self.response[rows], self.trials[rows], self.offset[rows], self.weights[rows])
 
     def columns(self) -> "Observed":
-        """To be met by several predictors a row, (n, nodes)."""
+        """For several predictors per row, (n, nodes)."""
         return Observed(*(each[:, None] for each in (self.response, self.trials, self.offset, self.weights)))
 
 
@@ -60,17 +60,17 @@ class Family:
     draw : callable
         (observed, η, parameters, generator) to new responses.
     start : callable
-        (observed, parameters) to where a site lies at first, and its precision.
+        (observed, parameters) to the first location and precision of a site.
     exact : bool
         Whether this site is the likelihood.
     bend : callable
         (observed, η, parameters) to a bound of how much the log density of a row bends there.
     fits, expected : callable, str
-        Which responses it has a density for, and these in words.
+        Which responses are possible, and a description of these.
     first : mapping
-        Logs of parameters to begin with, where these are not 0.
+        Initial logs of parameters, where these are not 0.
     heavy : bool
-        Whether responses may lie far out, so that the unit of all is found without them.
+        Whether responses may have outliers, so that the unit is estimated robustly.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Family:
     heavy: bool = False
 
     def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-        """The log density, as often as the row counts."""
+        """The log density times the weight of the row."""
         return observed.weights * self.log_density(observed, eta + observed.offset, parameters)
 
     def weighted_slopes(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""What a formula found: a table of effects and components of variance, and predictions."""
+"""The result of a formula: a table of effects and components of variance, and predictions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Fitted(Value):
     log_evidence : float
         The log probability of the response under the model, to compare models of the same response by.
     report : Report
-        Whether sweeps came to rest, and whether weighted draws stand by the belief.
+        Whether sweeps converged, and whether weighted draws confirm the belief.
     """
 
     formula: Formula
@@ -77,10 +77,10 @@ class Fitted(Value):
         return frame_of({name: [row[k] for row in rows] for k, name in enumerate(columns, 1)}, [row[0] for row in rows])
 
     def predict(self, data: Data | None = None, confidence: float = 0.95) -> Any:
-        """The expected response at the rows that were fitted, or at others, as a pandas frame: estimate, sd, low, high.
+        """The expected response at the fitted rows, or at new ones, as a pandas frame: estimate, sd, low, high.
 
-        Groups that are new have the law of all groups; a binomial response is the share of successes. Ordered labels
-        have a row for the probability of each, `predict(frame)["estimate"].unstack()` has a column for each.
+        New groups have the distribution of all groups; a binomial response is the share of successes. Ordered labels
+        have a row for the probability of each; `predict(frame)["estimate"].unstack()` has a column for each.
         """
         pandas: Any = import_module("pandas")
         data = handed_over(data)
@@ -124,7 +124,7 @@ class Fitted(Value):
         return pandas.concat(parts, ignore_index=True)
 
     def _one_by_one(self, block: int, units: np.ndarray) -> Any:
-        """Rows that are each one effect of a block, in these units."""
+        """Rows that select one effect of a block each, in these units."""
         sizes = [each.total for each in self.model.nodes[0].settled.joint.predictor.blocks]
         return sparse.diags_array(units, offsets=sum(sizes[:block]), shape=(sizes[block], sum(sizes)), format="csr")
 
@@ -145,7 +145,7 @@ class Fitted(Value):
         return pandas.DataFrame(found, names, ["estimate", "sd", "low", "high"])
 
     def draws(self, count: int = 1000, rng: Seed = None) -> Any:
-        """Joint draws of all that the table shows, as a pandas frame with a column for each of its rows."""
+        """Joint draws of everything in the table, as a pandas frame with a column for each of its rows."""
         pandas: Any = import_module("pandas")
         generator = Rng.of(rng).generator
         taken = counts(self.model, whole_number(count, "count", least=1), generator)
@@ -162,9 +162,9 @@ class Fitted(Value):
         return pandas.DataFrame(generator.permutation(table), columns=names)
 
     def simulate(self, data: Data | None = None, draws: int = 200, rng: Seed = None) -> np.ndarray:
-        """New responses (draws, n) at the rows that were fitted, or at others; to compare with what was observed.
+        """New responses (draws, n) at the fitted rows, or at others; to compare with the observed ones.
 
-        New groups have the law of all groups; rows of one new group share its effects.
+        New groups have the distribution of all groups; rows of one new group share its effects.
         """
         data = handed_over(data)
         rows = self.formula.rows if data is None else self.formula.later(data)

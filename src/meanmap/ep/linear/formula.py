@@ -1,4 +1,4 @@
-"""A formula in the words of Bambi and lme4, read with a frame: columns that all rows share, and effects of groups."""
+"""A formula in the notation of Bambi and lme4, read with a frame: columns of shared effects, and effects of groups."""
 
 import re
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a formula makes of the rows of a frame; `kept` says which these are."""
+    """The design of a formula for the rows of a frame; `kept` says which these are."""
 
     shared: np.ndarray
     offset: np.ndarray
@@ -101,7 +101,7 @@ class Formula:
 
     @property
     def references(self) -> dict[str, str]:
-        """By labelled column, the level that the others are compared with."""
+        """For each column of labels, the reference level."""
         found = {}
         for term in self.matrices.common.terms.values() if self.matrices.common is not None else ():
             for component in getattr(term, "components", ()):
@@ -124,7 +124,7 @@ class Formula:
 
     @property
     def grouping(self) -> set[str]:
-        """Columns that say to which groups rows belong."""
+        """The columns of the grouping factors."""
         return {key for factor in self.levels for key in factor.split(":")}
 
     def later(self, data: Data) -> Rows:
@@ -208,7 +208,7 @@ def _check_once(text: str, names: list[str]) -> None:
 
 
 def _check_type(name: str, rows: list[Any], known: tuple[Any, ...]) -> None:
-    """Groups that read like known ones and are of another type would be new ones without a word."""
+    """Groups that look like known ones but have another type would silently be new."""
     written = {_written(level): level for level in known}
     for row in rows:
         like = written.get(_written(row), row)
@@ -231,7 +231,7 @@ def _check_computed(matrix: np.ndarray, text: str) -> None:
 
 
 def _hint(text: str, error: str) -> str:
-    """The words of the parser, and what to type where they do not say it."""
+    """Messages of the parser, and what to type where they do not say so."""
     if error.startswith("The response term must"):
         return "its response is several terms; expected a column, a function of columns, or p(successes, trials)."
     if error.endswith("character: ^"):
@@ -263,7 +263,7 @@ def _ordered(levels: set[Any]) -> list[Any]:
 
 
 class _told:
-    """Errors of the parser in words of the formula."""
+    """Errors of the parser in terms of the formula."""
 
     def __init__(self, text: str):
         self.text = text

@@ -1,4 +1,4 @@
-"""The law of a combination of shared effects, from runs in which the combination is held at a value."""
+"""The distribution of a combination of shared effects, from runs in which the combination is held at a value."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ _APART, _NARROW, _STEEP, _DEPTH, _LEAST = 1.0, 0.1, 2.0, 10.0, 5
 _TOLERANCE = 1e-3
 # Evaluations of the likelihood by which the evidence of a run is corrected, and the least and most draws for it.
 _EVALUATIONS, _DRAWS = 100_000, (32, 200)
-# A law whose ends are not this far below its peak was not met as a whole.
+# A density whose ends are not this far below its peak was not covered completely.
 _WHOLE = 7.0
 # Weights that are as good as a smaller share of the draws correct nothing, where the density is not this far below its
 # peak.
@@ -39,10 +39,10 @@ class Held:
     combination: np.ndarray
 
     def log_ratio(self, mean: float, sd: float) -> np.ndarray | None:
-        """Log of the density over the Normal with this mean and sd, at `GRID`; None where runs do not come to rest."""
+        """Log ratio of the density and the Normal with this mean and sd, at `GRID`; None where runs do not converge."""
         heights, shares = dict[float, float](), dict[float, float]()
         for side in (1, -1):
-            # What was met without holding anything is as if held at 0.
+            # The run without a held value counts as held at 0.
             start, before, step, here = self.model.nodes[0].settled, 0.0, _APART, 0.0
             while here <= GRID[-1]:
                 value = mean + side * here * sd
@@ -77,7 +77,7 @@ class Held:
 
     @cached_property
     def _pivot(self) -> int:
-        """The effect that gives way, so that the combination keeps its value."""
+        """The effect that is eliminated to keep the combination at its value."""
         covariance = self.model.components.fixed[0][1]
         return int(np.argmax(np.abs(self.combination) * np.sqrt(np.diag(covariance))))
 

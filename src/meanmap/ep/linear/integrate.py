@@ -25,18 +25,18 @@ __all__ = ["Integrated", "Node", "Problem", "integrate"]
 # 86 % told). Nodes are kept down to so much below the best one.
 _APART = {1: 1.5, 2: 1.5 * 2**0.5, 3: 1.5 * 2**0.5, 4: 1.45 * 2**0.5}
 _DEPTH = 7.0
-# The least and the greatest number at which a lattice ends; between, so many predictors are met at all nodes together,
-# more where sites are exact.
+# The least and the greatest number at which a lattice ends; between, this many predictors are met at all nodes
+# together, more where sites are exact.
 _NODES, _MET, _MET_EXACT = (600, 2000), 200_000, 3_000_000
 # Beyond, a central composite design at this radius, over the root of the dimension, as in INLA; corners up to this many
 # dimensions, and points on axes alone for more.
 _RADIUS, _CORNERS = 1.1, 6
-# The longest step of sweeps, and where these do not come to rest.
+# The longest step of sweeps, and the one used where these do not converge.
 _LONG, _SHORT = 1.5, 0.5
-# Half of the step of differences of gradients, and the least and most curvature that is believed.
+# Half of the step of differences of gradients, and the least and greatest plausible curvature.
 _DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
-# Where coordinates are judged, in standard deviations; logs that move by no more there are straight; what one end of
-# an axis counts for at the most.
+# Where coordinates are compared, in standard deviations; logs that move by less are nearly linear; the largest weight
+# of one end of an axis.
 _FAR, _STRAIGHT, _VERY = 2.0, 0.5, 10.0
 # Evaluations of the likelihood for a correction of the evidence at a node, the least and the most draws for it, and
 # how far below the best nodes are corrected.
@@ -58,7 +58,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Integrated:
-    """A model after its data: nodes over its components, the likelihood and the responses that they were found with."""
+    """A fitted model: nodes over its components, with the likelihood and the responses used."""
 
     nodes: tuple[Node, ...]
     components: Components
@@ -102,7 +102,7 @@ class Problem:
     def run(self, phi: np.ndarray, start: Settled | None = None) -> Settled | None:
         """Effects given components, from the sites of another run first; None where there is no joint belief.
 
-        Where long steps do not come to rest, short ones may.
+        Where long steps do not converge, short ones may.
         """
         prior, parameters = self.components.prior(phi), self.components.likelihood(phi)
         found = None
@@ -281,7 +281,7 @@ def _axes(curvature: np.ndarray) -> np.ndarray:
     return vectors / np.sqrt(np.clip(values, _FLAT, _SHARP))
 
 
-# A place, the log of how much of the space it stands for in standard deviations, and what is there.
+# A point, the log of the volume that it represents in standard deviations, and the fit there.
 Place = tuple[np.ndarray, float, Height]
 
 

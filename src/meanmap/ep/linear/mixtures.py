@@ -1,4 +1,4 @@
-"""Laws that are mixtures over nodes: quantiles of Normals, and Normals in place of points."""
+"""Mixtures over nodes: their quantiles, and Normals in place of points."""
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -8,13 +8,13 @@ from meanmap.core.bisection import bisect
 __all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "levels_of", "quantiles"]
 
 _HALVINGS = 60
-# Where laws that are no Normals are met, in standard deviations.
+# Where non-normal distributions are tabulated, in standard deviations.
 GRID = np.linspace(-8.0, 8.0, 257)
 # Of the standard deviation of a sum, what a skewed part must have for the sum to be no Normal.
 _LOST = 0.25
 # The standard deviation of what takes the place of a point, in that of the points on its side of the mean.
 _SMOOTH = 0.5
-# Points in place of all points, and in place of each at the least.
+# Number of points in place of all, and at least in place of each.
 _POINTS, _LEAST = 20_000, 32
 
 
@@ -35,7 +35,7 @@ class Normals:
         return mean, np.sqrt((self.sds**2 + (self.means - mean[:, None]) ** 2) @ self.shares)
 
     def quantiles(self, p: float) -> np.ndarray:
-        """Below which each has the probability p."""
+        """The quantiles of p of each."""
         ends = self._reach(p)
         low, high = (self.means + ends[0] * self.sds).min(1), (self.means + ends[1] * self.sds).max(1)
 
@@ -46,7 +46,7 @@ class Normals:
         return (below + above) / 2
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Its ends, with the same probability outside of each."""
+        """Ends of the equal-tailed interval."""
         return self.quantiles((1 - level) / 2), self.quantiles((1 + level) / 2)
 
     def _reach(self, p: float) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ class Normals:
 
 
 class Shaped(Normals):
-    """Mixtures of laws of which some are no Normals.
+    """Mixtures of distributions of which some are not normal.
 
     `functions` are standardised distribution functions at `GRID`, (bent, nodes, grid), of those that `bent` counts;
     `by_runs` counts those that were found by runs with their values held.
@@ -137,9 +137,9 @@ def around_points(points: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, n
 
 
 class Smooth:
-    """A law that is smooth, in place of points (nodes, d) with shares: `around_points` along their principal axes.
+    """A smooth distribution in place of weighted points (nodes, d): `around_points` along their principal axes.
 
-    What the data tell well may be a small difference of coordinates that they tell badly; it stays small.
+    A small difference of poorly identified coordinates may be well identified; it stays small.
     """
 
     def __init__(self, points: np.ndarray, shares: np.ndarray):
@@ -149,7 +149,7 @@ class Smooth:
         self.means, self.sds = around_points(away @ self.axes, shares)
 
     def draws(self, taken: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """So many about each node, one node after the other."""
+        """Draws about the nodes, `taken` about each, one node after the other."""
         noise = generator.normal(size=(int(taken.sum()), len(self.middle)))
         return self.middle + (np.repeat(self.means, taken, 0) + np.repeat(self.sds, taken, 0) * noise) @ self.axes.T
 

@@ -1,4 +1,4 @@
-"""A linear predictor η = A θ: rows of fixed effects, and of effects of groups, of which each row has one a factor."""
+"""A linear predictor η = A θ: fixed effects, and effects of groups, with one group of each factor per row."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""The response of a formula as its family reads it, or words why it cannot."""
+"""The response of a formula as its family reads it, or an error that says why it cannot."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Units: columns of a formula in their own spread, the response of a Normal in its own, and priors in these."""
+"""Units: columns of a formula scaled by their spread, a normal response by its own, and priors in these units."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Scaled:
 
     @classmethod
     def of(cls, formula: Formula, response: np.ndarray, family: Family, weights: np.ndarray) -> "Scaled":
-        """From the rows that a model is fitted to."""
+        """From the rows of the fit."""
         rows, names = formula.rows, formula.names
         at = names.index("Intercept") if formula.has_intercept else None
         matrix, share = rows.shared, weights / weights.sum()
@@ -80,7 +80,7 @@ class Scaled:
         return cls(middle, spread, groups, base, unit, centre, at)
 
     def predictor(self, rows: Rows) -> Predictor:
-        """The rows in these units; groups that are new add nothing."""
+        """The rows in these units; new groups add nothing."""
         blocks = [Block.fixed((rows.shared - self.middle) / self.spread)] if len(self.spread) else []
         for group, width in zip(rows.groups, self.group_spreads, strict=True):
             known = group.index >= 0
@@ -89,7 +89,7 @@ class Scaled:
         return Predictor(tuple(blocks))
 
     def components(self, formula: Formula, parameters: tuple[str, ...], priors: Mapping[str, Any]) -> Components:
-        """The priors: what `Fitted` says of them in words, or those that are given in the units of the data."""
+        """The priors: the defaults of `fit`, or those given in the units of the data."""
         count = len(self.spread)
         mean, wide = np.zeros(count), np.full(count, _WIDE)
         if self.intercept is not None:
@@ -144,7 +144,7 @@ def _above_0(name: str, asked: object) -> float:
 
 
 def _median(values: np.ndarray, share: np.ndarray) -> float:
-    """Of rows that count as their shares say."""
+    """Of rows with these weights."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(share[order])
     low, high = (values[order][min(int(np.searchsorted(reached, p)), len(order) - 1)] for p in (0.5 - 1e-9, 0.5 + 1e-9))
@@ -152,7 +152,7 @@ def _median(values: np.ndarray, share: np.ndarray) -> float:
 
 
 def _check_noise(response: np.ndarray, columns: np.ndarray, root: np.ndarray, doubts: list[str]) -> None:
-    """A response that columns explain to the last digit has no noise to be estimated."""
+    """A response that the columns explain exactly leaves no noise to estimate."""
     if columns.shape[1] == 0:
         return
     fitted = columns @ np.linalg.lstsq(columns * root[:, None], response * root)[0]

@@ -13,7 +13,7 @@ _MOST, _ABOVE = 1_000_000, 1e-6
 
 
 def separated(formula: Formula, scaled: Scaled, observed: Observed, family: str) -> list[str]:
-    """A note on each set of columns, of those that all rows share, that separates labels or counts of 0 from others."""
+    """A note on each set of columns of shared effects that separates labels, or counts of 0 from others."""
     columns = (formula.rows.shared - scaled.middle) / scaled.spread
     counted, response = observed.weights > 0, observed.response
     if family in ("bernoulli", "binomial"):
@@ -36,7 +36,7 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, family: str)
 
 
 def separating(columns: np.ndarray, signs: np.ndarray, intercept: int | None) -> list[tuple[tuple[int, ...], bool]]:
-    """Least sets of columns with a combination that has the sign of every row or is 0, and whether none is 0.
+    """Minimal sets of columns with a combination that has the sign of every row or is 0, and whether it is never 0.
 
     Rows of sign 0 allow 0 only. Combinations are found by linear programs (Konis 2007).
     """

@@ -15,18 +15,18 @@ __all__ = ["marginals", "skewness"]
 
 # A Normal will do for a skewness below this: its ends are off by .05 standard deviations.
 _SKEW = 0.1
-# A law with such a skewness is found by runs, and all laws are where weighted draws are as good as a smaller share of
-# all, as long as rows times laws are not more than this.
+# A marginal with at least this skewness is found by runs; so are all marginals where the effective share of weighted
+# draws is below this, as long as rows times marginals are not more than this.
 _VERY, _FEW, _HELD_ROWS = 0.25, 0.8, 20_000
-# Where the law is met, in standard deviations; predictors that are met at the most, in all nodes together.
+# Where densities are tabulated, in standard deviations; the most predictors evaluated, in all nodes together.
 _PLACES, _MOST = np.linspace(GRID[0], GRID[-1], 25), 1_000_000
 # Rows times combinations whose covariances are held.
 _HELD = 20_000_000
 # How deep ratios are followed.
 _DEPTH = 100.0
-# A law that has more of its peak than this at an end was not met as a whole.
+# A density that is more than this share of its peak at an end was not covered completely.
 _WHOLE = 1e-3
-# How much of a correction is made, and the standard deviation about 1 of what weighted draws may say of that.
+# Strengths of the correction that are tried, and their prior standard deviation about 1.
 _AMOUNTS, _TRUSTED = np.linspace(0.0, 1.0, 21), 0.1
 _ROWS = 8192
 
@@ -65,7 +65,7 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
         if not at and not (skewness > _SKEW / 2).any():
             left = 0
     shares, bent = model.shares, sorted({one for one, _ in ratios} | set(runs))
-    # Where work would be too much the first node speaks for the others.
+    # Where the work would be too much, the first node represents the others.
     flat = np.zeros(len(_PLACES))
     logs = np.array([[ratios.get((one, at), ratios.get((one, 0), flat)) for at in range(len(nodes))] for one in bent])
     if not bent:
@@ -77,7 +77,7 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
     if judged is not None:
         for place, one in enumerate(bent):
             if one in runs:
-                # Standardised, the law given the first node speaks for the others.
+                # The standardised distribution given the first node represents the others.
                 fine[place] = np.maximum(runs[one], runs[one].max() - _DEPTH)
                 continue
             drawn = judged.draws @ combinations[one, : judged.draws.shape[1]]

@@ -88,7 +88,7 @@ class Shared:
         return np.einsum("k,kab->ab", self.laws.shares, self.covariances) + (away.T * self.laws.shares) @ away
 
     def draws(self, taken: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """So many at each node, correlated as the covariances are, with the shapes of the laws."""
+        """Draws, `taken` at each node, correlated as the covariances are, with the shapes of the marginals."""
         found = [np.zeros((0, len(self.laws.means)))]
         for k, count in enumerate(taken):
             sds = np.sqrt(np.diag(self.covariances[k]))

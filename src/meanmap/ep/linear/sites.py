@@ -15,8 +15,8 @@ __all__ = ["Predictors", "Settled", "settle"]
 # sd 5, and below 1e-8 where it is as wide as the belief.
 _STEP, _REACH = 0.4, 12.0
 # Where one row says little beside all others (its site has less than this share of the precision, its likelihood bends
-# by less than the precision so many standard deviations out, and the belief is narrower than the unit in which odds and
-# logs of rates vary), what is integrated is all but Normal: a third of the nodes has an error below 1e-6 standard
+# by less than the precision this many standard deviations out, and the belief is narrower than the unit in which odds
+# and logs of rates vary), what is integrated is all but Normal: a third of the nodes has an error below 1e-6 standard
 # deviations (5e-5 for counts), and 1e-7 where sites no longer move.
 _LITTLE, _BENDS, _SIDE, _SHORT_STEP, _SHORT_REACH = 0.25, 1.0, 2.0, 0.8, 8.0
 
@@ -30,10 +30,10 @@ def _rule(step: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
 _LONG, _SHORT = _rule(_STEP, _REACH), _rule(_SHORT_STEP, _SHORT_REACH)
 # Rows whose nodes are held at once.
 _PIECE = 8192
-# The share of a step is as long as two residuals say (Barzilai & Borwein 1988): rows of one group that all move at once
-# overshoot and come back, and a part of the step meets the middle. Not below a least.
+# The share of a step follows from two residuals (Barzilai & Borwein 1988): rows of one group that all move at once
+# overshoot and come back, and a part of the step ends in the middle. Not below a minimum.
 _LEAST = 1 / 32
-# A variance that shrinks to less than this share in one sweep was met by too few nodes to be believed.
+# A variance that shrinks to less than this share in one sweep was computed from too few nodes to be reliable.
 _SHRINKS = 0.02
 
 
@@ -94,7 +94,7 @@ class Predictors:
 
 @dataclass(frozen=True)
 class Settled(Predictors):
-    """Sites that no longer move, and what follows.
+    """Converged sites, and the resulting belief.
 
     Attributes
     ----------

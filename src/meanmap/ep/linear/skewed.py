@@ -1,4 +1,4 @@
-"""Ends of intervals of many combinations of effects, whose laws may be skewed."""
+"""Ends of intervals of many combinations of effects, which may be skewed."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ __all__ = ["Skewed"]
 _DENSE, _HELD = 4_000_000, 20_000_000
 # Combinations times rows up to which laws have shapes of their own, and the skewness from which they have.
 _SHAPED, _BENT = 40_000, 0.1
-# A skewness that is more than a correction of ends for it can be trusted with: Normal ends are off by .24 sd.
+# The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd.
 _ROUGH = 0.5
 
 

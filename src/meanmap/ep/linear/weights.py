@@ -1,4 +1,4 @@
-"""Importance weights of draws from the joint Gaussian: how far the exact posterior is from it."""
+"""Importance weights of draws from the joint Gaussian, which show how far the exact posterior is from it."""
 
 from dataclasses import dataclass
 
@@ -31,13 +31,13 @@ class Weighted:
 
     @property
     def effective(self) -> float:
-        """How many draws of equal weight these are as good as, as a share of all."""
+        """The effective sample size as a share of all draws."""
         shares = self.shares
         return 1 / float(shares @ shares) / len(shares)
 
     @property
     def gain(self) -> float:
-        """log of the evidence over what expectation propagation says of it."""
+        """log of the evidence over its approximation by expectation propagation."""
         top = float(self.logs.max())
         return top + float(np.log(np.exp(self.logs - top).mean()))
 

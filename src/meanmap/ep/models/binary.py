@@ -199,7 +199,7 @@ def _disagreement(
     covariance: np.ndarray,
     names: tuple[str, ...],
 ) -> str:
-    """Which standard deviations draws from the belief, weighted by the exact posterior, say otherwise."""
+    """Which standard deviations differ from those of draws weighted by the exact posterior."""
     draws = int(np.clip(_EVALUATIONS / len(matrix), *_DRAWS)) // 2
     noise = np.random.default_rng(0).normal(size=(draws, len(mean)))
     noise = np.concatenate([noise, -noise])

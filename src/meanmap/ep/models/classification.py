@@ -234,7 +234,7 @@ def gp_classification(
             post = fit_linear(rows, prior, lambda z: factor(z, observed=codes), **settings)
             tried.append((features.kernel, scale, post.log_evidence))
             runs.append((features, scale, post))
-    # The evidence of a run that did not converge is no evidence: it counts where there is no other.
+    # The evidence of a run that did not converge is unreliable: it counts only where there is no other.
     features, scale, post = max(
         runs, key=lambda run: (run[2].report.converged, -np.inf if np.isnan(e := run[2].log_evidence) else e)
     )

@@ -1,4 +1,4 @@
-"""The columns and outcomes of a regression: read by name, standardised; coefficients back in the units of the data."""
+"""The columns and outcomes of a regression: read by name and standardised; coefficients in the units of the data."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ __all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes", "
 
 # A column counts as constant where its spread is within rounding of its values.
 _CONSTANT = 1e-12
-# Numbers of more values than this are hardly levels.
+# Numbers with more different values than this are hardly levels.
 MOST_LEVELS = 10
 # What to do about labels.
 INDICATORS = (
@@ -43,7 +43,7 @@ class Design:
     intercept : bool
         Whether a column of ones comes first.
     schema : Schema or None
-        What the columns were read as: new rows are read so too.
+        The kinds of the columns, by which new rows are read too.
     """
 
     names: tuple[str, ...]
@@ -116,7 +116,7 @@ class Design:
 
 
 def warn_of_doubts(X: Data, told: Collection[str] = ()) -> None:
-    """Warn of columns that may not be what they seem, but for those that are `told` to be something."""
+    """Warn about columns whose kind is doubtful, except those with a declared kind."""
     warn_of(doubts([X], ["X"], told, then="leave out these rows, or fill them in"))
 
 

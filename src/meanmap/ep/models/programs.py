@@ -100,8 +100,8 @@ def simulator(
     Parameters
     ----------
     function : callable
-        From one value of each parameter, then one of each setting, to one number. Any Python function; one that JAX can
-        trace is compiled.
+        From one value of each parameter, then one of each setting, to one number. Any Python function; a function that
+        JAX can trace is compiled.
     parameters : dict of str to Family
         The prior of each: a Normal, Gamma or Beta.
     *settings : array_like (n,)

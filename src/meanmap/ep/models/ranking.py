@@ -65,7 +65,7 @@ class Ranking(Summarised):
         """The probabilities that the first wins, draws and loses against the second."""
         a, b = self._position(first), self._position(second)
         if a == b:
-            raise ParameterError(f"{first!r} was to play himself; expected two players.")
+            raise ParameterError(f"{first!r} cannot play against himself; expected two players.")
         turn = np.zeros(len(self.players))
         turn[a], turn[b] = 1, -1
         mean = turn @ self.mean

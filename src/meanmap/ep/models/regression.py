@@ -145,9 +145,9 @@ def fit_linear(
 ) -> Posterior:
     """The model of every regression here: z = X w, and outcomes that depend on z.
 
-    Where the `slopes` of the likelihood are given, messages start at the mode: what comes in to each outcome is then
-    narrow from the first sweep on. It is looked for from where to `begin`, by default the mean of the prior, which will
-    do where the likelihood is log-concave.
+    Where the `slopes` of the likelihood are given, messages start at the mode, so that the incoming message of each
+    outcome is narrow from the first sweep on. The search begins at `begin`, by default the mean of the prior, which
+    suffices where the likelihood is log-concave.
     """
     w = Variable("w", prior)
     z = Variable("z", Normal, plate=len(matrix))
@@ -157,7 +157,7 @@ def fit_linear(
     return infer(model, **settings)
 
 
-# Newton's steps to the mode, each halved so often at most, until they gain less than this.
+# Newton's steps to the mode, the most halvings of each, and the gain at which they end.
 _STEPS, _HALVINGS, _GAIN = 50, 30, 1e-8
 
 

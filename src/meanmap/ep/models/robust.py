@@ -25,7 +25,7 @@ __all__ = ["RobustRegression", "robust_regression"]
 # deviation near 1/√n there, which is the step.
 _STEP = 0.25
 _LOWEST, _HIGHEST = np.log(1e-3), np.log(10.0)
-# Of more rows than this a part, drawn with a fixed seed, says where to look.
+# With more rows than this, a part of them, drawn with a fixed seed, locates the scale.
 _MANY, _PART = 5000, 1000
 
 
@@ -162,7 +162,7 @@ def robust_regression(
     found = _scales(on, matrix, scaled)
     if found is None:
         raise InputError(
-            "no scale of the noise led to a belief that is a law: the data contradict the model too strongly. "
+            "no scale of the noise led to a proper belief: the data contradict the model too strongly. "
             "Type damping=0.1, or give the noise more degrees of freedom."
         )
     posts = found.posteriors
@@ -184,7 +184,7 @@ def robust_regression(
 
 
 def _scales(on: Callable[..., Fit], rows: np.ndarray, values: np.ndarray) -> Scales | None:
-    """Where the evidence is, from runs `on` rows and values; None where no run led to laws."""
+    """Where the evidence lies, from runs `on` rows and values; None where no run had proper beliefs."""
     if len(rows) > _MANY:
         part = np.random.default_rng(0).permutation(len(rows))[:_PART]
         guess = _on_a_grid(on(rows[part], values[part]), _PART)

@@ -1,4 +1,4 @@
-"""Where an unknown scale is probable: on a grid about the peak for few rows, at three nodes about it for many."""
+"""Where an unknown scale is probable: a grid about the peak for few rows, three nodes about it for many."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ __all__ = ["Scales", "at_three_nodes", "on_a_grid"]
 _DEPTH = 12.0
 
 # The rule of Gauss and Hermite with three nodes is right up to the fifth power of how far the log scale is from the
-# peak, times a Normal. A peak that lies further beside the middle node, in its deviations, or bends otherwise by more
-# than this, is met again: with both at their limits the integral is off by 2e-4.
+# peak, times a Normal. A peak further from the middle node, in its deviations, or with a curvature that differs by more
+# than this, is located again: with both at their limits the integral is off by 2e-4.
 _NODES, _WEIGHTS = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6
 _BESIDE, _BENT, _TIMES = 0.5, 0.2, 3
-# How far the peak may lie from the three scales that tell where it is, in steps between them.
+# How far the peak may lie from the three scales that locate it, in steps between them.
 _FAR = 4.0
 
 # From a log scale, and the posterior of the nearest one so far (None at first), to the posterior at this scale.
@@ -37,7 +37,7 @@ class Scales(NamedTuple):
 
 
 class _Runs:
-    """Runs at log scales: each goes on from the messages of the nearest one that led to laws."""
+    """Runs at log scales: each starts from the messages of the nearest one with proper beliefs."""
 
     def __init__(self, fit: Fit):
         self.fit, self.found = fit, {}
@@ -58,7 +58,7 @@ class _Runs:
 def on_a_grid(fit: Fit, step: float, lowest: float, highest: float, start: float) -> Scales | None:
     """Multiples of a step around the best one whose evidence counts, by walking down on both sides of the peak.
 
-    None where no scale led to laws.
+    None where no scale had proper beliefs.
     """
     runs = _Runs(fit)
 
@@ -92,7 +92,7 @@ def at_three_nodes(fit: Fit, start: float, spread: float) -> Scales | None:
     fit : callable
         A run at a log scale.
     start, spread : number
-        Mean and standard deviation of the log scale, as part of the rows know it.
+        Mean and standard deviation of the log scale according to part of the rows.
     """
     runs, deviation = _Runs(fit), None
     logs = start + spread * np.array([-1.0, 0.0, 1.0])

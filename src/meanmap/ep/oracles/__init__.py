@@ -1,1 +1,1 @@
-"""What computes the messages of a black box: interfaces for the device and the host, sampling, Laplace, MCMC."""
+"""Oracles compute the messages of black boxes: interfaces for the device and the host, sampling, Laplace, MCMC."""

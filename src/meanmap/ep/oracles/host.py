@@ -1,4 +1,4 @@
-"""Oracles that live on the host and may remember: they see a whole plate's incoming messages in each sweep."""
+"""Oracles that run on the host and may keep state: they see a whole plate's incoming messages in each sweep."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -22,13 +22,13 @@ __all__ = ["FunctionOracle", "HostOracle", "ask_host", "check_answer"]
 
 
 class HostOracle(ABC):
-    """An oracle in plain Python: asked once a sweep for all members of a factor, it may keep state between sweeps.
+    """An oracle in plain Python: asked once per sweep for all members of a factor, it may keep state between sweeps.
 
     To write one, give `answer`. What is learned from one factor, or model, may serve the next: pass the same object.
 
     Examples
     --------
-    An oracle that remembers how often it was asked, and passes every question on:
+    An oracle that counts its questions and passes every one on:
 
     >>> from meanmap import ep
     >>> class Counting(ep.extending.HostOracle):
@@ -43,7 +43,7 @@ class HostOracle(ABC):
     ([-0.4132, 0.4132, 0.4132], 12)
     """
 
-    # Whether answers are predictions, with errors that may lean to one side: `accepts` is told what these add up to.
+    # Whether answers are predictions, whose errors may be biased: `accepts` gets the sum of these.
     predicts: ClassVar[bool] = False
     on_host: ClassVar[bool] = True
 
@@ -56,22 +56,22 @@ class HostOracle(ABC):
         del factor
 
     def accepts(self, factor: FactorLike, lean: Lean) -> bool:
-        """Whether a run may end, told how far the answers for its end move beliefs; if not, it goes on."""
+        """Whether a run may end, given how far the final answers move beliefs; if not, it goes on."""
         del factor, lean
         return True
 
     def stop_predicting(self, factor: FactorLike) -> bool:
-        """Told that sweeps do not come to rest: whether answers were predictions, and will be none from now on."""
+        """Called when sweeps do not converge: whether answers were predictions and will be exact from now on."""
         del factor
         return False
 
     def counts(self, factor: FactorLike) -> dict[str, int]:
-        """What to count about a factor in the report of a run."""
+        """Counts about a factor for the report of a run."""
         del factor
         return {}
 
     def notes(self, factor: FactorLike) -> tuple[str, ...]:
-        """What the report of a run should say about a factor."""
+        """Notes about a factor for the report of a run."""
         del factor
         return ()
 
@@ -83,7 +83,7 @@ class FunctionOracle(HostOracle):
         self.function = function
 
     def answer(self, questions: Questions) -> Answer:
-        """Whatever the function says."""
+        """The answer of the function."""
         found = self.function(questions)
         return found if isinstance(found, Answer) else Answer(found, np.full(len(questions), np.nan))
 
@@ -92,7 +92,7 @@ class FunctionOracle(HostOracle):
 
 
 class Asked(NamedTuple):
-    """What came into a factor, which members can use it, what an oracle answers to those, and their number."""
+    """Incoming messages of a factor, which members can use them, the answers of an oracle to those, and the count."""
 
     incoming: tuple[Any, ...]
     usable: jax.Array
@@ -103,7 +103,7 @@ class Asked(NamedTuple):
 def ask_host(
     plan: Plan, state: State, at: int, oracle: HostOracle, key: Array, sweep: int | None, power: float
 ) -> Asked:
-    """Ask for the messages of all members of a factor that can use what comes in."""
+    """Ask for the messages of all members of a factor that can use their incoming messages."""
     factor: Any = plan.factors[at]
     shape, size = plan.shapes[at], int(plan.sizes[at])
     incoming, usable = compiled_cavities(plan, state, at, power)

@@ -1,4 +1,4 @@
-"""Messages from the mode of the tilted law and its curvature there, judged by importance sampling around it."""
+"""Messages from the mode of the tilted law and its curvature there, checked by importance sampling around it."""
 
 from typing import Any
 
@@ -33,15 +33,16 @@ class Laplace(Oracle):
     Parameters
     ----------
     points : int
-        Draws around the mode, which tell how far the approximation is off.
+        Draws around the mode, which estimate the error of the approximation.
 
     Notes
     -----
     The mode of the tilted law is found by Newton's method in x, log x or logit x, or over whole vectors; each message
     has its mode and marginal curvature there (Hobbhahn & Hennig 2022): exact where the tilted law is of the family.
-    Nothing in the approximation says how good it is, so `points` draws from a Student law around the mode do: the error
-    that is stated is the difference to their importance sampling, plus its standard error. Asked for more, it is that
-    importance sampling that answers. Cost: some ten gradients and Hessians, and `points` calls of the factor.
+    The approximation does not show how good it is, so it is compared with importance sampling by `points` draws from a
+    Student distribution around the mode: the stated error is the difference, plus its standard error. Where that is too
+    large, the answer is that of importance sampling. Cost: some ten gradients and Hessians, and `points` calls of the
+    factor.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Laplace(Oracle):
 
     @property
     def block(self) -> int:
-        """As many as for the draws that judge."""
+        """As many as for the draws that check it."""
         return AroundMode(self.points).block
 
     def check(self, factor: FactorLike) -> None:
@@ -73,7 +74,7 @@ class Laplace(Oracle):
         return AroundMode(self.points * times)
 
     def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
-        """The mode, its curvature, and what sampling around it says."""
+        """The mode, its curvature, and the estimates of sampling around it."""
         tilted = Tilted.of(factor, incoming, power)
         mode, precision = find_mode(tilted)
         covariance = jnp.linalg.inv(precision)
@@ -110,7 +111,7 @@ class Laplace(Oracle):
 
 
 class AroundMode(Sampler):
-    """Importance sampling from a Student law at the tilted law's mode: [`Laplace`][], asked for more."""
+    """Importance sampling from a Student law at the tilted law's mode: the second stage of [`Laplace`][]."""
 
     points: int = eqx.field(static=True)
 
@@ -119,7 +120,7 @@ class AroundMode(Sampler):
         check_smooth("ep.Laplace()", factor)
 
     def more(self, times: int) -> "AroundMode":
-        """With so many times the draws."""
+        """With this many times the draws."""
         return AroundMode(self.points * times)
 
     def draw(

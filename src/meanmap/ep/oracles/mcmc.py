@@ -22,7 +22,7 @@ __all__ = ["MCMC"]
 # Chains are cut into this many pieces in all, each long enough to be nearly independent of the next one: they tell the
 # error.
 _PIECES = 32
-# Each chain starts at one of so many draws from the cavity, where the density is above zero.
+# Each chain starts at one of this many draws from the cavity, where the density is above zero.
 _STARTS = 100
 # The length of trajectories, in adapted standard deviations, and the most steps of one. Where the density ends abruptly
 # within that length no trajectory is accepted, and adapted steps would get shorter without end.
@@ -48,11 +48,12 @@ class MCMC(Oracle):
     All chains of all members of a plate run side by side, in the coordinates x, log x and logit x, on trajectories of
     1.5 adapted standard deviations: trees that grow until they turn (NUTS) would wait for the longest of the plate, and
     gave half the effective draws in three times the time. Errors are those of leaving out each of 32 pieces of the
-    chains, and the effective sample size is that of the least effective coordinate. The normaliser is estimated by
+    chains (a jackknife), and the effective sample size is the smallest over coordinates. The normaliser is estimated by
     importance sampling from a Student law with the draws' moments. The incoming message is subtracted from what the
-    draws project to, and their noise stays in the difference: where the factor tells little beside its cavity,
-    [`Stratified`][] or [`Laplace`][] say more for less. Asked for more, it draws more. Draws jump where a proposal is
-    accepted that was not before, so a run stands still when beliefs move by no more than the doubt that is stated.
+    draws project to, and their noise stays in the difference: where the factor has little information beside its
+    cavity, [`Stratified`][] or [`Laplace`][] are more accurate at less cost. Where errors are too large it draws more.
+    Draws jump where a proposal is accepted that was not before, so a run counts as converged when beliefs move by no
+    more than the stated doubt.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class MCMC(Oracle):
 
     @property
     def block(self) -> int:
-        """A few million numbers for draws."""
+        """Memory for draws: a few million numbers."""
         return max(2**20 // self.draws, 1)
 
     def check(self, factor: FactorLike) -> None:
@@ -92,7 +93,7 @@ class MCMC(Oracle):
         return MCMC(self.draws * times, self.warmup, self.chains)
 
     def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
-        """Draws, and what they project to."""
+        """Draws, and their projections."""
         tilted = Tilted.of(factor, incoming, power)
         drawing, weighing = jax.random.split(key)
         u = self._sample(tilted, drawing)
@@ -173,6 +174,6 @@ def _precision(centred: jax.Array, usual: jax.Array) -> jax.Array:
 
 
 def _effective(u: jax.Array) -> jax.Array:
-    """How many independent draws would know the mean as well: variance over that of the means of pieces."""
+    """The effective sample size for the mean: the variance over that of the means of pieces."""
     means = u.reshape(_PIECES, -1, u.shape[1]).mean(1)
     return jnp.minimum((_PIECES * u.var(0) / means.var(0, ddof=1)).min(), len(u))

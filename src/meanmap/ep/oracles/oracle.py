@@ -1,4 +1,4 @@
-"""What computes the messages of a black-box factor: one member at a time, mapped over the plate in blocks."""
+"""Computes the messages of a black-box factor: one member at a time, mapped over the plate in blocks."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -26,7 +26,8 @@ class Oracle(eqx.Module):
     mapped over it in blocks, so that memory does not grow with the plate.
     """
 
-    # Whether a small change of what comes in changes answers by about their stated doubt, so that beliefs never rest.
+    # Whether a small change of the incoming messages changes answers by about their stated doubt, so that beliefs keep
+    # moving.
     wanders: ClassVar[bool] = False
     on_host: ClassVar[bool] = False
     # Equal parts of the plate, each on a device of its own.
@@ -34,7 +35,7 @@ class Oracle(eqx.Module):
 
     @property
     def block(self) -> int:
-        """So many members are in memory at once: with some hundred points each, a few megabytes an array."""
+        """The number of members in memory at once: with some hundred points each, a few megabytes per array."""
         return 2048
 
     @abstractmethod
@@ -45,16 +46,16 @@ class Oracle(eqx.Module):
         """Raise if this oracle cannot answer for a factor."""
 
     def in_parts(self, number: int) -> "Oracle":
-        """An oracle that is asked about so many equal parts of a plate by themselves."""
+        """An oracle that answers for this many equal parts of a plate separately."""
         return replaced(self, parts=number)
 
     def more(self, times: int) -> "Oracle":
-        """An oracle with about so many times the work for a message; itself, if it has no more to give."""
+        """An oracle that does about this many times the work for a message; itself, if it cannot do more."""
         del times
         return self
 
     def quick(self, families: tuple[Any, ...]) -> "Oracle":
-        """An oracle without the work for members that it finds in doubt; itself, if there is no such work.
+        """An oracle without the extra work for doubtful members; itself, if there is no such work.
 
         `families` are those of the variables that it integrates over.
         """
@@ -83,7 +84,7 @@ class Oracle(eqx.Module):
 
 
 def in_parts(function: Callable[[Any, int], Any], parts: int, members: object, at_once: int) -> Any:
-    """What a function of all members gives, asked about so many equal parts by themselves, one on each device.
+    """The values of a function of all members, called for this many equal parts separately, one on each device.
 
     Loops that take some members at a time would otherwise bring all of them to every device. It says how many each
     may take at a time, so that all devices together hold what one would.

@@ -1,4 +1,4 @@
-"""What an oracle on the host is asked: the incoming messages of many members of a factor, as NumPy arrays."""
+"""The questions to an oracle on the host: the incoming messages of many members of a factor, as NumPy arrays."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +19,7 @@ from meanmap.families import Family
 
 __all__ = ["Questions"]
 
-# Beyond so many times the work of the first answer, an oracle is not asked for more.
+# An oracle does at most this many times the work of its first answer.
 _MOST_WORK = 1024
 
 
@@ -30,7 +30,7 @@ class Questions:
     Attributes
     ----------
     factor : BlackBox or Density
-        Which factor asks; `factor.name` and `factor.function` say more.
+        The factor that asks, with `factor.name` and `factor.function`.
     incoming : tuple
         For each argument of the factor a batch of one family, or the given numbers, along a first axis. All are proper
         where the factor needs that.
@@ -45,8 +45,8 @@ class Questions:
 
     Notes
     -----
-    `questions.ask(oracle)` passes questions on to a compiled oracle, a whole batch at once: so may an oracle that
-    learns ask an exact one where it is in doubt, or audit itself.
+    `questions.ask(oracle)` passes questions on to a compiled oracle, a whole batch at once: an oracle that learns may
+    ask an exact one where it is in doubt, or audit itself.
 
     Examples
     --------
@@ -95,15 +95,15 @@ class Questions:
         return np.random.default_rng([*self.keys.ravel()[:2].tolist(), *last])
 
     def ask(self, oracle: Oracle, error: float | None = None) -> Answer:
-        """What a compiled oracle answers; batches are lengthened to sizes of a short list, so that few are compiled.
+        """The answers of a compiled oracle; batches are padded to sizes of a short list, so that few are compiled.
 
         Parameters
         ----------
         oracle : Oracle
             Which to ask.
         error : float, optional
-            Ask again with more work, up to 1024 times as much, those members whose `doubt` is above this many standard
-            deviations of the belief. Who still is afterwards says so in `doubt`.
+            Ask again with more work, up to 1024 times as much, for members whose `doubt` is above this many standard
+            deviations of the belief. What remains is in `doubt`.
         """
         if not len(self):
             raise EmptyError(f"there are no questions of {self.factor.name} to ask; expected one at least.")
@@ -122,7 +122,7 @@ class Questions:
         return answer
 
     def _ask(self, oracle: Oracle) -> Answer:
-        """The quick answers, and better ones for those in doubt: most runs never compile these."""
+        """The quick answers, and better ones for doubtful members: most runs never compile these."""
         quick = oracle.quick(tuple(type(self.incoming[at]) for at in self.factor.inputs(self.incoming)))
         answer = self._compiled(quick)
         if quick is oracle:

@@ -1,4 +1,4 @@
-"""Messages by weighted points: what their oracles share, and importance sampling."""
+"""Messages from weighted points: the base class of such oracles, and importance sampling."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from meanmap.families import Distribution, Family, Normal
 
 __all__ = ["ImportanceSampling", "Sampler"]
 
-# Messages with more parameters than this are vectors'. Their errors come from leaving out each of so many groups.
+# Messages with more parameters than this are vectors'. Their errors come from leaving out each of this many groups.
 _MOST_PARAMETERS = 2
 _GROUPS = 16
 
@@ -28,12 +28,11 @@ _POINTS_AT_ONCE = 2**16
 
 
 class Sampler(Oracle):
-    """What oracles with weighted points share: the ratio of two projections of the same points, with its error.
+    """Base class of oracles with weighted points: the ratio of two projections of the same points, with its error.
 
     With weights w of the tilted law and c of the cavity, the outgoing natural parameters are η(w) − η(c), where η
-    projects the points. The incoming parameters themselves could be subtracted instead of η(c): that is what
-    importance sampling does in the papers, and leaves the scatter of the points in the message, whereas here it
-    cancels.
+    projects the points. The incoming parameters themselves could be subtracted instead of η(c), as importance sampling
+    does in the papers: this leaves the scatter of the points in the message, whereas here it cancels.
 
     The standard error is that of the delta method: ∂η/∂log wᵢ is the influence of point i, and the influences of
     independent groups of points are independent.
@@ -58,7 +57,7 @@ class Sampler(Oracle):
     def draw(
         self, factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...], power: Array, key: jax.Array
     ) -> tuple[list[Nodes], jax.Array]:
-        """Points of each input, and the log of how much each of them counts towards the cavity."""
+        """Points of each input, and the log weight of each of them towards the cavity."""
 
     def check(self, factor: FactorLike) -> None:
         """Any factor will do."""
@@ -140,7 +139,7 @@ class Sampler(Oracle):
 
 
 class ImportanceSampling(Sampler):
-    """Messages from independent draws, from the cavity or from a law of one's own.
+    """Messages from independent draws, from the cavity or from a given distribution.
 
     `ep.infer(model, ep.ImportanceSampling())` uses it for every black-box factor.
 
@@ -149,7 +148,7 @@ class ImportanceSampling(Sampler):
     points : int
         How many draws for each message.
     proposal : Distribution, optional
-        What to draw every input from; by default its cavity, the law that comes in.
+        The distribution of the draws of every input; by default its cavity, the incoming message.
     paired : bool
         Whether to subtract the cavity's moments as those of the same points, which cancels most of the noise.
 
@@ -191,7 +190,7 @@ class ImportanceSampling(Sampler):
         return self.paired
 
     def more(self, times: int) -> "ImportanceSampling":
-        """With so many times the draws."""
+        """With this many times the draws."""
         return ImportanceSampling(self.points * times, self.proposal, self.paired)
 
     def draw(

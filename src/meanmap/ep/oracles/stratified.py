@@ -34,8 +34,8 @@ class Stratified(Sampler):
     -----
     The strata of one variable are between quantiles of a mixture of its cavity and a wider law, in the coordinate x,
     log x or logit x; draws are uniform in a stratum and weighted by cavity over density, so nothing is approximated.
-    Two draws a stratum tell the error without repetition. Several variables meet in random order (Latin hypercube), and
-    the error is then that of strata of the first alone. The cavity's moments are those of the same points.
+    Two draws per stratum give the error without repetition. Several variables meet in random order (Latin hypercube),
+    and the error is then that of strata of the first alone. The cavity's moments are those of the same points.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Stratified(Sampler):
         return True
 
     def more(self, times: int) -> "Stratified":
-        """With so many times the draws."""
+        """With this many times the draws."""
         return Stratified(self.points * times)
 
     def check(self, factor: FactorLike) -> None:

@@ -1,1 +1,1 @@
-"""Functions as far as they are known: values that were paid for, polynomials between, and errors of these."""
+"""Interpolated functions: values that were computed, polynomials between them, and the errors of these."""

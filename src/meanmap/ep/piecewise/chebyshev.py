@@ -1,4 +1,4 @@
-"""A polynomial through the values of a function on an interval, and how far it may be from the function."""
+"""A polynomial through the values of a function on an interval, with a bound on its error."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _ORDER = 16
 NODES = -np.cos(np.pi * np.arange(_ORDER + 1) / _ORDER)
 FEW: np.ndarray = np.arange(_ORDER + 1) % 2 == 0
 
-# One more point on [−1, 1], no node of either, where a polynomial has to keep its word.
+# One more point on [−1, 1], no node of either, where a polynomial is checked.
 CHECK = 0.3147
 
 # Errors of smooth functions are below the last coefficients. These times so much are stated, because they may be small
@@ -20,7 +20,7 @@ OF_TAIL, OF_CHECK = 10.0, 4.0
 _TAIL = 3
 
 # Coefficients that fall no more are those of noise, which is as large at every point, while the last of them may be
-# small by luck: so many standard deviations are stated, which those above half of the order tell.
+# small by luck: this many standard deviations are stated, which those above half of the order tell.
 _OF_LEVEL = 8.0
 
 # What is left of a value after rounding, here and in the function.

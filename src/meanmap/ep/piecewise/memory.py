@@ -1,4 +1,4 @@
-"""What a run has paid for: values of functions on the host, by function and by the other arguments of a row."""
+"""The values of functions on the host that a run has computed, by function and by the other arguments of a row."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,15 +15,15 @@ from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells, cells_of_
 
 __all__ = ["Memory", "memory_of", "remembering"]
 
-# A memory that is kept from run to run is worn after so many rows, or so many evaluations in one: at twice as many
-# pieces are given up.
+# A memory that is kept from run to run is replaced after this many rows, or this many evaluations in one: at twice as
+# many, pieces are given up.
 _LINES, _OFTEN = 10_000, 8192
 
 _numbers, _memories = count(1), weakref.WeakValueDictionary[int, "Memory"]()
 
 
 class Memory:
-    """Pieces of functions, kept for one run, because the next may find another function behind the same name.
+    """Pieces of functions, kept for one run, because in the next the same name may mean another function.
 
     Compiled programs hand on its `number`. One that is `of_one` function, which somebody has recognised, is kept for
     longer, and knows that function by whatever object it comes.
@@ -70,7 +70,7 @@ class Memory:
 
     @property
     def is_worn(self) -> bool:
-        """Whether it is time for a new one: much is kept, or a line was refined so often that it may be given up."""
+        """Whether a new one is needed: much is kept, or a line was refined so often that it may be given up."""
         pieces = [rows.pieces for rows in self._functions.values()]
         return any(len(each.evaluations) > _LINES or each.evaluations.max(initial=0) > _OFTEN for each in pieces)
 
@@ -174,5 +174,5 @@ def remembering() -> Iterator[np.uint32]:
 
 
 def memory_of(number: int) -> Memory | None:
-    """The memory of a number, while somebody keeps it."""
+    """The memory of a number, while a reference to it exists."""
     return _memories.get(number)

@@ -1,4 +1,4 @@
-"""The noise of a function's own computing: what is left of values where a smooth function would be a straight line."""
+"""Numerical noise of a function: what remains of values where a smooth function would be a straight line."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ __all__ = ["AT_LEAST", "CLOSE", "OF_NOISE", "is_level", "noise_of"]
 # Points on [−1, 1] that lie close together, in equal steps, where no node is.
 CLOSE = 0.1234 + 1e-3 * np.arange(8)
 
-# An error of up to so many standard deviations of the noise is noise; stated are so many at least.
+# An error of up to this many standard deviations of the noise is noise; stated are this many at least.
 OF_NOISE, AT_LEAST = 40.0, 8.0
 
 # Differences of three orders in a row tell the noise, from the first of these on. They agree within the factor where it
 # is noise; those of a smooth function fall by the step from one to the next.
 _FIRST, _AGREE = np.array([3, 4]), 4.0
 
-# Coefficients are level where the last ones are not below this share of those before, and the first are so many times
+# Coefficients are level where the last ones are not below this share of those before, and the first are this many times
 # as large: a function that is not resolved yet has large ones to the end, and those of a kink fall.
 _LEVEL, _RESOLVED = 0.35, 8.0
 

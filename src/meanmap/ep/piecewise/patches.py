@@ -1,8 +1,8 @@
-"""Functions of two numbers, kept as polynomials on rectangles that are cut only where somebody asks for more.
+"""Functions of two numbers, kept as polynomials on rectangles that are cut only where more accuracy is needed.
 
 The counterpart of pieces of a line. A patch is a product of Chebyshev polynomials, of order 4, 8 or 16 along each axis
-by itself: what is nearly straight along one of them costs little there. Every value that was called for inside a patch
-holds its polynomial to account, whatever it was called for. No point is called for twice.
+by itself: what is nearly straight along one of them costs little there. Every value computed inside a patch, for
+whatever purpose, checks its polynomial. No point is computed twice.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,17 +18,18 @@ __all__ = ["Patches"]
 _FINEST = len(NODES) - 1
 _FIRST = 4
 
-# A polynomial that is off by less than so many times its range, along an axis, gets finer nodes; else its patch is cut.
+# A polynomial that is off by less than this many times its range, along an axis, gets finer nodes; else its patch is
+# cut.
 _HOPEFUL = {4: 10.0, 8: 0.3}
 
 # Along an axis whose tail is above this share of the other's, nodes become finer with the other's.
 _BOTH = 0.1
 
-# Points on [−1, 1]² where a polynomial of which nobody has called for more than its nodes has to keep its word.
+# Points on [−1, 1]² where a polynomial is checked if only its nodes were computed.
 _CHECKS = np.array([[0.3147, -0.5231], [-0.6177, 0.4229]])
 
-# A patch is given up, and its function called for every point, where cutting so many times in a row has left more than
-# this share of the error, or where a function has taken so many evaluations. Noise is looked for before.
+# A patch is given up, and its function called for every point, where cutting this many times in a row has left more
+# than this share of the error, or where a function has taken this many evaluations. Noise is looked for before.
 _STUCK, _SHARE, _MOST, _LOOK = 10, 0.8, 16_384, 2
 _SMALLEST = 1e-12
 

@@ -1,6 +1,6 @@
-"""Functions of one number, kept as polynomials on pieces of the line that are cut only where somebody asks for more.
+"""Functions of one number, kept as polynomials on pieces of the line that are cut only where more accuracy is needed.
 
-f(z) does not depend on messages: what was paid for once serves all sweeps and all rows of the same arguments. A piece
+f(z) does not depend on messages: a value computed once serves all sweeps and all rows with the same arguments. A piece
 is a Chebyshev polynomial of order 8 or 16 with a stated error (as in Chebfun: Battles & Trefethen 2004). Jumps, and
 ends of regions without numbers, are found by bisection, and become ends of pieces. Where only noise of the function's
 own computing is left (single precision, tolerances of solvers), cutting ends, and the noise is part of stated errors.
@@ -16,11 +16,11 @@ from meanmap.ep.piecewise.probes import apart
 
 __all__ = ["MARKS", "Pieces"]
 
-# So many points at most tell where a function is finer than a rule.
+# This many points at most tell where a function is finer than a rule.
 MARKS, _FEW_POINTS = 128, 3
 
-# What comes first has so many pieces between the ends of what is asked: their nodes lie as close as those of the first
-# rule of a quadrature.
+# At first there are this many pieces over the range in question: their nodes lie as close as those of the first rule of
+# a quadrature.
 _FIRST = 4
 
 # A rough polynomial that is off by less than this share of its range gets the finer nodes; else its piece is cut.
@@ -32,8 +32,8 @@ _STEEP, _LEFT = 0.4, 0.7
 _BISECTIONS = 36
 _ENOUGH_ROUNDS = 3
 
-# A piece is given up, and its function called for every point, where cutting so many times in a row has left more than
-# this share of the error, or where a function has taken so many evaluations.
+# A piece is given up, and its function called for every point, where cutting this many times in a row has left more
+# than this share of the error, or where a function has taken this many evaluations.
 _STUCK, _SHARE, _MOST = 6, 0.8, 16_384
 _SMALLEST = 1e-12
 
@@ -109,7 +109,7 @@ class Pieces:
     def narrow(self, line: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Points (lines, MARKS, 2), with values, in the narrowest of the pieces that hold fewer than three points.
 
-        They tell a rule of what it may have stepped over; NaN where there are no more.
+        They show a rule what it may have missed between its nodes; NaN where there are no more.
         """
         found = np.full((len(line), MARKS, 2), np.nan)
         first, last = np.searchsorted(self.line, line), np.searchsorted(self.line, line, side="right")

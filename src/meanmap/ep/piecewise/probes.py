@@ -10,7 +10,7 @@ __all__ = ["OF_BELIEF", "OF_INCOMING", "apart", "cells", "cells_of_two"]
 # another peak of the belief, and cost too much where each row has a function of its own.
 OF_BELIEF, OF_INCOMING = (16, 0.5), (80, 1.0)
 
-# Of two numbers, so many cells along each, and densities to this power; of what comes in and of beliefs alike.
+# Of two numbers, this many cells along each, and densities to this power; of what comes in and of beliefs alike.
 _ALONG, _POWER = 8, 0.5
 
 # Points below e⁻¹⁴ of the peak are left out.

@@ -1,1 +1,1 @@
-"""Messages by quadrature: where the nodes go, and whether they have seen the function between them."""
+"""Messages by quadrature: where the nodes are placed, and whether they resolve the function between them."""

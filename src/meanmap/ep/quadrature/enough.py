@@ -1,4 +1,4 @@
-"""Where a function on the host has to be known better, judged by what its error does to the messages."""
+"""Where a function on the host has to be known more accurately, judged by the effect of its error on the messages."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ class _Effect(NamedTuple):
     depth: jax.Array
 
     def too_large(self, numbers: int) -> jax.Array:
-        """Whether messages of a function of so many numbers may be off because of it."""
+        """Whether messages of a function of this many numbers may be off because of it."""
         log_allowed = jnp.log(_AT_PEAK) - jnp.minimum(self.depth, 0.0)
         beyond = jnp.maximum(log_allowed - jnp.log(_ANYWHERE), 0.0)
         allowed = jnp.exp(log_allowed - (beyond if numbers == 1 else (1 - _MORE) * beyond))
@@ -83,7 +83,7 @@ def known_well(
 
     def better(carried):
         (value, error), effect, marks, moved, _, rounds = carried
-        # Once nothing is wanted, or more is not to be had, polynomials are held to values between their nodes.
+        # Once nothing more is needed, or possible, polynomials are checked at values between their nodes.
         wanted = effect.too_large(len(over))
         settled = (rounds > 0) & ~(wanted.any() & moved)
         laws = jnp.where(settled, log_cavity, jnp.nan), jnp.where(settled, effect.depth, jnp.nan)
@@ -96,7 +96,7 @@ def known_well(
         judged = _effect(lambda found: _judged(factor, found, incoming, power), *known, log_cavity)
         return known, judged, jnp.where(settled, asked[2], marks), moved, settled & ~moved, rounds + 1
 
-    # At first nothing is wanted: this is what is known already.
+    # At first without new calls: what is known already.
     nothing = jnp.zeros_like(log_cavity)
     known = nothing, jnp.full_like(log_cavity, jnp.inf)
     none = jnp.full((MARKS, 2), jnp.nan)

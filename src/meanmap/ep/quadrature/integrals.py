@@ -1,4 +1,4 @@
-"""Answers by rules of quadrature, with their doubt: few nodes for all, better ones for those in doubt."""
+"""Answers by quadrature rules, with their doubt: few nodes for all members, better rules for doubtful ones."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from meanmap.ep.quadrature.panels import adapted
 
 __all__ = ["NODES", "RULES", "answered", "conclude"]
 
-# Of the grid that follows the mass; there is room for a panel for so many of them.
+# Of the grid that follows the mass; there is room for a panel for this many of them.
 NODES = 257
 _NODES_A_PANEL = 4
 
@@ -26,18 +26,19 @@ _FEW = 65
 # How far below the peak ends have to be, where moments are not looked at.
 _DEPTH_OF_ENDS = DEPTH + 3
 
-# So many members get a grid, or panels, of their own at once, so that memory is bounded.
+# This many members get a grid, or panels, of their own at once, so that memory is bounded.
 _AT_ONCE = (256, 32)
 
 # At a kink errors fall with the square of the step, in the mean: the second of two differences between three rules is
-# then so many times the error of the first rule.
+# then this many times the error of the first rule.
 _OF_KINKS = 12.0
 
 
 def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
-    """By few nodes where what comes in has its mass; what may be wrong with that is in doubt by one or more.
+    """By few nodes where the incoming messages have their mass; possible failures have a doubt of one or more.
 
-    That is enough for a factor that is not much narrower than what comes in, and costs a tenth of looking for the mass.
+    That is enough for a factor that is not much narrower than the incoming messages, and costs a tenth of a search for
+    the mass.
     """
     low, high = window
     grid = trapezium(low, high, min(count, _FEW))
@@ -50,7 +51,7 @@ def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...]
 
 
 def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
-    """By the trapezium rule where the mass is; what may be wrong with that is in doubt by one or more."""
+    """By the trapezium rule where the mass is; possible failures have a doubt of one or more."""
     grid = located(weigh, window).grid(count)
     found = weigh(grid.points)
     strong = important(found.height, grid.log_weights[0], found.values)
@@ -82,7 +83,7 @@ def answered(
 ) -> Answer:
     """The answers by the first of the rules, and by those up to a level where the ones before leave a member in doubt.
 
-    `ask` gives the answer by a rule to what comes in to one member. Doubtful members are gathered in each of so many
+    `ask` gives the answer by a rule to what comes in to one member. Doubtful members are gathered in each of this many
     equal parts of the plate by themselves, where these are on several devices.
     """
     for rule, at_once in zip(RULES[1 : level + 1], _AT_ONCE, strict=False):
@@ -128,7 +129,7 @@ def conclude(incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any
 def where_doubtful(
     plain: Answer, careful: Callable[[tuple[Any, ...]], Answer], incoming: tuple[Any, ...], at_once: int
 ) -> Answer:
-    """The answers of all members, with better ones for those in doubt, a few at a time: what is easy pays for nothing.
+    """The answers of all members, with better ones for doubtful members, a few at a time: easy members cost no more.
 
     `careful` gives the better answer to what comes in to one member.
     """

@@ -1,4 +1,4 @@
-"""Where to lay the nodes of a rule on the line, and whether they have seen the function between them.
+"""Where to place the nodes of a rule on the line, and whether they resolve the function between them.
 
 A rule knows a function at its nodes alone. What lies between two of them is bounded by extending the secants of their
 neighbours until they meet (the hull of adaptive rejection sampling, Gilks & Wild 1992): exact for a kink, and above
@@ -35,7 +35,7 @@ DEPTH = 37.0
 # bend more, or the rule that leaves out every other node is off too.
 _GAP = 0.2
 
-# Nor has a peak of which one node tells, that stands out by this: of a Normal, with a deviation below the step.
+# Nor has a peak that only one node shows, which stands out by this: of a Normal, with a deviation below the step.
 _SHARP = 1.0
 
 # A jump of the slope over one step, and how far below the peak it may be, that changes a sum by less than 1e-6.
@@ -48,8 +48,8 @@ _SAME = 1e-10
 # Stands for log 0, so that secants are numbers.
 _NOTHING = -1e200
 
-# The mass is searched with so many nodes until what matters fills this share of them, and the core, what is above 1/e
-# of the peak, is not narrower than a quarter of what it was taken for; so many times at most. A window that covers a
+# The mass is searched with this many nodes until what matters fills this share of them, and the core, what is above 1/e
+# of the peak, is not narrower than a quarter of what it was taken for; this many times at most. A window that covers a
 # Normal and its second moment is twelve times as wide as its core.
 _SEARCH, _FITS, _TRIES = 97, 0.5, 20
 _CORE, _FIRST = 1.0, 1 / 12
@@ -70,7 +70,7 @@ class Weighed(NamedTuple):
     height : array (points,)
         The log of the tilted law, in the coordinates.
     own : array (points,)
-        The factor's part of it, which may have peaks that what comes in hides.
+        The factor's part of it, which may have peaks that the incoming messages hide.
     values : list of arrays (points,)
         Whose second moments are wanted.
     messages : dict

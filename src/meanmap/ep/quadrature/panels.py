@@ -16,7 +16,7 @@ _ORDER = 12
 _START = 16
 
 # Panels are cut until their errors, the difference to the rule with every other node, are below this in all; or no more
-# fit in; or so many times. A jump is found to a twelfth at a time.
+# fit in; or this many times. A jump is found to a twelfth at a time.
 _SETTLED = 1e-8
 _ROUNDS = 30
 
@@ -34,7 +34,7 @@ def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], pane
     window : pair of numbers
         Where to begin; it grows while its ends matter.
     panels : int
-        At most so many.
+        At most this many.
     """
     low, high = window
     first = jnp.linspace(low, high, _START + 1)

@@ -15,7 +15,7 @@ __all__ = ["bent", "followed"]
 _FITS = 0.7
 _ROUNDS = 40
 
-# It stands still when no end moves by more than this share of its width.
+# It has converged when no end moves by more than this share of its width.
 _STANDS = 1e-3
 
 

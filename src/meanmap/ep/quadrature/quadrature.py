@@ -21,10 +21,10 @@ from meanmap.families import Normal
 
 __all__ = ["Quadrature"]
 
-# A law of one value, such as the output of a step, is a Normal so many times as precise as what comes in, which is not
-# lost beside it. So is one of nearly one value, more precise by the second, where others have next to no weight (less
-# than the third lies beyond a tenth of a standard deviation): what comes in would be lost beside it, and sweeps would
-# not come to rest. A narrow law of many values keeps its spread.
+# A law of one value, such as the output of a step, is a Normal this many times as precise as what comes in, which is
+# not lost beside it. So is one of nearly one value, more precise by the second, where others have next to no weight
+# (less than the third lies beyond a tenth of a standard deviation): what comes in would be lost beside it, and sweeps
+# would not come to rest. A narrow law of many values keeps its spread.
 _OF_ONE_VALUE, _TOO_PRECISE, _NO_WEIGHT = 1e8, 1e12, 1e-3
 
 # Nodes along each dimension.
@@ -32,29 +32,29 @@ _DEFAULT = {1: NODES, 2: 97}
 
 
 class Quadrature(Oracle):
-    """Messages of a black-box factor by quadrature that looks for the mass of the tilted law until it has found it.
+    """Messages of a black-box factor by quadrature that searches for the mass of the tilted distribution.
 
     `ep.infer(model, ep.Quadrature())` uses it for every black-box factor; it is the default for one or two numbers.
 
     In one dimension the trapezium rule comes first, in the coordinate of the family (x, log x, logit x), with few nodes
-    over all that comes in: the error is near rounding where the factor is smooth and not much narrower. A member whose
-    sum is not settled by it gets nodes that are moved to where its mass is, dense about the core and rare far away; and
-    if that is not enough, panels of its own, cut where a peak may hide between nodes and where errors are, and grown
-    where an end still matters. In two dimensions a grid follows the mass: it is moved, stretched and sheared until it
-    fits.
+    over the incoming messages: the error is near rounding where the factor is smooth and not much narrower. A member
+    for which this is not accurate enough gets nodes that are moved to where its mass is, dense about the core and
+    sparse far away; and if that is not enough, panels of its own, cut where a peak may hide between nodes and where
+    errors are large, and extended where an end still matters. In two dimensions a grid follows the mass: it is moved,
+    stretched and sheared until it fits.
 
-    A function of one or two numbers that JAX cannot trace is evaluated once where it is evaluated: during a run it is
-    kept as polynomials on pieces of the line, or on rectangles, for all sweeps and all rows whose other arguments are
-    equal. It is called for more only where the tilted law has its mass and the error of a polynomial would show in a
-    message; on the line jumps, and ends of regions without numbers, are found by bisection. What is left of that error
-    is part of `doubt`, and so is the noise of the function's own computing, in single precision or by solvers with a
-    tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows tenfold along
-    a piece, and not at outliers.
+    A function of one or two numbers that JAX cannot trace is never evaluated twice at the same point: during a run it
+    is kept as polynomials on pieces of the line, or on rectangles, for all sweeps and all rows whose other arguments
+    are equal. It is called for more only where the tilted law has its mass and the error of a polynomial would show in
+    a message; on the line jumps, and ends of regions without numbers, are found by bisection. What is left of that
+    error is part of `doubt`, and so is the noise of the function's own computing, in single precision or by solvers
+    with a tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows tenfold
+    along a piece, and not at outliers.
 
-    Polynomials are held to values between their nodes. Each sixteenth of the mass of the root of a belief, .22
+    Polynomials are checked at values between their nodes. Each sixteenth of the mass of the root of a belief, .22
     standard deviations at its centre, has a point at which the function was called; where all rows share the function,
-    so has each eightieth of what comes in. Over two numbers each of 64 shares of the mass of both roots has one. A peak
-    that fits between these points, and is 0 at them, is not seen.
+    so has each eightieth of the mass of the incoming message. Over two numbers each of 64 shares of the mass of both
+    roots has one. A peak that fits between these points, and is 0 at them, is missed.
 
     Parameters
     ----------
@@ -63,15 +63,14 @@ class Quadrature(Oracle):
 
     Notes
     -----
-    Only for factors that integrate over at most two numbers, and no sampler with randomness of its own. What is still
-    unsettled is in `doubt`, and in the notes of a run: that of a peak which no grid has seen is 1 or more. A peak that
-    changes nothing at any node cannot be seen by any rule: one of width .002 above a floor of .001 was missed. Over
-    two numbers a kink along neither axis, as of max(a, b), may leave .0003 standard deviations without doubt. Cost:
-    `points` calls of the factor a message, and 97 for each round in which nodes are moved, mostly one; 3 points for
-    each of up to 30 rounds where panels are cut, and points² / 4 + points² in two dimensions. Of a function that is
-    kept, 100 to 700 calls in all for rows that share its arguments; of two numbers, 400 to 2000 where it is smooth, and
-    16,384, and those near jumps, where it is not. Panels are a program of their own, compiled when one first needs
-    them.
+    Only for factors that integrate over at most two numbers, and no sampler with randomness of its own. Remaining
+    errors are in `doubt`, and in the notes of a run; an unresolved peak has a doubt of 1 or more. A peak that changes
+    nothing at any node cannot be seen by any rule: one of width .002 above a floor of .001 was missed. Over two numbers
+    a kink along neither axis, as of max(a, b), may leave .0003 standard deviations without doubt. Cost: `points` calls
+    of the factor a message, and 97 for each round in which nodes are moved, mostly one; 3 points for each of up to 30
+    rounds where panels are cut, and points² / 4 + points² in two dimensions. Of a function that is kept, 100 to 700
+    calls in all for rows that share its arguments; of two numbers, 400 to 2000 where it is smooth, and 16,384, and
+    those near jumps, where it is not. Panels are a program of their own, compiled when one first needs them.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""One sweep: a model as compiled plates, every factor in turn, and what becomes of improper messages."""
+"""One sweep: a model as compiled plates, every factor in turn, and the handling of improper messages."""

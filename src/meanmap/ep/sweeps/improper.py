@@ -1,7 +1,8 @@
-"""What to do with a message that is not a law by itself: force, allow, skip or damp it.
+"""What to do with an improper message: force, allow, skip or damp it.
 
-A projection may be wider than what came in, and their ratio then has a negative precision, shape or rate. That is often
-right (the factor takes information away) and sometimes an error of a sampler that is amplified by the division.
+A projection may be wider than the incoming message, and their ratio then has a negative precision, shape or rate. That
+is often right (the factor takes information away) and sometimes an error of a sampler that is amplified by the
+division.
 """
 
 from typing import Any

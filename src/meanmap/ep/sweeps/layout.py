@@ -1,4 +1,4 @@
-"""How a model lies on several devices: plates are divided among them by rows, and what is shared every device has."""
+"""How a model lies on several devices: plates are divided among them by rows, shared variables are copied to all."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ class Layout:
     """Which plates of a model are divided among the devices of a mesh.
 
     All are, but those of variables of which factors select members, and what is joined to these member by member:
-    whom a member meets may lie on any device. Every device has these whole, and messages to them are added up, like
-    those to what a plate shares, by one reduction over the mesh.
+    the counterpart of a member may lie on any device. Every device has these whole, and messages to them are added up,
+    like those to what a plate shares, by one reduction over the mesh.
 
     Parameters
     ----------

@@ -26,10 +26,11 @@ def sequential_sweep(
     """A sweep member by member: in step i, each factor sends the messages of member i of its order.
 
     A factor with an argument that all members share as one, a linear map, sends all its messages in every step; one
-    without a plate sends in the first. Every other sweep goes backwards, so that news travel both ways along a chain.
+    without a plate sends in the first. Every other sweep goes backwards, so that information travels both ways along a
+    chain.
     """
     before, keys = state.beliefs, keys_of(plan, key)
-    # What the first step tells about all members, in the right shapes; every member overwrites its own.
+    # Records of all members from the first step, in the right shapes; every member overwrites its own.
     happened = tuple(
         jax.tree.map(
             lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),

@@ -46,7 +46,7 @@ class Settings(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """What one sweep leads to.
+    """The result of one sweep.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Swept(NamedTuple):
     moved : array
         How far the beliefs about each variable moved.
     evidence : number
-        Its logarithm, from the answers on the way: right where beliefs stand still; NaN if not known.
+        Its logarithm, from the answers during the sweep: correct at convergence; NaN if not known.
     """
 
     state: State
@@ -111,7 +111,7 @@ def _power(plan: Plan, at: int, power: Array) -> Any:
 
 
 def cavities(plan: Plan, state: State, at: int, power: Array) -> tuple[tuple[Any, ...], jax.Array]:
-    """What comes into a factor, belief / message^α, and for which members the factor can use it.
+    """The incoming messages of a factor, belief / message^α, and for which members the factor can use them.
 
     Where it cannot, a standard law stands in, so that nothing that is computed for nothing becomes NaN.
     """
@@ -168,7 +168,7 @@ def absorb(
 
 
 def _keep_beliefs_proper(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> tuple[State, jax.Array]:
-    """Take the new messages, except where a belief that was a law would cease to be one."""
+    """Take the new messages, except where a proper belief would become improper."""
     factor, shape = plan.factors[at], plan.shapes[at]
     reverted = jnp.zeros(shape, bool)
     trial = _replaced(plan, state, at, sent)
@@ -197,7 +197,7 @@ def _replaced(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> State
 def residual(new: Family, old: Family, active: jax.Array) -> jax.Array:
     """How far a variable's beliefs moved at most, in standard deviations; ∞ if improper."""
     proper = new.is_proper() & old.is_proper()
-    # Where one of them is no law the distance is not looked at.
+    # Where one of them is improper the distance is not used.
     return jnp.where(active, jnp.where(proper, between(new, old), jnp.inf), 0.0).max()
 
 
@@ -237,8 +237,8 @@ def _of_beliefs(plan: Plan, beliefs: tuple[Family, ...]) -> list[Any]:
 def _of_factor(plan: Plan, state: State, at: int, power: Array, answer: Any) -> list[Any]:
     """The terms of [L_f − Σ_v A(η_v)]/α of a factor whose log normalisers are the answer.
 
-    In the course of a sweep η_v is what comes in to the factor times what it sent before. Where beliefs stand still the
-    sum of these parts changes with no message to first order: that of the last sweep is the evidence.
+    During a sweep η_v is the incoming message of the factor times its previous message. At convergence the sum of these
+    parts does not change with any message to first order: that of the last sweep is the evidence.
     """
     factor, shape = plan.factors[at], plan.shapes[at]
     # Of the members together, and of each.

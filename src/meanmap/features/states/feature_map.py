@@ -20,9 +20,9 @@ from meanmap.linalg.moments import Moments
 
 __all__ = ["BLOCK", "FeatureMap", "blocks", "working_precision"]
 
-# Rows that are mapped in one compiled call, always so many, so that a row's features never depend on its neighbours.
+# Rows that are mapped in one compiled call, always this many, so that a row's features never depend on its neighbours.
 BLOCK = 4096
-# Of which so many at once, whose features a core's cache holds: half the time of a whole block.
+# Of which this many at once, whose features a core's cache holds: half the time of a whole block.
 TILE = 1024
 # Scales and sizes whose squares single precision holds.
 LEAST, MOST = 1e-15, 1e15

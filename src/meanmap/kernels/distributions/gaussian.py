@@ -69,7 +69,7 @@ class EmbeddingGaussian(DistributionKernel):
         coordinate, widths
             As for [`ExpectedProduct.at_scale_of`][]; `widths="within"` is the choice of Jitkrittum et al. (2015).
         most : int
-            γ² is half the median squared distance between embeddings of at most so many messages, evenly spaced.
+            γ² is half the median squared distance between embeddings of at most this many messages, evenly spaced.
 
         Examples
         --------

@@ -54,7 +54,7 @@ def _kernel(law: Distribution | Bags, place: str, widths: str, name: object) -> 
 
 
 def spread_out(points: Data, most: int = MOST_MESSAGES) -> Any:
-    """At most so many of the points, evenly spaced along their order."""
+    """At most this many of the points, evenly spaced along their order."""
     n = count(points)
     return points if n <= most else rows(points, np.linspace(0, n - 1, most).round().astype(int))
 

@@ -105,7 +105,7 @@ def median_distance(points: np.ndarray) -> float:
 
 
 def spread(points: np.ndarray, most: int) -> np.ndarray:
-    """At most so many rows, spread over all."""
+    """At most this many rows, spread over all."""
     return points[:: -(-len(points) // most)]
 
 

@@ -9,11 +9,11 @@ from meanmap.stats.conditional.regression import Fit
 
 __all__ = ["NOTHING", "REACHES", "Agreement", "Leftover", "Neighbours", "bent_columns", "next_to", "taken_by"]
 
-# Rows that are so many places apart or fewer along a column, and so many nearest rows in all columns together.
+# Rows that are this many places apart or fewer along a column, and this many nearest rows in all columns together.
 REACHES, NEAREST = (1, 4), 4
 # Beyond this nothing is known of what neighbours would agree in.
 LEAST_AGREEMENT = 0.1
-# Beyond so many columns z is looked at by nearest rows alone.
+# Beyond this many columns z is looked at by nearest rows alone.
 MOST_COLUMNS = 12
 
 
@@ -23,7 +23,7 @@ def bent_columns(z: np.ndarray) -> list[int]:
 
 
 def next_to(order: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows that are so many places apart in this order, or fewer."""
+    """Pairs of rows that are this many places apart in this order, or fewer."""
     one = np.concatenate([order[:-lag] for lag in range(1, reach + 1)])
     return one, np.concatenate([order[lag:] for lag in range(1, reach + 1)])
 

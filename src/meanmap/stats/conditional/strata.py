@@ -30,9 +30,9 @@ __all__ = [
     "strata_told",
 ]
 
-# Values make strata where they have so many rows on average: fewer would leave little to permute.
+# Values make strata where they have this many rows on average: fewer would leave little to permute.
 ROWS_IN_A_STRATUM = 6
-# Whole numbers that repeat so often, and of which so many are different, may be codes that regressions do not follow.
+# Whole numbers that repeat so often, and of which this many are different, may be codes that regressions do not follow.
 ROWS_OF_A_CODE, FEWEST_CODES = 2, 10
 
 

@@ -171,7 +171,7 @@ class Regressions(Value):
     def fits(
         self, products: np.ndarray, targets: Sequence[int], n: int, undersmooth: float
     ) -> tuple[list[StreamedFit | None], Overlap | None]:
-        """From sums of products of the functions and, behind them, so many targets of each side."""
+        """From sums of products of the functions and, behind them, this many targets of each side."""
         sizes = [*(each.grid.size for each in self.functions), *targets]
         ends = np.cumsum(sizes)
         at = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]

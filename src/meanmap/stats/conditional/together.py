@@ -12,7 +12,7 @@ from meanmap.stats.conditional.regression import Fit
 
 __all__ = ["Together", "Waves", "agreement"]
 
-# Of so many columns at most, and one product for so many rows.
+# Of this many columns at most, and one product for this many rows.
 MOST_COLUMNS, ROWS_FOR_A_PRODUCT = 8, 5
 # Standard deviations from the mean beyond which values count as at their end.
 END = 4.0

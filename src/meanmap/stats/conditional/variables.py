@@ -39,21 +39,21 @@ __all__ = [
     "table_of",
 ]
 
-# Beyond so many robust standard deviations from the median only the logarithm of the distance counts. One-to-one
+# Beyond this many robust standard deviations from the median only the logarithm of the distance counts. One-to-one
 # functions of columns leave the hypothesis as it is, and one value as far as 10⁶ leaves a regression nothing else.
 FAR = 20.0
 # A column is another one again where its own part of its variance is smaller than this.
 COPY = 1e-12
-# And beyond so many a value may be a code for a missing one.
+# And beyond this many a value may be a code for a missing one.
 WILD = 1000.0
-# Numbers that are given are labels, too, where each value has at least so many rows on average. An indicator costs a
+# Numbers that are given are labels, too, where each value has at least this many rows on average. An indicator costs a
 # row of its value, so that this takes an eighth of the rows at most.
 ROWS_A_VALUE = 8
-# All columns that are given leave at least so many rows for each of them, so that regressions are never refused for
-# indicators that nobody asked for; and there are at most so many of these, which some thousand rows still estimate.
+# All columns that are given leave at least this many rows for each of them, so that regressions are never refused for
+# indicators that nobody asked for; and there are at most this many of these, which some thousand rows still estimate.
 ROWS_A_COLUMN, MOST_VALUES = 5, 200
 TOO_MANY = "these are too many to make each a label"
-# Values are counted in so many rows first.
+# Values are counted in this many rows first.
 SOME_ROWS = 2000
 
 

@@ -18,7 +18,7 @@ from meanmap.stats.result import Null
 
 __all__ = ["chance_of_dependence", "chance_of_difference", "draws_for", "excludes_zero"]
 
-# Exchanges for each unit of the tail's chance, up to so many in all unless fewer could not reach the tail.
+# Exchanges for each unit of the tail's chance, up to this many in all unless fewer could not reach the tail.
 EACH, MOST = 5, 1000
 # Rounding of sums of products in single and double precision, for the largest of them.
 ROUNDING = 1e-6

@@ -19,8 +19,8 @@ from meanmap.stats.permutations import Permuted
 
 __all__ = ["permuted_at_landmarks"]
 
-# At least and at most so many landmarks, and between them so many values of each variable. Among six variables with 500
-# rows 256 landmarks rejected .52 of data sets and whole Gram matrices .60.
+# At least and at most this many landmarks, and between them this many values of each variable. Among six variables with
+# 500 rows 256 landmarks rejected .52 of data sets and whole Gram matrices .60.
 LANDMARKS, VALUES = (256, 512), 1_280_000
 # Products that are held together stay in cache.
 TOGETHER = 2**17

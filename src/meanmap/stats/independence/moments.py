@@ -19,8 +19,8 @@ from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["BLOCK", "MOST_FEATURES", "TRACE_TOLERANCE", "JointMoments", "features_and_values", "features_of"]
 
-# Features of a variable: until the trace of its Gram matrix is met to this share, and at most so many. Φ Φᵀ is a kernel
-# too, chosen from each variable alone, so that no level depends on it.
+# Features of a variable: until the trace of its Gram matrix is met to this share, and at most this many. Φ Φᵀ is a
+# kernel too, chosen from each variable alone, so that no level depends on it.
 TRACE_TOLERANCE = 1e-4
 MOST_FEATURES = 128
 # Rows that are read and mapped at once: fixed, so that sums have the same rounding however the data come.

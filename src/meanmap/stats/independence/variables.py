@@ -32,12 +32,12 @@ __all__ = ["constant", "for_two", "handicaps", "kernels_of", "one_for_each", "si
 
 # Half a million distances give each median to a percent.
 MOST_POINTS = 1000
-# The collection: so many lengthscales, from a short distance to somewhat more than a long one. In one dimension that is
-# a factor of forty, in ten dimensions one of three. Chosen on the panel of dependences in the documentation.
+# The collection: this many lengthscales, from a short distance to somewhat more than a long one. In one dimension that
+# is a factor of forty, in ten dimensions one of three. Chosen on the panel of dependences in the documentation.
 QUANTILES = (0.05, 0.95)
 STRETCH, SIZES = 1.5, 4
 # Where kernels are fused there is one more, finer by this factor, for curves that oscillate: it meets the long ones of
-# the other variable. Pairs of the same short size see what is local, and all others start behind them by so many
+# the other variable. Pairs of the same short size see what is local, and all others start behind them by this many
 # standard deviations. Chosen on twenty relations (benchmarks/relations.py) in one and three columns. On other seeds a
 # diamond gained .13, two parabolas .18, a square .02 and the mean over all .06; in three columns the mean lost .006.
 FINER, LOCAL, BEHIND = 4.0, (1, 2), 1.5

@@ -16,7 +16,7 @@ from meanmap.stats.result import Interval
 
 __all__ = ["ColumnDifference", "differences", "said_of"]
 
-# So many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
+# This many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
 MOST_LABELS = 3
 # So many columns of a result are printed, and so many columns where few intervals exclude zero.
 MOST_SAID, LEAST_SAID = 5, 3

@@ -1,4 +1,4 @@
-"""Two-sample statistics of many rows: means of features at so many landmarks, permuted or with a Gaussian limit."""
+"""Two-sample statistics of many rows: means of features at this many landmarks, permuted or with a Gaussian limit."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -19,7 +19,7 @@ from meanmap.stats.samples.scores import COMMON, OF_NUMBERS, judged, raw_scores
 
 __all__ = ["RankFeatures", "with_columns", "without_columns"]
 
-# Quantiles by which ranks are told, and for so many scores in all: their covariances are found, too.
+# Quantiles by which ranks are told, and for this many scores in all: their covariances are found, too.
 QUANTILES, MOST_SCORES = 512, 512
 # Rows by which scores are measured, and scores that spread less there are left out.
 MEASURED, LEAST_SPREAD = 4096, 1e-6

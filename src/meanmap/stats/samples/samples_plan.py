@@ -32,7 +32,7 @@ from meanmap.stats.settings import LEAST_POINTS, PERMUTED
 
 __all__ = ["SamplesPlan", "in_one_pass", "is_long"]
 
-# Of two samples `SAMPLE` rows each make a plan, of more fewer, but so many.
+# Of two samples `SAMPLE` rows each make a plan, of more fewer, but this many.
 LEAST = 256
 
 

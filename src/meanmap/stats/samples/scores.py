@@ -36,7 +36,7 @@ __all__ = [
 OF_NUMBERS = (0.42, 0.42, 0.07, 0.09)
 # How wide all columns are together in a row is one score more, with this share of the columns' part.
 COMMON = 0.06
-# Of labels so many, the most frequent ones.
+# Of labels this many, the most frequent ones.
 MOST_LABELS = 16
 # The shares of columns and of pairs of these among very many columns; the others are the kernels'. What one of them
 # alone sees is seen as by a test at the level times its share: no shares are without a loss, and these spread it. Of

@@ -1,4 +1,4 @@
-"""How far a sample moves with a shift by so many of its standard deviations, and how sure that is."""
+"""How far a sample moves with a shift by this many of its standard deviations, and how sure that is."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -104,7 +104,7 @@ class Shifts:
         return self.spread.influence(self.points)
 
     def at(self, shift: float) -> Shifted:
-        """After a shift by so many standard deviations."""
+        """After a shift by this many standard deviations."""
         squared, means, noise = self._squared(np.arange(count(self.points)), shift, None)
         if shift < LEASTS[0] and noise > NOISE * squared and shift < self.least:
             found, ratio = self._at_least, shift / self.least

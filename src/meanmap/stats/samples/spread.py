@@ -13,7 +13,7 @@ from meanmap.stats.samples.tails import inflated_spread
 
 __all__ = ["Spread"]
 
-# Columns side by side share one derivative where there are more than so many.
+# Columns side by side share one derivative where there are more than this many.
 MOST_BLOCKS = 12
 
 
@@ -85,7 +85,7 @@ class Spread:
         return (f"{which}{more}: {told}. {instead}",)
 
     def moved(self, points: Points, shift: float, factors: np.ndarray | None = None) -> Any:
-        """Rows like these, moved by so many standard deviations, times the factor of the column's block."""
+        """Rows like these, moved by this many standard deviations, times the factor of the column's block."""
         steps = shift * self.deviations * (1.0 if factors is None else factors[self.block])
         place = 0
 

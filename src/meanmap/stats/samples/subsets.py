@@ -16,7 +16,7 @@ __all__ = ["TIE", "among_subsets", "blocks_of", "subset_sums"]
 # Statistics that differ by less than this, for the largest of them or of the terms that cancel in them, tie: sums in
 # another order round differently.
 TIE = 1e-9
-# So many rows are picked at once: 64 MB, however large subsets are.
+# This many rows are picked at once: 64 MB, however large subsets are.
 PICKED = 1 << 22
 # Subsets of more rows are added up by products of dense matrices, which read memory in order: ten times as fast.
 DENSE = 1 << 11
@@ -55,7 +55,7 @@ def among_subsets(
 def subset_sums(
     subsets: Iterable[np.ndarray], number: int, size: int, features: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """For each matrix of features the sums over each of so many subsets of `size` rows, (number, width).
+    """For each matrix of features the sums over each of this many subsets of `size` rows, (number, width).
 
     Examples
     --------

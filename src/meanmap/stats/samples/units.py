@@ -11,8 +11,8 @@ from meanmap.features.base import Features, transformed, transformed_means
 
 __all__ = ["Forms", "Units"]
 
-# About so many units in all, and at least so many of the smallest sample. Units lose only the pairs of rows within one,
-# a share of 1 / units, and the null distribution of this many units is that of rows up to noise.
+# About this many units in all, and at least this many of the smallest sample. Units lose only the pairs of rows within
+# one, a share of 1 / units, and the null distribution of this many units is that of rows up to noise.
 ENOUGH, LEAST = 1000, 250
 
 # From scores (N, M) to T, the squares of their standardised sums for the data and each draw, (1 + B, M).
@@ -47,7 +47,7 @@ class Units:
 
     @classmethod
     def of(cls, sizes: Sequence[int], generator: np.random.Generator) -> "Units":
-        """Of samples of so many rows, one after the other; of few rows each is a unit, and nothing is drawn."""
+        """Of samples of this many rows, one after the other; of few rows each is a unit, and nothing is drawn."""
         size = max(1, min(sum(sizes) // ENOUGH, min(sizes) // LEAST))
         if size == 1:
             return cls.of_rows(sizes)

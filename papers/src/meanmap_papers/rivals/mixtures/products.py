@@ -18,7 +18,7 @@ from meanmap_papers.rivals.mixtures.mixtures import Mixtures
 
 __all__ = ["Draws", "ProductSampler", "product", "sample_product"]
 
-# A product is written out up to so many components.
+# A product is written out up to this many components.
 MOST_COMPONENTS = 1_000_000
 
 

@@ -23,7 +23,7 @@ SHORTEST, LONGEST = 0.1, 3.0
 LEAST_STEP = 0.1
 # The share of particles that are still drawn from the first proposal: weights stay bounded whatever was learned.
 DEFENSIVE = 0.2
-# Less than so many particles do not say how wide a message is.
+# Less than this many particles do not say how wide a message is.
 LEAST_EFFECTIVE = 4.0
 # How much of each Gaussian is replaced in a round; all neighbours change theirs at the same time.
 LEARNING = 0.7
