@@ -346,9 +346,7 @@ def test_what_gave_up_stands_aside_until_it_has_seen_twice_as_much():
     known = learned._learner(factor.name).known
     second, *later = (run() for _ in range(1 + -(-known // 60)))
     assert (second.asked, second.predicted) == (240, 0)
-    assert (
-        "in an earlier run sweeps with predictions did not converge: all messages were asked" in second.notes()[0]
-    )
+    assert "in an earlier run sweeps with predictions did not converge: all messages were asked" in second.notes()[0]
     assert later[-1].predicted > 0
 
 
