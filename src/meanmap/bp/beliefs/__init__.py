@@ -1,1 +1,1 @@
-"""What queries answer: beliefs as densities, histograms, labels; their pictures."""
+"""The answers to queries: beliefs as densities, histograms and labels, and their pictures."""

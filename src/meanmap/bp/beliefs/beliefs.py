@@ -1,4 +1,4 @@
-"""What a query answers: a belief for each target, by name, with a report."""
+"""The answer to a query: a belief for each target, by name, with a report."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from meanmap.core.values import as_known
 
 __all__ = ["Beliefs"]
 
-# What a belief is: an embedding, a density, or an array of probabilities.
+# A belief is an embedding, a density, or an array of probabilities.
 Belief = TypeVar("Belief")
 
 
@@ -28,7 +28,7 @@ class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
     answer : callable or mapping
         From a target to its belief: probabilities of its states, (k,) or (B, k), or an embedding.
     report : Report
-        How the messages ended.
+        Whether the messages converged.
     log_evidence : number or array (B,), optional
         The logarithm of the partition function with this evidence, log Σ_x Π ψ, where there is one: exact on trees,
         Bethe's approximation with cycles. The difference of two is the logarithm of a ratio of probabilities.
@@ -73,7 +73,7 @@ class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
         return draw_beliefs(self, ax)
 
     def to_save(self) -> "Beliefs[Belief]":
-        """With every belief worked out."""
+        """With every belief computed."""
         return replace(self, answer=dict(self))
 
     def __repr__(self) -> str:

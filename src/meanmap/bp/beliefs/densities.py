@@ -21,7 +21,7 @@ __all__ = ["Density", "NormalMixture", "check_levels", "pick"]
 
 BISECTIONS = 60
 ASCENT_STEPS = 100
-# Modes are climbed to from this many components at most, the best ones, and of a batch this many pairs at a time.
+# The search for modes starts from at most this many components, the best ones; in a batch, this many pairs at a time.
 CLIMBERS, MOST_PAIRS = 20, 10_000_000
 
 

@@ -1,4 +1,4 @@
-"""By how much new rows become more probable."""
+"""The gain in log density of held-out rows."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ LEAST_LOG = -20.0
 
 @dataclass(frozen=True)
 class Gain:
-    """By how much the mean log density of rows that were left out is larger, and its standard error.
+    """The gain in mean log density of held-out rows, and its standard error.
 
     Examples
     --------

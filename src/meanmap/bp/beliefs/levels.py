@@ -1,4 +1,4 @@
-"""Probabilities that a model claims, corrected by how often held-out values lay below: for honest intervals."""
+"""Probabilities of a model, recalibrated by how often held-out values lay below, so that intervals cover."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["Levels"]
 PRIOR_DEVIATION = 0.5
 # The correction is tabulated at this many levels: a row with many thresholds costs little then.
 TABULATED = 1025
-# What a value may be given at least.
+# The least probability of a value.
 LEAST_CHANCE = 1e-12
 
 
@@ -20,7 +20,7 @@ class Levels:
     """u ↦ I_u(a, b), the distribution function of a beta law: 1 and 1 change nothing.
 
     A belief is too wide where both are above one, too narrow where both are below, too low or too high where they
-    differ. A mixture of beliefs that are right each is too wide (Gneiting & Ranjan 2013, whose correction this is).
+    differ. A mixture of calibrated beliefs is too wide (Gneiting & Ranjan 2013, whose correction this is).
 
     Examples
     --------
@@ -69,5 +69,5 @@ class Levels:
 
 
 def _tabulated() -> np.ndarray:
-    """Spaced by cosines: what happens rarely is where the correction bends."""
+    """Spaced by cosines, because the correction bends at rare values."""
     return (1 - np.cos(np.linspace(0, np.pi, TABULATED))) / 2

@@ -13,7 +13,7 @@ from meanmap.core.values import Value
 
 __all__ = ["Configuration", "most_probable"]
 
-# Values that each variable tries while the others stay, and rounds of that at most.
+# How many values are tried for each variable while the others are fixed, and the most rounds.
 CANDIDATES, ROUNDS = 200, 20
 
 
@@ -46,7 +46,7 @@ def most_probable(
     draws : int
         How many configurations are drawn to begin with.
     rng : None, int, Generator or JAX key
-        What repeats the draws.
+        Makes the draws reproducible.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def most_probable(
     Notes
     -----
     The best of the draws, then each variable in turn set to the best of the values that were drawn for it, until none
-    gets better (iterated conditional modes, Besag 1986): no single value among them makes the configuration more
-    probable. Where numbers often come back, as counts do, their density is that of the narrow bin they have.
+    improves (iterated conditional modes, Besag 1986): changing any one of these values does not make the configuration
+    more probable. Where values repeat, as counts do, their density is that of their narrow bin.
 
     Examples
     --------

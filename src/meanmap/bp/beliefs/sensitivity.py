@@ -1,4 +1,4 @@
-"""What each piece of evidence does to an answer."""
+"""The effect of each piece of evidence on an answer."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Sensitivity(Value):
 
 
 def sensitivity(model: Any, evidence: Mapping[Any, Any], target: Hashable, **settings: object) -> Sensitivity:
-    """Leave out one piece of evidence at a time, and see how far a belief moves.
+    """Leave out one piece of evidence at a time, and measure how far a belief moves.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Each variable given all others, whatever is known of them: regressions whose weights on training rows are beliefs."""
+"""Each variable given any of the others: regressions whose weights on training rows are beliefs."""

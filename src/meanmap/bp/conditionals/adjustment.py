@@ -1,4 +1,4 @@
-"""What has to be adjusted for: the graph says which variables close every way that is no effect."""
+"""What has to be adjusted for: the variables that block every non-causal path of the graph."""
 
 from collections.abc import Collection, Hashable
 
@@ -14,9 +14,9 @@ def adjustment(
 ) -> tuple[Hashable, ...] | None:
     """The variables that an effect is adjusted for, or None if no path leads from the cause to the target.
 
-    The other parents of all variables along the ways of the effect, which leave the least variance of all sets that
-    will do (Henckel et al. 2022; Rotnitzky & Smucler 2020). Where the table lacks some of these, all ancestors that are
-    there: if any set will do, this one does (van der Zander et al. 2014).
+    The other parents of all variables on causal paths, the valid set with the least variance (Henckel et al. 2022;
+    Rotnitzky & Smucler 2020). Where the table lacks some of these, all ancestors that it has: if any set is valid, this
+    one is (van der Zander et al. 2014).
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def adjustment(
 
 
 def _connected(parents: Parents, cause: Hashable, target: Hashable, known: Collection[Hashable]) -> set[Hashable]:
-    """What a path joins to the cause without meeting what is known, among ancestors (Lauritzen et al. 1990)."""
+    """Ancestors connected to the cause by a path that avoids the known variables (Lauritzen et al. 1990)."""
     neighbours: dict[Hashable, set[Hashable]] = {}
     for name in ancestors(parents, (cause, target, *known)):
         family = {name, *parents[name]}.difference(known)

@@ -28,7 +28,7 @@ from meanmap.graphs.partial import PDAG
 
 __all__ = ["BayesianNetwork"]
 
-# Of this many rows at most counts and lines are learned; for effects and judgements, which learn several times, of
+# Counts and lines are learned from at most this many rows; effects and scores, which fit several times, use
 # fewer.
 LEAST_ROWS, MOST_ROWS = 20, 1_000_000
 

@@ -20,7 +20,7 @@ CANDIDATES, LEAST_BESIDE = 200, 20
 JUMP, BEND, MOST = 20.0, 9.0, 8
 # Rules on two columns: this many candidates in each, at most this many pairs. More are tried, so that more is needed.
 GRID, PAIRS, RULE = 24, 20, 25.0
-# What others follow of a break up to this share is nothing new.
+# A break is new only if others explain less than this share of it.
 LEAST_NEW = 0.01
 
 

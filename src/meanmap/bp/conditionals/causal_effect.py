@@ -1,4 +1,4 @@
-"""What an effect is found to be: the laws of two arms and their differences, each with an interval."""
+"""An estimated effect: the distributions of two arms and their differences, each with an interval."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(Value):
-    """A number, or several, with what resampled rows say instead.
+    """A number, or several, with their values in resampled data.
 
     Attributes
     ----------
     value : float or array (...)
     draws : array (B, ...)
-        The same of rows that are weighted anew.
+        The same for reweighted rows.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Estimate(Value):
     draws: np.ndarray
 
     def interval(self, confidence: float = 0.9) -> tuple[Any, Any]:
-        """Between which two values the truth lies with this confidence."""
+        """The interval that contains the truth with this confidence."""
         low, high = np.quantile(self.draws, ends(confidence), axis=0)
         return low[()], high[()]
 
@@ -51,7 +51,7 @@ class Estimate(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Arm(Value):
-    """The law of the outcome where the cause is set to one value.
+    """The distribution of the outcome where the cause is set to one value.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Arm(Value):
     below : Estimate or None
         The probability of values up to each of these, (G,).
     rows : float
-        As many rows of the arm alone would say as much: what weighting has left of them.
+        The effective number of rows of the arm, after weighting.
     """
 
     average: Estimate
@@ -85,7 +85,7 @@ class Arm(Value):
         return Estimate(read(below.value), read(below.draws))
 
     def quantile(self, q: float) -> Estimate:
-        """The value with a share `q` of the law below it."""
+        """The value with a share `q` of the distribution below it."""
         at, below, level = *self._law(), probability(q, "q", 0.5)
 
         def read(rows: np.ndarray) -> Any:
@@ -109,7 +109,7 @@ class CausalEffect(Value):
         The outcome, and what is set.
     from_, to : values
     arms : tuple of Arm
-        The law of the outcome under each.
+        The distribution of the outcome under each.
     labels : tuple
         Those of the outcome, or none.
     adjusted : tuple of names
@@ -117,7 +117,7 @@ class CausalEffect(Value):
     path : bool
         Whether the graph has a path from the cause to the outcome; without one the effect is exactly 0.
     unsupported : float
-        The share of rows like which few have one of the two values.
+        The share of rows for which few similar rows have one of the two values.
     rows : int
         How many rows were used.
     notes : tuple of str

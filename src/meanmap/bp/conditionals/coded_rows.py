@@ -1,4 +1,4 @@
-"""Models of a table as numbers with gaps, the same for each: how rows are read, queries answered, gaps filled."""
+"""What models of tables share: how rows are read as numbers with gaps, queries answered, gaps filled."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ from meanmap.core.types import Data, Seed
 
 __all__ = ["ROWS_AT_ONCE", "CodedModel", "CodedRows"]
 
-# Rows are answered this many at a time, for what is said about them takes memory.
+# Rows are answered this many at a time, because their beliefs take memory.
 ROWS_AT_ONCE = 5000
 
 
@@ -41,9 +41,9 @@ class CodedRows:
     notes : tuple of str
         What is odd about values.
     single : bool
-        Whether it is one row that came as single values.
+        Whether it is one row, given as single values.
     fixed : names
-        Which of these are set, whatever their causes say, and not seen.
+        Which of these are set by intervention, not observed.
     """
 
     table: CodedTable
@@ -77,7 +77,7 @@ class CodedRows:
         return np.concatenate(list(self.numbers.values()), axis=1)
 
     def setting(self, fixed: "CodedRows") -> "CodedRows":
-        """With what another row knows set."""
+        """With the values of another row set."""
         raw, numbers = {**self.raw, **fixed.raw}, {**self.numbers, **{name: fixed.numbers[name] for name in fixed.raw}}
         return replace(self, raw=raw, numbers=numbers, notes=(*self.notes, *fixed.notes), fixed=tuple(fixed.raw))
 
@@ -107,23 +107,23 @@ class CodedModel(RowModel):
     def query(
         self, evidence: Data | None = None, targets: Iterable[Hashable] | None = None, *, rng: Seed = None
     ) -> Beliefs[Any]:
-        """Beliefs about variables, given values of others that were seen.
+        """Beliefs about variables, given observed values of others.
 
         Parameters
         ----------
         evidence : mapping from names to values, or table with a row for each query
-            What was seen: a number, a label, a time. B values are B queries at once, and single ones are repeated for
+            Observed values: a number, a label, a time. B values are B queries at once, and single ones are repeated for
             all of them. Functions are refused: `mm.KernelGraph` takes them.
         targets : names, optional
             All other variables unless given.
         rng : None, int, Generator or JAX key
-            What repeats the draws of a `BayesianNetwork`.
+            Makes the draws of a `BayesianNetwork` reproducible.
 
         Returns
         -------
         Beliefs
             `.mean()`, `.quantile(q)`, `.density(grid)`, `.sample(n, rng)` of numbers, `.probabilities()` of labels;
-            `beliefs.report` says how they were found.
+            `beliefs.report` says how they were computed.
 
         Examples
         --------

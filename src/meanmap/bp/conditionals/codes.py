@@ -1,4 +1,4 @@
-"""Whole numbers that may be codes: what a model leaves of the outcome differs among their values."""
+"""Whole numbers that may be codes: residuals of the outcome differ among their values."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from meanmap.bp.conditionals.columns import CodedColumn
 
 __all__ = ["notes_of_codes"]
 
-# Values of codes, and rows that each has on average, at least. Differences among them are told below this p-value.
+# The least number of codes, and of rows per code on average. Differences among them are noted below this p-value.
 LEAST_VALUES, LEAST_EACH, DIFFERENT = 5, 3, 1e-4
 
 

@@ -1,8 +1,8 @@
-"""One variable given any of the others: several beliefs from rows like this one, mixed by what predicts held-out rows.
+"""One variable given any of the others: beliefs from similar rows, mixed by how well they predict held-out rows.
 
-The others come with gaps. A joint normal law fills them and says what it expects of the variable and how surely; with
-that every regression knows what a row without some of its cells can know. For a number y with expectation m and
-deviation s the beliefs are
+The others come with gaps. A joint normal distribution fills them in and gives an expectation of the variable and its
+standard deviation; with these, regressions can be used on rows with missing cells. For a number y with expectation m
+and deviation s the beliefs are
 
 - N(m, s²);
 - m + s r with the residuals r of the training rows, all alike;
@@ -31,15 +31,15 @@ from meanmap.bp.conditionals.thresholds import Thresholds
 
 __all__ = ["ColumnConditional", "Member"]
 
-# Whatever held-out rows say, so much weight is the normal law's, or the plain shares': no value is impossible.
+# The normal distribution, or the overall shares, always keep this much weight, so that no value is impossible.
 LEAST_SMOOTH = 0.01
 # Far from narrow beliefs nothing would be left but rounding: all bins together have this probability at least.
 LEAST_CHANCE = 1e-4
-# However far apart the parts' beliefs are, their average keeps this share of its variance.
+# The average of the parts' beliefs keeps at least this share of its variance, however far apart they are.
 LEAST_RATIO = 0.3
-# Where no row of a leaf was drawn again, all count alike.
+# If no row of a leaf was resampled, all of its rows have equal weights.
 LEAST_COUNT = 1e-9
-# Intervals of half of the mass, and the share of the rows with the narrowest.
+# The mass of the intervals that are checked, and the share of the rows with the narrowest ones.
 HALF, SUREST = (0.25, 0.75), 0.25
 # Rows are answered this many at a time.
 ROWS_AT_ONCE = 500

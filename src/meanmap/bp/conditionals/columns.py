@@ -1,4 +1,4 @@
-"""Columns of a table as numbers with gaps: numbers and times standardised, a column of zeros and ones a label."""
+"""Columns of a table as numbers with gaps: standardised numbers and times, and an indicator for each label."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,9 +30,9 @@ MOST_LABELS = 50
 # Tables that are narrowed have fewer labels on their own, but these at least.
 LEAST_LABELS = 5
 OTHERS = "(others)"
-# What is this many times the range outside of it is told: a regression goes on there on its own.
+# Values outside the range by this many times its width get a note: there regressions extrapolate.
 FAR = 0.5
-# What a column holds is said by up to this many rows, drawn by their numbers alone: the same wherever a table lies.
+# The contents of a column are judged by up to this many rows, drawn by row number only: the same wherever a table lies.
 MOST_LEARNED = 100_000
 # Labels that an error names.
 MOST_TOLD = 10
@@ -45,7 +45,7 @@ class CodedColumn:
     Attributes
     ----------
     column : Column
-        What was seen of it.
+        The column as it was read.
     centre, scale : float
         Of numbers; of times in seconds.
     labels : array (L,), or None
@@ -53,13 +53,13 @@ class CodedColumn:
     counts : array (L,), or None
         How often each came.
     own : int
-        This many labels have a number of their own.
+        How many labels have a number of their own.
     told : kind, optional
         The kind that was declared.
     whole : bool
-        Whether it has whole numbers only, and none else was declared.
+        Whether it has whole numbers only, and no kind was declared.
     limits : pair of float
-        What its numbers stay within.
+        The limits of its numbers.
     """
 
     column: Column

@@ -1,4 +1,4 @@
-"""Components of a column of numbers: values that come back often, such as the zeros of costs, and separate peaks."""
+"""Components of a column of numbers: frequent values, such as the zeros of costs, and separate peaks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Labels given labels: tables of counts, each drawn towards that of fewer parents as far as left-out rows say."""
+"""Labels given labels: tables of counts, shrunk towards those of fewer parents as far as held-out rows support."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ SIZES, EVEN = np.geomspace(1e-2, 1e6, 33), np.linspace(0, 1, 5)
 FREE = 1.0
 # Rakings of a table, and how far the last one may move an expected count, in rows.
 RAKINGS, AT_REST = 50, 1e-3
-# Parents after which a table would have more numbers than this are not heard: hardly a row is then like another.
+# Parents with which a table would have more numbers than this are not used: hardly any two rows would agree.
 MOST_NUMBERS = 5_000_000
 
 
@@ -37,7 +37,7 @@ class CountedTables:
     Attributes
     ----------
     order : tuple of int
-        The parents, as they are heard.
+        The parents, in the order in which they are used.
     keys : tuple of arrays
         Of each of these, sorted: the number of the states of those before, times its number of labels and one, plus its
         label; the place of a key is the number of the states including it.

@@ -1,4 +1,4 @@
-"""What would have been: one row of a table, had some of its values been others."""
+"""Counterfactuals: one row of a table, had some of its values been different."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
@@ -56,7 +56,7 @@ def what_would_have_been(
 
 
 def _refuse(graph: PDAG, columns: Mapping[Hashable, CodedColumn], name: Hashable, cause: Hashable) -> None:
-    """Refuse what a network cannot tell about a variable that changes with one of its causes."""
+    """Refuse counterfactuals of variables that the network cannot determine."""
     if columns[name].labels is not None:
         raise InputError(
             f"{name!r} is a label, and {cause!r} would change its probabilities: no data can determine which label "

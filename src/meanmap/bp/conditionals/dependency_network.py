@@ -1,4 +1,4 @@
-"""Tables of numbers and labels: every column given whatever else is there."""
+"""Tables of numbers and labels: every column given whichever others are known."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -23,12 +23,12 @@ from meanmap.core.types import Data
 
 __all__ = ["DependencyNetwork"]
 
-# Learned from up to this many rows; of fewer each stands several times, with other cells missing each time.
+# Learned from up to this many rows; if there are fewer, each is used several times, with different cells missing.
 MOST_ROWS, ROWS_WITH_GAPS, MOST_TIMES = 4000, 1500, 4
 LEAST_ROWS = 10
 # Rows with the same cells hidden share what a joint normal law computes: there are this many ways to hide cells.
 MOST_PATTERNS = 200
-# This many numbers stand for a row at most: where labels would take more, fewer of them are on their own.
+# At most this many numbers represent a row: where labels would take more, fewer of them are separate.
 MOST_WIDTH = 150
 # Where a table has gaps of its own, this share of the rows that are learned from have gaps like those.
 LIKE_ITS_OWN = 0.75
@@ -37,7 +37,7 @@ Bins = tuple[Thresholds | None, np.ndarray, np.ndarray]
 
 
 class DependencyNetwork:
-    """Predict every column of a table from whichever others are known, fill in missing values, score rows.
+    """Predict every column of a table from whichever others are known, fill in missing values and score rows.
 
     `model = mm.bp.DependencyNetwork().fit(table)` learns, `model.impute(frame)` fills in. Where `mm.KernelGraph` learns
     relations along the edges of a tree, here each column has a regression on all others at once. This predicts better
@@ -57,14 +57,14 @@ class DependencyNetwork:
     that depends on its product, as in Bartlett et al. (2015). There are at most 20 of these, one per 25 rows.
 
     Numbers of one sign or between 0 and 1 stay so. They are taken by their logarithm, root or log odds where all
-    columns together are more probable, normal and linear in each other, by two standard errors. What is drawn far
-    beyond the values that were seen is still a little small: where half of a lognormal column was missing, most of it
-    large, its pooled mean was .97 of that of all rows. Counts are none that never came.
+    columns together are more probable, normal and linear in each other, by two standard errors. Draws far beyond the
+    observed values are still slightly too small: where half of a lognormal column was missing, most of it large, its
+    pooled mean was .97 of that of all rows. Imputed counts are values that occur in the column.
 
     A value that at least 5 % of the rows have, four times as many as any other, such as the zeros of costs, has a
     probability of its own: the column is a label, this value or another, and a number given that, as in the two-part
-    model of Duan et al. (1983); beyond such a value that is the least or the largest of all nothing is drawn. So is a
-    column with peaks that a valley separates: which peak, and the number within.
+    model of Duan et al. (1983); no draws lie beyond such a value if it is the least or the largest of all. A column
+    with separate peaks is treated likewise: which peak, and the number within.
 
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
@@ -164,14 +164,15 @@ def _learned(
     if gaps.any():
         like = random.random(len(chosen)) < LIKE_ITS_OWN
         hidden[like] = gaps[random.integers(0, len(rows), int(like.sum()))]
-        # Beliefs are judged by rows as they are: those of another row beside its own are more gaps than any row has.
+        # Beliefs are evaluated on rows with their own gaps only: adding those of another row would be more gaps than
+        # any row has.
         judged = (np.arange(len(chosen)) % times == 0) & (like | (times > 1))
         hidden[judged] = False
     masked = np.where(np.repeat(hidden, [len(whole) for whole in wholes], axis=1), np.nan, rows[chosen])
     start, unit, whole, place = starts[j], 1 / column.scale, wholes[j], scale.places[j]
 
     def learned(blocks: tuple[range, ...], place: int, values: np.ndarray, bins: Bins) -> ColumnConditional:
-        """What stands in a block, from the rows in which its values are known."""
+        """The values of a block, from the rows in which they are known."""
         some = ~np.isnan(values[:, 0])
         those, learners = chosen[some], _learners(regressions, bins[0] is not None)
         settings = part[those], judged[some], laws, learners, len(np.unique(those)), those

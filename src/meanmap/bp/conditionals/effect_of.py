@@ -1,4 +1,4 @@
-"""The effect of a cause on an outcome: what is read, what is refused, and notes."""
+"""The effect of a cause on an outcome: reading the data, refusals, and notes."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Number
@@ -27,9 +27,9 @@ NEAR = 0.1
 # Below this share of its usual probability an arm has little support; of this many rows a note says so, where the
 # effect is not straight, or a refusal.
 RARER, NOTED, REFUSED = 0.1, 0.05, 0.5
-# With fewer rows of a label intervals are said to be narrow.
+# With fewer rows of a label, a note says that intervals are too narrow.
 FEW_HITS = 20
-# What comes of rows that follow each other as a series does.
+# The consequence of serially dependent rows.
 HARM = "intervals are too narrow. Use the residuals of structure.prewhiten, or rows that lie far enough apart"
 
 

@@ -1,4 +1,4 @@
-"""What a Bayesian network that has learned answers: what follows from evidence, and what an intervention does."""
+"""A fitted Bayesian network: what follows from evidence, and from interventions."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ __all__ = ["FittedBayesianNetwork"]
 
 @dataclass(frozen=True, eq=False)
 class FittedBayesianNetwork(NetworkRows):
-    """A `BayesianNetwork` that has learned.
+    """A fitted `BayesianNetwork`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class FittedBayesianNetwork(NetworkRows):
     conditionals : dict
         Each variable given its parents.
     notes : tuple of str
-        What was missing in the table, and what in it may not be what it seems; reports of answers have them, too.
+        Notes on missing values and doubtful columns of the table, which reports of answers repeat.
     """
 
     graph: PDAG
@@ -63,7 +63,7 @@ class FittedBayesianNetwork(NetworkRows):
         targets : names, optional
             All other variables unless given. An effect that depends on an undirected edge is refused.
         evidence : mapping from names to single values, optional
-            What is seen afterwards.
+            Values observed after the intervention.
         rng : None, int, Generator or JAX key
             What repeats the draws.
 
@@ -126,12 +126,12 @@ class FittedBayesianNetwork(NetworkRows):
     def counterfactual(
         self, row: Mapping[Any, Any], values: Mapping[Any, Any], targets: Iterable[Hashable] | None = None
     ) -> dict[Hashable, Any]:
-        """What would have become of one case, had some of its values been others.
+        """The counterfactual values of one case, had some of its values been different.
 
-        What is no effect of these stays as it was. A number that is keeps its rank among those that its parents leave
-        possible: whoever was in the upper tenth among cases like theirs would have been in the upper tenth among the
-        others. So it is where what the parents do not explain acts in one direction, as added noise does, whatever its
-        size; no data can show whether that is so.
+        Variables that are not effects of these stay as they were. A number that is an effect keeps its rank given its
+        parents: whoever was in the upper tenth among cases like theirs would have been in the upper tenth among the
+        others. This assumes that the number increases with its noise, as with additive noise of any size; data cannot
+        test that.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class FittedBayesianNetwork(NetworkRows):
             What would have been set.
         targets : names, optional
             All other variables of the row unless given. Labels that would have other probabilities are refused: which
-            of them a case would have had is not known from data; so is what hangs on an edge without a direction.
+            of them a case would have had is not known from data; so are effects that depend on an undirected edge.
 
         Returns
         -------

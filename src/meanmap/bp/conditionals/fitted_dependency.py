@@ -1,4 +1,4 @@
-"""What a dependency network that has learned says about rows: filled, predicted, scored, drawn."""
+"""A fitted dependency network: rows filled in, predicted, scored and drawn."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +22,13 @@ from meanmap.core.types import Seed
 
 __all__ = ["FittedDependencyNetwork"]
 
-# Of intervals that hold half of the values this many are within; and this many missing cells of a column are told.
+# The least coverage of 50 % intervals, and the share of missing cells, beyond which a note is given.
 TOO_WIDE, MANY_GAPS = 0.65, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class FittedDependencyNetwork(CodedModel):
-    """A `DependencyNetwork` that has learned, ready for tables.
+    """A fitted `DependencyNetwork`.
 
     Attributes
     ----------
@@ -39,10 +39,10 @@ class FittedDependencyNetwork(CodedModel):
     laws : tuple
         A joint normal law of all columns for each part of the rows, learned without it.
     conditionals : tuple
-        For each column what it is given the others; `.mixture` is what each of its beliefs counts, `.levels` how their
-        probabilities are corrected.
+        For each column its distribution given the others; `.mixture` has the weights of its beliefs, `.levels` the
+        correction of their probabilities.
     rows : array (n, d)
-        What was learned from, standardised, NaN in gaps.
+        The training rows, standardised, NaN in gaps.
     notes : tuple of str
         What was missing in the table, and what in it may not be what it seems; reports of answers have them, too.
     """
@@ -72,9 +72,7 @@ class FittedDependencyNetwork(CodedModel):
         return found, Report("one regression", True, 1, notes=(*self.notes, *self._doubts(names)))
 
     def _doubts(self, names: Sequence[Hashable]) -> Iterator[str]:
-        """What is to be known of beliefs about some columns: intervals that are too wide, and gaps that may not be at
-        random.
-        """
+        """Caveats of beliefs about some columns: intervals that are too wide, and gaps that may not be at random."""
         for name in names:
             place = self.table.place(name)
             law, gaps = self.conditionals[place], self._gaps[place]
@@ -148,8 +146,8 @@ class FittedDependencyNetwork(CodedModel):
             }
 
     def _resampled(self, random: np.random.Generator) -> "FittedDependencyNetwork":
-        """What as many rows would have taught that were drawn from these with replacement: joint normal laws are
-        learned anew, forests and neighbourhoods count their rows as often as they were drawn.
+        """The network of a bootstrap sample of these rows: joint normal laws are fitted again, forests and
+        neighbourhoods weight their rows by how often they were drawn.
         """
         n = len(self.rows)
         counts = random.multinomial(n, np.full(n, 1 / n))

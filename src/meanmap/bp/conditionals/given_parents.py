@@ -23,7 +23,7 @@ __all__ = ["GivenParents", "apart", "joined"]
 
 # Residuals are those of up to this many rows, in leaves of this many at least.
 MOST_ROWS, LEAST_IN_LEAF, TREES = 4000, 20, 20
-# A kernel on one column is as wide as this in others, and at least so wide in its own.
+# The width of a kernel on one column in the other columns, and its least width in its own.
 ELSEWHERE, FLAT = 1e30, 1e-6
 # Rows are answered this many at a time.
 ROWS_AT_ONCE = 1000

@@ -11,8 +11,8 @@ __all__ = ["refuse_undecided"]
 
 
 def refuse_undecided(graph: PDAG, causes: Collection[Hashable], targets: Collection[Hashable]) -> None:
-    """Refuse effects that hang on a direction which is not known (Perković 2020, theorem 3.6): a way along which one of
-    the causes, all of which are set, may act on a target begins with an undirected edge.
+    """Refuse effects that depend on an unknown direction (Perković 2020, theorem 3.6): a possibly causal path from
+    one of the causes, all of which are set, to a target begins with an undirected edge.
     """
     matrix, names = graph.matrix, list(graph.names)
     others = {names.index(cause) for cause in causes}
@@ -32,7 +32,7 @@ def refuse_undecided(graph: PDAG, causes: Collection[Hashable], targets: Collect
 
 
 def _reached(matrix: np.ndarray, first: int, others: set[int]) -> set[int]:
-    """Where ways lead that begin at a variable and go around those that are set."""
+    """Variables reached by paths from a variable that avoid those that are set."""
     found, stack = {first} - others, [first] if first not in others else []
     while stack:
         for after in np.flatnonzero(matrix[stack.pop()]).tolist():

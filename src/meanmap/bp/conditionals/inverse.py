@@ -1,4 +1,4 @@
-"""A number given what depends on its products and squares: by Bayes' rule, as no simple regression says it."""
+"""A number given columns that depend on its products and squares: by Bayes' rule, since no simple regression fits."""
 
 import numpy as np
 from scipy.special import ndtr
@@ -24,7 +24,7 @@ def given_response(law: JointNormal, rows: np.ndarray, j: int, at: np.ndarray) -
     without[:, [j, k]] = np.nan
     middle, deviation = (each[:, j, None] for each in law.given(without))
     prior = np.diff(ndtr((at - middle) / deviation), axis=1)
-    # The expectation of the response is a parabola in the number: three values tell it.
+    # The expectation of the response is a parabola in the number: three values determine it.
     nodes = np.array([products.low[j], (products.low[j] + products.high[j]) / 2, products.high[j]])
     told = [_response(law, without, j, k, node) for node in nodes]
     expected = np.stack([mean for mean, _ in told], axis=1) @ _lagrange(nodes, (at[1:] + at[:-1]) / 2)

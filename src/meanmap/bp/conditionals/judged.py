@@ -1,4 +1,4 @@
-"""Is an arrow worth it? Each variable given its parents, judged on rows that were left out."""
+"""Scores of arrows: each variable given its parents, judged on held-out rows."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ __all__ = ["ArrowScores", "judged"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArrowScores(EdgeTable, Value):
-    """What parents are worth, in nats a row that was left out.
+    """How much parents improve predictions, in nats per held-out row.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class ArrowScores(EdgeTable, Value):
     lines : dict
         For numbers the gain of a straight line with normal noise over knowing none.
     arrows : dict
-        For each (parent, variable) the gain of knowing this parent beside the others: below two of its errors it is not
-        worth it, or there are too few rows to tell.
+        For each (parent, variable) the gain of knowing this parent beside the others: below two standard errors it does
+        not help, or there are too few rows.
     """
 
     graph: PDAG

@@ -200,7 +200,7 @@ def _at_mode(
         ),
         factor.name: (Normal.from_natural(precision_mean, curvature), *(None,) * (len(factor.arguments) - 1)),
     }
-    return Posterior({}, messages, np.nan, Report("not run", False, 0, [], {}, ()), None, {}, {})
+    return Posterior({}, messages, np.nan, Report("not run", False, 0, [], {}, ()), None, {}, {}, {})
 
 
 # Of the trapezium rule for averages over a Normal, in standard deviations. For the sigmoid its error is below 1e-9 up
