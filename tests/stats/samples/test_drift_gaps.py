@@ -2,6 +2,7 @@
 
 from math import comb
 
+import jax.numpy as jnp
 import numpy as np
 import pandas
 import polars
@@ -130,3 +131,14 @@ def test_a_saved_monitor_holds_points_and_not_their_features(tmp_path):
     assert resumed.alarms == monitor.alarms == (3,)
     numbers = mm.DriftMonitor.of(rng.normal(size=(3000, 3)), rng=0)
     assert mm.save(numbers, tmp_path / "numbers").stat().st_size < numbers.pool.nbytes / 7
+
+
+@pytest.mark.parametrize("form", [jnp.asarray, lambda x: {"a": jnp.asarray(x[:, 0]), "b": jnp.asarray(x[:, 1])}])
+def test_arrays_of_jax_go_on_after_a_batch(form, tmp_path):
+    rng = np.random.default_rng(6)
+    settings = {"n_permutations": 99, "rng": 0}
+    monitor = mm.DriftMonitor.of(form(rng.normal(size=(80, 2))), **settings)
+    batches = [form(rng.normal(size=(20, 2))) for _ in range(2)]
+    first = monitor.step(batches[0])
+    resumed = mm.load(mm.save(first, tmp_path / "monitor"))
+    assert resumed.step(batches[1]).pvalues == pytest.approx(first.step(batches[1]).pvalues)

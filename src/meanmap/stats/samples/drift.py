@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import count, is_sparse, joined, refuse_unread, rows
+from meanmap.core.points import count, is_sparse, joined, on_host, refuse_unread, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
@@ -235,7 +236,7 @@ class DriftMonitor:
             features = landmark_features(chosen.kernels, landmarks, number, random.generator, door, np.float64)
             own = blocks_of(features, transformed(features, chosen.pooled))
             places = np.sort(order[size : size + MOST_KEPT])
-            kept = known(features.read(rows(data, places), "reference", door))
+            kept = jax.tree.map(on_host, known(features.read(rows(data, places), "reference", door)))
             pool = transformed(features, kept)
             allowed, heavy = (None, ()) if margin is None else Margin.of(margin, features, kept, pool, chosen)
             pool = pool if allowed is None else pool[:0]
@@ -286,7 +287,7 @@ class DriftMonitor:
                 return replace(self, gaps=gaps)._after(1.0, (said,))
         with Door() as door:
             data, codes, notes = self._read(batch)
-            points = self.known(self.features.read(data, "batch", door))
+            points = jax.tree.map(on_host, self.known(self.features.read(data, "batch", door)))
             check_rows(count(points), "batch", 2)
             new = transformed(self.features, points)
             pool = self.pool
