@@ -39,7 +39,7 @@ def test_an_alarm_names_batches_and_columns_and_exits_with_one(folder, tmp_path)
     assert "site = west" in found.stdout
     assert "▁▁▁" in found.stdout
     assert " to day4.csv" in found.stdout  # from where drift may have begun
-    assert "when: times or row numbers" in found.stdout
+    assert "when: times, row numbers or ids" in found.stdout
     assert "mean weight" in (tmp_path / "page.html").read_text()
     assert len((tmp_path / "page.html").read_bytes()) < 1e6
 
@@ -116,6 +116,104 @@ def test_a_column_whose_spread_alone_drifts_comes_first(tmp_path):
     columns = json.loads(found.stdout)["columns"]
     assert [each["what"] for each in columns][:2] == ["mean b", "sd b"]
     assert float(columns[1]["batches"]) > 2.5
+
+
+def lossy(folder, name, rng, n, day, lost=0.02):
+    """Two numbers, of which one may lose cells, with a date as Germans write it, a time in words and a random id."""
+    when = pd.Timestamp("2026-01-01") + pd.to_timedelta(
+        day * 1440 + rng.integers(0, 1440 * (1 + 29 * (day == 0)), n), "min"
+    )
+    frame = pd.DataFrame({"weight": rng.normal(70, 12, n), "height": rng.normal(170, 9, n)})
+    frame["date"], frame["at"] = when.strftime("%d.%m.%Y"), when.strftime("%b %d, %Y %I:%M %p")
+    frame["id"], frame["order"] = (
+        [f"u{rng.bytes(4).hex()}" for _ in range(n)],
+        1000 * day + np.cumsum(rng.integers(1, 9, n)),
+    )
+    frame.loc[rng.random(n) < lost, "weight"] = np.nan
+    frame.to_csv(folder / name, index=False)
+
+
+@pytest.fixture(scope="module")
+def losing(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("losing"), np.random.default_rng(1)
+    lossy(folder, "reference.csv", rng, 400, 0)
+    for day in range(1, 9):
+        lossy(folder, f"day{day}.csv", rng, 60, 40 + day, {6: 0.5, 7: 0.5, 8: 1.0}.get(day, 0.02))
+    return folder
+
+
+def test_dates_in_any_form_and_ids_are_set_apart_and_quiet(losing):
+    found = run(losing / "reference.csv", losing / "day[1-5].csv", "--seed", 0)
+    assert found.exit_code == 0, found.stdout
+    assert "note: date, at, id, order: times, row numbers or ids" in found.stdout
+    assert "never seen before" not in found.stdout
+    assert found.stdout.count("rows of batch were left out") <= 1
+
+
+def test_a_column_that_loses_cells_raises_an_alarm(losing):
+    found = run(losing / "reference.csv", losing / "day*.csv", "--seed", 0, "--json")
+    said = json.loads(found.stdout)
+    assert (found.exit_code, said["alarms"]) == (1, ["day6.csv", "day8.csv"])
+    first, *_ = said["columns"]
+    assert first["what"] == "missing weight"
+    assert said["compared"] == "day7.csv to day8.csv"
+    assert 60 < float(first["batches"].split()[0]) < 90
+    assert first["pvalue"] < 1e-6
+    assert first["over time"][-3:] == pytest.approx([0.5, 0.5, 1.0], abs=0.15)
+    shown = run(losing / "reference.csv", losing / "day*.csv", "--seed", 0).stdout
+    assert "missing values" in shown
+    assert "the alarm is about missing values: 'weight' is missing in" in shown
+
+
+@pytest.mark.parametrize("kind", ["codes in CSV", "whole numbers in Parquet"])
+def test_codes_and_gaps_among_whole_numbers_count_as_missing(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    for name, n, lost in (("reference", 200, 0.02), ("batch", 60, 0.6)):
+        there = rng.random(n) >= lost
+        count = pd.Series(rng.poisson(9, n), dtype="Int64").where(there, pd.NA)
+        frame = pd.DataFrame({"count": count, "x": rng.normal(size=n)})
+        if kind == "codes in CSV":
+            frame.fillna(-999).to_csv(tmp_path / f"{name}.csv", index=False)
+        else:
+            frame.to_parquet(tmp_path / f"{name}.parquet")
+    ending, more = (".csv", ["--missing=-999"]) if kind == "codes in CSV" else (".parquet", [])
+    found = run(tmp_path / f"reference{ending}", tmp_path / f"batch{ending}", "--seed", 0, "--json", *more)
+    assert found.exit_code == 1, found.output
+    assert json.loads(found.stdout)["columns"][0]["what"] == "missing count"
+
+
+def test_a_state_goes_on_where_it_stopped(losing, tmp_path):
+    """Two runs say of each batch what one does, and files that were seen are not counted again."""
+    days = [losing / f"day{day}.csv" for day in range(1, 7)]
+    whole = json.loads(run(losing / "reference.csv", *days, "--seed", 0, "--json").stdout)
+    state = ["--state", tmp_path / "farm.state", "--json"]
+    first = run(losing / "reference.csv", *days[:3], "--seed", 0, *state)
+    assert first.exit_code == 0
+    assert (tmp_path / "farm.state").stat().st_size < 3e6
+    second = run(losing / "reference.csv", *days, *state)
+    said = json.loads(second.stdout)
+    assert (second.exit_code, said["alarms"]) == (1, whole["alarms"])
+    for one, other in zip(said["batches"], whole["batches"], strict=True):
+        assert one == other | {key: pytest.approx(other[key]) for key in ("pvalue", "evidence")}
+    assert "3 files were seen by an earlier run and not read again" in said["notes"]
+    third = run(losing / "reference.csv", *days, "--state", tmp_path / "farm.state")
+    assert third.exit_code == 0  # the alarm was told
+    assert "There is no new batch after day6.csv." in third.stdout
+
+
+def test_a_state_of_another_run_is_refused(losing, tmp_path):
+    state = ["--state", tmp_path / "farm.state"]
+    assert run(losing / "reference.csv", losing / "day1.csv", *state).exit_code == 0
+    for changed, words in (
+        ([losing / "reference.csv", losing / "day2.csv", "--run-length", 50], "was begun with run length 1000"),
+        ([losing / "day3.csv", losing / "day2.csv"], "was begun with another reference"),
+    ):
+        found = run(*changed, *state)
+        assert found.exit_code == 2
+        assert words in found.stderr
+    (tmp_path / "other").write_bytes((losing / "day1.csv").read_bytes())
+    found = run(losing / "reference.csv", losing / "day2.csv", "--state", tmp_path / "other")
+    assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize(

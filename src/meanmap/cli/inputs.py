@@ -109,6 +109,16 @@ class Reading:
         self._tell_of_row_numbers(there, path, chosen)
         return found
 
+    def with_gaps(self, path: str, columns: list[str] | None) -> dict[str, Any]:
+        """Columns of a file with their missing values where rows with one are dropped, as `table` reads them if not."""
+        if self.policy != "drop":
+            return self.table(path, columns).columns
+        chosen = columns or None
+        with waiting(f"reading {path}"):
+            found = read_columns(path, self.choosing(path, chosen), marks=self.marks, **self._read_so())
+        self.seen(list(found), list(found))
+        return found
+
     def choosing(self, path: str, chosen: object) -> Callable[[list[str]], list[str]] | None:
         """What chooses columns by their names, and remembers these; None for all columns."""
 

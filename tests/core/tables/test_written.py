@@ -31,6 +31,12 @@ FORMS = {
         DAYS.strftime("%m/%d/%Y"),
         DAYS.strftime("%d-%m-%y"),
     ],
+    "dates with a month in letters or with slashes": [
+        DAYS.strftime("%Y/%m/%d"),
+        DAYS.strftime("%d %b %Y"),
+        DAYS.strftime("%d-%b-%Y %H:%M"),
+        DAYS.strftime("%B %d, %Y"),
+    ],
 }
 OTHERS = [
     (f"{x:05}" for x in RNG.integers(0, 99999, 400)),
@@ -41,6 +47,8 @@ OTHERS = [
     (f"{x}-{x + 4}" for x in range(0, 90, 5)),
     (f"{x}:30" for x in range(24)),
     (f"room {x}" for x in range(60)),
+    (f"may {x}" for x in range(60)),
+    (f"2026/{x}" for x in range(60)),
     [*map(str, range(20)), *"abcdefghij"],
     ["nan", "inf", "-inf"],
 ]

@@ -12,6 +12,8 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.moments import is_time
 from meanmap.core.points import on_host
 from meanmap.core.tables.doubts import columns_in
+from meanmap.core.tables.kinds import is_text
+from meanmap.core.tables.written import Written
 from meanmap.core.texts import text_codes
 
 __all__ = [
@@ -114,15 +116,25 @@ Leave it out if it only gives the position of a row.
 
 
 def gives_place(column: np.ndarray) -> bool:
-    """Whether a column says only where or when a row stands: times, texts of times, or values in equal steps.
+    """Whether a column says only which row it is, or where or when: times, texts of dates or times in any usual form,
+    texts of which nearly every row has its own, values in equal steps, or whole numbers that rise from row to row.
 
     Examples
     --------
-    >>> gives_place(np.array(["2026-01-31", "2026-02-01"])), gives_place(np.arange(40)), gives_place(np.arange(40) ** 2)
+    >>> gives_place(np.array(["2026-01-31", "2026-02-01"])), gives_place(np.arange(40)), gives_place(np.arange(40) % 9)
     (True, True, False)
+    >>> gives_place(np.array(["31.01.2026", "01.02.2026"])), gives_place(np.array(["Jan 31, 2026", "Feb 1, 2026"]))
+    (True, True)
     """
     if column.dtype.kind == "U":
-        return all(map(is_time, np.unique(column).tolist()))
+        words = np.unique(column)
+        written = Written.of(words.tolist())
+        dates = written is not None and written.what.startswith("dates") and not written.others
+        return dates or is_text(len(words), len(column)) or all(map(is_time, words.tolist()))
+    if column.dtype.kind in "iuf" and len(column) >= LEAST_ROWS and np.array_equal(column, np.round(column)):
+        steps = np.diff(column.astype(np.float64))
+        if (steps > 0).all() or (steps < 0).all():
+            return True
     return column.dtype.kind == "M" or bool(_stepping(column, ""))
 
 

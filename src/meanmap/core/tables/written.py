@@ -20,6 +20,13 @@ __all__ = ["Written", "is_number", "words_of", "written_notes"]
 
 # Day, month and year, in the order of some country.
 DAY = re.compile(r"\s*\d{1,2}([/.-])\d{1,2}\1(\d\d){1,2}\b")
+# The year first, or the name of the month: 2026/01/31, 31 Jan 2026, January 31, 2026.
+NAMED_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+OTHER_DAY = re.compile(
+    rf"\s*(\d{{4}}([/.])\d{{1,2}}\2\d{{1,2}}\b|\d{{1,2}}\.?[ -]{NAMED_MONTH}[ -](\d\d){{1,2}}\b"
+    rf"|{NAMED_MONTH} \d{{1,2}},? \d{{4}}\b)",
+    re.IGNORECASE,
+)
 # A number and one word behind it, such as 2.16 kg.
 UNIT = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)\s*([^\W\d_][^\s\d,;]{0,7})\s*")
 # Up to one in this many different values may be something else, such as "?".
@@ -88,6 +95,13 @@ FORMS = (
     Form(
         "dates with the day or the month first",
         DAY.match,
+        "",
+        "convert it",
+        ", for example with pandas.to_datetime and its format",
+    ),
+    Form(
+        "dates with a month in letters or with slashes",
+        OTHER_DAY.match,
         "",
         "convert it",
         ", for example with pandas.to_datetime and its format",
