@@ -64,8 +64,8 @@ class Kept:
 
 
 def _digest(path: str) -> str:
-    """What a file holds in short; of what is no file its name."""
-    if not Path(path).is_file():
+    """What a file holds in short; of standard input and folders their name."""
+    if path == "-" or Path(path).is_dir():
         return path
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -141,7 +141,7 @@ def complete(data: dict[str, Any]) -> "Table":
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """The same column of several batches."""
+    """One column of several batches, end to end."""
     return (np.ma if any(map(np.ma.isMaskedArray, parts)) else np).concatenate(parts)
 
 

@@ -9,9 +9,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.pieces.row_by_row import numbers_by_partition
-from meanmap.core.points import is_dask
+from meanmap.core.errors import ParameterError
+from meanmap.core.pieces.row_by_row import numbers_by_partition, refuse_frames
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.estimators.reading import learned_from, read
 from meanmap.features import Features, Fourier, PivotedCholesky
@@ -43,11 +42,8 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """The features of each row, (n, D); of a collection of Dask an array of Dask."""
         check_is_fitted(self)
         kind = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
-        if is_dask(X) and kind != "default":
-            raise KindError(
-                f"X is a collection of Dask, whose features are an array of Dask, and set_output asks for {kind}, in "
-                "memory: pass X.compute(), or set_output(transform='default')."
-            )
+        if kind != "default":
+            refuse_frames(X, kind)
         return self._of_rows(X)
 
     @numbers_by_partition(lambda self: (self.features_.size,))

@@ -14,7 +14,7 @@ from meanmap.core.pieces.partitions import Collection, delayed
 from meanmap.core.points import is_dask
 from meanmap.core.types import Data
 
-__all__ = ["filled_by_partition", "number_by_partition", "numbers_by_partition", "refuse_beliefs"]
+__all__ = ["filled_by_partition", "number_by_partition", "numbers_by_partition", "refuse_beliefs", "refuse_frames"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -79,6 +79,15 @@ def refuse_beliefs(frame: Data) -> None:
             "frame is a collection of Dask, for which beliefs cannot be returned. Apply the model to its partitions: "
             "frame.map_partitions(lambda part: model.predict(part, ['a'])['a'].mean(), meta=('a', float)); "
             "or fill in missing cells, model.impute(frame)."
+        )
+
+
+def refuse_frames(X: Data, kind: str) -> None:
+    """Features of the rows of a collection are a collection, and no frame of this kind."""
+    if is_dask(X):
+        raise KindError(
+            f"X is a collection of Dask, whose features are an array of Dask, and set_output asks for {kind}, in "
+            "memory: pass X.compute(), or set_output(transform='default')."
         )
 
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from meanmap.core.tables.missing import gaps_in
 from meanmap.core.types import Data
@@ -59,6 +58,8 @@ class Gaps(Value):
 
         A batch without some of the columns is left to what reads it.
         """
+        from scipy.stats import hypergeom
+
         if not set(self.names) <= set(found):
             return self
         new = np.stack([found[name] for name in self.names], axis=1)
