@@ -1,4 +1,4 @@
-"""Labels given numbers: multinomial logistic regression, with a kernel's part where left-out rows gain by it."""
+"""Labels given numbers: multinomial logistic regression, with a kernel part where that predicts better."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,13 +18,12 @@ __all__ = ["LabelCurve"]
 
 # The line is that of all rows, of fewer where rows times columns times labels are more than this.
 MOST_NUMBERS = 200_000_000
-# A kernel's part is learned from this many rows, and whether there is one is chosen on this many, with this many
-# features.
+# A kernel part is learned from this many rows, and chosen on this many, with this many features.
 MOST_ROWS, CHOOSING_ROWS, CHOOSING_FEATURES = 4000, 2000, 100
 # Rows are left out in this many folds. The ridge of the line is chosen on more of them, up to this many rows times
-# columns times labels: rare labels say something among many rows only.
+# columns times labels: rare labels are informative only among many rows.
 FOLDS, CHOOSING_NUMBERS = 3, 1_000_000
-# Ridges among which left-out rows choose, strongest first. The least leaves a weight of a standard deviation free
+# Ridges that are compared on held-out rows, strongest first. The least leaves a weight of a standard deviation free
 # within ± 4.5 of a logit, so that none is infinite where labels are separated.
 RIDGES = (100.0, 10.0, 1.0, 0.1)
 # Parents that are labels are crossed with numbers where they have this many states together at most.
@@ -107,7 +106,7 @@ class LabelCurve:
         return np.exp(log_shares(self.base + near * (logits - self.base)))
 
     def _within(self, rows: np.ndarray) -> np.ndarray:
-        """Rows with what is beyond the data at its end."""
+        """Rows clipped to the range of the data."""
         return np.clip(rows, self.low, self.high)
 
     def _columns(self, rows: np.ndarray) -> np.ndarray:
@@ -183,7 +182,7 @@ def _left_out(
             start = softmax_weights(design[~left], hits[~left], penalty, base, start)
             logs[left] = np.sum(log_shares(base + design[left] @ start) * hits[left], axis=1)
     means = found.mean(axis=1)
-    if ridge is None:  # of the line: small differences count until rows speak against them
+    if ridge is None:  # of the line: small differences count unless held-out rows contradict them
         gain = found - found[-1]
         means[:-1][means[:-1] - means[-1] <= gain[:-1].std(axis=1) / np.sqrt(len(line))] = -np.inf
     best = int(np.argmax(means))

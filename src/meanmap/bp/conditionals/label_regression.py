@@ -9,8 +9,8 @@ from meanmap.core.points import spread_rows
 
 __all__ = ["LabelRegression"]
 
-# Ridges of labels and of all else, among which held-out rows choose, strongest first: where numbers say nothing, one
-# ridge for all would draw what labels say towards zero as well.
+# Ridges of labels and of all else, compared on held-out rows, strongest first: where numbers are uninformative, a
+# common ridge would shrink the effects of labels as well.
 RIDGES = ((100.0, 100.0), (10.0, 10.0), (1.0, 1.0), (0.1, 100.0), (0.1, 10.0), (0.1, 0.1))
 LEAST_RIDGE = 0.1
 # It is learned from so many rows that these times columns times labels are no more than this, from so many at least.

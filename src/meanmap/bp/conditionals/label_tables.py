@@ -1,4 +1,4 @@
-"""A network in which all that is not known is a label, as tables: then answers are exact."""
+"""A network in which all unknown variables are labels, as tables, so that answers are exact."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from math import prod
@@ -17,7 +17,7 @@ __all__ = ["tables_of", "to_pgmpy"]
 
 # Joint states of a variable with its parents, and of all cliques, above which draws are faster.
 MOST_CONFIGURATIONS, MOST_STATES = 20_000, 1_000_000
-# What was seen is at most e to this power less probable in one state than in another: densities far out would be zero
+# Observations are at most e to this power less probable in one state than in another: densities far out would be zero
 # in all states.
 MOST_SURPRISE = 50.0
 

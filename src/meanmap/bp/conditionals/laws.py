@@ -29,7 +29,7 @@ def beyond_data(
     known: Mapping[Hashable, np.ndarray],
     names: Iterable[Hashable],
 ) -> tuple[str, ...]:
-    """What is said where an answer rests on more than the rows say.
+    """Notes on answers that go beyond the data.
 
     Numbers that are known, (1, 1), may be beyond all that a law was learned with, and labels may have been merged.
     """

@@ -1,4 +1,4 @@
-"""Tables with missing cells, row by row what a Bayesian network says about them: filled, predicted, scored."""
+"""Tables with missing cells, filled in, predicted and scored row by row by a Bayesian network."""
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,14 +34,14 @@ __all__ = ["NetworkRows", "parents_of"]
 DRAWS, LEAST_DRAWS, MOST_DRAWN = 4000, 1000, 60_000
 # Below so many draws that count, a note says that evidence leaves few.
 FEW_DRAWS = 100
-# This many draws say how wide the kernel of a belief is.
+# The kernel width of a belief is chosen from this many draws.
 ENOUGH = 500
 # Draws for each row of a table.
 ROW_DRAWS = 1000
 
 
 class NetworkRows(CodedModel):
-    """What a Bayesian network that has learned says about every row of a table, whatever cells are missing."""
+    """Answers of a fitted Bayesian network about every row of a table, whatever cells are missing."""
 
     if TYPE_CHECKING:
         graph: PDAG
@@ -90,7 +90,7 @@ class NetworkRows(CodedModel):
         return total
 
     def _draws(self, asked: CodedRows, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
-        """Given what was seen chosen among more of them."""
+        """Given evidence, chosen among more draws by their likelihood."""
         fixed = asked.fixed
         rows, parents = [], self._heard(fixed)
         for given in self._cells(asked):
@@ -140,7 +140,7 @@ class NetworkRows(CodedModel):
     def _cells(self, asked: CodedRows) -> Iterator[dict[Hashable, np.ndarray]]:
         """Each row with what is known in it, standardised (1, width).
 
-        A label that never came is none of those that did: zeros, which say nothing.
+        A label that never occurred is coded as zeros, which carry no information.
         """
         numbers = self.table.standardised(asked.numbers)
         for row in range(asked.size):

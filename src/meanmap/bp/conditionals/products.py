@@ -1,4 +1,4 @@
-"""Products and squares of columns on which others depend: chosen by rows that were left out."""
+"""Products and squares of columns on which others depend, chosen on held-out rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Products:
     pairs : array (p, 2)
         Of columns; a square is a column with itself.
     low, high : array (d,)
-        Between which values factors count: beyond what was learned products do not grow.
+        The range to which factors are clipped: outside the training data products do not grow.
     responses : dict
         For columns that are in a product: the column of numbers that depends most clearly on one of these products.
     """

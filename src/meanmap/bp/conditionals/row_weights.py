@@ -1,4 +1,4 @@
-"""Weights on training rows, read off a fitted regression: then it is a conditional operator, not only a mean."""
+"""The weights of a fitted regression on training rows, which make it a conditional operator and not only a mean."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["LeafWeights", "Learner", "NearestWeights", "RowWeights", "grown", "l
 # and which share of the columns each cut chooses among, up to how many.
 TREES, FEW_TREES, TREES_TIMES_COLUMNS, LEAST_IN_LEAF, SHARE, MOST_COLUMNS = 32, 16, 800, 5, 0.7, 10
 NEIGHBOURS = 10
-# Squared distances are the same that differ by this share of them.
+# Squared distances that differ by less than this share count as equal.
 SAME = 1e-9
 
 
@@ -68,7 +68,7 @@ class LeafWeights:
 
 @dataclass(frozen=True, eq=False)
 class NearestWeights:
-    """The nearest training rows, alike, and what is as far as the last of them: where cells are filled in, many are.
+    """The nearest training rows, equally weighted, with ties: where cells are filled in, there are many.
 
     Attributes
     ----------
@@ -129,8 +129,8 @@ def learned(regression: object, rows: np.ndarray, targets: np.ndarray) -> RowWei
 def row_weights(regression: Any, rows: np.ndarray) -> RowWeights:
     """The weights with which a regression that was fitted to `rows` averages their targets.
 
-    Of forests and trees of scikit-learn, which say in which leaf a row lies, and of its nearest neighbours. Nothing of
-    scikit-learn is kept: what is found can be saved.
+    Of forests and trees of scikit-learn, from the leaf of each row, and of its nearest neighbours. No object of
+    scikit-learn is kept, so that the result can be saved.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How far residuals spread where the parents are what they are: a regression of the logarithm of their size."""
+"""The scale of residuals given the parents: a regression of the logarithm of their size."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Smooth regressions: how much parts vary is what rows say, and nested ones are averaged by their evidence."""
+"""Smooth regressions: the variances of their parts are estimated, and nested models are averaged by their evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ LEAST_SHARE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class SmoothRegression:
-    """A regression of targets (n, k) on a design: the line is free, each part has normal weights of one variance.
+    """A regression of targets (n, k) on a design: an unpenalised line, and parts with normal weights of one variance.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class SmoothRegression:
     inverse : array (p, p)
         Their covariance given the targets, for noise of variance one; zero for columns that it lacks.
     variances : array (p,)
-        Those of weights before targets are seen, for noise of variance one; 0 for the line, which has none.
+        Prior variances of the weights, for noise of variance one; 0 for the line, which has no prior.
     evidence : float
         The log likelihood of the targets, averaged over variances, up to a constant of the line and the targets.
     """
@@ -49,7 +49,7 @@ class SmoothRegression:
     def averaged(
         cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray
     ) -> list[tuple[float, "SmoothRegression"]]:
-        """Nested regressions, each with its share of the evidence: all are as probable before targets are seen."""
+        """Nested regressions, each with its share of the evidence: all have the same prior probability."""
         of_all, sizes = _Sums.of(design, targets), np.array(parts.sizes)
         found = []
         for kept in parts.models:
@@ -74,7 +74,7 @@ class SmoothRegression:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """What a regression needs of n rows: products of columns (p, p), with targets (p, k), and of these (k,)."""
+    """The sufficient statistics of n rows: products of columns (p, p), with targets (p, k), and of these (k,)."""
 
     gram: np.ndarray
     sums: np.ndarray
@@ -111,7 +111,7 @@ class _Sums:
     def _told(
         self, sizes: Sequence[int], blocks: Sequence[slice], ratios: np.ndarray
     ) -> tuple[SmoothRegression, list[tuple[float, float]]]:
-        """The regression with these variances, and what targets say of each."""
+        """The regression with these variances, and the posterior of each."""
         found = self._with(sizes, ratios)
         return found, [
             self._of_part(found, block, ratio, sizes[0]) for block, ratio in zip(blocks, ratios, strict=True)

@@ -5,7 +5,7 @@ from scipy.special import log_softmax
 
 __all__ = ["log_shares", "softmax_weights"]
 
-# Of steps, and of the gradient in coordinates in which the curvature at the shares of all rows is one.
+# Limits of steps, and of the gradient in coordinates in which the curvature at the shares of all rows is one.
 MOST_STEPS, AT_REST = 500, 1e-6
 # What is added to the curvature before it is factored, relative to its mean.
 HAIR = 1e-10

@@ -1,4 +1,4 @@
-"""Weights of several beliefs in their mixture, by how well the mixture predicts what was held out."""
+"""Weights of several beliefs in their mixture, by how well the mixture predicts held-out values."""
 
 import numpy as np
 
@@ -16,12 +16,12 @@ def mixture_weights(errors: np.ndarray, widths: np.ndarray) -> np.ndarray:
         Fₖ − 1{y ≤ t} at G thresholds t, of n held-out values y: the mean of its square over t is the continuous ranked
         probability score. Or pₖ − 1{y = l} for G labels l, and the Brier score.
     widths : array (G,)
-        What a threshold or label counts.
+        Weights of the thresholds or labels.
 
     Notes
     -----
     Stacking of predictive distributions (Yao et al. 2018) with a score that is quadratic in a: exponentiated gradient
-    steps on aᵀQa come to its least value on the simplex.
+    steps on aᵀQa converge to its minimum on the simplex.
 
     Examples
     --------

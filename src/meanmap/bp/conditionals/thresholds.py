@@ -21,13 +21,13 @@ NEVER_SEEN = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Where distribution functions are known, and what that says about values.
+    """Where distribution functions are tabulated, and how values are read from them.
 
     Attributes
     ----------
     at : array (G,)
-        Rising. Where a column has few values they lie halfway between these, so that laws that know nothing of steps
-        give each value what is nearest to it.
+        Rising. Where a column has few values they lie halfway between these, so that continuous distributions give each
+        value the probability nearest to it.
     edges : array (G,)
         The ends of bins with the probabilities between: `at`, or the few values.
     points : array (G − 1,) of bool

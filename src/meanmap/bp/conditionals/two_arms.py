@@ -7,21 +7,21 @@ of h with the cause set to a is estimated by
 
 With a regression m = φᵀ(φφᵀ + Λ)⁻¹φ y, Λ the penalty of its smooth parts and φ̄ the mean of φ(a, zᵢ), the weights
 v = φᵀ(φφᵀ + Λ)⁻¹ φ̄ are those of Σᵢ m(a, zᵢ) / n itself: they turn averages over rows into averages at a as well as
-noise allows (Hirshberg & Wager 2021). They know nothing of the outcome, so that residuals need no rows of their own.
-With w = v, the estimate of a mean is linear in the outcome, Σ uᵢ yᵢ with u = 2 v − H v and H the matrix that fits, and
-the bias of shrinkage comes in squares (Stuetzle & Mittal 1979 call it twicing).
+noise allows (Hirshberg & Wager 2021). They do not depend on the outcome, so that no sample splitting is needed for
+residuals. With w = v, the estimate of a mean is linear in the outcome, Σ uᵢ yᵢ with u = 2 v − H v and H the matrix that
+fits, and the bias of shrinkage comes in squares (Stuetzle & Mittal 1979 call it twicing).
 
 Of a cause that is a number there are nested regressions: straight in it, with gentle curves, with any, with their
 products with z, and with rough parts. Estimates are their mean, weighted by the evidence of each, and draws come from
-all (Hoeting et al. 1999): where rows show no curve, it costs little that there might have been one.
+all (Hoeting et al. 1999): where rows show no curve, allowing for one costs little.
 
 Where the outcome jumps or bends in a number, and where the cause does in what is adjusted for, the regression gets a
-column that does, too (`breaks`): no smooth function follows a step, and its bias does not shrink as fast as intervals.
+column that does, too (`breaks`): no smooth function fits a step, and the bias would not shrink as fast as intervals.
 
 Intervals have three sources. Noise, and which z came: rows weighted anew by the Bayesian bootstrap (Rubin 1981), with
-residuals over √(1 − leverage). Functions that the smooth parts do not follow: a law of errors with the covariance
+residuals over √(1 − leverage). Functions that the smooth parts do not fit: errors with the covariance
 bᵀΛ⁻¹b, b = φu − φ̄, as if the function were drawn from the prior that Λ stands for (Wahba 1983); so bias widens
-intervals. And few rows that decide: deviations are those of Student's law with (Σu²)² / Σu⁴ degrees of freedom, u of
+intervals. And few influential rows: deviations have Student's distribution with (Σu²)² / Σu⁴ degrees of freedom, u of
 the difference.
 """
 
@@ -78,7 +78,7 @@ def compared(
     """Both arms, and what smooth parts leave of the outcome, (n,), of rows that are left out."""
     n, (column, widths) = len(y), columns
     if hits is not None and column.labels is None and len(np.unique(t)) > 2:
-        # Numbers whose arms have rows of their own: these count as labels, too.
+        # Numbers whose arms have rows of their own are also treated as labels.
         t, of_cause = np.concatenate([t, hits], axis=1), (1, 2)
         arms = [np.concatenate([arm, np.eye(2)[[k]]], axis=1) for k, arm in enumerate(arms)]
     else:
@@ -200,7 +200,7 @@ def _breaks(y: np.ndarray, rows: np.ndarray, of_cause: tuple[int, ...], widths: 
 
 
 def _broken(rows: np.ndarray, widths: tuple[int, ...], of_cause: int, targets: np.ndarray) -> tuple[Break, ...]:
-    """Where targets (n, k) break in numbers among the columns."""
+    """The breaks of targets (n, k) in numeric columns."""
     if 1 not in widths:
         return ()
     parts = SmoothParts.of(rows, widths, of_cause, rough=False)
@@ -218,7 +218,7 @@ def _pieces(rows: np.ndarray) -> list[np.ndarray]:
 
 
 def _reweighted(said: Sequence[np.ndarray], draws: int, random: np.random.Generator) -> np.ndarray:
-    """Means of what rows say, pieces (2, m, K) about their mean, with random weights: (2, draws, K)."""
+    """Means of contributions of rows (2, m, K) about their mean, with random weights: (2, draws, K)."""
     sums, weights = np.zeros((2, draws, said[0].shape[2])), np.zeros(draws)
     for each in said:
         drawn = random.exponential(size=(draws, each.shape[1]))

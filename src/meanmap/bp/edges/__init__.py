@@ -1,1 +1,1 @@
-"""Learning an edge: pairs to operators that carry messages, and to likelihoods of what is observed."""
+"""Learning an edge: from pairs to the operators of messages, and to likelihoods of observations."""

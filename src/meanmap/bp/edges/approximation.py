@@ -22,7 +22,7 @@ MEASURED = 100_000
 
 @dataclass(frozen=True)
 class Approximation:
-    """What is left out along one direction t → s.
+    """The approximation errors along one direction t → s.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Coordinates of a variable: pivots of its kernel, at one of the lengthscales among which is chosen."""
+"""Coordinates of a variable: pivots of its kernel, at one of the candidate lengthscales."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +30,7 @@ __all__ = [
     "transformed",
 ]
 
-# What is left out of a kernel is far below any ridge that would be chosen.
+# The truncation error of a kernel, far below any ridge that would be chosen.
 TOLERANCE = 1e-8
 # Choices among lengthscales are made with this many features.
 MOST_FEATURES = 300
@@ -54,7 +54,7 @@ def coordinates(kernel: Kernel, points: Data, tolerance: float, most: int | None
 
 
 def rescaled(sample: NodeSample, multiple: float) -> Kernel:
-    """A sample's kernel with its lengthscale multiplied, where it is ours to choose."""
+    """A sample's kernel with its lengthscale multiplied, unless the user gave the kernel."""
     if not sample.searched or multiple == 1.0:
         return sample.kernel
     return RBF(np.asarray(sample.kernel.lengthscale) * multiple)  # pyright: ignore[reportAttributeAccessIssue]
@@ -102,8 +102,8 @@ class Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class _Factored:
-    """Few points whose Gram matrix was factored on the host: for each of hundreds of variables with sixty rows the way
-    into compiled programs and out would take longer than all else.
+    """Few points whose Gram matrix was factored on the host: for hundreds of variables with sixty rows each,
+    calling compiled programs would take longer than everything else.
     """
 
     sample: NodeSample
@@ -210,8 +210,8 @@ class CoordinatesByScale:
         return self.features[multiple, most]
 
     def _gram(self, multiple: float) -> np.ndarray:
-        """exp(−d² / 2 ℓ²) of all points, with distances that are found once: hundreds of variables of sixty rows would
-        otherwise spend half of their time on the way into compiled programs and out.
+        """exp(−d² / 2 ℓ²) of all points, with distances computed once: hundreds of variables of sixty rows would
+        otherwise spend half of their time on calling compiled programs.
         """
         if self.squared is None:
             points = np.asarray(self.sample.points) / np.asarray(self.sample.kernel.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]

@@ -31,7 +31,7 @@ ONE = "x"
 
 @dataclass(frozen=True, eq=False)
 class FieldSamples:
-    """Points of each kind, directions of relations, and what each directed edge and node of the graph is."""
+    """Points of each kind, directions of relations, the relation of each directed edge and the kind of each node."""
 
     samples: dict[Hashable, NodeSample]
     directions: list[Direction]

@@ -1,4 +1,4 @@
-"""The floor of messages: what learned operators give dips below zero where the truth is nearly zero."""
+"""The floor of messages: learned messages dip below zero where the truth is nearly zero."""
 
 import numpy as np
 

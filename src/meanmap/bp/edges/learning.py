@@ -1,4 +1,4 @@
-"""Learning an edge: what a message becomes on the way, and what an observation says, each with its own choices.
+"""Learning an edge: the operator of messages and the likelihood of observations, each with its own settings.
 
 All in finite coordinates of the variables' kernels, by pivoted Cholesky on their points: φ_s for node s. For an edge
 with pairs (x_s, x_t) in rows i = 1, ..., m:
@@ -68,7 +68,7 @@ TARGET_LENGTHSCALE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class MessageEdge:
-    """What a message becomes along t → s: values at the points of t times `into` (N_t, r) are the coefficients of a
+    """The message operator t → s: values at the points of t times `into` (N_t, r) are the coefficients of a
     function of x_s in the coordinates `receiver`.
     """
 
@@ -84,7 +84,7 @@ class MessageEdge:
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodEdge:
-    """What an observation of t says about s: φ_t(x̄)ᵀ `inner` (r_t, r_s) are the coefficients of a function of x_s in
+    """The likelihood operator of t for s: φ_t(x̄)ᵀ `inner` (r_t, r_s) are the coefficients of a function of x_s in
     the coordinates `receiver`. `precision` is (C_tt + λ₁ I)⁻¹.
     """
 
@@ -100,7 +100,7 @@ class LikelihoodEdge:
         return self.inner @ self.receiver.values.T
 
     def message(self, phi: np.ndarray, floor: float | None = FLOOR) -> np.ndarray:
-        """What observations with coordinates φ_t(x̄) tell, (B, N_s) at the points of s."""
+        """The likelihoods of observations with coordinates φ_t(x̄), (B, N_s) at the points of s."""
         return raised(phi @ self.matrix, floor)
 
 
@@ -187,7 +187,7 @@ def _chosen(
 
 
 def rescaled_ridge(phi: np.ndarray, number: int) -> float:
-    """What turns a relative ridge that was chosen on `number` pairs into one for all m: ridges fall like 1 / √m."""
+    """The factor from a relative ridge that was chosen on `number` pairs to one for all m: ridges fall like 1 / √m."""
     return float(np.mean(np.sum(phi**2, axis=1))) * float(np.sqrt(number / len(phi)))
 
 
@@ -253,7 +253,7 @@ class LearnedLikelihood(Likelihood):
         return self.at_points(self._read(observed), points)
 
     def at_points(self, read: object, points: Points, floor: float | None = FLOOR) -> np.ndarray:
-        """What observations that were read tell, (N, n) at points that were read."""
+        """The likelihoods of observations that were read, (N, n) at points that were read."""
         return raised(transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T, floor)
 
     def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What an observation says about the variable behind it.
+"""Likelihoods: what an observation says about a hidden variable.
 
 The message of an observed node is p(observed | x), up to a factor (Song et al. 2011, appendix, equation 28). Three ways
 to learn it from pairs (hidden, observed), and any function of the user's:
@@ -6,7 +6,7 @@ to learn it from pairs (hidden, observed), and any function of the user's:
 - `LearnedLikelihood`: the likelihood operator, a density ratio in two kernels; for data of any kind;
 - `NoiseLikelihood`: observed = f(x) + Gaussian noise, f a regression; best where noise is additive;
 - `CentredLikelihood`: observed features are first regressed to a guess x̂ of x, then x̂ = f(x) + Gaussian noise; for
-  patches and other long vectors, of which it keeps what says something about x.
+patches and other long vectors, of which it keeps the part that depends on x.
 """
 
 from abc import ABC, abstractmethod
@@ -74,7 +74,7 @@ class UserLikelihood(Likelihood):
     hidden: NodeSample | None = None
 
     def at(self, observed: Points, points: Points) -> np.ndarray:
-        """What the function gives, checked."""
+        """The values of the function, checked."""
         values = self._values(observed, points)
         top = values.max(axis=1)
         if not (top > 0).all():
@@ -82,7 +82,7 @@ class UserLikelihood(Likelihood):
         return values / top[:, None]
 
     def at_each(self, observed: Points, points: np.ndarray) -> np.ndarray:
-        """What the function gives for each observation."""
+        """The values of the function for each observation."""
         values = np.concatenate([self._values(observed[i : i + 1], points[i]) for i in range(len(points))])
         top = values.max(axis=1, keepdims=True)
         return values / np.where(top > 0, top, 1)
@@ -238,7 +238,7 @@ class NoiseLikelihood(Likelihood):
         check_paired(hidden.count, len(observed), "hidden", "observed")
         regression, left = Regression.fit(hidden, observed)
         covariance = left.T @ left / len(left)
-        # A direction without any noise would make one value certain: a millionth of the spread keeps it a density.
+        # A direction without noise would make one value certain: a millionth of the spread keeps the density finite.
         covariance += 1e-6 * np.diag(np.maximum(observed.var(axis=0), np.finfo(float).tiny))
         return cls(regression, covariance)
 

@@ -1,4 +1,4 @@
-"""Regressions for likelihoods: a straight line, and a kernel's part where it is worth it."""
+"""Regressions for likelihoods: a straight line, and a kernel part where it improves predictions."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +21,7 @@ __all__ = ["MOST_ROWS", "Regression"]
 MOST_ROWS = 4000
 # Multiples of the median distance among which lengthscales are chosen.
 LENGTHSCALES = Choice((0.25, 0.5, 1.0, 2.0))
-# The least share of a residual that leaving its point out may leave.
+# The least value of 1 − leverage.
 LEAST = 1e-3
 # Directions of columns in their standard deviations that are this much smaller than the largest are none, and what is
 # left of a kernel beyond a line is rounding below the square of it.
@@ -34,8 +34,8 @@ ROWS_AT_ONCE = 10_000
 class Regression:
     """x ↦ a + b·x + φ(x)ᵀ w by least squares: w with a ridge, and a line without where x is a number or vector.
 
-    Whatever error the regression has, all likelihoods share it: the kernel's part, of least leave-one-out error, is
-    kept only where it lowers that error of the line by more than two standard errors. Leave-one-out residuals are
+    All likelihoods share the error of the regression, so the kernel part, with the smallest leave-one-out error, is
+    kept only if its error is below that of the line by more than two standard errors. Leave-one-out residuals are
     exact, but for the choice of features. The line is that of all rows, w is learned from `MOST_ROWS` of them.
     """
 
@@ -117,13 +117,13 @@ class _Line:
         return cls(basis, right[kept].T / values[kept], mean, scale)
 
     def fit(self, targets: np.ndarray) -> np.ndarray:
-        """The line of least squares: a constant, and what each column counts, (1 + d, q)."""
+        """The line of least squares: a constant, and the coefficient of each column, (1 + d, q)."""
         slopes = (self.weights @ (self.basis[:, 1:].T @ targets)) / self.scale[:, None]
         return np.concatenate([targets.mean(axis=0) - self.mean[None] @ slopes, slopes])
 
     @property
     def leverages(self) -> np.ndarray:
-        """What each row decides of its own fit, (n,)."""
+        """The leverage of each row, (n,)."""
         return np.sum(self.basis**2, axis=1)
 
     def beyond(self, features: np.ndarray) -> np.ndarray:
@@ -133,9 +133,9 @@ class _Line:
     def left_out(
         self, values: np.ndarray, residuals: np.ndarray, taken: object = 0.0, chosen: Any = slice(None)
     ) -> np.ndarray:
-        """Residuals as they would be without each row; `taken` is what a row decides of itself by features.
+        """Leave-one-out residuals; `taken` is the leverage of each row in the features.
 
-        A row that alone has a label decides the line there: without it nothing but the mean of the others is known.
+        A row that alone has a label determines the line there: without it only the mean of the others is known.
         """
         free = 1 - self.leverages[chosen]
         n = len(self.basis)

@@ -28,7 +28,7 @@ from meanmap.linalg.ridge_path import choose_ridge_features
 
 __all__ = ["Manner", "Relations"]
 
-# Multiples of the median distance among which lengthscales are chosen: wider features than that cannot tell two modes.
+# Multiples of the median distance among which lengthscales are chosen: wider features cannot separate two modes.
 LENGTHSCALES = (0.1, 0.15, 0.25, 0.35)
 # Messages on graphs with cycles are products of many and get narrow: a regression is judged by how well it predicts
 # functions of this width, in median distances.
@@ -44,8 +44,8 @@ class Manner:
     Attributes
     ----------
     keeps : bool
-        Whether messages keep what they say over many steps: one that says nothing goes on saying nothing, and what a
-        ridge takes is added again.
+        Whether messages keep their information over many steps: a constant message stays constant, and the shrinkage of
+        the ridge is compensated.
     ridges : array
         Among which is chosen, for m pairs times mean k(x, x) / √m.
     indifference : float
@@ -63,10 +63,10 @@ class Manner:
         return ROUND_CYCLES if cycles > MOST_CYCLES * len(graph.edges) else ALONG_TREES
 
 
-# Along a tree each message is heard once, after any number of steps, and what an operator is off adds up: constants are
-# kept, errors are least, and updates add again what the ridge took. With larger ridges the mean in the middle of ten
-# Gaussian variables, each correlated by .9 with the one before, was .7 of its deviation off. Smaller ones extrapolate
-# wildly where an end was never seen.
+# Along a tree each message is counted once, after any number of steps, and errors of operators add up: constants are
+# kept, errors are smallest, and updates compensate the shrinkage of the ridge. With larger ridges the mean in the
+# middle of ten Gaussian variables, each correlated by .9 with the one before, was .7 of its deviation off. Smaller ones
+# extrapolate wildly where an end was never seen.
 ALONG_TREES = Manner(True, np.geomspace(1e-3, 1e1, 17), 0.0)
 # Around short cycles evidence is counted repeatedly, and beliefs become overconfident: there smooth operators are
 # better that forget a little with each step. The error hardly depends on the ridge over decades, but what is rough in

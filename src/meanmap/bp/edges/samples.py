@@ -1,4 +1,4 @@
-"""From tables and pairs to points at nodes: what each edge was seen with."""
+"""From tables and pairs to points at nodes, and the pairs of each edge."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -44,10 +44,10 @@ __all__ = [
     "variable_schema",
 ]
 
-# Of the labels that a variable has, this many are listed.
+# Errors list this many of the labels of a variable.
 MOST_SHOWN = 20
 # Trees are learned from up to this many rows, drawn at random where there are more: messages have values at all of
-# them, and what further rows would add is far below what a ridge takes away.
+# them, and the gain from further rows is far below the bias of a ridge.
 MOST_ROWS = 20_000
 # Fields learn from all pairs in memory, piece by piece; of those that lie elsewhere they read this many.
 MOST_PAIRS = 100_000
@@ -77,7 +77,7 @@ class NodeSample:
         return {code.tobytes(): label for code, label in zip(np.asarray(self.points), self.labels or (), strict=True)}
 
     def belief(self, points: Points, weights: Any, kernel: Kernel | None = None) -> PointEmbedding:
-        """Weighted points as what is believed about the variable, in labels where it is one."""
+        """Weighted points as a belief about the variable, in labels where it is one."""
         kernel = self.kernel if kernel is None else kernel
         if self.labels is not None:
             return LabelBelief(kernel, points, weights, tuple(self.named(points)))
@@ -114,7 +114,7 @@ class NodeSample:
         return self.schema is not None and self.schema.columns[0].kind in ("time", "duration")
 
     def later(self, values: Array, name: Hashable, argument: str) -> tuple[Any, str]:
-        """Evidence about a variable, of the kind of these values, and what is odd about it."""
+        """Evidence about a variable, of the kind of these values, and notes on odd values."""
         if self.schema is None or (self.labels is not None and self.told is None):
             return values, ""  # labels that are known are of their kind
         column = self.schema.columns[0]
@@ -123,7 +123,7 @@ class NodeSample:
 
     @property
     def searched(self) -> bool:
-        """Whether a lengthscale is ours to choose."""
+        """Whether the lengthscale is to be chosen."""
         return not self.given and isinstance(self.kernel, RBF)
 
     @cached_property
@@ -235,7 +235,7 @@ def variable_schema(
 
 
 def strange(schema: Schema, where: str) -> tuple[str, ...]:
-    """Why the values of a variable, called so, may not be what they seem; nothing where its kind was declared."""
+    """Why the kind of a variable with this name is doubtful; nothing where its kind was declared."""
     return () if schema.kinds else schema.columns[0].strange(where)
 
 

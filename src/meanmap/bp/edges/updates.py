@@ -1,6 +1,6 @@
-"""Three ways to apply a learned operator: in full, in low rank, or at a cost that no longer knows the data.
+"""Three ways to apply a learned operator: in full, in low rank, or at a cost that does not depend on the data.
 
-A message from t to s is the regression on x_s of p(x_t), the product of what t knows (Song et al. 2011, section 4).
+A message from t to s is the regression on x_s of p(x_t), the product of all that t knows (Song et al. 2011, section 4).
 With m pairs (x_t, x_s), p is needed
 
 - full: at all m points of x_t, and the message is a combination of m functions k(x_s, ·): O(m²);
@@ -32,14 +32,14 @@ from meanmap.linalg.ridge import Ridge
 
 __all__ = ["Constant", "Full", "Linear", "Update", "Variable"]
 
-# What is left out of a kernel where no approximation was asked for.
+# The truncation error of a kernel where no approximation was requested.
 EXACT = 1e-10
 # Pairs that are read at once: the sums over a million pairs need the memory of this many.
 CHUNK = 50_000
 # The shift, for one pair, of the regression that says where a variable was seen.
 COVER = 0.1
-# Where messages go many steps, what a ridge shrinks adds up: a regression that is 4 % short leaves two thirds of a mean
-# after ten steps. What it left is regressed again, twice, with the same ridge (iterated Tikhonov regularisation,
+# Where messages go many steps, the shrinkage of a ridge adds up: a regression that is 4 % short leaves two thirds of a
+# mean after ten steps. Its residuals are regressed again, twice, with the same ridge (iterated Tikhonov regularisation,
 # Engl, Hanke & Neubauer 1996, section 5.1): of 4 % a fifteen-thousandth part is left, and directions that are mostly
 # noise stay shrunk. In the middle of 20 steps of Gaussian variables correlated by .9, with both ends at 1.5, errors
 # (root mean square, in deviations) from 300, 600 and 2000 pairs were .45, .28 and .21 in one round, .19, .09 and .07 in
@@ -156,7 +156,7 @@ class Full(Update):
 
 @dataclass(frozen=True)
 class _LowRank(Update):
-    """Features until a share of the kernel is left out, or this many.
+    """Features until only this share of the kernel is left out, or this many.
 
     Parameters
     ----------
