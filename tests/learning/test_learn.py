@@ -1,6 +1,7 @@
 import jax
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.stats
 
 import meanmap as mm
@@ -13,7 +14,7 @@ from meanmap.core.errors import (
     ParameterError,
     ShapeError,
 )
-from meanmap.kernels import RBF, Laplace
+from meanmap.kernels import RBF, Laplace, Matern
 from meanmap.kernels.terms import rbf_terms
 from meanmap.learning import log_pseudolikelihood
 from meanmap.learning.held_out import held_out
@@ -69,7 +70,11 @@ def test_a_seed_repeats_the_fit():
     assert first.kernel.lengthscale == again.kernel.lengthscale
 
 
-@pytest.mark.parametrize("settings", [{}, {"score": "held-out"}, {"width": 1.5}], ids=["", "held out", "width"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"score": "held-out"}, {"width": 1.5}, {"kernel": Matern(smoothness=1.5)}],
+    ids=["", "held out", "width", "matern"],
+)
 def test_units_do_not_matter(settings):
     fit = mm.learn_kernel(X, landmarks=20, draws=1, rng=0, **settings)
     for unit in (1e-6, 1e6):
@@ -78,6 +83,30 @@ def test_units_do_not_matter(settings):
         scaled = mm.learn_kernel(X * unit, landmarks=20, draws=1, rng=0, **settings)
         assert scaled.kernel.lengthscale == pytest.approx(unit * fit.kernel.lengthscale, rel=1e-6)
         assert scaled.objective == pytest.approx(fit.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
+def test_modes_of_a_matern_kernel_are_local_maxima_of_the_pseudolikelihood(smoothness):
+    x, z = X[:100], X[100:]
+    unit = np.sqrt(x.var(axis=0).mean())
+    fit = mm.learn_kernel(x, Matern(7.0, smoothness), landmarks=z)
+    assert isinstance(fit.kernel, Matern)
+    assert fit.kernel.smoothness == smoothness
+    assert not fit.modes[0].at_bound
+    for mode in fit.modes:
+        at = [f * mode.kernel.lengthscale / unit for f in (0.98, 1.0, 1.02)]
+        below, top, above = (log_pseudolikelihood(Matern(s, smoothness), x / unit, z / unit) for s in at)
+        assert mode.objective == pytest.approx(top, abs=1e-6)
+        assert top > max(below, above)
+
+
+@pytest.mark.slow
+def test_lengthscales_of_a_matern_kernel_are_learned_by_column():
+    factors = np.array([1.0, 1e3])
+    fits = [mm.learn_kernel(X * f, Matern(np.ones(2)), landmarks=20, draws=1, rng=0) for f in (1.0, factors)]
+    np.testing.assert_allclose(fits[1].kernel.lengthscale, factors * fits[0].kernel.lengthscale, rtol=1e-4)
+    one = mm.learn_kernel(X, Matern(), landmarks=20, draws=1, rng=0)
+    assert np.ndim(one.kernel.lengthscale) == 0
 
 
 @pytest.mark.slow
@@ -142,6 +171,17 @@ def test_held_out_points_are_predicted_as_by_a_density_estimate():
         assert found == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
+def test_held_out_points_under_a_matern_kernel_are_those_of_a_density(smoothness):
+    x = np.random.default_rng(2).normal(size=(15, 2))
+    kernel = Matern([0.5, 1.0], smoothness)
+    polar = scipy.integrate.quad(lambda r: 2 * np.pi * r * Matern(1.0, smoothness)([[0.0]], [[r]])[0, 0], 0, 40)[0]
+    expected = sum(np.log(kernel(x[[i]], np.delete(x, i, axis=0)).mean() / (0.5 * polar)) for i in range(15))
+    with jax.enable_x64(True):
+        found = float(held_out(kernel, np.concatenate([x, np.zeros((3, 2))]), np.arange(18) < 15))
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_held_out_lengthscales_are_those_of_density_estimates():
     """For a normal sample the best density estimate has lengthscale (4/3n)^{1/5} (Silverman 1986)."""
     x = np.random.default_rng(3).normal(size=1000)
@@ -192,6 +232,9 @@ def test_the_profile_is_drawn():
     ("arguments", "settings", "error", "message"),
     [
         ((X, Laplace(1.0)), {}, KindError, "expected what is learned"),
+        ((X, RBF() * RBF()), {}, KindError, "expected what is learned"),
+        ((X, RBF() + Matern()), {}, KindError, "expected what is learned"),
+        ((X, Matern()), {"width": "learn"}, KindError, "leave width out for Matern"),
         ((X, RBF(np.ones(3))), {}, ShapeError, "3 lengthscales for 2 columns"),
         ((X,), {"landmarks": 1}, ShapeError, "1 landmarks for 2 columns"),
         ((X,), {"landmarks": 1.5}, ParameterError, "a share between 0 and 1"),

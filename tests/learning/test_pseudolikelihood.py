@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
-from meanmap.kernels import RBF, Laplace, Smoothed
+from meanmap.kernels import RBF, Laplace, Matern, Smoothed
 from meanmap.kernels.terms import rbf_members
 from meanmap.learning.pseudolikelihood import log_pseudolikelihood, log_volumes, objective
 
@@ -48,6 +48,31 @@ def test_sums_and_many_columns(columns, several):
     kernel = RBF(rng.uniform(0.5, 1.5, columns))
     kernel = 0.5 * kernel + 0.2 * RBF(2.0) if several else kernel
     assert log_pseudolikelihood(kernel, x, z) == pytest.approx(dense(kernel, x, z, 1.0, None), abs=1e-8)
+
+
+@pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_matern_kernel_against_sums_over_a_grid(smoothness, columns):
+    """∫ k(z, u) k(u, z') du summed over a fine grid, and slopes of k by finite differences: no formula is shared."""
+    rng = np.random.default_rng(8)
+    x, z = rng.normal(size=(6, columns)), rng.normal(size=(4, columns))
+    kernel = Matern(rng.uniform(0.6, 1.2, columns), smoothness)
+    step = {1: 0.002, 2: 0.06}[columns]
+    axis = np.arange(-18.0, 18.0, step) + 0.37 * step
+    prior = np.zeros((4, 4))
+    for first in axis if columns == 2 else [None]:
+        u = axis[:, None] if first is None else np.column_stack([np.full_like(axis, first), axis])
+        values = kernel(z, u)
+        prior += values @ values.T * step**columns
+    n, m = len(x), len(z)
+    covariance = np.kron(np.ones((n, n)), prior) + np.eye(n * m)
+    gaussian = scipy.stats.multivariate_normal(np.zeros(n * m), covariance).logpdf(kernel(x, z).ravel())
+    volume = 0.0
+    for point in x:
+        shifts = 1e-6 * np.eye(columns)
+        slopes = (kernel(point + shifts, z) - kernel(point - shifts, z)) / 2e-6
+        volume += np.log(np.linalg.svd(slopes, compute_uv=False)).sum()
+    assert log_pseudolikelihood(kernel, x, z) == pytest.approx(gaussian + volume, abs=2e-3)
 
 
 def test_a_point_near_one_landmark_only_keeps_its_volume():
@@ -140,7 +165,24 @@ def test_gradients_are_those_of_finite_differences(width):
 def test_landmarks_among_the_points_and_short_lengthscales_are_finite():
     x = np.random.default_rng(6).normal(size=(50, 1))
     for scale in (1e-3, 1.0, 1e3):
-        assert np.isfinite(log_pseudolikelihood(RBF(scale), x, x[:10]))
+        for kernel in (RBF(scale), *(Matern(scale, smoothness) for smoothness in (0.5, 1.5, 2.5))):
+            assert np.isfinite(log_pseudolikelihood(kernel, x, x[:10]))
+
+
+@pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
+def test_gradients_of_matern_kernels_are_those_of_finite_differences(smoothness):
+    x = np.random.default_rng(9).normal(size=(30, 2))  # seven of them are landmarks
+
+    def value(logs):
+        return objective(Matern(jnp.exp(logs), smoothness), jnp.asarray(x), jnp.asarray(x[:7]), jnp.ones(()))
+
+    with jax.enable_x64(True):
+        at = jnp.array([0.1, -0.4])
+        found = jax.grad(value)(at)
+        for i in range(2):
+            step = jnp.zeros(2).at[i].set(1e-5)
+            difference = float(value(at + step) - value(at - step)) / 2e-5
+            assert float(found[i]) == pytest.approx(difference, abs=1e-6, rel=1e-6)
 
 
 def test_rescaling_the_data_rescales_the_best_lengthscale():
@@ -156,6 +198,7 @@ def test_rescaling_the_data_rescales_the_best_lengthscale():
     [
         ((Laplace(1.0), [0.0, 1.0], [0.0]), {}, KindError, "expected RBF"),
         ((RBF(1.0), np.eye(3), np.eye(3)[:2]), {}, ShapeError, "at least as many"),
+        ((Matern(1.0), [0.0, 1.0], [0.5]), {"width": 1.0}, KindError, "width=None for Matern"),
         ((RBF(1.0), [0.0, 1.0], [0.5]), {"noise": 0.0}, ParameterError, "above 0"),
         ((RBF(1.0), [2.0, 2.0], [2.0]), {}, ColumnError, "constant"),
         ((RBF(1.0), [0.0, 1.0], [[0.5, 1.0]]), {}, ShapeError, "differ in their columns"),

@@ -9,7 +9,7 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.types import Array, KernelLike
 from meanmap.kernels.base import Kernel, Scaled, Sum
-from meanmap.kernels.stationary import RBF
+from meanmap.kernels.stationary import RBF, Matern
 from meanmap.kernels.terms import is_rbf_sum, rbf_members
 
 __all__ = ["Hyperparameters"]
@@ -27,26 +27,30 @@ class Hyperparameters:
         The sum of the weights, k(x, x), which is kept.
     width : bool
         Whether η is learned too.
+    smoothness : float, optional
+        ν of a Matérn kernel; of RBF there is none.
     """
 
     columns: tuple[int, ...]
     total: float
     width: bool
+    smoothness: float | None = None
 
     @classmethod
     def of(cls, kernel: KernelLike, d: int, width: bool) -> "Hyperparameters":
         """Those of a kernel on d columns; lengthscales given as a vector are learned one per column."""
-        if not isinstance(kernel, Kernel) or not is_rbf_sum(kernel):
+        if not isinstance(kernel, Matern) and not (isinstance(kernel, Kernel) and is_rbf_sum(kernel)):
             raise KindError(
                 f"kernel is {kernel!r}; expected what is learned: mm.kernels.RBF(), one lengthscale for all columns, "
-                "mm.kernels.RBF([1.0, 1.0]), one for each, or a sum of these."
+                "mm.kernels.RBF([1.0, 1.0]), one for each, a sum of these, or mm.kernels.Matern()."
             )
-        members = rbf_members(kernel)
-        columns = tuple(int(np.size(rbf.lengthscale)) if np.ndim(rbf.lengthscale) else 0 for _, rbf in members)
+        members = [(1.0, kernel)] if isinstance(kernel, Matern) else rbf_members(kernel)
+        columns = tuple(int(np.size(one.lengthscale)) if np.ndim(one.lengthscale) else 0 for _, one in members)
         for number in columns:
             if number not in (0, d):
                 raise ShapeError(f"kernel has {number} lengthscales for {d} columns; expected one, or {d}.")
-        return cls(columns, float(sum(float(weight) for weight, _ in members)), width)
+        smoothness = kernel.smoothness if isinstance(kernel, Matern) else None
+        return cls(columns, float(sum(float(weight) for weight, _ in members)), width, smoothness)
 
     @property
     def count(self) -> int:
@@ -64,8 +68,8 @@ class Hyperparameters:
         terms, start = [], 0
         for number in self.columns:
             stop = start + max(number, 1)
-            scales = library.exp(vector[start:stop])
-            terms.append(RBF(scales if number else scales[0]))
+            scales = library.exp(vector[start:stop]) if number else library.exp(vector[start])
+            terms.append(RBF(scales) if self.smoothness is None else Matern(scales, self.smoothness))
             start = stop
         if len(terms) == 1:
             return terms[0] if self.total == 1 else Scaled(terms[0], self.total)

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, ParameterError
+from meanmap.core.errors import InputError, KindError, ParameterError
 from meanmap.core.pictures import new_axes
 from meanmap.core.progress import waiting
 from meanmap.core.report import Report
@@ -20,7 +20,7 @@ from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Array, Axes, Data, Numbers, Seed
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.stationary import RBF
+from meanmap.kernels.stationary import RBF, Matern
 from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import landscape_of
@@ -116,9 +116,11 @@ def learn_kernel(
     x : points (n, d), or a source of them
         Dense rows of numbers, at least 10. Memory maps, Parquet files and iterators are subsampled (of an iterator, the
         first rows are used).
-    kernel : RBF, or a sum of multiples of RBF, optional
+    kernel : RBF, a sum of multiples of RBF, or Matern, optional
         The form of the kernel: `RBF()`, the default, has one lengthscale for all columns, `RBF([1.0, 1.0])` one for
-        each; for a sum the weights are learned too, keeping k(x, x). The values of its parameters do not matter.
+        each, and so has `Matern()`, whose smoothness is kept; for a sum the weights are learned too, keeping k(x, x).
+        The values of the other parameters do not matter. A product of RBF kernels is an RBF kernel, whose lengthscales
+        are all that a sample can tell; other products, and sums with a Matérn kernel, are refused.
     landmarks : float, int or points (m, d)
         z: a share of the points (at least 20 landmarks and twice the columns, at most 200), a number, or the landmarks.
     noise : float
@@ -126,8 +128,8 @@ def learn_kernel(
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks and subsamples; `fit.seed` repeats them.
     width : float or "learn", optional
-        η of a Gaussian base measure about the mean of the data, in their units; "learn" searches between a tenth and a
-        thousand times the unit of the sample (see the notes). None is the Lebesgue measure.
+        η of a Gaussian base measure about the mean of the data, in their units, for RBF; "learn" searches between a
+        tenth and a thousand times the unit of the sample (see the notes). None is the Lebesgue measure.
     draws : int
         The number of draws of landmarks over which the objective is averaged.
     score : {"pseudolikelihood", "held-out"}
@@ -192,10 +194,12 @@ def learn_kernel(
     if width is not None and score == "held-out":
         raise ParameterError("width is the base measure of a prior, which score='held-out' has not: leave it out.")
     kernel = RBF() if kernel is None else kernel
+    if width is not None and isinstance(kernel, Matern):
+        raise KindError("a base measure with a width is for RBF: leave width out for Matern.")
     random = Rng.of(rng)
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds)
     with Door() as door:
-        one = isinstance(kernel, RBF) and np.size(kernel.lengthscale) == 1 and not learned_width
+        one = isinstance(kernel, RBF | Matern) and np.size(kernel.lengthscale) == 1 and not learned_width
         most = MOST_POINTS[score] if one else MOST_POINTS_OF_MANY
         points, n, names = read_sample(x, most, random.generator, door)
         d = points.shape[1]

@@ -1,6 +1,7 @@
 """The marginal pseudolikelihood of a kernel: how probable a sample is when its embedding is a Gaussian process."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ from meanmap.core.types import Array, Data
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
+from meanmap.kernels.stationary import Matern
 from meanmap.kernels.terms import is_rbf_sum, rbf_members, rbf_terms
 
 __all__ = ["log_pseudolikelihood", "objective"]
@@ -42,7 +44,7 @@ def log_pseudolikelihood(
 
     Parameters
     ----------
-    kernel : RBF, or a sum of multiples of RBF
+    kernel : RBF, a sum of multiples of RBF, or Matern
         k, with one lengthscale or one per column.
     x : points (n, d)
         The sample.
@@ -51,10 +53,12 @@ def log_pseudolikelihood(
     noise : float
         τ².
     width : float or array, optional
-        η of a Gaussian base measure, centred at zero; None is the Lebesgue measure.
+        η of a Gaussian base measure, centred at zero, for RBF; None is the Lebesgue measure.
 
     Notes
     -----
+    R = r(z, z) with r(x, y) = ∫ k(x, u) k(u, y) ν(du), which is known for these kernels: see [`Smoothed`][].
+
     O(n m d² + m³) time and O(m² + n) memory; JAX inputs can be differentiated.
 
     Examples
@@ -67,10 +71,12 @@ def log_pseudolikelihood(
     >>> int(np.argmax(values))
     1
     """
-    if not is_rbf_sum(kernel):
+    if not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
         raise KindError(
-            f"kernel is {kernel!r}; expected RBF, or a sum of RBF: the volume of their features has a closed form."
+            f"kernel is {kernel!r}; expected RBF, a sum of RBF, or Matern: their volumes and integrals are known."
         )
+    if width is not None and isinstance(kernel, Matern):
+        raise KindError("a base measure with a width is for RBF: pass width=None for Matern.")
     parameter(noise, "noise", axes=0)
     with Door(kernel, x, landmarks) as door:
         points, z = read_points(kernel, x, "x", door), read_points(kernel, landmarks, "landmarks", door)
@@ -125,16 +131,17 @@ def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     not underflow, and its direction in units of the shortest lengthscales, so that units do not matter.
     """
     n, columns = x.shape
-    weights, scales = rbf_terms(kernel, columns)
+    weights, scales = _terms(kernel, columns)
     unit = jax.lax.stop_gradient(jnp.min(scales, axis=0))
-    # ∇k = Σ_t w_t exp(−|apart/ℓ_t|²/2) apart/ℓ_t²: what is common to all landmarks goes before the determinant.
+    # ∇k = Σ_t w_t s(|apart/ℓ_t|²) apart/ℓ_t²: what is common to all landmarks goes before the determinant.
     outside = jnp.sum(jnp.log(unit) - 2 * jnp.log(scales[0]))
     ratios = jnp.exp(2 * (jnp.log(scales[:1]) - jnp.log(scales)))
-    alike = all(np.size(rbf.lengthscale) == 1 for _, rbf in rbf_members(kernel))
+    log_slope = _log_slope_of_matern(kernel.smoothness) if isinstance(kernel, Matern) else _log_slope_of_rbf
+    alike = isinstance(kernel, Matern) or all(np.size(rbf.lengthscale) == 1 for _, rbf in rbf_members(kernel))
 
     def slopes(point: jax.Array) -> tuple[jax.Array, jax.Array]:
         apart = (point - z).T
-        terms = jnp.log(weights)[:, None] - jnp.sum((apart / scales[:, :, None]) ** 2, axis=1) / 2
+        terms = jnp.log(weights)[:, None] + log_slope(jnp.sum((apart / scales[:, :, None]) ** 2, axis=1))
         sizes = terms[0]
         if len(terms) > 1:
             sizes = jax.scipy.special.logsumexp(terms, axis=0)
@@ -155,6 +162,30 @@ def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     # Differentiated, each block leaves its slopes; more than can be held are computed again.
     found = jax.lax.map(block if x.size * len(z) <= HELD else jax.checkpoint(block), blocks)
     return outside + found.reshape(-1)[:n]
+
+
+def _terms(kernel: Kernel, columns: int) -> tuple[jax.Array, jax.Array]:
+    """Weights (J,) and lengthscales (J, d) of a sum of RBF, or of one Matern."""
+    if isinstance(kernel, Matern):
+        return jnp.ones(1), jnp.broadcast_to(jnp.asarray(kernel.lengthscale), (1, columns))
+    return rbf_terms(kernel, columns)
+
+
+def _log_slope_of_rbf(squares: jax.Array) -> jax.Array:
+    """log s of ∇k = s(ρ²) (z − x)/ℓ² at squared distances ρ² in lengthscales: s = k."""
+    return -squares / 2
+
+
+def _log_slope_of_matern(smoothness: float) -> Callable[[jax.Array], jax.Array]:
+    """The same of Matérn kernels: s = −2ν k'(t)/t at t = √(2ν) ρ, k' the derivative of k as a function of t."""
+
+    def log_slope(squares: jax.Array) -> jax.Array:
+        # Where a point is a landmark the slope is left out, and any number does.
+        t = jnp.sqrt(2 * smoothness * jnp.where(squares > 0, squares, 1))
+        of_t = {0.5: -jnp.log(t), 1.5: math.log(3), 2.5: math.log(5 / 3) + jnp.log1p(t)}[smoothness]
+        return of_t - t
+
+    return log_slope
 
 
 @jax.custom_jvp
