@@ -21,6 +21,7 @@ version = release = meanmap.__version__
 sys.path.append(str(Path(__file__).parent))
 extensions = [
     "mathml",
+    "reachable",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",

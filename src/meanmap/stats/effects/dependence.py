@@ -71,7 +71,7 @@ def independence_effect(
     Effect
         Distance (the root of HSIC), the share of pairs that would have to change for independence, and the correlation
         of features: the square root of HSIC over the norms of both covariance operators, which is 0 for independent
-            variables and at most 1.
+        variables and at most 1.
 
     Notes
     -----
