@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.cases import all_cases
 from benchmarks.harness import Case, Row, growth
 from benchmarks.harness import measure as measured
+from benchmarks.headings import HEADINGS
 from benchmarks.table import duration, list_table
 
 __all__ = ["main", "measure", "page"]
@@ -71,7 +72,8 @@ def _section(name: str, case: Found) -> list[str]:
             f"Time grows as: {', '.join(f'{side} n^{value:.1f}' for side, value in case['growth'].items())}."
         )
     remarks += [f"Largest difference from {peer}: {value:.0e}." for peer, value in case["difference"].items()]
-    return [name, "~" * len(name), "", case["title"], "", *list_table(head, rows), " ".join(remarks), ""]
+    heading, about = HEADINGS[name], f"{case['title']} (``{name}``)"
+    return [heading, "~" * len(heading), "", about, "", *list_table(head, rows), " ".join(remarks), ""]
 
 
 def _ratio(value: float) -> str:

@@ -153,7 +153,7 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
     numbers, scale = _measured(experiment, record), record["scale"]
     yield from (f"**{verdict(experiment.claims, numbers, scale).capitalize()}.** {_plain(record['answer'])}", "")
     for head, *rows in claim_tables(experiment.claims, numbers, scale):
-        yield from list_table(list(head), [map(_plain, row) for row in rows])
+        yield from list_table(list(head), [map(_plain, row) for row in rows], option="class: claims")
     for number, caption in enumerate(record["captions"], 1):
         yield from (
             f".. figure:: {_picture(experiment.id, number).name}",

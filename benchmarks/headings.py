@@ -1,0 +1,37 @@
+"""What each case of the part on speed computes, in words: the headings of its page."""
+
+__all__ = ["HEADINGS"]
+
+HEADINGS = {
+    "discrete-tree": "All marginals of a discrete tree",
+    "discrete-tree-root": "One marginal of a discrete tree",
+    "discrete-grid": "Messages on a discrete grid",
+    "discrete-grid-set-up": "Setting up a discrete grid",
+    "conditional-independence": "A test of conditional independence",
+    "conditional-independence-features": "A test of conditional independence of many rows",
+    "conditional-operator": "A conditional operator",
+    "ep-logistic": "Expectation propagation for logistic regression",
+    "pivoted-cholesky": "Pivoted incomplete Cholesky",
+    "field-sweep": "Messages on a learned field of pixels",
+    "field-sweep-pairs": "Messages on a field learned from more pairs",
+    "tree-fit": "Learning a kernel tree",
+    "tree-query": "Queries of a kernel tree",
+    "tree-two-pass": "Two passes over a large tree",
+    "independence": "An independence test with one kernel",
+    "independence-default": "An independence test with the default kernels",
+    "independence-limit": "An independence test with the limiting distribution",
+    "joint-independence": "A test of joint independence",
+    "gram": "A Gram matrix",
+    "row-means": "Means of the rows of a Gram matrix",
+    "learned-kernel": "Learning a kernel",
+    "pseudolikelihood": "The objective of kernel learning",
+    "black-box-messages": "Messages of a black box by quadrature",
+    "learned-messages": "Learned messages",
+    "mixture-products": "Products of Gaussian mixtures",
+    "logistic-regression": "The posterior of a logistic regression",
+    "pc": "Causal discovery with kernel tests",
+    "pc-shared": "Causal discovery with shared computations",
+    "chow-liu": "The tree of the strongest dependences",
+    "two-sample": "A two-sample test with one kernel",
+    "two-sample-default": "A two-sample test with the default kernels",
+}
