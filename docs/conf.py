@@ -135,9 +135,21 @@ def plain_docstring(app, what, name, obj, options, lines):
             in_code = False
         if in_code:
             continue
-        text = re.sub(r"\[`([^`]+)`\]\[\]", r":py:obj:`\1`", line)
-        pieces = re.split(r"(``.*?``|`[^`]*`)", text)
-        lines[i] = "".join(piece if piece.startswith("`") else escaped(piece) for piece in pieces)
+        pieces = re.split(r"(``.*?``|`[^`]*`)", line)
+        lines[i] = "".join(linked(piece) if piece.startswith("`") else escaped(piece) for piece in pieces)
+
+
+# Words such as `embed` are links too; `fit`, `test` and the like mostly are methods or arguments.
+spoken = {name for folder in folders for name in folder.__all__ if re.search("[A-Z_]", name)}
+spoken |= {"condition", "embed", "infer", "pc", "plan"}
+
+
+def linked(code):
+    """`two_sample_test` and `KernelGraph.fit` in a docstring lead to their pages, wherever they are written."""
+    *path, last = code.strip("`").removeprefix("mm.").removeprefix("meanmap.").split(".")
+    known = last in spoken or (path and path[-1] in spoken and last.isidentifier())
+    full = code.strip("`").replace("mm.", "meanmap.") if code.startswith("`mm.") else code.strip("`")
+    return f":py:obj:`{full}`" if known and not code.startswith("``") else code
 
 
 def escaped(text):

@@ -1,6 +1,7 @@
 """`help(...)` of what people use begins with what they type."""
 
 import inspect
+import pydoc
 import re
 
 import pytest
@@ -35,3 +36,25 @@ def test_help_begins_with_what_a_user_types(name):
     _promise, typed, *_rest = (inspect.getdoc(value) or "").split("\n\n")
     calls = re.findall(r"`([^`]+)`", typed)
     assert any(name.split(".")[-1] in call or "result." in call for call in calls), typed
+
+
+# Roles, links and directives of documentation, which a terminal shows as they are.
+MARKUP = re.compile(r":[a-z]+:`|`\]\[|^ *\.\. \w+::|``[^`]+``", re.MULTILINE)
+
+
+def public() -> dict[str, object]:
+    """Functions and classes by name; of estimators most help is scikit-learn's."""
+    folders = [
+        mm,
+        *(getattr(mm, name) for name in mm.__all__ if name != "estimators" and inspect.ismodule(getattr(mm, name))),
+    ]
+    folders += [mm.bp.results, mm.bp.engine, mm.ep.models, mm.ep.learned, mm.ep.extending, mm.stats.results]
+    found = {f"{folder.__name__}.{name}": getattr(folder, name) for folder in folders for name in folder.__all__}
+    return {name: value for name, value in found.items() if callable(value)}
+
+
+def test_help_is_plain_text():
+    shown = {name: pydoc.render_doc(value, renderer=pydoc.plaintext) for name, value in public().items()}
+    assert len(shown) > 250
+    found = {name: hit.group() for name, text in shown.items() if (hit := MARKUP.search(text))}
+    assert not found

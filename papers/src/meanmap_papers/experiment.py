@@ -1,7 +1,7 @@
 """What an experiment is: a figure or table of a paper, its claim as numbers, and a function that measures them.
 
-To add one, write a module in the folder of its paper (such as ``trees``) that defines
-``EXPERIMENT``; it is then found by its id. Heavy imports belong inside its ``run``.
+To add one, write a module in the folder of its paper (such as `trees`) that defines
+`EXPERIMENT`; it is then found by its id. Heavy imports belong inside its `run`.
 """
 
 import math
@@ -189,7 +189,7 @@ class Experiment:
     Attributes
     ----------
     id : str
-        What one types to run it: the folder of its paper and the figure, as in ``trees-figure-1``.
+        What one types to run it: the folder of its paper and the figure, as in `trees-figure-1`.
     title : str
         What it is about, in a few words.
     source : str

@@ -1,4 +1,4 @@
-"""All experiments by id. An experiment is a module below one of the papers' folders that defines ``EXPERIMENT``."""
+"""All experiments by id. An experiment is a module below one of the papers' folders that defines `EXPERIMENT`."""
 
 import difflib
 from importlib import import_module

@@ -104,7 +104,7 @@ class Field(ABC, Generic[Fitted]):
             The likelihoods of observations: a class learns from `observed`; a function of N observations and n points
             gives (N, n).
         kinds : mapping from kinds of variables to what their values mean, or one for all, optional
-            Where the data type does not show it, such as {"phase": "angle", "zip": "label"}: see [`Schema.of`][].
+            Where the data type does not show it, such as {"phase": "angle", "zip": "label"}: see `Schema.of`.
         """
         with Door():
             read = read_relations(self, pairs, kinds)

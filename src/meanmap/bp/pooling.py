@@ -24,7 +24,7 @@ NAMES = ("estimates", "variances")
 class Pooled(Value):
     """An estimate from a table with gaps, with what the gaps add to its variance.
 
-    Made by [`bp.pooled`][].
+    Made by `bp.pooled`.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class RowModel(ABC):
             missing, each row its own; columns that are no variable of the model stay as they are.
         draws : int, optional
             How many tables to draw instead, each filled in jointly by a network that was learned anew from resampled
-            rows: what is computed from them, [`bp.pooled`][] pools. Of a `DependencyNetwork`; 20 are usual.
+            rows: what is computed from them, `bp.pooled` pools. Of a `DependencyNetwork`; 20 are usual.
         rng : None, int, Generator or JAX key
             What repeats `draws`, and those of a `BayesianNetwork`: there the same for every row, so that rows with the
             same cells are filled alike.

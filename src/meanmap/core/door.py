@@ -57,7 +57,7 @@ class Door:
     """A scope in which the inputs of one public call become arrays and its results leave as they came.
 
     With no JAX array among the leaves of `inputs` the scope is 64-bit (`jax.enable_x64(True)`, undone on exit),
-    computes at once even inside an enclosing `jit`, and [`leave`][] hands back NumPy. Otherwise nothing is switched and
+    computes at once even inside an enclosing `jit`, and `leave` hands back NumPy. Otherwise nothing is switched and
     results stay JAX arrays.
 
     Examples

@@ -1,6 +1,6 @@
 """Real data: found in a folder of yours or in the cache, otherwise downloaded and checked.
 
-Each function looks in the folder that the environment variable ``MEANMAP_DATA`` names, then in the user's cache, then
+Each function looks in the folder that the environment variable `MEANMAP_DATA` names, then in the user's cache, then
 downloads from a public address. Nothing is downloaded before a function is called, and a file that is not the expected
 one is refused.
 """

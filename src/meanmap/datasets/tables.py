@@ -32,9 +32,9 @@ UCI_ONE = {"banknote": "1", "transfusion": "1", "fertility": "O", "ionosphere": 
 def ozone() -> Table:
     """Ozone in Los Angeles in 1976: 330 days, its daily maximum and nine measurements of the weather.
 
-    The columns are ``O3`` (ppm), ``vh`` (height of 500 mb at Vandenberg, m), ``wind`` (mph), ``humidity`` (%), ``temp``
-    (Sandburg, F), ``ibh`` (height of the inversion base, ft), ``dpg`` (pressure gradient to Daggett, mm Hg), ``ibt``
-    (temperature of the inversion base), ``vis`` (visibility, miles) and ``doy`` (day of the year). From Breiman and
+    The columns are `O3` (ppm), `vh` (height of 500 mb at Vandenberg, m), `wind` (mph), `humidity` (%), `temp`
+    (Sandburg, F), `ibh` (height of the inversion base, ft), `dpg` (pressure gradient to Daggett, mm Hg), `ibt`
+    (temperature of the inversion base), `vis` (visibility, miles) and `doy` (day of the year). From Breiman and
     Friedman (1985).
 
     Examples
@@ -57,8 +57,8 @@ def uci(name: str) -> tuple[Table, Any]:
     Parameters
     ----------
     name : str
-        ``"banknote"`` (1372 rows of 4 columns), ``"transfusion"`` (748 of 4), ``"fertility"`` (100 of 9) or
-        ``"ionosphere"`` (351 of 34, the second constant). CC BY 4.0.
+        `"banknote"` (1372 rows of 4 columns), `"transfusion"` (748 of 4), `"fertility"` (100 of 9) or
+        `"ionosphere"` (351 of 34, the second constant). CC BY 4.0.
 
     Returns
     -------

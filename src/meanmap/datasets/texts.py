@@ -14,9 +14,9 @@ LANGUAGES = ("da", "de", "en", "es", "fr", "it", "nl", "pt", "sv")
 def parallel_help() -> dict[str, list[str]]:
     """876 pages of the help of LibreOffice 7.4 in nine languages: by language, one text a page, in the same order.
 
-    The texts are not downloaded: put ``da.txt``, ``de.txt``, ... (UTF-8, one page a line, line k the same page in each)
-    in ``parallel_help`` below the folder that MEANMAP_DATA names. They are made from the Debian packages
-    ``libreoffice-help-da``, ``-de``, ``-en-us``, ...: the main text of each page of 50 to 1500 words. Licence: MPL-2.0.
+    The texts are not downloaded: put `da.txt`, `de.txt`, ... (UTF-8, one page a line, line k the same page in each)
+    in `parallel_help` below the folder that MEANMAP_DATA names. They are made from the Debian packages
+    `libreoffice-help-da`, `-de`, `-en-us`, ...: the main text of each page of 50 to 1500 words. Licence: MPL-2.0.
     """
     return {language: _pages(language) for language in LANGUAGES}
 
@@ -34,8 +34,8 @@ def _pages(language: str) -> list[str]:
 def europarl(documents: int = 300) -> dict[str, list[str]]:
     """The longest chapters of the proceedings of the European Parliament in nine languages (Koehn 2005).
 
-    They are not downloaded: unpack the source release ``europarl.tgz`` (1.5 GB, https://www.statmt.org/europarl) below
-    the folder that MEANMAP_DATA names, so that there are ``europarl/txt/da/ep-00-01-17.txt`` and its like.
+    They are not downloaded: unpack the source release `europarl.tgz` (1.5 GB, https://www.statmt.org/europarl) below
+    the folder that MEANMAP_DATA names, so that there are `europarl/txt/da/ep-00-01-17.txt` and its like.
 
     Parameters
     ----------

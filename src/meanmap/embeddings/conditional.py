@@ -75,12 +75,12 @@ def condition(
     ----------
     x, y : points; Parquet files; arrays or frames of Dask
         n pairs. With features of both, the contributions of more than 20,000 rows are summed where the rows are stored,
-        and coefficients are the same bit for bit wherever that is ([`RegressionPlan`][]); files and collections of that
+        and coefficients are the same bit for bit wherever that is (`RegressionPlan`); files and collections of that
         size require features.
     kernel_x : Kernel, Features or "learned", optional
         The kernel of x. By default RBF, its lengthscale chosen with the ridge by leave-one-out (on up to 500 of the
         points), with several columns scaled so that units do not matter; for labels and mixed tables the kernel of
-        `mm.default_kernel`. "learned" uses x alone, by [`learn_kernel`][]. Features give the primal form, streamed at a
+        `mm.default_kernel`. "learned" uses x alone, by `learn_kernel`. Features give the primal form, streamed at a
         cost linear in n, for millions of rows.
     kernel_y : Kernel, Features or "learned", optional
         The kernel of y, by default RBF at the median distance (of each column). With features, beliefs are expressed in
@@ -92,7 +92,7 @@ def condition(
         What happens to missing values: an error; pairs with one in x or y are dropped; or missing labels form a label
         of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
     Returns
     -------

@@ -55,7 +55,7 @@ def embed(
     kernel : Kernel, Features or "learned", optional
         The kernel; or features, in whose coordinates the embedding is then expressed at a cost that does not grow with
         n. By default a kernel for the kind of `x`: for numbers RBF at the median distance, of each column if there are
-        several, so that units do not matter; "learned": RBF at the lengthscale that [`learn_kernel`][] finds.
+        several, so that units do not matter; "learned": RBF at the lengthscale that `learn_kernel` finds.
     estimator : {"empirical", "shrinkage", "james-stein", "ridge"}
         "empirical" averages. The others shrink towards zero, which lowers the mean squared RKHS error for small samples
         (Muandet et al. 2016): "shrinkage" is the spectral estimate (C + λ I)⁻¹ C μ̂, S-KMSE; "james-stein" and "ridge"
@@ -68,7 +68,7 @@ def embed(
         What happens to missing values: an error; rows with one are dropped, and a warning counts them; or missing
         labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
     Returns
     -------

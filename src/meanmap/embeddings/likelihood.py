@@ -67,9 +67,9 @@ def likelihood(
         ½ E_{p(x)p(y)} f² − E_{p(x,y)} f, which is ½ E (f − r)² up to a constant (Kanamori, Hido & Sugiyama 2009), over
         ten folds.
     missing : {"raise", "drop", "category"}
-        What happens to missing values, as in [`condition`][].
+        What happens to missing values, as in `condition`.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
     Returns
     -------

@@ -81,7 +81,7 @@ class GaussianElement(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorEmbedding(GaussianElement):
-    """The posterior of a mean embedding, a Gaussian process. Made by [`posterior_embedding`][].
+    """The posterior of a mean embedding, a Gaussian process. Made by `posterior_embedding`.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def posterior_embedding(
     x : points
         n points, at least 2.
     kernel : Kernel or "learned"
-        k; "learned" is RBF at the lengthscale that [`learn_kernel`][] finds, with several columns in their own units.
+        k; "learned" is RBF at the lengthscale that `learn_kernel` finds, with several columns in their own units.
     prior : Kernel, optional
         r; by default `kernels.Smoothed(kernel)`, for RBF, sums of them, and Matérn, scaled so that r(z, z) = k(z, z),
         since its scale depends on the units of the columns. With r = k and noise τ² = n² λ the mean at the sample is
@@ -193,7 +193,7 @@ def posterior_embedding(
         coverage. A number τ²: N = τ²/n I, as in the paper, which treats the observations as independent measurements of
         μ; bands are then too narrow where landmarks are denser than the lengthscale (see the errata).
     missing, kinds :
-        As in [`embed`][].
+        As in `embed`.
 
     Notes
     -----

@@ -34,10 +34,10 @@ class RegressionPlan(Value):
     """What a conditional operator in features decides before it looks at all rows: columns, and how to round features.
 
     `plan = RegressionPlan.of(x, y, phi, psi, rng=0)` draws some of the rows; `plan.state(x, y)` is what any part of
-    them adds, `state.merge(other)` adds two up, and `plan.result(state)` is the operator. [`condition`][] does just
+    them adds, `state.merge(other)` adds two up, and `plan.result(state)` is the operator. `condition` does just
     this with Parquet files and collections of Dask, and finds the same coefficients bit for bit.
 
-    Made by [`RegressionPlan.of`][].
+    Made by `RegressionPlan.of`.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class RegressionPlan(Value):
         Parameters
         ----------
         x, y : points, files or collections
-            As for [`condition`][]. From larger data 8192 rows are drawn, by row number only.
+            As for `condition`. From larger data 8192 rows are drawn, by row number only.
         features_x, features_y : Features
             Of each.
         rng : None, int, numpy.random.Generator or JAX key
@@ -120,7 +120,7 @@ class RegressionPlan(Value):
         return beside_state(self, (x, y))
 
     def result(self, state: SampleState, ridge: Numbers | None = None) -> Operator:
-        """The operator, from the state of all rows, with a ridge as for [`condition`][]."""
+        """The operator, from the state of all rows, with a ridge as for `condition`."""
         if ridge is not None:
             parameter(ridge, "ridge", positive=False, axes=0, at_least=0.0)
         check_rows(state.n, "x", 2)

@@ -174,17 +174,17 @@ def posterior_witness(
     x, y : points (n, d), (m, d)
         The samples.
     kernel : Kernel, KernelDraws or "learned"
-        "learned" takes the kernel of [`learn_kernel`][] on the pooled sample. With the draws of [`sample_kernel`][] on
+        "learned" takes the kernel of `learn_kernel` on the pooled sample. With the draws of `sample_kernel` on
         the pooled sample the lengthscale is integrated out: 32 draws are used, the same for both samples.
     noise : "empirical" or float
-        As in [`posterior_embedding`][].
+        As in `posterior_embedding`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the landmarks of "learned".
 
     Notes
     -----
     Flaxman et al. (2016), section 5 and figure 3. Intervals are pointwise: over a range of points some of them exclude
-    zero by chance. A band that excludes zero somewhere is not a test; see [`two_sample_test`][].
+    zero by chance. A band that excludes zero somewhere is not a test; see `two_sample_test`.
 
     Examples
     --------

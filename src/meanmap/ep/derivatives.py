@@ -31,6 +31,6 @@ def log_z_derivatives(cavity: Normal, message: Normal) -> tuple[Any, Any]:
 
 
 def from_log_z_derivatives(cavity: Normal, first: Array, second: Array) -> Normal:
-    """The message of a factor with these α and β: [`log_z_derivatives`][] undone; β < 1/v, or no tilted law exists."""
+    """The message of a factor with these α and β: `log_z_derivatives` undone; β < 1/v, or no tilted law exists."""
     precision = second / (1 - cavity.var() * second)
     return Normal.from_natural(first * (1 + precision * cavity.var()) + precision * cavity.mean(), precision)

@@ -37,7 +37,7 @@ class BagRegressor(RegressorMixin, BaseEstimator):
     Notes
     -----
     Szabó, Sriperumbudur, Póczos & Gretton (2016): kernel ridge regression with k(P, Q) = exp(−‖μ_P − μ_Q‖² / 2σ²).
-    Kernels between all points of all bags: O(points²), 20 s for 10⁵ points. [`TwoStageFeatures`][] before a linear
+    Kernels between all points of all bags: O(points²), 20 s for 10⁵ points. `TwoStageFeatures` before a linear
     model costs O(points).
 
     X is a list of bags, each a list of numbers or an (nᵢ, d) array; sizes may vary, also between the fit and new bags.
@@ -108,7 +108,7 @@ class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     Notes
     -----
     Jitkrittum et al. (2015), Algorithm 1, for empirical distributions: O(points · n_inner + n · n_inner · n_components)
-    where [`BagRegressor`][] costs the squared number of bags. Bags are given as there.
+    where `BagRegressor` costs the squared number of bags. Bags are given as there.
 
     Examples
     --------

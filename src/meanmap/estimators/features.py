@@ -149,7 +149,7 @@ class LearnedFeatures(LowRankFeatures):
     tolerance, max_rank :
         As for `LowRankFeatures`.
     random_state : int, RandomState or None
-        Draws the landmarks of [`learn_kernel`][].
+        Draws the landmarks of `learn_kernel`.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ def gamma_ratio(a: Array, w: Array) -> Array:
 
 
 def log_gamma_ratio(a: Array, w: Array) -> Array:
-    """log Γ(a + iw) − log Γ(a), as [`gamma_ratio`][] but safe from underflow, at twice its cost."""
+    """log Γ(a + iw) − log Γ(a), as `gamma_ratio` but safe from underflow, at twice its cost."""
     log_modulus, phase = _shifted_ratio(a, w)
     for k in range(SHIFT):
         t = w / (a + k)

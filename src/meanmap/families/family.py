@@ -25,7 +25,7 @@ class Family(Distribution):
 
     To write one, store the fields, name them in `_fields_axes` with the number of their own trailing axes, and give
     `_statistics`, `_log_normaliser`, `_expected_statistics`, `_natural_from_moments` besides the formulas of
-    [`Distribution`][].
+    `Distribution`.
     """
 
     _fields_axes: ClassVar[dict[str, int]]

@@ -29,7 +29,7 @@ class Fourier(Features):
     √(2/D) cos(ω·x + b) for D frequencies and phases b uniform on [0, 2π). Both are unbiased for every pair of points
     with an error of order D^(−1/2); the first has the smaller variance for the RBF kernel and |φ(x)|² exactly k(x, x).
 
-    Made by [`Fourier.draw`][]. `frequencies` is (D or D/2, coordinates of the kernel).
+    Made by `Fourier.draw`. `frequencies` is (D or D/2, coordinates of the kernel).
 
     References
     ----------

@@ -41,7 +41,7 @@ class PivotedCholesky(Features):
     `relative_error` = trace(K − Φ Φᵀ) / trace(K) is computed, not estimated: K − Φ Φᵀ is positive semidefinite, so the
     trace bounds every entry and the operator norm.
 
-    Made by [`PivotedCholesky.fit`][]. Attributes: `pivots` (the chosen points), `factor` (L, lower triangular),
+    Made by `PivotedCholesky.fit`. Attributes: `pivots` (the chosen points), `factor` (L, lower triangular),
     `relative_error`, `rank` (the features in use; those beyond the numerical rank of the points are zero), `report`.
 
     References
@@ -225,7 +225,7 @@ class Nystrom(Features):
     The best approximation of the kernel in the span of the landmarks, exact on them. Directions in which the landmarks'
     Gram matrix is numerically singular are left out.
 
-    Made by [`Nystrom.fit`][]. `PivotedCholesky` chooses its points one after another by need and certifies its error;
+    Made by `Nystrom.fit`. `PivotedCholesky` chooses its points one after another by need and certifies its error;
     this one costs a single factorisation.
 
     References

@@ -102,7 +102,7 @@ class MeanFourier(FeaturesOfLaws):
     frequencies ω = (ω_1, ω_2, ...) for the joint distribution of the tuple. The Kronecker product of features of each
     variable (appendix B.3 of the draft) would take D for each of them to the power of their number.
 
-    Made by [`TwoStage.draw`][] from an `ExpectedProduct`, under any shift-invariant kernel on points.
+    Made by `TwoStage.draw` from an `ExpectedProduct`, under any shift-invariant kernel on points.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ class TwoStage(FeaturesOfLaws):
     second `d_out` random Fourier features of the Gaussian of width γ on R^d_in. On a product of such kernels over a
     tuple the first stages stand side by side, each over its γ, under joint outer frequencies.
 
-    Made by [`TwoStage.draw`][].
+    Made by `TwoStage.draw`.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class TwoStage(FeaturesOfLaws):
 
 
 class SideBySide(FeaturesOfLaws):
-    """Features of a `TupleSum`: those of each variable side by side. Made by [`TwoStage.draw`][]."""
+    """Features of a `TupleSum`: those of each variable side by side. Made by `TwoStage.draw`."""
 
     kernel: Any
     members: tuple[Any, ...]

@@ -35,13 +35,13 @@ def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, poin
     Parameters
     ----------
     posterior : object
-        - Draws of a kernel ([`mm.learning.sample_kernel`][]): those draws, with their divergences and steps.
-        - What [`mm.fit`][meanmap.fit] found: draws of all that its table shows, jointly.
+        - Draws of a kernel (`mm.learning.sample_kernel`): those draws, with their divergences and steps.
+        - What `mm.fit` found: draws of all that its table shows, jointly.
         - A regression, a ranking or a program of `mm.ep.models`: draws of the coefficients, skills or parameters by
           their names, jointly where the belief is joint.
-        - What [`mm.ep.infer`][] returned: draws of each variable's belief. Beliefs of different variables are drawn
+        - What `mm.ep.infer` returned: draws of each variable's belief. Beliefs of different variables are drawn
           independently, because that is all that expectation propagation keeps.
-        - The answer of a query ([`bp.Beliefs`][]): draws of each target; states where variables are discrete.
+        - The answer of a query (`bp.Beliefs`): draws of each target; states where variables are discrete.
         - A posterior embedding or witness: joint draws of the function at `points`.
         - One distribution: draws called x.
     draws : int
@@ -64,7 +64,7 @@ def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, poin
 def to_arviz(posterior: object, draws: int = 1000, rng: Seed = None, points: Data = None) -> Any:
     """`posterior_draws` as ArviZ's InferenceData (from ArviZ 1.0 on a DataTree), for its plots and tables.
 
-    ArviZ comes with the extra `arviz`; the arguments are those of [`posterior_draws`][].
+    ArviZ comes with the extra `arviz`; the arguments are those of `posterior_draws`.
     """
     groups = posterior_draws(posterior, draws, rng, points)
     with optional("to_arviz"):

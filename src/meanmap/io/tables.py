@@ -65,12 +65,12 @@ def read_table(
     Parameters
     ----------
     path : path
-        ``.csv``, ``.tsv`` and other text, ``.parquet`` (also a folder or a pattern of these), ``.npy`` (columns x0, x1,
-        ...) or ``.npz`` (a column, or a block, for each array); ``-`` reads text from standard input.
+        `.csv`, `.tsv` and other text, `.parquet` (also a folder or a pattern of these), `.npy` (columns x0, x1,
+        ...) or `.npz` (a column, or a block, for each array); `-` reads text from standard input.
     columns : names, or a function of all names that returns some, optional
         Only these; all unless given.
     delimiter : str, optional
-        Of texts, "\\t" for a tab: by default a comma for ``.csv``, a tab for ``.tsv``, otherwise the most frequent
+        Of texts, "\\t" for a tab: by default a comma for `.csv`, a tab for `.tsv`, otherwise the most frequent
         separator of the first line.
     labels : names
         Columns to read as labels although they look like numbers.
@@ -80,9 +80,9 @@ def read_table(
         whose rows are dropped too.
     decimal : {".", ","}, optional
         The decimal mark of texts. By default a point; if cells are not separated by commas, columns of numbers with a
-        decimal comma are read as numbers, and ``tell`` says so.
+        decimal comma are read as numbers, and `tell` says so.
     said : names, optional
-        Columns whose kind you declare elsewhere, as by ``kinds=``: no note asks for it.
+        Columns whose kind you declare elsewhere, as by `kinds=`: no note asks for it.
     tell : function of a sentence, optional
         Called with notes, such as that the first line held numbers and was read as data.
 

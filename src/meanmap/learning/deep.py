@@ -23,7 +23,7 @@ FIRST_MOMENT, SECOND_MOMENT, SMALL = 0.9, 0.999, 1e-8
 class DeepKernel(Kernel):
     """k(x, y) = ((1 − ε) exp(−|φ(x) − φ(y)|²/2) + ε) exp(−|x − y|²/(2 ℓ²)) with a network φ (Liu et al. 2020, eq. 1).
 
-    The second factor and ε keep it characteristic, whatever the network does. Made by [`learn_deep_kernel`][].
+    The second factor and ε keep it characteristic, whatever the network does. Made by `learn_deep_kernel`.
 
     Attributes
     ----------

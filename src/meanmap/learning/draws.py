@@ -28,7 +28,7 @@ EFFECTIVE = 100
 class KernelDraws(Kernel):
     """Draws of an RBF kernel from its posterior: as a kernel their mean, E k_θ, with the lengthscale integrated out.
 
-    It can be passed wherever a kernel can, and is made by [`sample_kernel`][]. Gram matrices are means over 64 draws.
+    It can be passed wherever a kernel can, and is made by `sample_kernel`. Gram matrices are means over 64 draws.
 
     Parameters
     ----------

@@ -133,13 +133,13 @@ def learn_kernel(
     draws : int
         The number of draws of landmarks over which the objective is averaged.
     score : {"pseudolikelihood", "held-out"}
-        "pseudolikelihood" is eq. 15 of Flaxman et al. (2016), as corrected: see [`log_pseudolikelihood`][].
+        "pseudolikelihood" is eq. 15 of Flaxman et al. (2016), as corrected: see `log_pseudolikelihood`.
         "held-out" is not in the paper: the log density of each point under the embedding of the others. It needs no
         landmarks and no noise.
     missing : {"raise", "drop"}
         What happens to missing values: an error, or the rows are dropped, and the report counts them by column.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"phase": "angle"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"phase": "angle"}: see `Schema.of`.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def learn_kernel(
     points of the paper's grids of normals (ratio 2) it chooses .57; the pseudolikelihood .85 with 90 landmarks, 1.2
     with 50 and 7.3 with 20. With lengthscale .55 and with .85 the two-sample test rejected for all of 40 pairs of
     samples, with the median distance for 3. For features of functions of the data, instead of their distribution,
-    neither score is a guide: see the experiment ``kernel-learning-feature-width``.
+    neither score is a guide: see the experiment `kernel-learning-feature-width`.
 
     Landmarks and subsamples are drawn independently of the order of rows, so that on the pooled sample of a two-sample
     test the kernel does not depend on which point belongs to which sample, and permutation tests with it stay exact.

@@ -57,7 +57,7 @@ def log_pseudolikelihood(
 
     Notes
     -----
-    R = r(z, z) with r(x, y) = ∫ k(x, u) k(u, y) ν(du), which is known for these kernels: see [`Smoothed`][].
+    R = r(z, z) with r(x, y) = ∫ k(x, u) k(u, y) ν(du), which is known for these kernels: see `Smoothed`.
 
     O(n m d² + m³) time and O(m² + n) memory; JAX inputs can be differentiated.
 

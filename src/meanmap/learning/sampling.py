@@ -59,7 +59,7 @@ def sample_kernel(
     kernel : RBF, optional
         `RBF()`, the default, has one lengthscale, `RBF([1.0, 1.0])` one per column. The values do not matter.
     landmarks : float, int or points (m, d)
-        As in [`learn_kernel`][], one draw of them.
+        As in `learn_kernel`, one draw of them.
     noise : float, optional
         τ², for model="fixed" (1 by default); otherwise it is sampled too.
     rng : None, int, numpy.random.Generator or JAX key
@@ -85,9 +85,9 @@ def sample_kernel(
     for terms of order log n) when k is multiplied by a constant, and the growth is gone. Priors: log θ normal about the
     logarithm of the median distance with standard deviation 1.2, and τ² Gamma(1, 1).
 
-    As in [`learn_kernel`][] the sample is scaled first, so that units do not matter.
+    As in `learn_kernel` the sample is scaled first, so that units do not matter.
 
-    The lengthscale still follows the number of landmarks, as that of [`learn_kernel`][] does.
+    The lengthscale still follows the number of landmarks, as that of `learn_kernel` does.
 
     Examples
     --------

@@ -179,7 +179,7 @@ def pivoted_cholesky(
 
 
 def pivoted_cholesky_whole(matrix: np.ndarray, *, tolerance: float, max_rank: int | None = None) -> PivotedCholesky:
-    """[`pivoted_cholesky`][] of a matrix (n, n) that is there, by LAPACK: for few rows, where each step in Python costs
+    """`pivoted_cholesky` of a matrix (n, n) that is there, by LAPACK: for few rows, where each step in Python costs
     more than its numbers. It goes on to the rounding floor and drops what is beyond the tolerance. Cost n r².
     """
     size, diagonal = len(matrix), matrix.diagonal()

@@ -41,14 +41,14 @@ def plan(question: str, *data: Data, **settings: object) -> Any:
     two states, in any order; and `plan.result(...)` is the test, from the states of all rows. Tests of many rows do the
     same internally, so the p-value is the same bit for bit. Plans and states are small, and can be saved and loaded.
 
-    - "two samples", data x, y as for [`two_sample_test`][]: `plan.state(part)` of each sample; `plan.result(state_x,
+    - "two samples", data x, y as for `two_sample_test`: `plan.state(part)` of each sample; `plan.result(state_x,
       state_y)`.
-    - "several samples", data as for [`k_sample_test`][]: `plan.state(part)` of each sample;
+    - "several samples", data as for `k_sample_test`: `plan.state(part)` of each sample;
       `plan.result([state, ...])`.
-    - "independence", data x, y as for [`independence_test`][]: `plan.state(x, y)` of the same rows;
+    - "independence", data x, y as for `independence_test`: `plan.state(x, y)` of the same rows;
       `plan.result(state)`.
-    - "joint independence", variables as for [`joint_independence_test`][]: `plan.state(part)`; `plan.result(state)`.
-    - "conditional independence", data x, y, z as for [`conditional_independence_test`][]: `plan.state(x, y, z)`; while
+    - "joint independence", variables as for `joint_independence_test`: `plan.state(part)`; `plan.result(state)`.
+    - "conditional independence", data x, y, z as for `conditional_independence_test`: `plan.state(x, y, z)`; while
       `plan.passes` is above one, `plan = plan.after(state)` and all rows again; `plan.result(state)`.
 
     Parameters

@@ -31,7 +31,7 @@ def read_texts(
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples in which every column of texts is a block of principal coordinates, and a sentence for each.
 
-    Texts are what [`Schema.of`][] calls so: nearly every row has a different one. Coordinates are computed from all
+    Texts are what `Schema.of` calls so: nearly every row has a different one. Coordinates are computed from all
     samples together, without the labels, so permutations stay exact. Columns listed in `kinds` keep that kind, and with
     a user's kernel everything stays unchanged.
 

@@ -151,7 +151,7 @@ def tigramite_test(**settings: Any) -> Any:
     Parameters
     ----------
     settings
-        As for [`ArrayTest`][].
+        As for `ArrayTest`.
 
     Returns
     -------

@@ -142,7 +142,7 @@ def chow_liu(
         What happens to missing values: a row is dropped from the pairs with that column; an error; the row is dropped
         altogether; or missing labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     executor : concurrent.futures.Executor, optional
         Runs the shuffles and the half-samples: processes, threads, Dask's workers (`client.get_executor()`). The result
         is the same.

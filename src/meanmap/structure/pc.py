@@ -91,7 +91,7 @@ def pc(
         What happens to missing values: an error; the rows are dropped, and a note counts them by column; or missing
         labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     executor : concurrent.futures.Executor, optional
         Runs the tests with conditioning sets of one size, and the half-samples: processes, threads, Dask's workers
         (`client.get_executor()`). The result is the same; a few more tests are run than needed.

@@ -43,7 +43,7 @@ class MixtureField(Field):
     Parameters
     ----------
     graph, relations, variables
-        As of [`KernelField`][].
+        As of `KernelField`.
     schedule : TwoPass, Flooding or Sequential, optional
         By default two passes on a forest, else 15 sweeps of flooding.
     components : int

@@ -44,7 +44,7 @@ class ParticleField(Field):
     Parameters
     ----------
     graph, relations, variables, schedule
-        As of [`KernelField`][].
+        As of `KernelField`.
     particles : int
         N.
     rounds : int

@@ -99,7 +99,7 @@ class BayesianNetwork:
             What happens to missing values: a variable is learned from the rows in which neither it nor its parents are
             missing; an error; the row is dropped altogether; or missing labels form a label of their own.
         kinds : mapping of variable to kind, optional
-            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
         Returns
         -------

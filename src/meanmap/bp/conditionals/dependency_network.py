@@ -113,7 +113,7 @@ class DependencyNetwork:
             own. A list of codes, such as [-999], means "drop" for these; in rows that are filled in later they are
             missing, too.
         kinds : mapping of variable to kind, optional
-            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
         Returns
         -------

@@ -105,7 +105,7 @@ class KernelGraph:
             What happens to missing values in a table: the row is dropped for the edges of that variable; an error; the
             row is dropped altogether; or missing labels form a label of their own. Reports of queries count them.
         kinds : mapping of variable to kind, optional
-            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
             Evidence is given in the same form.
 
         Returns

@@ -68,15 +68,15 @@ class KernelGrid:
     from, intervals of 90 % covered .22 of the pixels of three others on flat strokes, .61 on blobs and .62 on textured
     strokes. If noisy images are given, intervals are calibrated on held-out images: they then covered .82, .91 and .91,
     and in holes .84, .95 and .98; and .40 of a flat image that was brighter than the three. Reports give the coverage
-    in each held-out part. On rings of 50 grey levels with noise of 30, 8 neighbours and ``restore(..., counting=0.5,
-    floor=0.03)`` had errors of 4.7 and 5.6 grey levels, the latter in a hole without observations, and 4 neighbours 4.8
+    in each held-out part. On rings of 50 grey levels with noise of 30, 8 neighbours and `restore(..., counting=0.5,
+    floor=0.03)` had errors of 4.7 and 5.6 grey levels, the latter in a hole without observations, and 4 neighbours 4.8
     and 6.5. Counting divides by messages: the higher floor keeps this stable. Messages are sent 15 times and are then
     still changing: operators are slightly wrong, each further sweep counts the same pixels again, and errors grow. If
     there are clean images beside noisy ones, `ForestGrid` restores better. The gain from smoothing depends on the
     likelihood of observations. If several values explain an observation, as when two pictures of a plain wall are
-    matched, pass a function as ``likelihood`` that has all of these peaks: a single guess with a spread around it
+    matched, pass a function as `likelihood` that has all of these peaks: a single guess with a spread around it
     leaves almost nothing for relations to add. In this way relations reduced the error of log-depth in new stereo
-    scenes from .41 to .31, with ``bands`` for each row. Depth from two pictures has no function of its own: the
+    scenes from .41 to .31, with `bands` for each row. Depth from two pictures has no function of its own: the
     reproduction of the paper builds it from this one. Choose neighbours, patches and counting by errors on held-out
     images. An automatic search would fit and restore once for each of them and still not suffice: patches of 5 × 5 took
     the error on strokes with heavy-tailed noise from 18.1 to 13.4 and on blobs with Poisson noise from 2.36 to 1.81,

@@ -39,7 +39,7 @@ class CliqueTree:
     Parameters
     ----------
     factors : Factors
-        Such as [`mm.graphs.read_uai`][] and [`mm.graphs.from_pgmpy`][] give. Memory and time are those of the joint
+        Such as `mm.graphs.read_uai` and `mm.graphs.from_pgmpy` give. Memory and time are those of the joint
         states of all cliques: networks that would need more than a few gigabytes are refused.
 
     Examples

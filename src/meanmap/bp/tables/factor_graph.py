@@ -29,12 +29,12 @@ class FactorGraph:
     """A discrete network p(x) ∝ Π_c ψ_c(x_c), with messages between factors and variables.
 
     Exact where the factors make no cycle, approximate otherwise (Kschischang, Frey & Loeliger 2001). Where cliques are
-    small [`mm.bp.CliqueTree`][] is exact.
+    small `mm.bp.CliqueTree` is exact.
 
     Parameters
     ----------
     factors : Factors
-        A sweep costs about two passes over each table that is written out; for a [`mm.graphs.SumTable`][] with M values
+        A sweep costs about two passes over each table that is written out; for a `mm.graphs.SumTable` with M values
         on d variables of k states d M k.
 
     Examples

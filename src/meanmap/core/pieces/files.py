@@ -26,7 +26,7 @@ __all__ = ["LazyFrame", "ParquetFiles", "matching", "natural"]
 class ParquetFiles(Source):
     """Files that hold the rows of one table, one after another; `columns` are those that are read, all if None.
 
-    Made by [`ParquetFiles.of`][], which looks at the names and kinds of the columns of each file, and at no row.
+    Made by `ParquetFiles.of`, which looks at the names and kinds of the columns of each file, and at no row.
     """
 
     paths: tuple[Path, ...]

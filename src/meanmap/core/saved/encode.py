@@ -1,8 +1,8 @@
 """Values to plain JSON and named arrays.
 
 JSON stands for itself where it can: None, booleans, integers, finite floats, strings and lists. Anything else is an
-object with one key that says what it is: ``{"tuple": [...]}``, ``{"array": "3"}`` (a number of an array),
-``{"value": [class, {field: value}]}`` and so on.
+object with one key that says what it is: `{"tuple": [...]}`, `{"array": "3"}` (a number of an array),
+`{"value": [class, {field: value}]}` and so on.
 """
 
 import math

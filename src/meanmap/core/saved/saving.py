@@ -54,7 +54,7 @@ def save(value: object, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> Any:
-    """Load what [`meanmap.save`][] wrote.
+    """Load what `meanmap.save` wrote.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Schema:
     `schema = mm.Schema.of(table)` reads a table; `print(schema)` shows the kind that the library assigns to each
     column.
 
-    Made by [`Schema.of`][]. Models fitted to a table keep its schema, `fitted.schema`, and read later data by it;
+    Made by `Schema.of`. Models fitted to a table keep its schema, `fitted.schema`, and read later data by it;
     create one yourself to inspect a table, or to declare another kind for a column.
 
     Attributes
@@ -168,7 +168,7 @@ class Schema:
     def read(self, data: Data, argument: str = "data") -> Table:
         """`data` as a table with these columns in this order; other columns are left out.
 
-        A missing column, or one of another kind, is an error. See [`Schema.notes`][] for unusual values.
+        A missing column, or one of another kind, is an error. See `Schema.notes` for unusual values.
 
         Examples
         --------
@@ -309,7 +309,7 @@ def opened(
 
 
 def later(schema: "Schema | None", data: Data, argument: str) -> Any:
-    """`data` read by `schema`, as [`Schema.later`][] does, where there is one."""
+    """`data` read by `schema`, as `Schema.later` does, where there is one."""
     return data if schema is None else schema.later(data, argument)
 
 

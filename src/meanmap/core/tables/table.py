@@ -54,7 +54,7 @@ SHOWN = {"U": " [labels]", "b": " [true or false]", "M": " [times]", "m": " [dur
 class Table:
     """Named columns of equal length, each of numbers (`(n,)` or a block `(n, d)`), labels, truth values, or times.
 
-    [`Table.of`][] reads anything that looks like a table. Structure learning and graphical models work on tables, as do
+    `Table.of` reads anything that looks like a table. Structure learning and graphical models work on tables, as do
     kernels on mixed columns. The dtype determines the kind of a column: float64, text, bool, datetime64 or timedelta64;
     integers beyond 2^53, such as long ids, stay integers, and are refused if a kernel needs numbers and digits would be
     lost. A pytree that keeps the order of its columns (JAX would sort those of a dictionary).

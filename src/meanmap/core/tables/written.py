@@ -215,7 +215,7 @@ def written_notes(found: Mapping[Any, Written], of: str) -> list[str]:
 def words_of(columns: Sequence[Data]) -> set[str] | None:
     """The different values of columns of text, missing ones left out; None of other columns.
 
-    Numbers among texts count as texts, as they do for [`Table`][meanmap.core.tables.table.Table]. Categories are
+    Numbers among texts count as texts, as they do for `Table`. Categories are
     labels because they were made so.
     """
     words: set[Any] = set()

@@ -241,7 +241,7 @@ class BlackBox(BlackBoxFactor):
 
 
 def Product(a: Argument, b: Argument, out: Argument, *, name: str | None = None) -> BlackBox:
-    """out = a b of two unknown numbers, by quadrature over both; for a known factor use [`Sum`][] with a weight.
+    """out = a b of two unknown numbers, by quadrature over both; for a known factor use `Sum` with a weight.
 
     Examples
     --------

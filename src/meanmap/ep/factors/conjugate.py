@@ -139,7 +139,7 @@ class Categorical(Factor):
 
 
 class PoissonRate(Factor):
-    """Counts with mean exposure × rate, observed, and a Gamma belief about the rate; made by [`Poisson`][]."""
+    """Counts with mean exposure × rate, observed, and a Gamma belief about the rate; made by `Poisson`."""
 
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)

@@ -101,7 +101,7 @@ class Interval(Factor):
 
 
 def Probit(z: Argument, *, observed: Data, name: str | None = None) -> Interval:
-    """P(y = 1) = Φ(z), observed: [`Interval`][] with unit noise, above or below zero.
+    """P(y = 1) = Φ(z), observed: `Interval` with unit noise, above or below zero.
 
     Parameters
     ----------

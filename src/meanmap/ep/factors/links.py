@@ -84,7 +84,7 @@ def Student(
 
     The same as `Gaussian(z, observed=y, precision=tau)` with a Gamma(degrees/2, degrees scale²/2) variable tau for each
     member. The factor is not log-concave: messages from outliers have negative precision, which the policy
-    improper="allow" of [`infer`][] keeps; damping helps.
+    improper="allow" of `infer` keeps; damping helps.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def Gaussian(
 
     Notes
     -----
-    With a known precision this is [`Sum`][] with noise. A Gamma is averaged over by quadrature.
+    With a known precision this is `Sum` with noise. A Gamma is averaged over by quadrature.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def Gaussian(
 class GaussianPrecision(Factor):
     """x ~ N(mean, 1/τ) with a Gamma belief about the precision τ, for each member of a plate.
 
-    Made by [`Gaussian`][] when its precision is a variable.
+    Made by `Gaussian` when its precision is a variable.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class GaussianPrecision(Factor):
 
     Notes
     -----
-    Given τ everything is Gaussian; the average over τ is by quadrature in log τ, as in [`Quadrature`][]. Where the
+    Given τ everything is Gaussian; the average over τ is by quadrature in log τ, as in `Quadrature`. Where the
     message from one side is flat, so are those to the other side and to τ. For given mean and x the factor is
     conjugate, and the message is Gamma(3/2, (x − mean)²/2), exactly. Gammas are projected on E[log τ] and E[τ].
 

@@ -59,9 +59,9 @@ def infer(
         Factors and variables.
     messages : Oracle, HostOracle, callable or dict, optional
         How messages of black-box factors are computed: an oracle for all, or by factor name. By default
-        [`Quadrature`][] if a factor has at most two unknown numbers, and [`ImportanceSampling`][] otherwise; for a
-        function that JAX cannot trace [`Learned`][] instead of sampling, where the seconds of an evaluation make that
-        cheaper. A [`HostOracle`][], or a plain function of [`Questions`][], runs in Python and may keep state.
+        `Quadrature` if a factor has at most two unknown numbers, and `ImportanceSampling` otherwise; for a
+        function that JAX cannot trace `Learned` instead of sampling, where the seconds of an evaluation make that
+        cheaper. A `HostOracle`, or a plain function of `Questions`, runs in Python and may keep state.
     sweeps : int
         The maximum number of sweeps. In a sweep every factor sends all its messages once, a whole plate at a time.
     tolerance : float
@@ -73,7 +73,7 @@ def infer(
     power : float
         α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
     improper : {"allow", "force", "skip", "damp"}
-        What to do with a message that is not a normalisable distribution by itself; see [`settle`][]. The report counts
+        What to do with a message that is not a normalisable distribution by itself; see `settle`. The report counts
         them by factor.
     schedule : {"auto", "parallel", "sequential"}
         "parallel" sends whole plates at once. "sequential" goes through a plate member by member, along chains and

@@ -21,7 +21,7 @@ __all__ = ["Posterior", "resumed"]
 
 
 class Posterior(Mapping[str, Family]):
-    """Beliefs by the name of the variable: `post["w"].mean()`, `post["w"].cov()`; made by [`infer`][].
+    """Beliefs by the name of the variable: `post["w"].mean()`, `post["w"].cov()`; made by `infer`.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ class Card:
         From this many messages.
     ranges : tuple of (str, float, float)
         What came in, by coordinate: the least and the largest value. Nothing is known of errors outside: `Learned` asks
-        its oracle there, and [`MessageOperator.doubt`][] is infinite.
+        its oracle there, and `MessageOperator.doubt` is infinite.
     audited : int
         This many other messages were asked of the oracle and compared.
     median, high : float

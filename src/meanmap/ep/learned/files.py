@@ -24,7 +24,7 @@ FORMAT, VERSION = "meanmap operator", 2
 def save_operator(
     operator: MessageOperator, path: str | Path, factor: FactorLike, power: float = 1.0, card: Card | None = None
 ) -> Path:
-    """Write a trained operator to a file of [`meanmap.save`][], marked with the factor that it was trained for.
+    """Write a trained operator to a file of `meanmap.save`, marked with the factor that it was trained for.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class Learned(HostOracle):
         Whether widths and noise are chosen anew when incoming messages leave the range they were chosen on, when twice
         as much has been learned, and when audits fail.
     operator : MessageOperator, optional
-        The settings of the operator of every factor. Trained operators are passed to [`Learned.reuse`][].
+        The settings of the operator of every factor. Trained operators are passed to `Learned.reuse`.
 
     Notes
     -----

@@ -65,7 +65,7 @@ class MessageOperator(Value):
     Parameters
     ----------
     regression : Regression
-        How it learns: [`KernelRegression`][] by default.
+        How it learns: `KernelRegression` by default.
     target : str
         "derivatives" of log Z, or the "tilted moments" of the paper.
 

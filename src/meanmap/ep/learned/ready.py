@@ -137,7 +137,7 @@ def build_operator(
 
     Each is trained on messages of a stated range, `READY[name].within`, which its card repeats: "logistic" on means of
     −10 to 10 and variances of .01 to 30. The default priors of a regression on a table can be wider in the first sweeps
-    (an intercept with deviation 10 has variance 100): there [`Learned`][] asks its oracle, and says in the notes of the
+    (an intercept with deviation 10 has variance 100): there `Learned` asks its oracle, and says in the notes of the
     run how often.
 
     Parameters
@@ -157,7 +157,7 @@ def build_operator(
     operator : MessageOperator
     card : Card
     factor : Factor
-        One of its kind: what [`save_operator`][] marks the file with.
+        One of its kind: what `save_operator` marks the file with.
 
     Examples
     --------

@@ -37,7 +37,7 @@ __all__ = ["Fitted"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fitted(Value):
-    """A regression by formula, after its data; made by [`fit`][meanmap.fit].
+    """A regression by formula, after its data; made by `fit`.
 
     Attributes
     ----------

@@ -84,9 +84,9 @@ def logistic_regression(
         Whether there is one.
     kinds : mapping of column to kind, optional
         The kinds of columns of X whose data type does not show it, such as {"size": ("low", "middle", "high")}: see
-        [`Schema.of`][].
+        `Schema.of`.
     **settings
-        Passed on to [`meanmap.ep.infer`][].
+        Passed on to `meanmap.ep.infer`.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def probit_regression(
 ) -> BinaryRegression:
     """P(y = 1) = Φ(xᵀw), with a Gaussian belief about w by expectation propagation.
 
-    Every message is in closed form. Parameters and result are those of [`logistic_regression`][].
+    Every message is in closed form. Parameters and result are those of `logistic_regression`.
 
     Examples
     --------

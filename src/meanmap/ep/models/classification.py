@@ -188,7 +188,7 @@ def gp_classification(
     link : {"logistic", "probit"}
         From the process to the probability.
     **settings
-        Passed on to [`meanmap.ep.infer`][].
+        Passed on to `meanmap.ep.infer`.
 
     Notes
     -----

@@ -71,7 +71,7 @@ def poisson_regression(
     exposure : number or (n,) array
         Time, area or number of units over which each count was taken.
     prior_sd, intercept_sd, standardise, intercept, kinds, **settings
-        As for [`logistic_regression`][].
+        As for `logistic_regression`.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def ordinal_regression(
     levels : sequence, optional
         All labels from the lowest to the highest; required for text. By default the numbers that occur.
     prior_sd, standardise, kinds, **settings
-        As for [`logistic_regression`][].
+        As for `logistic_regression`.
 
     Notes
     -----

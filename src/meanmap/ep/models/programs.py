@@ -113,7 +113,7 @@ def simulator(
     random : bool
         Whether the function is random: it then takes a JAX key (or a `numpy.random.Generator`) first.
     **options
-        Passed on to [`meanmap.ep.infer`][]; `messages=` says how messages are computed.
+        Passed on to `meanmap.ep.infer`; `messages=` says how messages are computed.
 
     Notes
     -----
@@ -207,7 +207,7 @@ def compound_gamma(
     shape, rate_shape, rate_rate : number
         Of the two Gammas, as in Jitkrittum et al. (2015), section 5.2, where all are 1.
     **options
-        Passed on to [`meanmap.ep.infer`][].
+        Passed on to `meanmap.ep.infer`.
 
     Notes
     -----

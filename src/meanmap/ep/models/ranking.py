@@ -124,7 +124,7 @@ def ranking(
     performance_sd : number
         Standard deviation of the noise of each performance; half that of skills, as in TrueSkill.
     **settings
-        Passed on to [`meanmap.ep.infer`][].
+        Passed on to `meanmap.ep.infer`.
 
     Notes
     -----

@@ -112,7 +112,7 @@ def robust_regression(
         Standard deviations of the prior for columns and outcomes that are both standardised, the outcome by its median
         and its median absolute deviation.
     standardise, intercept, kinds, **settings
-        As for [`logistic_regression`][].
+        As for `logistic_regression`.
 
     Notes
     -----

@@ -77,7 +77,7 @@ class HostOracle(ABC):
 
 
 class FunctionOracle(HostOracle):
-    """A function of [`Questions`][] as an oracle; it returns an [`Answer`][], or one message for each argument."""
+    """A function of `Questions` as an oracle; it returns an `Answer`, or one message for each argument."""
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function

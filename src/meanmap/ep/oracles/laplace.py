@@ -111,7 +111,7 @@ class Laplace(Oracle):
 
 
 class AroundMode(Sampler):
-    """Importance sampling from a Student law at the tilted law's mode: the second stage of [`Laplace`][]."""
+    """Importance sampling from a Student law at the tilted law's mode: the second stage of `Laplace`."""
 
     points: int = eqx.field(static=True)
 

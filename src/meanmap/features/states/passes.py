@@ -24,7 +24,7 @@ SAMPLE = 8192
 class SampleState(Value):
     """What is known of some rows: sums of their features, which `merge` adds up exactly.
 
-    Made by the `state` of a plan, such as [`TwoSamplePlan`][].
+    Made by the `state` of a plan, such as `TwoSamplePlan`.
 
     Attributes
     ----------

@@ -67,7 +67,7 @@ class EmbeddingGaussian(DistributionKernel):
         messages : distributions
             As the kernel reads them.
         coordinate, widths
-            As for [`ExpectedProduct.at_scale_of`][]; `widths="within"` is the choice of Jitkrittum et al. (2015).
+            As for `ExpectedProduct.at_scale_of`; `widths="within"` is the choice of Jitkrittum et al. (2015).
         most : int
             γ² is half the median squared distance between embeddings of at most this many messages, evenly spaced.
 

@@ -69,7 +69,7 @@ def test(
         A DataFrame, or a mapping of columns. Of Parquet files, lazy frames and frames of Dask the columns that the
         question names are read into memory.
     within, clusters : column names, or a whole number of rows for `clusters`
-        Strata and clusters of rows, as in [`two_sample_test`][].
+        Strata and clusters of rows, as in `two_sample_test`.
     kernel, n_permutations, missing, kinds, rng : as in `two_sample_test`
         `kinds={"zip": "label"}` treats numbers as groups.
 

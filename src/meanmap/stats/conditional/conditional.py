@@ -105,7 +105,7 @@ def conditional_independence_test(
     kernel : Kernel, "median", "learned" or None
         For both x and y. For numbers it is applied to the residuals given z, in their units. "median": RBF at the
         median distance of the standardised residuals, so that rescaling a column changes nothing; Delta for labels.
-        "learned": at the lengthscale that [`learn_kernel`][] finds in each side's residuals. By default "kci" uses
+        "learned": at the lengthscale that `learn_kernel` finds in each side's residuals. By default "kci" uses
         residuals at their median distance, up to 500 points also the numbers themselves, and a linear part; "features"
         uses "median", and "residuals" the same, but at least as wide as for normal residuals.
     kernel_x, kernel_y : as `kernel`
@@ -120,7 +120,7 @@ def conditional_independence_test(
         What happens to missing values: an error; rows with one in any variable are dropped, and a warning counts them;
         or missing labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     rng : None, int, numpy.random.Generator or JAX key
         Source of the draws; `rng=result.seed` repeats them.
 

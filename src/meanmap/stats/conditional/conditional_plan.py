@@ -56,10 +56,10 @@ class ConditionalIndependencePlan(VariablesPlan):
     Plans take some megabytes, and can be saved and loaded. `plan = mm.stats.plan("conditional independence", x, y, z,
     rng=0)` draws some of the rows; `plan.state(x, y, z)` is the contribution of any part of them, and
     `state.merge(other)` adds two states. While `plan.passes` is above one, `plan = plan.after(state)` is the plan for
-    the next pass; then `plan.result(state)` is the test. [`conditional_independence_test`][] does the same with more
+    the next pass; then `plan.result(state)` is the test. `conditional_independence_test` does the same with more
     than 5000 rows, and gives the same p-value bit for bit.
 
-    Made by [`plan`][].
+    Made by `plan`.
 
     Attributes
     ----------
@@ -120,9 +120,9 @@ class ConditionalIndependencePlan(VariablesPlan):
         Parameters
         ----------
         x, y, z : points, files or collections
-            As for [`conditional_independence_test`][]. From larger data 8192 rows are drawn, by row number only.
+            As for `conditional_independence_test`. From larger data 8192 rows are drawn, by row number only.
         missing, kinds, rng
-            As for [`conditional_independence_test`][].
+            As for `conditional_independence_test`.
         """
         check_given(z)
         random = Rng.of(rng)

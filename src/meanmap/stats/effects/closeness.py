@@ -87,7 +87,7 @@ def closeness_test(
     Parameters
     ----------
     x, y : points
-        As for [`two_sample_test`][].
+        As for `two_sample_test`.
     margin : float, or two samples
         The largest distance that still counts as close: that of a shift of all columns of x by this many standard
         deviations; with unit="share", that of moving this share of the rows as far as rows lie apart; or the estimated
@@ -100,7 +100,7 @@ def closeness_test(
         The meaning of a number as `margin`.
     by, kernel, scale, missing, kinds : as for `two_sample_test`
         With several kernels, as by default, their mean is used.
-    within, clusters, weights : as for [`two_sample_effect`][]
+    within, clusters, weights : as for `two_sample_effect`
         Which rows belong together, and how much each counts.
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks and the rows that are shifted; `rng=result.seed` repeats the run.
@@ -112,7 +112,7 @@ def closeness_test(
     Notes
     -----
     The p-value is that of ‖μ̂_P − μ̂_Q‖² when the true distance equals the margin and the difference points in the
-    least favourable direction, that in which the estimate varies most: see [`two_sample_effect`][]. The p-value
+    least favourable direction, that in which the estimate varies most: see `two_sample_effect`. The p-value
     includes the uncertainty about the distance that a shift amounts to. If tails are too heavy for a standard deviation
     to be estimated, a warning names the columns and nothing is "far". If only the second sample shows such tails, a
     warning says that the unit, which comes from the first, may be too small (of 60 pairs of normal samples with one row

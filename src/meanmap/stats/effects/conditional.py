@@ -59,7 +59,7 @@ def conditional_independence_effect(
 
     Parameters
     ----------
-    x, y, z, data, within, missing, kinds : as for [`conditional_independence_test`][]
+    x, y, z, data, within, missing, kinds : as for `conditional_independence_test`
         n triples.
     level : float
         The confidence level of the intervals: coverage is at least this.
@@ -69,7 +69,7 @@ def conditional_independence_effect(
     Returns
     -------
     Effect
-        As for [`independence_effect`][], for the residuals of x and y given z: distance, share and correlation of
+        As for `independence_effect`, for the residuals of x and y given z: distance, share and correlation of
         features.
 
     Notes
@@ -77,7 +77,7 @@ def conditional_independence_effect(
     Regressions on z are subtracted from x and y, and from the features of their residuals, as in the test; the
     cross-covariance operator of these residual features is the mean over z of the conditional one. Where the dependence
     changes sign with z, that mean may vanish although x and y are dependent given z; a warning says where this shows.
-    Intervals are those of [`independence_effect`][], computed after the test's second regressions where it runs these.
+    Intervals are those of `independence_effect`, computed after the test's second regressions where it runs these.
     They exclude zero only if that test rejects at (1 − level)/2, not counting what missed functions of z may
     contribute, so the remarks of the test about its level hold for their lower ends.
 

@@ -57,7 +57,7 @@ def independence_effect(
 
     Parameters
     ----------
-    x, y, data : as for [`independence_test`][]
+    x, y, data : as for `independence_test`
         n pairs.
     kernel, kernel_x, kernel_y, missing, kinds : as for `independence_test`
         With several kernels for a variable, as by default, their mean is used.
@@ -76,7 +76,7 @@ def independence_effect(
     Notes
     -----
     The empirical cross-covariance operator is asymptotically normal about the true one, with the covariance of the
-    centred φ(x) ⊗ ψ(y); the interval of its norm is that of [`two_sample_effect`][], and covers where the variables are
+    centred φ(x) ⊗ ψ(y); the interval of its norm is that of `two_sample_effect`, and covers where the variables are
     independent for the same reason. Zero is excluded only if a permutation test also rejects it at (1 − level)/2:
     values that are rare on both sides may never occur together in a row, and the observed variation is then too small.
     For the correlation the operator is divided by unbiased norms of both covariance operators; their own variation

@@ -23,8 +23,8 @@ def doubt_about_mean(*sizes: int) -> tuple[str, ...]:
 class Effect(Value):
     """An effect size, with confidence intervals that may include zero.
 
-    Made by [`two_sample_effect`][], [`k_sample_effect`][], [`independence_effect`][] and
-    [`conditional_independence_effect`][].
+    Made by `two_sample_effect`, `k_sample_effect`, `independence_effect` and
+    `conditional_independence_effect`.
 
     Attributes
     ----------

@@ -49,7 +49,7 @@ def two_sample_effect(
     Parameters
     ----------
     x, y : points
-        As for [`two_sample_test`][]; shifts are in standard deviations of `x`.
+        As for `two_sample_test`; shifts are in standard deviations of `x`.
     by : str, optional
         Without `y`: the column of the table `x` whose values tell the samples apart.
     within, clusters, weights : as for `two_sample_test`
@@ -151,10 +151,10 @@ def k_sample_effect(
     ----------
     samples, by, kernel, scale, missing, kinds : as for `k_sample_test`
         With several kernels, as by default, their mean is used.
-    within, clusters, weights : as for [`two_sample_effect`][]
+    within, clusters, weights : as for `two_sample_effect`
         Within strata μ_g − μ̄ is Σ_s N_gs/N_g (μ_gs − μ_s).
     level : float
-        How often intervals cover, at least: see [`two_sample_effect`][].
+        How often intervals cover, at least: see `two_sample_effect`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks for more than 1200 points in all.
 

@@ -85,13 +85,13 @@ def independence_test(
         n pairs, at least 5; each may be numbers, labels, or a table of both. Data larger than memory may be given as
         memory maps, Parquet files (a path, a folder, a pattern, a list), polars lazy frames, columns of one Dask array
         or frame, computed by its workers, or iterators of pieces; or one iterator of pieces (x, y) as `x`. With more
-        than 20,000 rows the p-value is the same bit for bit wherever they are stored ([`plan`][]); for iterators,
+        than 20,000 rows the p-value is the same bit for bit wherever they are stored (`plan`); for iterators,
         kernels and features are chosen from the first 4096 rows, otherwise from random ones.
     data : DataFrame or mapping of columns, optional
         The table in which x, y, `within` and `clusters` name a column, or a list of columns.
     kernel : None, "median", "learned" or Kernel
         For both variables: a kernel, or "median", RBF at the median distance with one lengthscale per column (Delta for
-        labels); "learned" multiplies these by the lengthscale that [`learn_kernel`][] finds in that variable alone. By
+        labels); "learned" multiplies these by the lengthscale that `learn_kernel` finds in that variable alone. By
         default each numeric variable gets five lengthscales, from very short to long distances, and 20 pairs of them
         are fused, with a bonus for pairs of short ones. Rescaling any column changes nothing.
     kernel_x, kernel_y : as `kernel`, or a list of Kernel
@@ -102,7 +102,7 @@ def independence_test(
         `clusters` stands for blocks of that many consecutive rows of a series. Clusters exchange values row by row, so
         only clusters of equal size are exchanged, unless a variable is constant within them. The level is exact if the
         rows of a stratum, or its clusters, are exchangeable under the null hypothesis. Each has a value for each row;
-        or `within` is an [`Exchange`][] of your own.
+        or `within` is an `Exchange` of your own.
     features_x, features_y : callable, optional
         Representations of x, or of y: any function from a batch of rows to a vector for each. For data in memory.
     null : {"auto", "permutation", "gamma", "spectral"}
@@ -119,7 +119,7 @@ def independence_test(
         What happens to missing values: an error; rows with one in any variable are dropped, and a warning counts them;
         or missing labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 

@@ -34,10 +34,10 @@ class IndependencePlan(VariablesPlan):
 
     Plans are small, and can be saved and loaded. `plan = mm.stats.plan("independence", x, y, rng=0)` draws some of the
     rows; `plan.state(x, y)` is the contribution of any part of them, `state.merge(other)` adds two states, and
-    `plan.result(state)` is the test. [`independence_test`][] does the same with more than 20,000 rows, and gives the
+    `plan.result(state)` is the test. `independence_test` does the same with more than 20,000 rows, and gives the
     same p-value bit for bit.
 
-    Made by [`plan`][].
+    Made by `plan`.
 
     Attributes
     ----------
@@ -87,9 +87,9 @@ class IndependencePlan(VariablesPlan):
         Parameters
         ----------
         x, y : points, files or collections
-            As for [`independence_test`][]. From larger data 4096 rows are drawn, by row number only.
+            As for `independence_test`. From larger data 4096 rows are drawn, by row number only.
         kernel, kernel_x, kernel_y, missing, kinds, rng
-            As for [`independence_test`][].
+            As for `independence_test`.
         """
         return cls._of(x, y, for_two(kernel, kernel_x, kernel_y), "several", missing, kinds, Rng.of(rng))
 

@@ -68,21 +68,21 @@ def joint_independence_test(
         mapping) is a variable. Parquet files and Dask collections work too, as a table or as one of the variables.
     kernel : None, "median", "learned", Kernel, or a sequence with one of these for each variable
         By default, as with "median", RBF at each variable's median distance, or Delta for labels, so that rescaling
-        changes nothing; "learned" as in [`independence_test`][].
+        changes nothing; "learned" as in `independence_test`.
     within, clusters : column name, several, array, or table, optional
-        Which rows are exchangeable, as in [`independence_test`][]; names refer to columns of the table `variables`,
+        Which rows are exchangeable, as in `independence_test`; names refer to columns of the table `variables`,
         which are then not tested themselves. At most 2000 rows; clusters of equal size.
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" (the choice of "auto" up to 5000 points, its maximum) keeps the level exactly. "gamma" fits the
         limiting distribution of n dHSIC by its mean and variance. "spectral" (the choice of "auto" beyond) draws from
-        the limit at up to 256 landmarks, in one pass over the rows: see [`plan`][].
+        the limit at up to 256 landmarks, in one pass over the rows: see `plan`.
     n_permutations : int
         The number of permutations, or of draws from the limiting distribution.
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; rows with one in any variable are dropped, and a warning counts them;
         or missing labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 

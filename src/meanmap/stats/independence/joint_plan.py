@@ -99,10 +99,10 @@ class JointIndependencePlan(VariablesPlan):
 
     Plans take some megabytes, and can be saved and loaded. `plan = mm.stats.plan("joint independence", table, rng=0)`
     draws some of the rows; `plan.state(part)` is the contribution of any part of them, `state.merge(other)` adds two
-    states, and `plan.result(state)` is the test. [`joint_independence_test`][] does the same with more than 5000 rows,
+    states, and `plan.result(state)` is the test. `joint_independence_test` does the same with more than 5000 rows,
     and gives the same p-value bit for bit.
 
-    Made by [`plan`][].
+    Made by `plan`.
 
     Attributes
     ----------
@@ -168,9 +168,9 @@ class JointIndependencePlan(VariablesPlan):
         Parameters
         ----------
         variables : sequence of variables, table, files or collection
-            As for [`joint_independence_test`][]. From larger data 8192 rows are drawn, by row number only.
+            As for `joint_independence_test`. From larger data 8192 rows are drawn, by row number only.
         kernel, missing, kinds, rng
-            As for [`joint_independence_test`][].
+            As for `joint_independence_test`.
         """
         random = Rng.of(rng)
         names, sources = listed(variables)

@@ -29,7 +29,7 @@ _BEGINNING = np.datetime64(0, "s")
 class ColumnDifference(Value):
     """How one column differs between two samples.
 
-    `result.differences` of [`two_sample_test`][] holds one for each column of numbers, and one for each frequent label:
+    `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label:
     `print(difference)` says it in a line.
 
     Attributes

@@ -59,7 +59,7 @@ class DriftMonitor:
 
     `monitor = mm.DriftMonitor.of(reference, run_length=1000)` starts a monitor, `monitor = monitor.step(batch)`
     processes each batch, and `monitor.alarms` lists the batches with an alarm. Monitors are immutable: `step` returns
-    the next one. Made by [`DriftMonitor.of`][].
+    the next one. Made by `DriftMonitor.of`.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class DriftMonitor:
     Notes
     -----
     Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
-    [`two_sample_test`][], and ranked among random subsets of both together; ties are broken at random. Then a random
+    `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Then a random
     part of both becomes the next pool, of the size of the first. Given the set of points in pool and batch together,
     which of them formed the batch is independent of everything computed later; hence the p-values are independent and
     exactly uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With
@@ -111,10 +111,10 @@ class DriftMonitor:
 
     The price of this guarantee is limited memory: the pool turns over in about n / b batches (n points in the pool, b
     in a batch), so a drift much slower than that is absorbed without an alarm. Compare with the reference itself by
-    [`two_sample_test`][] now and then. Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
+    `two_sample_test` now and then. Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
 
     With a margin the mean embedding of a batch is compared with that of the reference, which stays fixed, and the
-    p-value is that of a distance at the margin (see [`closeness_test`][]), widened by the sampling error of the
+    p-value is that of a distance at the margin (see `closeness_test`), widened by the sampling error of the
     reference and by the uncertainty about the distance of the margin, including tails that the rows of the reference
     have not reached. Given the reference, p-values are then independent and conservative as long as batches stay within
     the margin and their means are approximately normal.
@@ -181,7 +181,7 @@ class DriftMonitor:
             At least 40 points or rows of a table that represent the normal state. A quarter of them, 500 at most, serve
             only to choose kernels and landmarks; at most 20,000 of the others, drawn at random, are the first pool.
         kernel : Kernel, "median", "learned", a sequence of kernels, or None
-            As for [`two_sample_test`][], but None stands for the five kernels of all columns and nothing else: a
+            As for `two_sample_test`, but None stands for the five kernels of all columns and nothing else: a
             difference in one column of many is detected late.
         run_length : float
             The mean number of batches between false alarms.
@@ -195,13 +195,13 @@ class DriftMonitor:
         n_permutations : int
             The number of random subsets that each batch is ranked among.
         scale : bool
-            As for [`two_sample_test`][]: whether default kernels measure each column in its own unit.
+            As for `two_sample_test`: whether default kernels measure each column in its own unit.
         missing : {"raise", "drop", "category"}
-            What happens to missing values in the reference and in batches, as for [`two_sample_test`][]. With "drop",
+            What happens to missing values in the reference and in batches, as for `two_sample_test`. With "drop",
             and without `within` or `margin`, how often they occur in each column is watched as well: half of the false
             alarms are allowed to either, so the limit is that of twice the run length.
         kinds : mapping of column to kind, optional
-            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
         rng : None, int, numpy.random.Generator or JAX key
             Chooses landmarks, subsets and pools.
         """

@@ -50,23 +50,23 @@ def k_sample_test(
     ----------
     samples : sequence of points, or mapping of name to points
         Two samples or more, at least 5 points each; or with `by` one table. Samples may come in pieces, as in
-        [`two_sample_test`][], and the p-value is the same bit for bit wherever the rows are stored ([`plan`][]).
+        `two_sample_test`, and the p-value is the same bit for bit wherever the rows are stored (`plan`).
     by : str, optional
         The column of the table whose values define the samples.
     within, clusters, weights : column name or array, optional
-        Which rows are exchangeable, and the weight of each, as in [`two_sample_test`][].
+        Which rows are exchangeable, and the weight of each, as in `two_sample_test`.
     kernel : Kernel, "median", "learned", a sequence of kernels, or None
-        As in [`two_sample_test`][]: by default five Laplace kernels, fused, and the ranks in each column; chosen
+        As in `two_sample_test`: by default five Laplace kernels, fused, and the ranks in each column; chosen
         without the labels.
     n_permutations : int
         The number of permutations of the labels, which keep the level exactly.
     scale : bool
-        As in [`two_sample_test`][]: whether each column of numbers is measured in its own unit.
+        As in `two_sample_test`: whether each column of numbers is measured in its own unit.
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; the rows are dropped, and a warning counts them by column; or missing
         labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 

@@ -32,11 +32,11 @@ RATE = 2.0
 class KSamplePlan(SamplesPlan):
     """The plan of a test of several samples: columns, kernels and features, chosen before all rows are read.
 
-    Used like [`TwoSamplePlan`][]: `plan.state(part)` is the contribution of any part of a sample, `state.merge(other)`
+    Used like `TwoSamplePlan`: `plan.state(part)` is the contribution of any part of a sample, `state.merge(other)`
     adds two states, and `plan.result(states)`, with states in the order of the samples, is the test.
-    [`k_sample_test`][] does the same with samples of more than 20,000 rows in all.
+    `k_sample_test` does the same with samples of more than 20,000 rows in all.
 
-    Made by [`plan`][].
+    Made by `plan`.
 
     Examples
     --------
@@ -67,10 +67,10 @@ class KSamplePlan(SamplesPlan):
         Parameters
         ----------
         samples : sequence of points, files or collections, or mapping of name to these
-            As for [`k_sample_test`][]. From larger samples some rows of each are drawn, 16,384 in all, by row number
+            As for `k_sample_test`. From larger samples some rows of each are drawn, 16,384 in all, by row number
             only. A random sample of the rows suffices.
         kernel, scale, missing, kinds, rng
-            As for [`k_sample_test`][].
+            As for `k_sample_test`.
         """
         names, listed = named(samples)
         return cls.made(listed, names, kernel, scale, missing, kinds, Rng.of(rng))

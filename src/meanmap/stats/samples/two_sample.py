@@ -69,7 +69,7 @@ def two_sample_test(
         both samples. Samples that do not fit in memory may be given as memory maps; Parquet files (a path, a folder, a
         pattern, a list) or a polars lazy frame; Dask arrays and frames, computed by their workers; or iterators of
         arrays or tables. With more than 20,000 rows in all they are compared by "features", as arrays are, and the
-        p-value is the same bit for bit wherever the rows are stored ([`plan`][]); for iterators, kernels and landmarks
+        p-value is the same bit for bit wherever the rows are stored (`plan`); for iterators, kernels and landmarks
         are chosen from the first 8192 rows, otherwise from random ones.
     by : str, optional
         Without `y`: the column of the table `x` whose values define the samples.
@@ -78,7 +78,7 @@ def two_sample_test(
         compared within strata, so differences between strata play no part. Rows of the same cluster (people, schools)
         stay together; an integer as `clusters` stands for blocks of that many consecutive rows of a series. The level
         is exact if the rows of a stratum, or its clusters, are exchangeable under the null hypothesis. An array has a
-        value for each row of x, then of y. `within` may be an [`Exchange`][] of your own.
+        value for each row of x, then of y. `within` may be an `Exchange` of your own.
     weights : column name or array, optional
         The weight of each row in the means. Weights stay with their rows, so the level is exact if rows and their
         weights have the same joint distribution in both samples, as in one survey.
@@ -93,7 +93,7 @@ def two_sample_test(
         default kernel. With two columns or more, the ranks in each column and in each pair of columns are compared as
         well, so that a difference in one column of many is detected. With more than 20,000 rows, where the null is the
         limiting distribution, only the ranks in each column are compared, for 2 to 256 numeric columns. "median" is one
-        RBF kernel at the median distance of the pooled sample, "learned" one whose lengthscale [`learn_kernel`][] finds
+        RBF kernel at the median distance of the pooled sample, "learned" one whose lengthscale `learn_kernel` finds
         in the pooled sample without the labels, so that permutations stay exact; it is fused with the default kernels
         if the statistic allows several. "deep" is a network (Liu et al. 2020) trained on half of the rows of each
         sample and tested on the others, which keeps the level; for a few hundred numeric rows or more, in memory. A
@@ -107,7 +107,7 @@ def two_sample_test(
         labels form a label of their own. A list of codes for missing values, such as ["?", -999], drops rows with
         these, too.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see [`Schema.of`][].
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use full Gram matrices, without or with their diagonals; O((n + m)²). "features"
         compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512 landmarks, or 256

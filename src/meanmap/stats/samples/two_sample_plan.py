@@ -27,10 +27,10 @@ class TwoSamplePlan(SamplesPlan):
 
     `plan = mm.stats.plan("two samples", x, y, rng=0)` draws some rows of both samples; `plan.state(part)` is the
     contribution of any part of a sample, computed in any process; `state.merge(other)` adds two states; and
-    `plan.result(state_x, state_y)` is the test. [`two_sample_test`][] does the same with samples of more than 20,000
+    `plan.result(state_x, state_y)` is the test. `two_sample_test` does the same with samples of more than 20,000
     rows in all, and gives the same p-value bit for bit.
 
-    Made by [`plan`][].
+    Made by `plan`.
 
     Examples
     --------
@@ -63,10 +63,10 @@ class TwoSamplePlan(SamplesPlan):
         Parameters
         ----------
         x, y : points, files or collections
-            As for [`two_sample_test`][]. From larger samples 8192 rows of each are drawn, by row number only. A random
+            As for `two_sample_test`. From larger samples 8192 rows of each are drawn, by row number only. A random
             sample of the rows suffices: the covariance of features is estimated from it.
         kernel, scale, missing, kinds, rng
-            As for [`two_sample_test`][].
+            As for `two_sample_test`.
         """
         return cls.made((x, y), ("x", "y"), kernel, scale, missing, kinds, Rng.of(rng))
 

@@ -27,7 +27,7 @@ class Way:
     Attributes
     ----------
     statistic, null : str
-        The names in [`two_sample_test`][].
+        The names in `two_sample_test`.
     compute : callable
         `compute(samples, n_draws, generator, door)` gives an `Outcome`.
     label : callable
@@ -63,7 +63,7 @@ def register_two_sample(
     one_kernel: bool = False,
     exchanges: bool = False,
 ) -> None:
-    """Register a statistic, or a null distribution of one, for [`two_sample_test`][].
+    """Register a statistic, or a null distribution of one, for `two_sample_test`.
 
     Parameters
     ----------
