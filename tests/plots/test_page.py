@@ -2,11 +2,15 @@
 
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pytest
 from matplotlib.figure import Figure
 
-from meanmap.plots.page import STYLE, Section, render
+from meanmap.plots.facts import Section
+from meanmap.plots.page import render
+
+STYLE = (files("meanmap.plots") / "charting" / "page.css").read_text("utf-8")
 
 
 def figure():
@@ -33,7 +37,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.met.append((tag, dict(attrs)))
-        if tag not in ("meta", "link", "img"):
+        if tag not in ("meta", "link", "img", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -52,7 +56,9 @@ def test_a_page_is_marked_up():
     scopes = [cell["scope"] for cell in page.all("th")]
     assert scopes == ["col", "col", "row", "row"] * 6
     assert [cell.get("class") for cell in page.all("td")] == ["number"] * 12  # numbers stand below each other
-    assert not page.all("script")
+    facts, script = page.all("script")  # what sorts tables, but no library where nothing is drawn
+    assert facts == {"type": "application/json", "id": "facts"}
+    assert script == {}
 
 
 def test_a_page_is_walked_through_by_keyboard():

@@ -1,76 +1,36 @@
-"""One self-contained HTML page from titled sections of text, numbers and figures."""
+"""One self-contained HTML page from titled sections of text, numbers, charts and pictures."""
 
 import base64
 import html
 import io
-from dataclasses import dataclass
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Section", "png_of", "render"]
+import numpy as np
+
+from meanmap.core.errors import ParameterError
+from meanmap.core.saved.files import to_write, write_whole
+from meanmap.plots.facts import Chart, Control, Page, Section
+from meanmap.plots.sketch import COLOURS, sketch
+
+__all__ = ["Section", "as_json", "fragment", "png_of", "render", "write_page"]
 
 # Pictures wider than this many times their height have panels side by side.
 WIDE = 2.2
 # A page of more sections begins with a list of them.
 MOST_WITHOUT_LIST = 4
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c2733; --paper: #ffffff; --line: #d5dce4; --soft: #f3f6f9; --link: #0b5394; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6ebf0; --paper: #12181f; --line: #33404d; --soft: #1b242d; --link: #8ec1f5; }
-  figure img { background: #ffffff; }
-}
-body { margin: 0; background: var(--paper); color: var(--ink); font: 1rem/1.55 system-ui, sans-serif; }
-main { max-width: 54rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.9rem; line-height: 1.2; } h2 { margin-top: 2.8rem; font-size: 1.35rem; }
-a { color: var(--link); }
-:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
-.skip { position: absolute; left: -100rem; } .skip:focus { left: 1rem; top: .5rem; background: var(--paper); }
-nav ul { padding-left: 1.2rem; } nav li { margin: .25rem 0; }
-.answer { font-weight: 600; }
-pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .8rem; overflow-x: auto;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; border-radius: 6px; }
-figcaption { font-size: .92rem; }
-.wide { overflow-x: auto; }
-@media (max-width: 40rem) { .wide img { max-width: none; width: 44rem; } }
-.scroll { overflow-x: auto; margin: .9rem 0; }
-table { border-collapse: collapse; }
-th, td { vertical-align: top; border-bottom: 1px solid var(--line); padding: .35rem .8rem; text-align: left; }
-tbody th { font-weight: normal; } .number { text-align: right; font-variant-numeric: tabular-nums; }
-footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: .92rem; }
-"""
+# How a page says that it is one.
+MADE = '<meta name="generator" content="meanmap">'
+ENDINGS = (".html", ".htm")
 
 
-@dataclass(frozen=True)
-class Section:
-    """One titled part of a page.
-
-    Attributes
-    ----------
-    title : str
-        Its heading.
-    answer : str
-        What came out, in a sentence.
-    text : str
-        A paragraph of explanation.
-    code : str
-        What to type to get it.
-    figures : tuple of (matplotlib Figure or bytes, str)
-        Pictures (bytes: a PNG), each with a caption that also serves those who cannot see it.
-    tables : tuple of tuples
-        Tables, each a tuple of rows of which the first is the header; empty ones are left out.
-    """
-
-    title: str
-    answer: str
-    text: str = ""
-    code: str = ""
-    figures: tuple[tuple[Any, str], ...] = ()
-    tables: tuple[tuple[tuple[str, ...], ...], ...] = ()
-
-
-def render(title: str, lead: str, sections: list[Section], footer: str = "") -> str:
-    """The page as one HTML document with its pictures inside.
+def render(title: str, lead: str, sections: Sequence[Section], footer: str = "", facts: Mapping[str, Any] = {}) -> str:
+    """The page as one HTML document with its pictures inside, and the script of its charts if it has any.
 
     Examples
     --------
@@ -78,17 +38,20 @@ def render(title: str, lead: str, sections: list[Section], footer: str = "") -> 
     >>> "It is 1 &lt; 2." in page
     True
     """
-    body = "\n".join(_section(section, number) for number, section in enumerate(sections, start=1))
+    charts = [chart for section in sections for chart in section.charts]
+    before = [sum(len(section.charts) for section in sections[:i]) for i in range(len(sections))]
+    parts = [_section(section, i, first) for i, (section, first) in enumerate(zip(sections, before, strict=True), 1)]
     listed = sections if len(sections) > MOST_WITHOUT_LIST else []
     links = "".join(f'<li><a href="#part-{i}">{html.escape(part.title)}</a></li>\n' for i, part in enumerate(listed, 1))
-    return f"""<!doctype html>
+    whole = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+{MADE}
 <title>{html.escape(title)}</title>
 <link rel="icon" href="data:,">
-<style>{STYLE}</style>
+<style>{_asset("page.css")}</style>
 </head>
 <body>
 <a class="skip" href="#part-1">Skip to the first section</a>
@@ -96,12 +59,41 @@ def render(title: str, lead: str, sections: list[Section], footer: str = "") -> 
 <h1>{html.escape(title)}</h1>
 <p>{html.escape(lead)}</p>
 {f'<nav aria-label="Sections"><ul>{links}</ul></nav>' if links else ""}
-{body}
+{chr(10).join(parts)}
 <footer>{html.escape(footer)}</footer>
 </main>
-</body>
+{_scripts(charts, facts)}</body>
 </html>
 """
+    return _writable(whole)
+
+
+def write_page(path: str | Path, page: Page, footer: str = "") -> Path:
+    """Write a page to a file, new or a page that was written before, and return its path.
+
+    Raises
+    ------
+    ParameterError
+        If the name does not end in .html, or something else is in the file.
+    """
+    target = to_write(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise ParameterError(f"path is {path}; expected a name that ends in {' or '.join(ENDINGS)}.")
+    if not target.parent.is_dir():
+        raise ParameterError(f"the folder {target.parent} does not exist; create it first.")
+    if target.exists() and target.stat().st_size and MADE.encode() not in target.read_bytes()[:2000]:
+        raise ParameterError(f"{path} exists and is no page of meanmap; choose another name, or delete it first.")
+    return write_whole(path, render(page.title, page.lead, page.sections, footer, page.facts))
+
+
+def fragment(page: Page) -> str:
+    """The first picture and the tables of a page, for notebooks: without scripts."""
+    parts = [f"<p><b>{html.escape(page.title)}</b> {html.escape(page.lead)}</p>"]
+    for section in page.sections:
+        drawn = [_drawn(chart) for chart in section.charts[:1]]
+        parts += [f"<p>{html.escape(section.answer)}</p>" if section.answer else "", *drawn]
+        parts += [_plain_table(rows) for rows in section.tables if len(rows) > 1]
+    return _writable(f'<div class="meanmap">{"".join(parts)}</div>')
 
 
 def png_of(figure: Any) -> bytes:
@@ -111,10 +103,50 @@ def png_of(figure: Any) -> bytes:
     return picture.getvalue()
 
 
-def _section(section: Section, number: int) -> str:
+def as_json(value: object) -> str:
+    """JSON that may stand in a script: no tag ends within it, and what is not finite is null.
+
+    Examples
+    --------
+    >>> as_json({"</script>": float("nan")})
+    '{"\\\\u003c/script\\\\u003e":null}'
+    """
+    text = json.dumps(_finite(value), separators=(",", ":"), allow_nan=False, default=str)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _finite(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_finite(each) for each in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _writable(text: str) -> str:
+    """With a mark in the place of halves of characters, which no file holds, and of zeros, which no page shows."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("meanmap.plots").joinpath("charting", name).read_text("utf-8").strip()
+
+
+def _scripts(charts: Sequence[Chart], facts: Mapping[str, Any]) -> str:
+    said = {"facts": facts, "charts": [chart.plain() for chart in charts], "colours": COLOURS}
+    libraries = ("d3.min.js", "plot.min.js") if charts else ()
+    scripts = [f"<script>{_asset(name)}</script>" for name in (*libraries, "page.js")]
+    return "\n".join([f'<script type="application/json" id="facts">{as_json(said)}</script>', *scripts, ""])
+
+
+def _section(section: Section, number: int, first_chart: int) -> str:
     parts = [f'<section id="part-{number}">\n<h2>{html.escape(section.title)}</h2>']
     if section.answer:
         parts.append(f'<p class="answer">{html.escape(section.answer)}</p>')
+    parts += [_chart(chart, i) for i, chart in enumerate(section.charts, first_chart)]
     if section.text:
         parts.append(f"<p>{html.escape(section.text)}</p>")
     if section.code:
@@ -124,7 +156,45 @@ def _section(section: Section, number: int) -> str:
     return "\n".join([*parts, "</section>"])
 
 
-def _table(rows: tuple[tuple[str, ...], ...], title: str) -> str:
+def _chart(chart: Chart, number: int) -> str:
+    """Its controls and its first panel; the script draws all panels."""
+    controls = "".join(_control(control, f"chart-{number}-{i}") for i, control in enumerate(chart.controls))
+    return f"""<figure class="chart" data-chart="{number}">
+<figcaption><b>{html.escape(chart.title)}</b></figcaption>
+{f'<div class="controls">{controls}</div>' if controls else ""}
+<div class="drawing">{sketch(chart)}</div>
+<p class="said" aria-hidden="true"></p>
+<p class="note" aria-live="polite">{html.escape(chart.panels[0].note)}</p>
+<details><summary>Values as a table</summary><div class="values"></div></details>
+</figure>"""
+
+
+def _control(control: Control, name: str) -> str:
+    label = f'<label for="{name}">{html.escape(control.label)}</label>'
+    if control.slider:
+        first, last = html.escape(control.choices[0]), len(control.choices) - 1
+        return (
+            f'<span class="control">{label}<input id="{name}" type="range" min="0" max="{last}" value="0" '
+            f'aria-valuetext="{first}"><output for="{name}">{first}</output></span>'
+        )
+    listed = "".join(f'<option value="{i}">{html.escape(each)}</option>' for i, each in enumerate(control.choices))
+    return f'<span class="control">{label}<select id="{name}">{listed}</select></span>'
+
+
+def _drawn(chart: Chart) -> str:
+    note = chart.panels[0].note
+    more = "" if len(chart.panels) == 1 else f"{', '.join(each.choices[0] for each in chart.controls)}. "
+    return f"<p>{html.escape(chart.title)}. {html.escape(more + note)}</p>{sketch(chart)}"
+
+
+def _plain_table(rows: Sequence[Sequence[str]]) -> str:
+    head, *body = ["".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
+                   for row, tag in zip(rows, ["th", *["td"] * len(rows[1:])], strict=True)]  # fmt: skip
+    listed = "".join(f"<tr>{row}</tr>" for row in body)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{listed}</tbody></table>"
+
+
+def _table(rows: Sequence[Sequence[str]], title: str) -> str:
     marks = [' class="number"' if all(map(_is_number, column)) else "" for column in zip(*rows[1:], strict=True)]
     head = "".join(f'<th scope="col"{mark}>{html.escape(cell)}</th>' for cell, mark in zip(rows[0], marks, strict=True))
     body = "".join(
@@ -135,9 +205,10 @@ def _table(rows: tuple[tuple[str, ...], ...], title: str) -> str:
     )
     # A wide table scrolls by itself, also with the keyboard.
     what = html.escape(f"{title}: {', '.join(rows[0])}")
+    sorts = "" if rows[0][0] in ("what", "note") and len(rows[0]) < 3 else ' class="sortable"'
     return (
         f'<div class="scroll" role="region" aria-label="{what}" tabindex="0">\n'
-        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
+        f"<table{sorts}><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
 
 

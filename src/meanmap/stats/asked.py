@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from meanmap.core.door import Door
@@ -23,6 +23,7 @@ from meanmap.stats.encoding import encoded, encoded_samples, learns
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_draws
+from meanmap.stats.shown import Shown
 from meanmap.stats.texts import read_texts, texts_of_variables
 
 __all__ = ["Asked", "Found", "OfSamples", "alone"]
@@ -35,7 +36,10 @@ def alone(kernels: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Found:
-    """What a test computed, and the notes about it; `more` holds what only its own kind of result has."""
+    """What a test computed, and the notes about it; `more` holds what only its own kind of result has.
+
+    `shown` are rows to draw.
+    """
 
     statistic: float
     null: Null
@@ -45,6 +49,7 @@ class Found:
     told: tuple[str, ...] = ()
     kind: type[TestResult] = TestResult
     more: Mapping[str, Any] = field(default_factory=dict)
+    shown: Shown | None = None
 
     @classmethod
     def exact(
@@ -58,7 +63,8 @@ class Found:
         """The result, with what was said before."""
         value, warnings = self.statistic, (*told, *self.told)
         p = self.null.pvalue(value)
-        return self.kind(value, p, self.null, self.kernels, self.method, self.sizes, seed, warnings, **self.more)
+        seen = value, p, self.null, self.kernels, self.method, self.sizes, seed, warnings
+        return self.kind(*seen, shown=self.shown, **self.more)
 
 
 @dataclass
@@ -111,12 +117,13 @@ class Asked(ABC):
             return found.result(self.random.seed, self.told)
         self.parts = [source_of(part).whole(name) for part, name in zip(self.parts, self.names, strict=True)]
         self.admit()
+        shown = Shown.of(self.parts, self.names)
         self.encode()
         self.read_texts()
         self.leave_strata()
         with Door() as door:
             found = self.compute(door)
-        return found.result(self.random.seed, self.told)
+        return replace(found, shown=shown).result(self.random.seed, self.told)
 
     @property
     def designed(self) -> bool:

@@ -1,7 +1,6 @@
 """Results of tests: statistic, null distribution, p-value, and what is needed to repeat the test."""
 
-import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,11 @@ from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes
 from meanmap.core.values import Value, plain
+from meanmap.plots.columns import pairs_chart
+from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
+from meanmap.plots.paged import Paged
 from meanmap.stats.settings import check_draws
+from meanmap.stats.shown import Shown
 
 __all__ = ["Interval", "Null", "TestResult", "flat", "larger_and_tied"]
 
@@ -86,10 +89,11 @@ def flat(null: Null, statistic: float) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestResult(Value):
+class TestResult(Paged, Value):
     """The outcome of a hypothesis test.
 
-    Tests return it: `result.pvalue`, `result.reject(0.05)`, `print(result)`, `result.plot()`.
+    Tests return it: `result.pvalue`, `result.reject(0.05)`, `print(result)`, `result.plot()`,
+    `result.page("result.html")`.
 
     Attributes
     ----------
@@ -109,6 +113,8 @@ class TestResult(Value):
         Caveats.
     why : tuple of str
         For `mm.test`: which test was chosen, why, and what it assumes.
+    shown : Shown or None
+        Some rows of the data, which its page draws: at most 2000 of each sample.
 
     Examples
     --------
@@ -133,6 +139,7 @@ class TestResult(Value):
     seed: int | None
     warnings: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
+    shown: Shown | None = field(default=None, repr=False)
 
     @own_words
     def reject(self, level: float = 0.05) -> bool:
@@ -173,7 +180,36 @@ class TestResult(Value):
     def __str__(self) -> str:
         return "\n".join([self.method, *(f"  {name:<9}  {text}" for name, text in self.lines())])
 
-    def _repr_html_(self) -> str:
-        """The representation in notebooks."""
-        rows = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self.lines())
-        return f"<table><caption>{html.escape(self.method)}</caption>{rows}</table>"
+    def _facts(self, brief: bool = False) -> Page:
+        """The data first, then the answer in numbers, and last the null distribution."""
+        verdict = "rejected" if self.pvalue <= 0.05 else "not rejected"
+        answer = f"p = {self.pvalue:.3g}: the null hypothesis is {verdict} at level 0.05."
+        data = () if self.shown is None else self._data_charts(self.shown)
+        text = "" if self.shown is None else self.shown.note
+        tables = (("what", "value"), *TestResult.lines(self)), *self._tables()
+        sections = [Section("The answer", answer, text, charts=data[: 1 if brief else None], tables=tables)]
+        if not brief:
+            about = "Values of the statistic under the null hypothesis, and the one that was observed."
+            sections.append(Section("The null distribution", "", about, charts=(self._null_chart(),)))
+        title = f"{self.method[:1].upper()}{self.method[1:]}"
+        return Page(title, "", tuple(sections), self.to_dict())
+
+    def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
+        """Two variables row by row, or each column of what are more."""
+        if len(shown.names) == 1 or len({len(each) for k in range(2) for each in shown.columns(k).values()}) > 1:
+            return ()
+        names = zip(shown.names, range(len(shown.names)), strict=True)
+        (_, x), (_, y), *others = [(name, shown.columns(k)) for name, k in names]
+        beside = {name: each for _, columns in others for name, each in columns.items()}
+        found = pairs_chart(f"{shown.names[0]} and {shown.names[1]}, row by row", {**x, **beside}, y)
+        return () if found is None else (found,)
+
+    def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        """More tables of a page."""
+        return ()
+
+    def _null_chart(self) -> Chart:
+        counts, edges = np.histogram(self.null.draws, 30)
+        bars = Mark("bars", {"x1": edges[:-1], "x2": edges[1:], "y": counts}, f"null: {self.null.kind}", colour=6)
+        line = Mark("rules", {"x": [self.statistic]}, "observed statistic", colour=1)
+        return Chart("The null distribution", (Panel(Axis("statistic"), Axis("draws"), (bars, line)),))

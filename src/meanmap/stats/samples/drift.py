@@ -24,9 +24,12 @@ from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.features.states.passes import SampleState, one_pass
 from meanmap.features.states.reading import left_out_of
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.drift_page import monitor_page
 from meanmap.stats.samples.drift_picture import draw
 from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
@@ -54,7 +57,7 @@ HARM = (
 
 
 @dataclass(frozen=True, eq=False)
-class DriftMonitor:
+class DriftMonitor(Paged):
     """Monitor batches for drift away from a reference sample, with a bound on false alarms over time.
 
     `monitor = mm.DriftMonitor.of(reference, run_length=1000)` starts a monitor, `monitor = monitor.step(batch)`
@@ -377,6 +380,9 @@ class DriftMonitor:
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
         return draw(self, ax)
+
+    def _facts(self, brief: bool = False) -> Page:
+        return monitor_page(self, brief)
 
     def __str__(self) -> str:
         more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""

@@ -17,6 +17,8 @@ from meanmap.core.settings import probability, whole_number
 from meanmap.core.types import Axes, Points, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
+from meanmap.plots.columns import groups_chart
+from meanmap.plots.facts import Chart
 from meanmap.stats.permutations import root_mean_square
 from meanmap.stats.result import Interval, TestResult
 from meanmap.stats.samples.attribution import gram_alone, tested_columns
@@ -24,6 +26,7 @@ from meanmap.stats.samples.by_column import ColumnDifference, said_of
 from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.shuffling import places_of_columns, with_shuffled
 from meanmap.stats.settings import check_draws
+from meanmap.stats.shown import Shown
 
 __all__ = ["TwoSampleResult"]
 
@@ -88,6 +91,18 @@ class TwoSampleResult(TestResult):
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
         return [*super().lines(), *(("column", text) for text in said_of(self.differences))]
+
+    def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
+        first = [each.column for each in self.differences]
+        found = groups_chart("How the columns are distributed", shown.groups(), first)
+        return () if found is None else (found,)
+
+    def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        if not self.differences:
+            return ()
+        names = self.differences[0].names
+        head = ("what", *names, f"{names[1]} minus {names[0]}", "standard errors")
+        return ((head, *((*each.cells(), f"{each.clarity:.3g}") for each in self.differences)),)
 
     def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers of x where x is denser than y, and of y where y is denser than x, the strongest first."""

@@ -1,0 +1,71 @@
+"""Some rows of what a test compared, to be drawn on its page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.pieces.sources import lies_elsewhere
+from meanmap.core.points import spread_rows
+from meanmap.core.tables.chunks import any_once, source_of
+from meanmap.core.tables.missing import length
+from meanmap.core.tables.table import Table, values_of
+from meanmap.core.values import Value
+from meanmap.plots.columns import single
+
+__all__ = ["Shown"]
+
+# So many rows of a sample are kept, and fewer of wide tables.
+MOST_ROWS, MOST_NUMBERS = 2000, 200_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shown(Value):
+    """Rows of each part, evenly spread over all of its rows, and how many it has."""
+
+    names: tuple[str, ...]
+    parts: tuple[Any, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[Any], names: Sequence[Any]) -> "Shown | None":
+        """Copies of some rows; None where they are not in memory, or neither tables nor arrays."""
+        if any_once(parts) or any(map(lies_elsewhere, parts)):
+            return None
+        taken = []
+        for part, name in zip(parts, names, strict=True):
+            tabular = source_of(part).named
+            rows = part if tabular else values_of(part, str(name))
+            if rows is None:
+                return None
+            width = len(Table.names_in(part)) if tabular else max(rows.size // max(len(rows), 1), 1)
+            most = min(MOST_ROWS, max(MOST_NUMBERS // width, 20))
+            taken.append(source_of(rows).take(spread_rows(length(part), most)))
+        return cls(tuple(map(str, names)), tuple(taken), tuple(map(length, parts)))
+
+    def columns(self, part: int) -> dict[str, np.ndarray]:
+        """The columns of a part, each of one number or label a row; those of arrays are numbered."""
+        rows, name = self.parts[part], self.names[part]
+        if source_of(rows).named:
+            return single(Table.of(rows, name).columns)
+        values = np.asarray(rows)
+        if values.ndim == 1 or values.shape[1] == 1:
+            return {name: values.ravel()}
+        return {f"column {j}": values[:, j] for j in range(values.shape[1])}
+
+    def groups(self) -> dict[str, dict[str, np.ndarray]]:
+        """The columns of each sample by the name of the sample."""
+        tables = [self.columns(k) for k in range(len(self.names))]
+        if all(len(table) == 1 for table in tables):  # a column of an array is called after its sample
+            alike = len({next(iter(table)) for table in tables}) == 1
+            tables = tables if alike else [{"value": next(iter(table.values()))} for table in tables]
+        return dict(zip(self.names, tables, strict=True))
+
+    @property
+    def note(self) -> str:
+        """Where not all rows are shown."""
+        shown = [length(part) for part in self.parts]
+        if shown == list(self.sizes):
+            return ""
+        return f"Pictures show {', '.join(map(str, shown))} evenly spread rows of {', '.join(map(str, self.sizes))}."
