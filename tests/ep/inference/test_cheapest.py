@@ -126,3 +126,41 @@ def test_what_was_learned_goes_on_with_the_oracles_of_the_posterior(monkeypatch)
     asked = "f: asked of the oracle"
     assert second.report.counts[asked] < first.report.counts[asked] / 2
     assert not second.report.choices
+
+
+def ridge(split):
+    """One row of tanh(5 (a + b)): a function of two numbers, or of their sum; evaluations, and the posterior."""
+    a, b = plate(2, "ab")
+    points, s, x = 0, ep.Variable("s", ep.Normal, plate=2), ep.Variable("x", ep.Normal, plate=2)
+
+    def steep(*z):
+        nonlocal points
+        points += len(z[0])
+        return np.tanh(5 * sum(z))
+
+    factors = [ep.Sum(a, b, out=s), ep.BlackBox(steep, s, x, vectorised=True, name="f")]
+    factors = factors if split else [ep.BlackBox(steep, a, b, x, vectorised=True, name="f")]
+    post = ep.infer(ep.FactorGraph(*factors, ep.Gaussian(x, precision=10.0, observed=[0.3, -0.8])))
+    return points / 2, post
+
+
+@pytest.mark.slow
+def test_a_function_of_two_numbers_that_takes_many_evaluations_is_named_with_what_to_type():
+    many, whole = ridge(split=False)
+    few, split = ridge(split=True)
+    (note,) = [note for note in whole.report.notes if "table of its values took" in note]
+    assert note.startswith("f: the table")
+    assert "ep.Sum(a, b, out=s, weights=...)" in note
+    assert many > 10 * few
+    assert not any("table of its values" in note for note in split.report.notes)
+    # What to type gives the same answer.
+    np.testing.assert_allclose(split["a"].mean(), whole["a"].mean(), atol=1e-3)
+    np.testing.assert_allclose(split["a"].sd(), whole["a"].sd(), rtol=1e-3)
+
+
+def test_a_smooth_function_of_two_numbers_needs_no_note():
+    a, b = plate(1, "ab")
+    factor = ep.Density(lambda a, b: -(np.asarray(a) ** 2) + np.sin(b), a, b, vectorised=True, name="f")
+    report = ep.infer(ep.FactorGraph(factor)).report
+    assert 100 < report.counts["f: evaluations of its function"] < 1500
+    assert not report.notes

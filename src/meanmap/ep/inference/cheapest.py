@@ -7,15 +7,17 @@ import numpy as np
 
 from meanmap.ep.asking.chosen_oracle import default
 from meanmap.ep.calling import evaluated
+from meanmap.ep.factor import Factor
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.learned.just_in_time import Learned
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.sampling import ImportanceSampling
+from meanmap.ep.piecewise.memory import memory_of
 from meanmap.ep.quadrature.enough import is_remembered
 from meanmap.families import Bernoulli, Beta, Gamma, Normal
 
-__all__ = ["cheapest", "seconds_each"]
+__all__ = ["cheapest", "rough", "seconds_each"]
 
 # How many sweeps a run is expected to take.
 _SWEEPS = 10
@@ -27,6 +29,8 @@ _ASKED, _SETTINGS, _PREDICTED = 450, 5.0, 1e-3
 _QUICK, _LONG = 1e-5, 0.1
 # A function of arrays is timed at so many points at once, as long as more points cost less each.
 _AT_ONCE = (1, 16, 256)
+# A smooth function of two numbers takes 400 to 1000 evaluations; what takes more than this is worth a note.
+_ROUGH = 1500
 # Repetitions for a function of single points, the first of which may load or compile something.
 _CALLS = 3
 
@@ -68,6 +72,24 @@ def seconds_each(factor: BlackBoxFactor) -> float:
         if each > before / 2:
             break
     return best
+
+
+def rough(factors: tuple[Factor, ...], number: int) -> tuple[str, ...]:
+    """A note for each function of two numbers whose table took many evaluations, with what to do."""
+    memory, notes = memory_of(number), []
+    for factor in factors:
+        if memory is None or not isinstance(factor, BlackBoxFactor) or not factor.host:
+            continue
+        most = int(memory.of_two(factor.own).max(initial=0))
+        if most > _ROUGH:
+            one, two = (variable.name for variable in factor.integrated())
+            notes.append(
+                f"{factor.name}: the table of its values took {most:,} evaluations, where smooth functions of two "
+                f"numbers take 400 to 1000: it is not smooth, or bends along neither axis. If only a sum of {one!r} "
+                f"and {two!r} matters, type s = ep.Variable('s', ep.Normal, plate=...) with ep.Sum({one}, {two}, "
+                "out=s, weights=...), and give it a function of s alone"
+            )
+    return tuple(notes)
 
 
 def _place(argument: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from meanmap.ep.calling import accounting, as_now
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.inference.cheapest import cheapest
+from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
 from meanmap.ep.inference.order import along
 from meanmap.ep.inference.posterior import Posterior, resumed
@@ -154,6 +154,7 @@ def infer(
         evidence = -np.inf if record.impossible else run.evidence(state)
         record.impossible = record.impossible or without_room(factors, evidence)
         evidence = -np.inf if record.impossible else evidence
+        record.rough = rough(factors, int(memory))
         if not (record.interrupted or record.impossible):
             record.advice = advice(run, state, tuple(model.variables))
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)

@@ -54,6 +54,8 @@ class Record:
         self.narrow = self.wide = False
         # The note that a function leaves the range of its output.
         self.beyond = ""
+        # Notes on functions of two numbers that took many evaluations.
+        self.rough: tuple[str, ...] = ()
         # Why the data are impossible under the model, in words.
         self.impossible = ""
 
@@ -128,7 +130,7 @@ class Record:
             counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
             counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
             notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]
-        notes += self.advice
+        notes += (*self.rough, *self.advice)
         if self.impossible:
             notes.insert(
                 0,

@@ -68,6 +68,11 @@ class Memory:
             rows = self._functions.setdefault(known_as, _OfTwo() if z.ndim == 3 else _OfOne())
             return rows.ask(evaluate, z, wanted, arguments, incoming, tilted)
 
+    def of_two(self, function: object) -> np.ndarray:
+        """How many evaluations a function of two numbers has taken, one number for each value of its arguments."""
+        found = [rows for known, rows in self._functions.items() if known[0] == function and isinstance(rows, _OfTwo)]
+        return np.concatenate([np.zeros(0, int), *(rows.pieces.evaluations for rows in found)])
+
     @property
     def is_worn(self) -> bool:
         """Whether a new one is needed: much is kept, or a line was refined so often that it may be given up."""
