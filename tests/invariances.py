@@ -1,7 +1,10 @@
 """Functions that take data, each as the battery of invariances calls it."""
 
+import json
 import warnings
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -77,6 +80,24 @@ def quantiles_of_effect(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[f
 def drift(x: Any, y: Any) -> tuple[float, ...]:
     monitor = mm.stats.DriftMonitor.of(x, **FEW).step(y)
     return (float(monitor.pvalues[0]),)
+
+
+def watched(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """By the command, of files: the p-value of the batch, and those of its columns."""
+    from typer.testing import CliRunner
+
+    from meanmap.cli.commands import app
+
+    with TemporaryDirectory() as folder:
+        paths = [str(Path(folder, name)) for name in ("reference.csv", "batch.csv")]
+        for path, frame in zip(paths, map(wrap, (x, y)), strict=True):
+            plain = frame if isinstance(frame, pd.DataFrame) else mm.Table.of(frame).to_pandas()
+            plain.to_csv(path, index=False)
+        asked = ["drift", *paths, "--seed", "0", "--json", "--labels", str(x.columns[3])]
+        said = json.loads(CliRunner().invoke(app, asked).stdout)
+    first = set(map(str, x.columns[:5]))
+    compared = [each for each in said["columns"] if each["column"] in first and not each["what"].startswith("missing")]
+    return said["batches"][0]["pvalue"], *sorted(each["pvalue"] for each in compared)
 
 
 def columns(frame: pd.DataFrame, *numbers: int) -> pd.DataFrame:
@@ -325,6 +346,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     ),
     "k_sample_test": lambda x, y, wrap: told(mm.k_sample_test([wrap(x), wrap(y), wrap(x)], **FEW)),
     "DriftMonitor": lambda x, y, wrap: drift(wrap(x), wrap(y)),
+    "meanmap drift": watched,
     "independence_test": lambda x, y, wrap: told(mm.independence_test(wrap(given(x)), wrap(columns(x, 0, 2)), **FEW)),
     "conditional_independence_test": lambda x, y, wrap: told(
         mm.conditional_independence_test(wrap(columns(x, 0)), wrap(columns(x, 2)), wrap(given(x)), **FEW)

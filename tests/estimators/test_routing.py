@@ -114,3 +114,14 @@ def test_frames_out_are_refused_for_collections_of_dask(kind):
     assert features.transform(X).shape == features.set_output(transform="default").transform(rows).shape
     with sklearn.config_context(transform_output=kind), pytest.raises(KindError, match=r"pass X\.compute"):
         FourierFeatures(random_state=0).fit(rows).transform(rows)
+
+
+def test_tables_of_other_libraries_are_handed_over_before_rows_are_drawn():
+    narwhals, pyarrow = pytest.importorskip("narwhals"), pytest.importorskip("pyarrow")
+    frame = polars.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    plain = LowRankFeatures(max_rank=5).fit_transform(frame)
+    lazy = narwhals.from_native(frame.lazy())
+    np.testing.assert_array_equal(LowRankFeatures(max_rank=5).fit(lazy).transform(frame), plain)
+    reader = pyarrow.RecordBatchReader.from_batches(frame.to_arrow().schema, frame.to_arrow().to_batches())
+    with pytest.raises(KindError, match=r"X is a reader of record batches, .* pass X.read_all\(\)"):
+        LowRankFeatures(max_rank=5).fit(reader)

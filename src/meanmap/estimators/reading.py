@@ -8,6 +8,7 @@ from sklearn.utils.validation import validate_data
 from meanmap.core.arrays import unmasked
 from meanmap.core.errors import NonFiniteError
 from meanmap.core.notes import warn_of
+from meanmap.core.pieces.source import Stream
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_unread
 from meanmap.core.protocols import handed_over
@@ -66,6 +67,10 @@ def learned_from(estimator: Any, X: Data, y: Data, /, **settings: object) -> tup
 def learned_from(estimator: object, *data: Data, **settings: object) -> Any:
     """As `read`, but at most `MOST_ROWS` rows; files and collections of Dask are read for these alone."""
     names = ("X", "y")[: len(data)]
+    data = tuple(map(handed_over, data))
+    for each, name in zip(data, names, strict=True):
+        if Stream.holds(each):
+            refuse_unread(each, name)
     if any(map(comes_in_pieces, data)):
         data = tuple(sampled(data, np.random.default_rng(0), names, MOST_ROWS))
     found = read(estimator, *data, **settings)
