@@ -24,6 +24,8 @@ def model(which, rows=60):
         "slopes": [(1, 2), (8, 3)],
         "crossed": [(1, 2), (5, 2), (12, 1)],
         "three": [(6, 1), (1, 3), (11, 2), (4, 2)],
+        "sparse": [(1, 2), (50, 1), (60, 1)],
+        "sparse slopes": [(1, 2), (50, 1), (40, 2)],
     }[which]
     blocks, means, covariances = [], [], []
     for size, width in shapes:
@@ -50,13 +52,14 @@ def dense(predictor, prior, weights, shifts):
     return A, P, h, Q, m
 
 
-CASES = ["fixed", "groups", "intercepts", "slopes", "crossed", "three"]
+CASES = ["fixed", "groups", "intercepts", "slopes", "crossed", "three", "sparse", "sparse slopes"]
 
 
 @pytest.mark.parametrize("which", CASES)
 def test_mean_variances_and_normaliser_are_those_of_dense_algebra(which):
     rng, predictor, prior = model(which)
     weights, shifts = rng.gamma(1.0, size=predictor.rows), rng.normal(size=predictor.rows)
+    assert (predictor.meetings is not None) == which.startswith("sparse")
     found = Joint.of(predictor, prior, weights, shifts)
     A, P, h, Q, m = dense(predictor, prior, weights, shifts)
     covariance = np.linalg.inv(P)
@@ -85,7 +88,7 @@ def test_mean_variances_and_normaliser_are_those_of_dense_algebra(which):
             np.testing.assert_allclose(block.reshape(part.shape), part, atol=1e-8)
 
 
-@pytest.mark.parametrize("which", ["slopes", "three"])
+@pytest.mark.parametrize("which", ["slopes", "three", "sparse slopes"])
 def test_other_rows_of_the_same_effects(which, monkeypatch):
     """In pieces, too."""
     rng, predictor, prior = model(which)
@@ -99,7 +102,7 @@ def test_other_rows_of_the_same_effects(which, monkeypatch):
     np.testing.assert_allclose(found.variances(asked), np.einsum("ni,ij,nj->n", A, covariance, A), atol=1e-8)
 
 
-@pytest.mark.parametrize("which", ["fixed", "crossed"])
+@pytest.mark.parametrize("which", ["fixed", "crossed", "sparse"])
 def test_draws_have_the_moments(which):
     rng, predictor, prior = model(which)
     weights = rng.gamma(1.0, size=predictor.rows)

@@ -135,15 +135,20 @@ class Problem:
         gradient = self.components.chain(phi, by)
         count = len(self.components.parameters)
         if count:
-            gradient[len(phi) - count :] = self._by_parameters(self.components.likelihood(phi), settled)
+            gradient[len(phi) - count :] = self._by_parameters(phi, settled)
         return gradient
 
-    def _by_parameters(self, parameters: np.ndarray, settled: Settled) -> np.ndarray:
+    def _by_parameters(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
+        parameters = self.components.likelihood(phi)
         if self.family.exact:
-            # Slopes are squares of η, whose mean is that of two points.
-            ends = (settled.means + side * np.sqrt(settled.variances) for side in (-1, 1))
-            slopes = [self.family.weighted_slopes(self.observed, eta, parameters) for eta in ends]
-            return np.array([[float(each.sum()) for each in of_end] for of_end in slopes]).mean(0)
+            # Of the noise alone: slopes are squares of η, and Σ weight · variance of predictors is the trace of
+            # Aᵀ W A P⁻¹, which is that of P P⁻¹ less that of Q P⁻¹.
+            joint = settled.joint
+            slopes = self.family.weighted_slopes(self.observed, settled.means, parameters)
+            traces = [
+                np.trace(q @ joint.total_covariance(at)) for at, q in enumerate(self.components.prior(phi).precisions)
+            ]
+            return np.array([float(each.sum()) + self.predictor.total - sum(traces) for each in slopes])
         total, step = np.zeros(len(parameters)), 8192
         for at in range(0, self.predictor.rows, step):
             rows = slice(at, at + step)

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy import sparse
+from scipy.linalg import lapack
 
 from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.predictor import Block, Predictor, Prior
@@ -13,6 +16,8 @@ __all__ = ["Joint"]
 
 # Numbers in the largest matrix that is held, and rows of a piece, so that what is gathered for rows stays small.
 _MOST, _PIECE = 150_000_000, 16_384
+# SciPy's own calls check and copy, which takes longer than small systems themselves.
+_LAPACK: Any = lapack
 
 
 @dataclass(frozen=True)
@@ -20,10 +25,17 @@ class Joint:
     """N(mean, P⁻¹) with P = Q + Aᵀ W A, where P is [[H, B], [Bᵀ, C]] and H is block-diagonal.
 
     The block with the most numbers is eliminated: H = L Lᵀ group by group, and S = C − Bᵀ H⁻¹ B = M Mᵀ is dense.
-    Cost: O(n k²) for n rows, O(G k r² + r³) for G groups of k effects and r others. No dense covariance of all is held.
+    Cost: O(n k²) for n rows, O(G k r² + r³) for G groups of k effects and r others; where B is sparse, of which each
+    group meets m others, O(G k m² + r³). No dense covariance of all is held.
 
     Attributes
     ----------
+    inverse : (size, width, width) array
+        L⁻¹.
+    half : (first, r) array, sparse or not
+        L⁻¹ B.
+    schur : (r, r) array
+        M.
     mean : (total,) array
         Of θ.
     log_normaliser : number
@@ -32,8 +44,8 @@ class Joint:
 
     predictor: Predictor
     order: tuple[int, ...]
-    lower: np.ndarray
-    half: np.ndarray
+    inverse: np.ndarray
+    half: Any
     schur: np.ndarray
     mean: np.ndarray
     log_normaliser: float
@@ -47,49 +59,84 @@ class Joint:
         blocks = predictor.blocks
         order = elimination_order(predictor)
         first, others = blocks[order[0]], [blocks[at] for at in order[1:]]
-        rest = sum(block.total for block in others)
-        lower = np.linalg.cholesky(first.squares(weights) + prior.precisions[order[0]])
-        inverse = np.linalg.inv(lower)
-        border, corner = (
-            _border(first, others, weights),
-            _corner(others, weights, [prior.precisions[at] for at in order[1:]]),
-        )
-        half = inverse @ border.reshape(first.size, first.width, rest)
-        flat = half.reshape(first.total, rest)
-        schur = np.linalg.cholesky(corner - flat.T @ flat)
+        inverse = _inverse_root(first.squares(weights) + prior.precisions[order[0]])
+        border = _border(first, others, weights) if predictor.meetings is None else predictor.meetings.of(weights)
+        half = _by_groups(inverse, border)
+        corner = _corner(others, weights, [prior.precisions[at] for at in order[1:]])
+        schur = np.linalg.cholesky(corner - _dense(half.T @ half))
         towards = [b.gathered(shifts) + prior.precisions[at] @ prior.means[at] for at, b in enumerate(blocks)]
-        own = np.einsum("gab,gb->ga", inverse, towards[order[0]])
+        own = (inverse @ towards[order[0]][:, :, None]).ravel()
         left = np.concatenate([towards[at].ravel() for at in order[1:]]) if others else np.zeros(0)
-        left = solve_triangular(schur, left - flat.T @ own.ravel(), lower=True)
-        behind = solve_triangular(schur, left, lower=True, trans=1)
-        own_mean = np.einsum("gba,gb->ga", inverse, own - half @ behind)
-        log_normaliser = (own.ravel() @ own.ravel() + left @ left) / 2
-        log_normaliser -= np.log(np.diagonal(lower, axis1=1, axis2=2)).sum() + np.log(np.diag(schur)).sum()
+        left = _triangular(schur, left - half.T @ own)
+        behind = _triangular(schur, left, transposed=True)
+        own_mean = inverse.transpose(0, 2, 1) @ (own - half @ behind).reshape(first.size, first.width, 1)
+        log_normaliser = (own @ own + left @ left) / 2
+        log_normaliser += np.log(np.einsum("gaa->ga", inverse)).sum() - np.log(np.diag(schur)).sum()
         mean = _in_place(predictor, order, own_mean.ravel(), behind)
-        return cls(predictor, order, lower, half, schur, mean, float(log_normaliser))
+        return cls(predictor, order, inverse, half, schur, mean, float(log_normaliser))
+
+    @cached_property
+    def between(self) -> np.ndarray:
+        """Covariances of all effects but those of the eliminated block."""
+        if not len(self.schur):
+            return self.schur
+        upper = _LAPACK.dpotri(self.schur.T)[0]
+        return np.triu(upper) + np.triu(upper, 1).T
+
+    @cached_property
+    def across(self) -> np.ndarray:
+        """Covariances of effects of the eliminated block with all others, (first, r)."""
+        return -(self._onto @ self.between)
+
+    @cached_property
+    def _onto(self) -> Any:
+        """H⁻¹ B."""
+        return _by_groups(self.inverse.transpose(0, 2, 1), self.half)
+
+    @cached_property
+    def _inside(self) -> np.ndarray:
+        """Covariances within each group of the eliminated block, (size, width, width)."""
+        size, width = self.inverse.shape[:2]
+        own = self.inverse.transpose(0, 2, 1) @ self.inverse
+        if sparse.issparse(self._onto):
+            for a, b in product(range(width), repeat=2):
+                own[:, a, b] -= self._onto[a::width].multiply(self.across[b::width]).sum(1)
+            return own
+        shape = (size, width, self.schur.shape[0])
+        return own - self.across.reshape(shape) @ self._onto.reshape(shape).transpose(0, 2, 1)
+
+    def within(self, at: int) -> np.ndarray:
+        """Covariances within each group of a block, (size, width, width)."""
+        if at == self.order[0]:
+            return self._inside
+        block, here = self.predictor.blocks[at], self._places[at]
+        own = self.between[here, here].reshape(block.size, block.width, block.size, block.width)
+        return np.einsum("gagb->gab", own)
+
+    @cached_property
+    def _places(self) -> dict[int, slice]:
+        """Where the effects of each block but the eliminated one are among these."""
+        found, start = {}, 0
+        for at in self.order[1:]:
+            found[at] = slice(start, start := start + self.predictor.blocks[at].total)
+        return found
 
     @cached_property
     def covariances(self) -> dict[tuple[int, int], np.ndarray]:
         """By pair of blocks: within the eliminated one (size, width, width), the others (size, width, size, width)."""
-        first, others = self._parts()
-        back = np.linalg.inv(self.lower)
-        rest = self.schur.shape[0]
-        between = cho_solve((self.schur, True), np.eye(rest)) if rest else np.zeros((0, 0))
-        onto = back.transpose(0, 2, 1) @ self.half
-        across = onto @ between
-        found = {(self.order[0], self.order[0]): back.transpose(0, 2, 1) @ back + across @ onto.transpose(0, 2, 1)}
-        start = 0
-        for at, block in zip(self.order[1:], others, strict=True):
-            columns = slice(start, start + block.total)
-            shape = (first.size, first.width, block.size, block.width)
-            found[self.order[0], at] = -across[:, :, columns].reshape(shape)
-            begin = 0
-            for other, beside in zip(self.order[1:], others, strict=True):
-                part = between[begin : begin + beside.total, columns]
-                found[other, at] = part.reshape(beside.size, beside.width, block.size, block.width)
-                begin += beside.total
-            start += block.total
+        blocks, first = self.predictor.blocks, self.order[0]
+        found = {(first, first): self._inside}
+        for at, here in self._places.items():
+            found[first, at] = self.across[:, here].reshape(*self.inverse.shape[:2], blocks[at].size, blocks[at].width)
+            for other, there in self._places.items():
+                one, two = blocks[other], blocks[at]
+                found[other, at] = self.between[there, here].reshape(one.size, one.width, two.size, two.width)
         return found
+
+    @cached_property
+    def of_rows(self) -> np.ndarray:
+        """Variances of the predictors of its own rows."""
+        return self.variances()
 
     def variances(self, predictor: Predictor | None = None) -> np.ndarray:
         """a_iᵀ P⁻¹ a_i of every row, or of the rows of another predictor of the same effects."""
@@ -107,29 +154,30 @@ class Joint:
 
     def own_variances(self, at: int) -> np.ndarray:
         """Of each effect of a block, (size, width)."""
-        own = self.covariances[at, at]
-        return np.einsum("gaa->ga", own) if own.ndim == 3 else np.einsum("gaga->ga", own)
+        return np.einsum("gaa->ga", self.within(at))
+
+    def total_covariance(self, at: int) -> np.ndarray:
+        """Of effects of a block, summed over its groups, (width, width)."""
+        if at != self.order[0] or not sparse.issparse(self.half):
+            return self.within(at).sum(0)
+        width = self.inverse.shape[1]
+        own = (self.inverse.transpose(0, 2, 1) @ self.inverse).sum(0)
+        # Σ b Σ bᵀ over rows b is the sum of Σ times (Σ bᵀ b), entry by entry, which takes no product with Σ.
+        for a, b in product(range(width), repeat=2):
+            own[a, b] += (_dense(self._onto[a::width].T @ self._onto[b::width]) * self.between).sum()
+        return own
 
     def second_moment(self, at: int) -> np.ndarray:
         """Σ E(u uᵀ) over the groups of a block, (width, width)."""
         effects = self.predictor.split(self.mean)[at]
-        own = self.covariances[at, at]
-        spread = own.sum(0) if own.ndim == 3 else np.einsum("gagb->ab", own)
-        return effects.T @ effects + spread
-
-    def covariance(self, combinations: np.ndarray) -> np.ndarray:
-        """Of combinations of effects, C P⁻¹ Cᵀ for rows C in the order of θ."""
-        own, rest, _ = self._forward(combinations)
-        rest = solve_triangular(self.schur, rest, lower=True)
-        return own.T @ own + rest.T @ rest
+        return effects.T @ effects + self.total_covariance(at)
 
     def solve(self, combinations: np.ndarray) -> np.ndarray:
         """P⁻¹ c for each row c of combinations, in the order of θ."""
         (first, _), blocks = self._parts(), self.predictor.blocks
-        own, rest, back = self._forward(combinations)
-        flat, starts = self.half.reshape(first.total, -1), self._starts
-        rest = cho_solve((self.schur, True), rest) if len(rest) else rest
-        own = np.einsum("gba,gbm->gam", back, (own - flat @ rest).reshape(first.size, first.width, -1))
+        (own, rest), starts = self._forward(combinations), self._starts
+        rest = _triangular(self.schur, _triangular(self.schur, rest), transposed=True)
+        own = self.inverse.transpose(0, 2, 1) @ (own - self.half @ rest).reshape(first.size, first.width, -1)
         found, start = np.empty(combinations.shape), 0
         found[:, starts[self.order[0]] : starts[self.order[0] + 1]] = own.reshape(first.total, -1).T
         for at in self.order[1:]:
@@ -142,14 +190,13 @@ class Joint:
         """Where the effects of each block begin in θ, and where the last ones end."""
         return np.cumsum([0, *(block.total for block in self.predictor.blocks)])
 
-    def _forward(self, combinations: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Eliminated effects of combinations, (first, m); what is left of the others, (r, m); the inverse factor."""
+    def _forward(self, combinations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Eliminated effects of combinations, (first, m), and what is left of the others, (r, m)."""
         (first, _), starts = self._parts(), self._starts
         parts = [combinations[:, starts[at] : starts[at + 1]] for at in self.order]
-        back = np.linalg.inv(self.lower)
-        own = np.einsum("gab,mgb->gam", back, parts[0].reshape(-1, first.size, first.width)).reshape(first.total, -1)
+        own = (self.inverse @ parts[0].T.reshape(first.size, first.width, -1)).reshape(first.total, -1)
         rest = np.concatenate([np.zeros((len(combinations), 0)), *parts[1:]], axis=1).T
-        return own, rest - self.half.reshape(first.total, -1).T @ own, back
+        return own, rest - self.half.T @ own
 
     def draws(self, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) draws of θ."""
@@ -162,15 +209,14 @@ class Joint:
 
     def rest_from(self, noise: np.ndarray) -> np.ndarray:
         """Draws of all effects but those of the eliminated block about their mean, (r, draws), from standard noise."""
-        return solve_triangular(self.schur, noise, lower=True, trans=1, check_finite=False)
+        return _triangular(self.schur, noise, transposed=True)
 
     def first_given(self, rest: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
         """Effects of the eliminated block about their mean, given the others about theirs: their mean, or draws."""
         first, _ = self._parts()
-        moved = -(self.half.reshape(first.total, -1) @ rest)
+        moved = -(self.half @ rest)
         moved = (moved if noise is None else moved + noise).reshape(first.size, first.width, -1)
-        back = np.linalg.inv(self.lower).transpose(0, 2, 1)
-        return (back @ moved).reshape(first.total, -1)
+        return (self.inverse.transpose(0, 2, 1) @ moved).reshape(first.total, -1)
 
     def _parts(self) -> tuple[Block, list[Block]]:
         blocks = self.predictor.blocks
@@ -178,20 +224,45 @@ class Joint:
 
 
 def elimination_order(predictor: Predictor) -> tuple[int, ...]:
-    """The block with the most numbers in groups first, then the others as they come.
-
-    Raises where what is left is too large to be dense.
-    """
-    blocks = predictor.blocks
-    first = max(range(len(blocks)), key=lambda at: (blocks[at].size > 1, blocks[at].total))
-    rest = predictor.total - blocks[first].total
-    if max(rest, blocks[first].total) * rest > _MOST:
+    """That of the predictor. Raises where what is left is too large to be dense."""
+    first = predictor.blocks[predictor.order[0]]
+    rest = predictor.total - first.total
+    if max(rest, first.total) * rest > _MOST:
         raise ParameterError(
-            f"beside {blocks[first].total} effects of the largest factor there are {rest} others; together they would "
-            f"be a dense matrix of {8e-9 * max(rest, blocks[first].total) * rest:.1f} GB. Leave out a factor with many "
-            "groups."
+            f"beside {first.total} effects of the largest factor there are {rest} others; together they would "
+            f"be a dense matrix of {8e-9 * max(rest, first.total) * rest:.1f} GB. Leave out a factor with many groups."
         )
-    return (first, *(at for at in range(len(blocks)) if at != first))
+    return predictor.order
+
+
+def _inverse_root(matrices: np.ndarray) -> np.ndarray:
+    """L⁻¹ of L Lᵀ, matrix by matrix."""
+    if matrices.shape[1] == 1:
+        if not (matrices > 0).all():
+            raise np.linalg.LinAlgError("a precision is not positive")
+        return 1 / np.sqrt(matrices)
+    return np.linalg.inv(np.linalg.cholesky(matrices))
+
+
+def _by_groups(matrices: np.ndarray, flat: Any) -> Any:
+    """The rows of each group, multiplied by its own matrix."""
+    size, width = matrices.shape[:2]
+    if not sparse.issparse(flat):
+        return (matrices @ flat.reshape(size, width, flat.shape[1])).reshape(flat.shape)
+    if width == 1:
+        values = flat.data * np.repeat(matrices[:, 0, 0], np.diff(flat.indptr))
+        return sparse.csr_array((values, flat.indices, flat.indptr), shape=flat.shape)
+    blocks = sparse.bsr_array((matrices, np.arange(size), np.arange(size + 1)), shape=(len(flat.indptr) - 1,) * 2)
+    return (blocks.tocsr() @ flat).tocsr()
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def _triangular(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """L⁻¹ b, or L⁻ᵀ b."""
+    return _LAPACK.dtrtrs(lower.T, right, trans=int(not transposed))[0] if right.size else right
 
 
 def _border(first: Block, others: list[Block], weights: np.ndarray) -> np.ndarray:
@@ -240,15 +311,21 @@ def _scaled_product(one: Block, other: Block, weights: np.ndarray) -> np.ndarray
 def _bilinear(one: Block, other: Block, covariance: np.ndarray, eliminated: bool) -> np.ndarray:
     """a_iᵀ Σ₁₂ b_i of every row."""
     if eliminated:
-        return np.einsum("na,nab,nb->n", one.design, covariance[one.index], one.design, optimize=True)
+        return _products(one.design, covariance[one.index], one.design)
     if one.size == 1 and other.size == 1:
         return ((one.design @ covariance[0, :, 0]) * other.design).sum(1)
     if other.size == 1:
-        return np.einsum("na,nab,nb->n", one.design, covariance[one.index, :, 0, :], other.design, optimize=True)
+        return _products(one.design, covariance[one.index, :, 0, :], other.design)
     if one.size == 1:
         return _bilinear(other, one, covariance.transpose(2, 3, 0, 1), eliminated)
-    gathered = covariance[one.index, :, other.index, :]
-    return np.einsum("na,nab,nb->n", one.design, gathered, other.design, optimize=True)
+    return _products(one.design, covariance[one.index, :, other.index, :], other.design)
+
+
+def _products(left: np.ndarray, matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """aᵀ M b, row by row."""
+    if left.shape[1] == 1:
+        return left[:, 0] * (matrices[:, 0] * right).sum(1)
+    return ((left[:, None, :] @ matrices)[:, 0] * right).sum(1)
 
 
 def _in_place(predictor: Predictor, order: tuple[int, ...], first: np.ndarray, rest: np.ndarray) -> np.ndarray:

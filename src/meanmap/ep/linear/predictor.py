@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Block", "Predictor", "Prior"]
+__all__ = ["Block", "Meetings", "Predictor", "Prior"]
+
+# Effects beside those of the eliminated block from which, and the share of values that are not 0 up to which, these are
+# held in sparse matrices.
+_MANY, _SPARSE = 48, 0.25
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,22 @@ class Predictor:
         """Numbers in θ."""
         return sum(block.total for block in self.blocks)
 
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Of elimination: the block with the most numbers in groups first, then the others as they come."""
+        blocks = self.blocks
+        first = max(range(len(blocks)), key=lambda at: (blocks[at].size > 1, blocks[at].total))
+        return (first, *(at for at in range(len(blocks)) if at != first))
+
+    @cached_property
+    def meetings(self) -> "Meetings | None":
+        """Of the block that is eliminated first with all others; None where a dense matrix holds them as well."""
+        first, *others = (self.blocks[at] for at in self.order)
+        rest = self.total - first.total
+        if rest < _MANY or self.rows * sum(block.width for block in others) > _SPARSE * first.size * rest:
+            return None
+        return Meetings.between(first, others)
+
     def at(self, theta: np.ndarray) -> np.ndarray:
         """The predictor of every row, A θ."""
         return sum((b.times(part) for b, part in zip(self.blocks, self.split(theta), strict=True)), np.zeros(self.rows))
@@ -98,6 +118,42 @@ class Predictor:
         ends = np.cumsum([block.total for block in self.blocks])[:-1]
         parts = np.split(theta, ends)
         return [part.reshape(b.size, b.width) for b, part in zip(self.blocks, parts, strict=True)]
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """A₁ᵀ W A₂ for a block and the others, as a sparse matrix whose pattern is the same for all weights.
+
+    Attributes
+    ----------
+    sums : sparse array
+        From weights of rows to the values that are stored.
+    indices, starts : arrays
+        Columns of values, and where those of each row of the matrix begin.
+    """
+
+    sums: Any
+    indices: np.ndarray
+    starts: np.ndarray
+    columns: int
+
+    @classmethod
+    def between(cls, first: Block, others: list[Block]) -> "Meetings":
+        """Of these blocks."""
+        right: Any = sparse.hstack([block.matrix for block in others], format="coo")
+        rows, total = right.coords[0], right.shape[1]
+        places = (first.index[rows, None] * first.width + np.arange(first.width)) * total + right.coords[1][:, None]
+        values = first.design[rows] * right.data[:, None]
+        kept, which = np.unique(places.ravel(), return_inverse=True)
+        entries = (values.ravel(), (which.ravel(), np.repeat(rows, first.width)))
+        sums: Any = sparse.coo_array(entries, shape=(len(kept), len(first.index))).tocsr()
+        starts = np.searchsorted(kept, total * np.arange(first.total + 1))
+        return cls(sums, kept % total, starts, total)
+
+    def of(self, weights: np.ndarray) -> Any:
+        """With these weights of rows."""
+        shape = (len(self.starts) - 1, self.columns)
+        return sparse.csr_array((self.sums @ weights, self.indices, self.starts), shape=shape)
 
 
 @dataclass(frozen=True)

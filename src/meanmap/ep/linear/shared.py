@@ -63,8 +63,7 @@ class Shared:
         laws = marginals(model, wide, judged)
         covariances, plain = np.zeros((len(nodes), len(turn), len(turn))), np.ones((len(nodes), len(turn)))
         for k, node in enumerate(nodes if len(turn) else ()):
-            own = node.settled.joint.covariances[0, 0]
-            found = turn @ (own[0] if own.ndim == 3 else own[0, :, 0]) @ turn.T
+            found = turn @ node.settled.joint.within(0)[0] @ turn.T
             plain[k] = np.sqrt(np.diag(found))
             by = laws.sds[:, k] / plain[k]
             covariances[k] = by[:, None] * found * by

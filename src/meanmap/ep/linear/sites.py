@@ -71,9 +71,6 @@ class Predictors:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of likelihood over site times the belief: log mass, mean and variance, row by row."""
         means, variances, weights = self.means, self.variances, self.weights
-        if family.exact:
-            # Likelihood over site is the same everywhere, hence what it is at 0.
-            return family.weighted(observed, np.zeros_like(means), parameters), means, variances
         gains, found, spread = np.empty_like(means), np.empty_like(means), np.empty_like(means)
         # Where it bends more on one side that side counts.
         sides = (means + observed.offset + side * _SIDE * np.sqrt(variances) for side in (-1, 1))
@@ -93,11 +90,15 @@ class Predictors:
 
 
 @dataclass(frozen=True)
-class Settled(Predictors):
+class Settled:
     """Converged sites, and the resulting belief.
 
     Attributes
     ----------
+    means : (n,) array
+        Of the belief about each predictor.
+    weights, shifts : (n,) arrays
+        Sites.
     joint : Joint
         The belief about all effects.
     log_evidence : number
@@ -105,12 +106,24 @@ class Settled(Predictors):
         log of the mean of likelihood over site under the belief.
     """
 
+    means: np.ndarray
+    weights: np.ndarray
+    shifts: np.ndarray
     joint: Joint
     log_evidence: float
     gains: np.ndarray
     sweeps: int
     moved: float
     converged: bool
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the belief about each predictor."""
+        return self.joint.of_rows
+
+    def taken(self, rows: np.ndarray | slice) -> Predictors:
+        """What is known of some rows."""
+        return Predictors(self.means, self.variances, self.weights, self.shifts).taken(rows)
 
 
 def settle(
@@ -133,10 +146,19 @@ def settle(
         weights, shifts = family.first_sites(observed, parameters)
     else:
         weights, shifts = start.weights, start.shifts
+    sizes = tuple(block.size for block in predictor.blocks)
+    if family.exact:
+        # One factorisation is all. Likelihood over site is the same everywhere, hence what it is at 0.
+        joint, gains = (
+            Joint.of(predictor, prior, weights, shifts),
+            family.weighted(observed, np.zeros(predictor.rows), parameters),
+        )
+        log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
+        return Settled(predictor.at(joint.mean), weights, shifts, joint, log_evidence, gains, 1, 0.0, True)
     joint, share, before, sweep = Joint.of(predictor, prior, weights, shifts), min(1.0, longest), None, 0
     while True:
         sweep += 1
-        means, variances = predictor.at(joint.mean), joint.variances()
+        means, variances = predictor.at(joint.mean), joint.of_rows
         if not (np.isfinite(means).all() and (variances > 0).all()):
             raise np.linalg.LinAlgError("the joint belief is not positive")
         known = Predictors(means, variances, weights, shifts)
@@ -161,10 +183,9 @@ def settle(
                     raise
                 share /= 2
         weights, shifts = weights + share * step_weights, shifts + share * step_shifts
-    sizes = tuple(block.size for block in predictor.blocks)
     log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
     settled = bool(moved < tolerance)
-    return Settled(means, variances, weights, shifts, joint, log_evidence, gains, sweep, moved, settled)
+    return Settled(means, weights, shifts, joint, log_evidence, gains, sweep, moved, settled)
 
 
 def _share(share: float, before: np.ndarray, left: np.ndarray, longest: float) -> float:

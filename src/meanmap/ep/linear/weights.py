@@ -85,7 +85,7 @@ def weighted(settled: Settled, family: Family, observed: Observed, parameters: n
         start += block.total
     if inside:
         nodes, masses = _rule(first.width)
-        reach = np.einsum("gba,mb->mga", np.linalg.inv(joint.lower), nodes)
+        reach = np.einsum("gba,mb->mga", joint.inverse, nodes)
         around = np.stack([first.times(each) for each in reach], axis=1)
         ones = np.ones(predictor.rows)
         by_group = sparse.csr_array((ones, (first.index, np.arange(predictor.rows))), (first.size, predictor.rows))
