@@ -21,4 +21,6 @@ def test_both_packages_are_of_one_version():
 def test_the_figures_are_listed():
     found = CliRunner().invoke(app, ["list"])
     assert found.exit_code == 0, found.stderr
-    assert [line.split()[0] for line in found.stdout.splitlines()] == list(all_experiments())
+    lines = found.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(all_experiments())
+    assert all(each.source in line for each, line in zip(all_experiments().values(), lines, strict=True))

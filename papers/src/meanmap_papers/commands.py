@@ -16,11 +16,11 @@ PATIENCE = 10
 
 
 def list_experiments() -> None:
-    """List the figures of the papers that `reproduce` can run."""
+    """List the figures of the papers that `reproduce` can run: id, what is shown, paper and figure, minutes."""
     from meanmap_papers.registry import all_experiments
 
     for each in all_experiments().values():
-        say(f"{each.id:32}{each.title} [{each.minutes['quick']:g} min]")
+        say(f"{each.id:32}{each.title}: {each.source} [{each.minutes['quick']:g} min]")
 
 
 def reproduce(

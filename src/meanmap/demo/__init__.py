@@ -15,14 +15,16 @@ from meanmap.plots.page import Section, render
 
 __all__ = ["PARTS", "run"]
 
-# One entry per part of the library, each a function from a generator to sections.
+# One entry per part of the library, each a function from a generator to sections: the README's four things in order,
+# then what they are built from.
 PARTS = {
-    "kernels and features": ground.sections,
-    "elements and operators": algebra.sections,
     "tests": testing.sections,
-    "learning": learning.sections,
+    "causes": learning.causes,
     "graphical models": graphs.sections,
     "expectation propagation": messages.sections,
+    "kernels and features": ground.sections,
+    "elements and operators": algebra.sections,
+    "learned kernels": learning.sections,
 }
 
 
@@ -40,5 +42,5 @@ def run(path: str | Path = "meanmap-demo.html", seed: int = 0) -> tuple[Path, li
         f"meanmap {__version__}, Python {platform.python_version()}, seed {seed}, {seconds:.0f} seconds. "
         "Run it again with: meanmap demo"
     )
-    lead = "A probability distribution is an element of a Hilbert space. Everything below was computed just now."
+    lead = "Questions about data, and what the answers are built from. Everything below was computed just now."
     return write_whole(path, render("meanmap: the demo", lead, made, footer)), made, seconds

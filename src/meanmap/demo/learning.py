@@ -9,12 +9,17 @@ from meanmap.learning import learn_kernel, median_heuristic
 from meanmap.plots.page import Section
 from meanmap.structure import pc
 
-__all__ = ["sections"]
+__all__ = ["causes", "sections"]
 
 
 def sections(rng: np.random.Generator) -> list[Section]:
-    """A learned lengthscale beside the median, and the PC algorithm."""
-    return [_kernel(rng), _causes(rng)]
+    """A learned lengthscale beside the median."""
+    return [_kernel(rng)]
+
+
+def causes(rng: np.random.Generator) -> list[Section]:
+    """The PC algorithm."""
+    return [_causes(rng)]
 
 
 def _kernel(rng: np.random.Generator) -> Section:
@@ -36,16 +41,16 @@ def _kernel(rng: np.random.Generator) -> Section:
 
 
 def _causes(rng: np.random.Generator) -> Section:
-    sun, water = rng.normal(size=(2, 250))
-    growth = np.tanh(sun) + np.abs(water) + 0.2 * rng.normal(size=250)
-    harvest = growth**2 + 0.5 * rng.normal(size=250)
+    sun, water = rng.normal(size=(2, 500))
+    growth = np.tanh(sun) + np.abs(water) + 0.2 * rng.normal(size=500)
+    harvest = growth**2 + 0.5 * rng.normal(size=500)
     start = time.perf_counter()
     found = pc({"sun": sun, "water": water, "growth": growth, "harvest": harvest}, 0.01, rng=rng)
     seconds = time.perf_counter() - start
     arrows = ", ".join(f"{cause} → {effect}" for cause, effect in found.named("directed"))
     return Section(
-        "What causes what",
-        f"250 rows of four variables, {found.report.steps} kernel tests, {seconds:.1f} s: {arrows or 'no arrow'}.",
+        "What causes what?",
+        f"500 rows of four variables, {found.report.steps} kernel tests, {seconds:.1f} s: {arrows or 'no arrow'}.",
         "Variables that nothing makes independent are joined; two causes of one effect differ from a chain, since they "
         "become dependent once the effect is known. The relations here are not linear, and none of them was named.",
         "mm.pc(table, level=0.01)",
