@@ -58,6 +58,63 @@ class Dataset:
         self.items = {name: Variable(values) for name, values in columns.items()}.items
 
 
+class DataArray:
+    """An array of xarray, which has a stream of Arrow, too: its values one below the other; and the names of Dask's."""
+
+    __module__ = "xarray.core.dataarray"
+    __dask_graph__ = chunks = None
+
+    def __init__(self, data):
+        self.values = np.asarray(data)
+        self.shape = self.values.shape
+
+    def copy(self, data):
+        return DataArray(data)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return polars.DataFrame({"values": self.values.ravel()}).__arrow_c_stream__(requested_schema)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype)
+
+
+def test_arrays_of_xarray_are_read_as_their_values():
+    x, y = np.stack([COLUMNS["a"], COLUMNS["b"]], axis=1), RNG.normal(size=(50, 2))
+    for task in (
+        lambda to: mm.two_sample_test(to(x), to(y), **FEW).pvalue,
+        lambda to: mm.DriftMonitor.of(to(x), missing="drop", **FEW).step(to(y)).pvalues[0],
+        lambda to: mm.condition(to(x), to(x[:, 0]), ridge=0.01)(to(x[:3])).mean().sum(),
+        lambda to: mm.embed(to(x)).norm(),
+        lambda to: mm.estimators.LowRankFeatures(max_rank=5).fit(to(x)).transform(to(x)).sum(),
+    ):
+        assert task(DataArray) == task(np.asarray)
+    gaps = np.where(x > 1, np.nan, x)
+    model = mm.KernelGraph([(0, 1)]).fit(DataArray(x))
+    filled = model.impute(DataArray(gaps))
+    assert isinstance(filled, DataArray)
+    np.testing.assert_array_equal(filled.values, model.impute(gaps))
+
+
+def test_data_sets_of_xarray_come_back_with_their_dimensions():
+    class Labelled(dict):
+        __module__ = "xarray.core.dataset"
+
+        def assign(self, columns):
+            return Labelled(self | columns)
+
+    class Row(Variable):
+        dims = ("row",)
+
+    Labelled.__name__ = "Dataset"
+    gaps = Labelled(a=Row([0.3, np.nan, 1.0]), b=Row([np.nan, 0.2, 0.5]))
+    model = mm.KernelGraph([("a", "b")]).fit(NUMBERS)
+    filled = model.impute(gaps)
+    plain = model.impute({name: variable.values for name, variable in gaps.items()})
+    assert {name: dims for name, (dims, _) in filled.items()} == {"a": ("row",), "b": ("row",)}
+    for name, (_, values) in filled.items():
+        np.testing.assert_array_equal(values, plain[name])
+
+
 @pytest.mark.parametrize("kind", [Once, Dataset])
 @pytest.mark.parametrize(
     "task",

@@ -89,7 +89,12 @@ def refuse_sparse(data: Data, argument: str, why: str = "which is not supported 
 
 
 def is_dask(source: Data) -> bool:
-    """Whether `source` is an array, a frame or a column of Dask (told without importing it)."""
+    """Whether `source` is an array, a frame or a column of Dask (told without importing it).
+
+    What xarray holds has the same methods, also in memory.
+    """
+    if type(source).__module__.startswith("xarray."):
+        return False
     return hasattr(source, "__dask_graph__") and (hasattr(source, "npartitions") or hasattr(source, "chunks"))
 
 

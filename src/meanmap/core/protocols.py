@@ -30,7 +30,7 @@ def hands_over(value: object) -> bool:
         return False
     if kind.__module__.startswith("narwhals."):
         return hasattr(kind, "to_native")
-    if _is_dataset(kind):
+    if _is_dataset(kind) or _is_labelled_array(kind):
         return True
     if any(base.__module__.split(".")[0] in READ - {"builtins", "numpy"} for base in kind.__mro__):
         return False
@@ -41,14 +41,21 @@ def hands_over(value: object) -> bool:
 
 def is_stream(value: object) -> bool:
     """Whether a value is a table of another library that is read as an Arrow stream."""
-    return hands_over(value) and hasattr(value, "__arrow_c_stream__")
+    kind = type(value)
+    return (
+        hands_over(value)
+        and hasattr(value, "__arrow_c_stream__")
+        and not _is_dataset(kind)
+        and not _is_labelled_array(kind)
+    )
 
 
 def handed_over(value: Any) -> Any:
     """A table or array of another library converted once to one that can be read; anything else unchanged.
 
     Objects with `__arrow_c_stream__`, such as a DuckDB relation or an ADBC result, become a polars frame, or an Arrow
-    table if polars is not installed. Narwhals frames are unwrapped, and xarray data sets become their variables.
+    table if polars is not installed. Narwhals frames are unwrapped, and xarray data sets become their variables, and
+    its arrays their values.
     Samples in a list and columns in a dictionary are converted, too.
 
     Raises
@@ -72,14 +79,21 @@ def handed_over(value: Any) -> Any:
         return value
     if hasattr(value, "to_native"):
         return handed_over(value.to_native())
+    if _is_labelled_array(type(value)):
+        return np.asarray(value.values)
     if _is_dataset(type(value)):
         return {str(name): variable.values for name, variable in value.items()}
     return _of_stream(value) if hasattr(value, "__arrow_c_stream__") else np.from_dlpack(value)
 
 
-def given_back(came: object, found: Any) -> Any:
-    """The resulting frame, wrapped by narwhals if the input `came` wrapped."""
-    if not type(came).__module__.startswith("narwhals."):
+def given_back(came: Any, found: Any) -> Any:
+    """The resulting frame, wrapped by narwhals or with the labels of xarray if the input `came` so."""
+    kind = type(came)
+    if _is_labelled_array(kind):
+        return came.copy(data=found)
+    if _is_dataset(kind):
+        return came.assign({name: (came[name].dims, found[str(name)]) for name in came})
+    if not kind.__module__.startswith("narwhals."):
         return found
     import narwhals
 
@@ -88,6 +102,11 @@ def given_back(came: object, found: Any) -> Any:
 
 def _is_dataset(kind: type) -> bool:
     return kind.__module__.startswith("xarray.") and kind.__name__ == "Dataset"
+
+
+def _is_labelled_array(kind: type) -> bool:
+    """Whether it is an array of xarray, whose stream of Arrow would be its values one below the other."""
+    return kind.__module__.startswith("xarray.") and kind.__name__ in ("DataArray", "Variable")
 
 
 def _of_stream(value: Any) -> Any:
