@@ -6,15 +6,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.errors import InputError
+from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
-from meanmap.ep.factor import Factor
+from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
+from meanmap.ep.variables import Selection, Variable
 from meanmap.families import Family
 
 __all__ = ["Posterior", "resumed"]
@@ -64,10 +65,12 @@ class Posterior(Mapping[str, Family]):
         effective: dict[str, np.ndarray],
         doubt: dict[str, np.ndarray],
         oracles: dict[str, Any],
+        variables: dict[str, Variable],
     ):
         self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
         self.effective_sample_size, self.doubt = effective, doubt
+        self._variables = variables
 
     @classmethod
     def of(
@@ -104,7 +107,90 @@ class Posterior(Mapping[str, Family]):
         report = record.report(policy, log_evidence)
         black = ((at, factor) for at, factor in enumerate(factors) if isinstance(factor, BlackBoxFactor))
         oracles = {factor.name: record.hosts.get(at, factor.oracle) for at, factor in black}
-        return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt, oracles)
+        return cls(
+            found, messages, log_evidence, report, seed, record.effective, record.doubt, oracles, model.variables
+        )
+
+    def update(self, batch: FactorGraph, messages: object = None, **settings: Any) -> "Posterior":
+        """The posterior after more factors: what is believed so far is their prior, and older messages are dropped.
+
+        Parameters
+        ----------
+        batch : FactorGraph
+            New factors. What they share with earlier ones are the same Variable objects. Others, such as a plate of new
+            rows, take the place of earlier ones of their name.
+        messages : Oracle, HostOracle, callable or dict, optional
+            As in [`infer`][]; by default the oracles so far, with what they have learned, for factors of the same name.
+        **settings
+            Of [`infer`][]: `sweeps`, `tolerance`, `damping`, `power`, `improper`, `schedule`, `rng`.
+
+        Returns
+        -------
+        Posterior
+            Beliefs about the variables of the batch and about those that came before. `log_evidence` is that of all
+            factors so far; `report`, `messages` and `doubt` are the batch's.
+
+        Notes
+        -----
+        Memory does not grow with batches whose rows have the same names. What is exact is as exact in batches:
+        conjugate factors, and linear Gaussian ones with one belief for all that they share. Elsewhere a message is not
+        looked at again once its batch is over (assumed density filtering), and variables with separate beliefs lose
+        what ties them together.
+        To keep all messages give the larger model to `infer(model, start_from=post)` instead.
+
+        Examples
+        --------
+        >>> from meanmap import ep
+        >>> mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+        >>> post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=[1.0, 2.0])))
+        >>> post.update(ep.FactorGraph(ep.Gaussian(mu, observed=[3.0])))["mu"]
+        Normal(mean=1.5, sd=0.5)
+        """
+        from meanmap.ep.inference.infer import infer  # which makes posteriors
+
+        if not isinstance(batch, FactorGraph):
+            raise KindError(f"batch is a {type(batch).__name__}; expected a FactorGraph of the new factors.")
+        priors = {name: self._as_prior(variable) for name, variable in batch.variables.items() if self._has(variable)}
+        if not priors:
+            raise InputError(
+                f"the batch shares no variable with the posterior of {', '.join(map(repr, self))}: make its factors "
+                "with the same Variable objects."
+            )
+        model = FactorGraph(*(_joined(factor, priors) for factor in batch.factors))
+        names = {factor.name for factor in model.factors}
+        known = {name: oracle for name, oracle in self.oracles.items() if name in names}
+        new = infer(model, known if messages is None else messages, **settings)
+        return Posterior(
+            dict(self) | dict(new),
+            new.messages,
+            self.log_evidence + new.log_evidence,
+            new.report,
+            new.seed,
+            new.effective_sample_size,
+            new.doubt,
+            self.oracles | new.oracles,
+            # The user's own objects, by which the next batch is recognised.
+            self._variables | batch.variables,
+        )
+
+    def _has(self, variable: Variable) -> bool:
+        """Whether this is a variable of earlier factors; another one of its name is not, and may be one of new rows."""
+        same = self._variables.get(variable.name) is variable
+        if variable.name in self._variables and not same and variable.plate is None:
+            raise InputError(f"{variable.name!r} of the batch is another Variable of that name: pass the same object.")
+        return same
+
+    def _as_prior(self, variable: Variable) -> Variable:
+        """The variable with what is believed about it as its prior."""
+        if variable.plate is not None and variable.prior is None:
+            raise InputError(
+                f"{variable.name!r} has a plate and no prior, and was met before: make another Variable for the rows "
+                "of each batch."
+            )
+        belief = self[variable.name]
+        if not np.all(fetched(belief.is_proper())):
+            raise InputError(f"the belief about {variable.name!r} is improper, and cannot be the prior of a batch.")
+        return Variable(variable.name, belief, variable.plate)
 
     def __getitem__(self, name: str) -> Family:
         if name not in self._beliefs:
@@ -124,6 +210,18 @@ class Posterior(Mapping[str, Family]):
         lines = [f"Posterior, {self.report}"]
         lines += [f"  {name}: {belief!r}" for name, belief in self._beliefs.items()]
         return "\n".join([*lines, f"  log evidence {self.log_evidence:.5g}"])
+
+
+def _joined(factor: Factor, variables: dict[str, Variable]) -> Factor:
+    """A factor of these variables, by name."""
+
+    def other(argument: Any) -> Any:
+        if argument.known or argument.variable.name not in variables:
+            return argument
+        new = variables[argument.variable.name]
+        return new if isinstance(argument, Variable) else Selection(new, argument.index)
+
+    return replaced(factor, arguments=tuple(map(other, factor.arguments)))
 
 
 def resumed(plan: Plan, model: FactorGraph, factors: tuple[Factor, ...], earlier: Posterior) -> State:

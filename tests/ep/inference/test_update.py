@@ -1,0 +1,107 @@
+"""Posteriors that are updated by batches of factors, against one run with all of them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from meanmap import ep
+from meanmap.core import InputError, KindError
+
+
+def streamed(first, batches):
+    post = ep.infer(first)
+    for batch in batches:
+        post = post.update(batch)
+    return post
+
+
+def test_conjugate_factors_in_batches_are_exactly_those_of_one_run():
+    rng = np.random.default_rng(0)
+    mu = ep.Variable("mu", ep.Normal(0.5, 2.0))
+    y = rng.normal(size=12)
+
+    def model(y):
+        return ep.FactorGraph(ep.Gaussian(mu, observed=y, precision=3.0))
+
+    whole, parts = ep.infer(model(y)), streamed(model(y[:3]), [model(y[3:4]), model(y[4:])])
+    assert_allclose(parts["mu"].natural, whole["mu"].natural, rtol=1e-12)
+    assert parts.log_evidence == pytest.approx(whole.log_evidence, abs=1e-10)
+    p = ep.Variable("p", ep.Beta(2.0, 3.0))
+    flips = rng.integers(0, 2, 9)
+
+    def coin(flips):
+        return ep.FactorGraph(ep.Bernoulli(p, observed=flips))
+
+    whole, parts = ep.infer(coin(flips)), streamed(coin(flips[:4]), [coin(flips[4:])])
+    assert_allclose(parts["p"].natural, whole["p"].natural, rtol=1e-12)
+    assert parts.log_evidence == pytest.approx(whole.log_evidence, abs=1e-10)
+
+
+def test_linear_regression_in_batches_is_exactly_that_of_one_run():
+    rng = np.random.default_rng(1)
+    w = ep.Variable("w", ep.MultivariateNormal.standard(3))
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+
+    def model(rows):
+        z = ep.Variable("z", ep.Normal, plate=len(y[rows]))
+        return ep.FactorGraph(ep.Dot(X[rows], w, z), ep.Gaussian(z, observed=y[rows], precision=2.0))
+
+    whole = ep.infer(model(slice(None)))
+    parts = streamed(model(slice(5)), [model(slice(at, at + 5)) for at in (5, 10, 15)])
+    assert_allclose(parts["w"].mean(), whole["w"].mean(), atol=1e-10)
+    assert_allclose(parts["w"].cov(), whole["w"].cov(), atol=1e-10)
+    assert parts.log_evidence == pytest.approx(whole.log_evidence, abs=1e-8)
+    # Rows are the batch's own: z is that of the last five.
+    assert parts["z"].mean().shape == (5,)
+
+
+def test_earlier_variables_that_a_batch_does_not_have_are_kept_and_members_of_plates_are_chosen():
+    a, b = ep.Variable("a", ep.Normal(0.0, 1.0)), ep.Variable("b", ep.Normal([0.0, 0.0], 1.0))
+    first = ep.infer(ep.FactorGraph(ep.Gaussian(a, observed=1.0), ep.Gaussian(b, observed=[1.0, 2.0])))
+    second = first.update(ep.FactorGraph(ep.Gaussian(b[[1]], observed=[2.0])))
+    assert second["a"].mean() == 0.5
+    assert_allclose(second["b"].mean(), [0.5, 4 / 3])
+    third = second.update(ep.FactorGraph(ep.Gaussian(a, observed=1.0)))
+    assert_allclose(third["a"].mean(), 2 / 3)
+    assert_allclose(third["b"].mean(), [0.5, 4 / 3])
+
+
+def test_one_learned_operator_serves_all_batches():
+    rng = np.random.default_rng(2)
+    w = ep.Variable("w", ep.MultivariateNormal.standard(2))
+
+    def model(count):
+        X = rng.normal(size=(count, 2))
+        y = (rng.uniform(size=count) < 1 / (1 + np.exp(-X @ [1.0, -0.5]))).astype(int)
+        z = ep.Variable("z", ep.Normal, plate=count)
+        return ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=y))
+
+    learned = ep.Learned(initial=40)
+    post = ep.infer(model(64), learned, rng=0)
+    for _ in range(3):
+        post = post.update(model(64), rng=0)
+    assert post.oracles["Logistic(z)"] is learned
+    assert post.report.counts["Logistic(z): predicted"] > post.report.counts["Logistic(z): asked of the oracle"]
+
+
+def test_batches_that_cannot_be_added_are_refused_in_words():
+    mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=1.0)))
+    with pytest.raises(KindError, match="batch is a Sum; expected a FactorGraph of the new factors"):
+        post.update(ep.Gaussian(mu, observed=1.0))
+    other = ep.Variable("nu", ep.Normal(0.0, 1.0))
+    with pytest.raises(InputError, match="the batch shares no variable with the posterior of 'mu'"):
+        post.update(ep.FactorGraph(ep.Gaussian(other, observed=1.0)))
+    again = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    with pytest.raises(InputError, match="'mu' of the batch is another Variable of that name: pass the same object"):
+        post.update(ep.FactorGraph(ep.Gaussian(again, observed=1.0)))
+    z = ep.Variable("z", ep.Normal, plate=2)
+    rows = ep.FactorGraph(ep.Sum(mu, out=z), ep.Gaussian(z, observed=[1.0, 2.0]))
+    with pytest.raises(InputError, match="'z' has a plate and no prior, and was met before: make another Variable"):
+        ep.infer(rows).update(rows)
+    x = ep.Variable("x", ep.Normal)
+    flat = ep.infer(ep.FactorGraph(ep.Gaussian(mu, x), ep.Gaussian(other, observed=1.0)))
+    assert flat["x"].is_proper()
+    silent = ep.infer(ep.FactorGraph(ep.Sum(x, ep.Variable("y", ep.Normal), out=1.0), ep.Gaussian(mu, observed=1.0)))
+    with pytest.raises(InputError, match="the belief about 'x' is improper, and cannot be the prior of a batch"):
+        silent.update(ep.FactorGraph(ep.Gaussian(x, observed=1.0)))
