@@ -1,4 +1,4 @@
-"""What all random fields share, whatever carries their messages: graphs, pairs, observations, evidence and beliefs.
+"""What all random fields share, whatever the form of their messages: graphs, pairs, observations, evidence, beliefs.
 
 `KernelField` is one of them; others, to stand beside it, are in the package of the papers.
 """
@@ -37,13 +37,13 @@ Answered = tuple[Callable[[int], Any], Report]
 
 # The share of old messages that is kept on graphs with cycles.
 DAMPING = 0.3
-# Learned operators are a little wrong, and on graphs with cycles each further sweep counts the same evidence again: on
-# images, where all pixels were observed, errors were least after 10 to 20 sweeps.
+# Learned operators have errors, and on graphs with cycles each further sweep counts the same evidence again: on images,
+# where all pixels were observed, errors were smallest after 10 to 20 sweeps.
 SWEEPS = 15
 
 
 def sweeps_to_cross(graph: Graph, informed: np.ndarray, damping: float) -> int:
-    """After how many sweeps messages that have not settled are left where they are.
+    """After how many sweeps messages that have not converged are used as they are.
 
     All evidence has come from the nearest of the nodes (n,) that know something to the farthest of the others and back
     by then, a damped message by 1 − damping of a step a sweep, with `SWEEPS` more. Rounded up to `SWEEPS` times a power
@@ -69,7 +69,7 @@ class Field(ABC, Generic[Fitted]):
         By default two passes on a forest, otherwise 15 sweeps of flooding.
     """
 
-    # What reads observations where the user names nothing.
+    # The default likelihood of observations.
     default_likelihood: type[Likelihood] = LearnedLikelihood
     # The most columns a variable may have; None for any number.
     most_columns: int | None = 1
@@ -135,7 +135,7 @@ class Field(ABC, Generic[Fitted]):
 
 
 class FittedField(FittedModel):
-    """A field that has learned, ready for queries.
+    """A fitted field, ready for queries.
 
     Attributes
     ----------

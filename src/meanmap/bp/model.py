@@ -1,4 +1,4 @@
-"""What all fitted models share: a graph, a schema, and queries with the same arguments for the same things."""
+"""What all fitted models share: a graph, a schema, and queries with the same arguments."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
@@ -13,9 +13,9 @@ __all__ = ["FittedModel"]
 
 
 class FittedModel(ABC):
-    """A graphical model that has learned from data, ready for queries.
+    """A fitted graphical model, ready for queries.
 
-    Whatever else a query takes is called the same in every model: `floor`, `damping`, `tolerance` and `counting` of
+    Other arguments of queries have the same names in every model: `floor`, `damping`, `tolerance` and `counting` of
     messages, `rng` where something is drawn.
     """
 

@@ -48,7 +48,7 @@ class Pooled(Value):
         return np.sqrt(self.variance)
 
     def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Between which two values each truth lies with this confidence."""
+        """The interval that contains each true value with this confidence."""
         from scipy.special import stdtrit
 
         low, high = ends(confidence)

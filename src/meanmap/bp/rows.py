@@ -1,4 +1,4 @@
-"""What every model of a table says about rows, whatever cells are missing: filled, predicted, scored, drawn, asked."""
+"""What every model of a table does with rows, whatever cells are missing: fill in, predict, score, draw, query."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ __all__ = ["RowModel"]
 
 
 class RowModel(ABC):
-    """A model that has learned a table, and answers for every row of another from the cells that are there.
+    """A model fitted to a table, which answers for every row of another from the cells that are observed.
 
     A model gives four functions of rows that it has read: beliefs, the best values of gaps, densities, and draws. What
     is odd about values is a note of the report; where there is no report, a warning; in `score`, a low density.

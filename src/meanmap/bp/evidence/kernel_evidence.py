@@ -1,4 +1,4 @@
-"""Reading evidence about any variable: values that were seen, and likelihood functions."""
+"""Reading evidence about any variable: observed values, and likelihood functions."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -89,7 +89,7 @@ def read_values(
     gaps: bool = False,
     argument: str = "evidence",
 ) -> Heard:
-    """Read evidence about any variables; `sample_of` gives what was seen of a node. With `gaps`, columns may miss
+    """Read evidence about any variables; `sample_of` gives the sample of a node. With `gaps`, columns may miss
     values.
     """
     values, functions, sizes, notes, masks = {}, {}, {}, [], {}

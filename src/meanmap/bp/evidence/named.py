@@ -1,4 +1,4 @@
-"""Evidence as it comes: by name, single values or a column of them, one for each query."""
+"""Evidence as users pass it: by name, single values or a column of them, one for each query."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
 
 
 def number_of_queries(sizes: Mapping[Hashable, int]) -> int:
-    """How many queries columns of evidence stand for, one where there is none."""
+    """The number of queries in columns of evidence, one where there is no column."""
     if len(set(sizes.values())) > 1:
         raise ShapeError(f"evidence has different numbers of queries: {dict(sizes)}.")
     return next(iter(sizes.values()), 1)

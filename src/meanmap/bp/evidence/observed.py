@@ -1,4 +1,4 @@
-"""What observed variables tell their neighbours: their coordinates, found once for messages, beliefs and the report."""
+"""Messages from observed variables: their coordinates, computed once for messages, beliefs and the report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rows of a table that a fitted tree is asked about: which cells are there, and what these tell their neighbours."""
+"""Rows of a table that a fitted tree answers for: which cells are observed, and their messages to neighbours."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

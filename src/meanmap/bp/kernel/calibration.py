@@ -1,4 +1,4 @@
-"""How sure neighbours are about labels round cycles, corrected by labels that are left out."""
+"""Recalibration of beliefs about labels on graphs with cycles, by labels that are left out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from meanmap.bp.evidence.field_evidence import Evidence
 
 __all__ = ["Answers", "Calibration", "LabelAtoms", "calibrated"]
 
-# What is tried: powers, and shares of a belief that go to all labels alike.
+# Candidates: powers, and shares of a belief that are spread evenly over all labels.
 POWERS = np.geomspace(0.1, 4.0, 38)
 SHARES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4)
-# With fewer seen labels the choice would be luck.
+# With fewer observed labels the choice would be random.
 LEAST_LABELS = 100
 # A fifth of the labels is left out at a time.
 FOLDS = 5
@@ -97,7 +97,7 @@ def calibrated(labelled: np.ndarray, truth: np.ndarray, seen: Evidence, answers:
     seen : Evidence
         What is known of all nodes.
     answers : callable
-        What the field answers.
+        The answers of the field.
     """
     if len(labelled) < LEAST_LABELS:
         return None

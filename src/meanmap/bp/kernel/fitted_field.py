@@ -31,7 +31,7 @@ from meanmap.graphs.rooted import Rooted, informed
 
 __all__ = ["FittedKernelField"]
 
-# This many contradictions are told.
+# Reports list this many contradictions.
 MOST_CONTRADICTIONS = 5
 # With fewer pairs beliefs further than this many steps from all evidence are noted.
 FEW_PAIRS, FAR_STEPS = 2000, 4
@@ -114,28 +114,28 @@ class FittedKernelField(FittedField):
         dtype : float32 or float64
             Of the messages.
         counting : float in (0, 1], optional
-            μ, how much of a message counts where there are cycles; 1 for belief propagation. What goes round a cycle
-            is counted repeatedly, so that beliefs are overconfident; messages to the power μ are heard as along
-            spanning trees of the graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about
-            1/2 on a grid, beliefs are not sure enough; `KernelGrid` says what was measured between. By default messages
-            count whole, and messages about labels are corrected where 100 labels of a kind were seen, see below; 1 for
-            messages that count whole and beliefs as they are.
+            μ, how much of a message counts where there are cycles; 1 for belief propagation. Evidence that travels
+            around a cycle is counted repeatedly, so that beliefs are overconfident; messages to the power μ are
+            combined as along spanning trees of the graph, and converge (Wainwright, Jaakkola & Willsky 2003). With μ =
+            (n − 1) / |E|, about 1/2 on a grid, beliefs are underconfident; for values between see the measurements in
+            `KernelGrid`. By default messages count whole, and messages about labels are corrected where 100 labels of a
+            kind were seen, see below; 1 for messages that count whole and beliefs as they are.
 
         Notes
         -----
         Potentials that are fitted to moments are p(x, y) / (p(x) p(y)) to the power μ, and a reweighted message takes
         their 1/μ-th power: the learned operators serve every μ.
 
-        Round cycles beliefs about labels are too sure. Where 100 were seen, each fifth of them is left out in turn with
-        all that is known of its nodes, which asks five more times, and what messages m say about the K labels of that
-        kind becomes (1 − ε) mᵗ / Σ mᵗ + ε / K, with the power and share of least log loss on what was left out. What
-        was observed of a node itself counts in full. Of 2708 papers that cite each other, with the words of all and
-        the topics of 30 % (of 5 %), over six splits and after 15 sweeps, .86 (.69) of the other topics were right, with
-        a log loss of .51 (1.03) instead of .82 (1.84); by spreading words along citations .83 (.53) and .77 (1.37).
-        More than that is not
-        a matter of how sure messages are: corrected by the hidden labels themselves, beliefs as a whole came to 1.06 on
-        two splits with 5 %, where this comes to 1.05. A logistic regression on words that are averaged over two steps
-        of citations does better where few topics are known: .87 (.79) and .42 (.75).
+        On graphs with cycles beliefs about labels are overconfident. Where 100 labels are observed, each fifth of them
+        is left out in turn with all other evidence about its nodes, which takes five more runs, and messages m about
+        the K labels of that kind become (1 − ε) mᵗ / Σ mᵗ + ε / K, with the power t and share ε of least log loss on
+        the labels left out. Observations of a node itself count in full. Of 2708 papers that cite each other, with the
+        words of all and the topics of 30 % (of 5 %), over six splits and after 15 sweeps, .86 (.69) of the other topics
+        were right, with a log loss of .51 (1.03) instead of .82 (1.84); by spreading words along citations .83 (.53)
+        and .77 (1.37). More than that is not a matter of how sure messages are: corrected by the hidden labels
+        themselves, beliefs as a whole came to 1.06 on two splits with 5 %, where this comes to 1.05. A logistic
+        regression on words that are averaged over two steps of citations does better where few topics are known: .87
+        (.79) and .42 (.75).
         """
 
         def propagate(seen: Evidence, nodes: np.ndarray) -> Answered:
@@ -161,7 +161,7 @@ class FittedKernelField(FittedField):
     def _corrections(
         self, seen: Evidence, floor: float | None, damping: float, dtype: np.dtype, tolerance: float | None
     ) -> dict[int, tuple[LabelAtoms, Calibration]]:
-        """What labels that were seen say about beliefs that do not know them, for each kind that has enough of them."""
+        """The correction of beliefs from observed labels that are left out, for each kind with enough of them."""
         found = {}
         for kind, variable in enumerate(self.learned.variables.values()):
             if variable.sample.labels is None:
@@ -259,7 +259,7 @@ class FittedKernelField(FittedField):
         return weights, report
 
     def _far(self, seen: Evidence) -> list[str]:
-        """Which seen values are out of sight of all data, and the first that is as far out as few of them."""
+        """Which observed values are far from all data, and the first that is as far out as few of them."""
         notes, tail, order, start = [], [], *self.graph.outgoing
         times = 2 if len(self.directions) == 1 else 1  # points are both ends of each pair
         for node, value in seen.values.items():
@@ -294,7 +294,7 @@ class FittedKernelField(FittedField):
         return [note]
 
     def _contradictions(self, seen: Evidence, nodes: np.ndarray, messages: object, own: np.ndarray) -> list[str]:
-        """Of which nodes the messages contradict each other; on forests, where none was heard twice."""
+        """The nodes at which messages contradict each other; on forests, where none is counted twice."""
         if not self.graph.is_forest:
             return []
         heard = np.asarray(seen.informed, dtype=int)
@@ -368,7 +368,7 @@ class FittedKernelField(FittedField):
         return Given(*on_device((np.repeat(known[:, None], seen.size, axis=1), values)))
 
     def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Points, floor: float | None) -> np.ndarray:
-        """What seen values say along some edges, at points of their receivers; ones from those that know nothing."""
+        """Messages from observed values along some edges, at points of receivers; ones from nodes without evidence."""
         values = np.ones((len(edges), count(points)))
         sending = np.flatnonzero(np.isin(self.graph.sources[edges], list(seen.values)))
         for operator in np.unique(self.template[edges[sending]]):
@@ -378,7 +378,7 @@ class FittedKernelField(FittedField):
         return values
 
     def _seen_likelihood(self, operator: int) -> LearnedLikelihood:
-        """What a seen value says to its neighbour, learned when first asked for."""
+        """The likelihood operator from an observed value to its neighbour, learned when first needed."""
         if operator not in self._seen_likelihoods:
             direction = self.learned.directions[operator]
             hidden = self.learned.variables[direction.receiver].sample
@@ -392,5 +392,5 @@ class FittedKernelField(FittedField):
 
     @cached_property
     def approximation(self) -> list[Approximation]:
-        """For each direction, what the update leaves out, measured, with the bound of the paper beside it."""
+        """For each direction, the measured approximation error of the update, with the bound of the paper."""
         return [approximation(self.learned, e) for e in range(len(self.learned.directions))]

@@ -49,11 +49,10 @@ class FittedKernelGraph(ManyRows):
     samples : Samples
         The points of each node and the pairs of each edge.
     chosen : dict
-        For each directed edge (t, s) what was chosen: the ridge and the multiple of the median distance of the message
-        operator and of the likelihood operator, their ranks, and the share of the kernels that these leave out.
+        For each directed edge (t, s) the chosen settings: the ridge and the multiple of the median distance of the
+        message operator and of the likelihood operator, their ranks, and the share of the kernels that these leave out.
     schema : Schema or None
-        What the variables were read as; evidence of another kind is refused, and what is odd about it a note of the
-        report.
+        The kinds of the variables; evidence of another kind is refused, and odd values are noted in the report.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class FittedKernelGraph(ManyRows):
         Beliefs
             Embeddings with all their read-outs: `beliefs["s"].mean()`, `.density(grid)`, `.quantile(q)`, `.mode()`,
             `.sample(n, rng)`, `.expect(f)`; `.ratio(points)`, p(x | evidence) / p(x) at any points, whose largest value
-            among candidates is retrieval; `beliefs.report` says how much stands behind them.
+            among candidates is retrieval; `beliefs.report` says how much data they rest on.
 
         Notes
         -----
@@ -282,8 +281,8 @@ class FittedKernelGraph(ManyRows):
         return beliefs if seen.batched else beliefs[0]
 
     def gains(self, frame: Data) -> dict[tuple, Gain]:
-        """What each edge is worth in rows that were not learned from: nats a row by which both of its ends are more
-        probable together than each by itself.
+        """The gain of each edge on held-out rows, in nats per row: the log density of both of its
+        ends together less those of each alone.
 
         Parameters
         ----------
@@ -293,7 +292,7 @@ class FittedKernelGraph(ManyRows):
         Returns
         -------
         dict
-            A `Gain` for each edge: below two of its errors the edge is not worth it, or there are too few rows to tell.
+            A `Gain` for each edge: below two standard errors the edge does not help, or there are too few rows.
 
         Examples
         --------

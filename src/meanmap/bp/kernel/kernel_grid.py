@@ -33,7 +33,7 @@ __all__ = ["FittedKernelGrid", "KernelGrid"]
 
 # Pairs beyond so many for each relation change nothing that can be seen; fitting stays within seconds.
 MOST_PAIRS = 100_000
-# Of beliefs that nothing was left out to correct.
+# The note on beliefs without held-out images.
 UNCORRECTED = (
     "intervals are not calibrated: in measurements those of 90 % covered .2 to .9 of the pixels. They are calibrated "
     "on held-out images if fit had observed= with 1000 pixels or more, and restore has no likelihood=, floor=, "
@@ -234,7 +234,7 @@ def _read_features(observed: Any, images: list[np.ndarray]) -> list[np.ndarray]:
 
 
 class FittedKernelGrid:
-    """A `KernelGrid` that has learned, for images of any size.
+    """A fitted `KernelGrid`, for images of any size.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class FittedKernelGrid:
         The learned relations, on a small grid.
     likelihood : Likelihood or None
     widening : Widening or None
-        How beliefs are corrected where messages are sent as when it was learned.
+        The correction of beliefs, valid with the settings of messages with which it was learned.
     """
 
     widening: Widening | None = None  # of files that were saved before there was one

@@ -1,4 +1,4 @@
-"""Tables with missing cells, row by row what a tree says about them: filled, predicted, scored, drawn."""
+"""Tables with missing cells, filled in, predicted, scored and drawn row by row by a tree."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from functools import cached_property
@@ -35,7 +35,7 @@ MOST_WEIGHTS = 20_000_000
 
 
 class ManyRows(RowModel, FittedModel):
-    """What a fitted tree says about every row of a table, whatever cells are missing."""
+    """The answers of a fitted tree about every row of a table, whatever cells are missing."""
 
     if TYPE_CHECKING:
         samples: Samples

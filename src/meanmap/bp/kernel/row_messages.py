@@ -1,6 +1,6 @@
-"""Messages of many rows of a table at once, each row with its own cells seen: one pass inwards, one outwards.
+"""Messages of many rows of a table at once, each with its own observed cells: one pass inwards, one outwards.
 
-A message that nothing stands behind is one everywhere, so that rows with different cells missing need no programs of
+A message without evidence is one everywhere, so that rows with different cells missing need no programs of
 their own. What comes out is what a query for each row gives.
 """
 
@@ -71,8 +71,8 @@ class RowMessages:
                 self._send(int(tree.to_parent[node]), [int(tree.to_parent[child]) for child in self.children[node]])
 
     def outwards(self, in_turn: bool = False) -> None:
-        """Send what parents know; `in_turn` without what they hear from later children, so that each node hears of
-        those before it in a walk from the root, and of no others.
+        """Send messages outwards; `in_turn` without those of later children, so that each node gets the evidence of
+        nodes before it in a walk from the root, and of no others.
         """
         for node in self.tree.order.tolist():
             above = [int(self.tree.from_parent[node])] if self.tree.parent[node] >= 0 else []

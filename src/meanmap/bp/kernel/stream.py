@@ -1,4 +1,4 @@
-"""A chain that grows: one step of it is learned, and beliefs about its latest states are kept as evidence comes.
+"""A growing chain: one step of it is learned, and beliefs about its latest states are updated as evidence comes.
 
 The state at each step is the same variable, with the same edge from step to step, so what is learned from pairs
 (now, next) serves the whole chain: a message is its values at all points of the state that were seen, as `now` or as
@@ -64,7 +64,7 @@ class Stream:
     length : int
         How many steps were taken.
     report : Report or None
-        What stands behind the latest belief.
+        The evidence and data behind the latest belief.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class Stream:
         return tuple(reversed(beliefs))
 
     def _sent_ahead(self) -> np.ndarray:
-        """What the latest state says about the next one; nothing before the first step."""
+        """The message from the latest state to the next one; none before the first step."""
         if not self.steps:
             return np.ones((1, 1))
         step = self.steps[-1]

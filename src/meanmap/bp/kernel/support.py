@@ -1,4 +1,4 @@
-"""What stands behind a belief, in words and numbers: data near the evidence, points under the belief, signs, ranks."""
+"""The support of a belief, in words and numbers: data near the evidence, points under the belief, signs, ranks."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ __all__ = [
 
 # Below this share of k(x, x) a value is far from every point that was learned from: about four lengthscales.
 NEAR = 1e-3
-# How often evidence that was drawn from the model is said to contradict itself. Two messages about a number do so below
-# an agreement of .01.
+# The rate of false notes of contradiction for evidence drawn from the model. Two messages about a number contradict
+# each other below an agreement of .01.
 FALSE_CONTRADICTIONS = 0.0025
-# A belief that rests on fewer points than this has little behind it.
+# A belief that rests on fewer points than this has little support.
 FEW_POINTS = 3.0
 # Below this, beliefs about two wells seen with heavy-tailed noise were in the wrong mode in 7 of 100 queries; above it
 # in none of 760 (20 data sets of 100 and 300 points).
@@ -43,7 +43,7 @@ FEW_DATA = 5.0
 FEW_BEYOND, SHARE_BEYOND = 10, 0.03
 # The distance to the nearest point is found for up to this many queries.
 MOST_MEASURED = 100
-# A larger share of a kernel than this that low rank leaves out is told.
+# A note is given if low rank leaves out a larger share of a kernel than this.
 MOST_LEFT_OUT = 0.01
 ROUND_CYCLES = (
     "the graph has cycles, around which evidence is counted repeatedly: beliefs are approximate and overconfident. If "
@@ -58,7 +58,7 @@ class Support:
     Attributes
     ----------
     far : array (B,) of bool
-        Whether x̄ is out of sight of all data: ‖φ(x̄)‖² is the part of k(x̄, x̄) that they can see.
+        Whether x̄ is far from all data: ‖φ(x̄)‖² is the part of k(x̄, x̄) that their span contains.
     size : array (B,)
         (Σ lᵢ)² / Σ lᵢ² with the weights lᵢ = φ(x̄)ᵀ (C + λ I)⁻¹ φ(xᵢ) that the likelihood operator gives to the data.
     """
@@ -76,7 +76,7 @@ class Support:
 
 
 def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray) -> str:
-    """That what was seen is out of sight of all data, and for numbers how far away."""
+    """A note that an observation is far from all data, and for numbers how far away."""
     text = f"evidence[{name!r}] is far from all data in {int(far.sum())} of {len(far)} queries"
     if in_columns(seen) and holds_floats(seen):
         spread = np.maximum(sample.points.std(axis=0), np.finfo(float).tiny)
@@ -111,7 +111,7 @@ def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
     Where messages are likelihoods of what was drawn from the model, −2 log of the largest product of k of them, each
     with largest value 1, is at most χ² with (k − 1) d degrees of freedom (Wilks 1938): each falls short of its own
     maximum by χ² with d of them, d the dimension of the variable. Labels have one dimension less than there are of
-    them; of what is neither a number nor a label nothing is known, and it is never said to be contradicted.
+    them; for other variables nothing is known, and they never get a note.
     """
     points = sample.points
     if sample.labels is not None:
@@ -134,7 +134,7 @@ def contradiction_note(name: Hashable, agreement: float) -> str:
 
 
 def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[LikelihoodEdge]) -> list[str]:
-    """What the model did not learn from: rows beyond the most, and what low ranks leave out of kernels."""
+    """What the model leaves out: rows beyond the maximum, and the parts of kernels that low ranks omit."""
     notes = list(samples.notes)
     if not graph.is_forest:
         notes.append(ROUND_CYCLES)

@@ -1,4 +1,4 @@
-"""How far beliefs about pixels reach, corrected by images that were left out."""
+"""The widths of beliefs about pixels, recalibrated on held-out images."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["FOLDS", "LEAST_PIXELS", "Array", "Judged", "Widening", "left_out_par
 
 # Images are left out in this many folds; of a single one, strips of columns.
 FOLDS = 4
-# With fewer pixels what is left out says too little.
+# With fewer held-out pixels a correction is unreliable.
 LEAST_PIXELS = 1000
 # Of each image up to this many pixels are restored, whole columns side by side, and up to this many of each kind
 # judged.
@@ -33,7 +33,7 @@ INTERVAL = (0.05, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """What `Restored` asks of a variable."""
+    """The interface of variables that `Restored` needs."""
 
     atoms: np.ndarray
     kernel: Kernel

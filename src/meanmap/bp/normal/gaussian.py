@@ -190,7 +190,7 @@ class GaussianModel:
 
 
 def convergence(radius: float) -> str:
-    """What the spectral radius promises, in words (Malioutov, Johnson & Willsky 2006)."""
+    """What the spectral radius implies, in words (Malioutov, Johnson & Willsky 2006)."""
     if radius < 1:
         return (
             f"walk-summable (spectral radius {radius:.4g} < 1): messages converge in any order; means are then exact, "

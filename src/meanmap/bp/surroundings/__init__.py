@@ -1,1 +1,1 @@
-"""Beliefs about pixels from what surrounds them, without messages."""
+"""Beliefs about pixels from their surroundings, without messages."""

@@ -1,4 +1,4 @@
-"""What surrounds each pixel of a noisy image, as numbers for trees."""
+"""The surroundings of each pixel of a noisy image, as numbers for trees."""
 
 from typing import Any
 

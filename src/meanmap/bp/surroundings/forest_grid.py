@@ -1,4 +1,4 @@
-"""Beliefs about pixels from what surrounds them, learned from clean and noisy images."""
+"""Beliefs about pixels from their surroundings, learned from clean and noisy images."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -39,7 +39,7 @@ AT_ONCE = 8192
 
 
 class ForestGrid:
-    """Each pixel's belief given what surrounds it, learned by a forest from clean and noisy images.
+    """Each pixel's belief given its surroundings, learned by a forest from clean and noisy images.
 
     p(x_i | noisy image) is read off directly: trees on the pixels around, averages of them, shrunken cosines and
     averages over patches that look alike find training pixels in like surroundings, and the errors that a first guess
@@ -49,11 +49,11 @@ class ForestGrid:
     Observed and missing pixels are learned apart: for the latter, rectangles are cut from all training images. Which
     first guess, and how coarse the trees are, is decided by images that are left out (bands of the image where there is
     one only). How far beliefs reach is corrected by the same images (Kuleshov, Fenner & Ermon 2018), and by more where
-    they differ. Reports say how often intervals of 90 % covered images that had no part in their correction. Trees are
-    not told how bright a pixel is: of three images they would learn how bright plain parts are, and be sure of it in a
-    fourth. Beliefs about missing pixels are corrected for each image: its holes are moved to where it was observed, and
-    what lies there is compared with beliefs that do not see it. How often intervals hold new images is measured on the
-    page of benchmarks.
+    they differ. Reports say how often intervals of 90 % covered images that had no part in their correction. Trees do
+    not see how bright a pixel is: from three images they would learn the brightness of plain parts and be overconfident
+    about a fourth. Beliefs about missing pixels are corrected for each image: its holes are moved to where it was
+    observed, and what lies there is compared with beliefs that do not see it. How often intervals hold new images is
+    measured on the page of benchmarks.
 
     Noise that grows with brightness, as that of photons, is made even first: all of this is on a scale learned from the
     pairs. How much noise there is, is learned from them, too, not estimated from new images, where texture is easily
@@ -121,7 +121,7 @@ class ForestGrid:
 
 @dataclass(frozen=True, eq=False)
 class FittedForestGrid:
-    """A `ForestGrid` that has learned, for images of any size.
+    """A fitted `ForestGrid`, for images of any size.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class FittedForestGrid:
         return Restored(variable, np.stack(weights, axis=1), images[0].shape, np.ndim(observed) == 3, report)
 
     def _read(self, image: np.ndarray) -> list["_Part"]:
-        """What surrounds the observed and the missing pixels."""
+        """The surroundings of the observed and the missing pixels."""
         missing = np.isnan(image).ravel()
         if missing.all():
             raise EmptyError("nothing of the image was observed: every pixel is NaN.")

@@ -1,4 +1,4 @@
-"""First guesses of pixels, their errors in like surroundings, and corrections by images that were left out."""
+"""First guesses of pixels, their errors in similar surroundings, and corrections by held-out images."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ INDIFFERENCE = 0.02
 MOST_JUDGED = 20_000
 # Errors are counted between this many quantiles of them, and beliefs are read at this many levels.
 EDGES, LEVELS = 64, 64
-# What trees have never seen may happen: so much of each belief is that of all errors.
+# Errors that trees have never seen may happen: this share of each belief is that of all errors.
 ANYTHING = 0.02
 # What was left out in learning corrects beliefs about an image as so many pixels of its own do.
 AS_MANY_PIXELS = 500
@@ -112,8 +112,8 @@ class Reader:
 
 
 def _about(levels: np.ndarray, others: np.ndarray, base: int) -> np.ndarray:
-    """What trees ask: levels as they differ from the first guess. How bright it is they are not told: of three images
-    they would learn how bright plain parts are, and be sure of it in a fourth.
+    """The inputs of trees: levels less the first guess. Trees do not see the brightness: from three images they
+    would learn that of plain parts and be overconfident about a fourth.
     """
     return np.concatenate([np.delete(levels, base, axis=1) - levels[:, [base]], others], axis=1)
 

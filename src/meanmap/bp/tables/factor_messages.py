@@ -1,4 +1,4 @@
-"""What factors on many variables say to each of them, from what the others say.
+"""Messages of factors on many variables to each of them, from those of the others.
 
 A table that is written out is summed over the variables of one half of its scope, then of the other, and each half is
 taken apart in the same way: all d messages cost about two sums over the whole table instead of d. A table that only

@@ -1,4 +1,4 @@
-"""The part of a discrete network that an answer needs: what is seen is put in, and what sums to one left out."""
+"""The part of a discrete network that a query needs: observations are substituted, factors that sum to one dropped."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ __all__ = ["Needed", "constant_sum"]
 
 @dataclass(frozen=True, eq=False)
 class Needed:
-    """Fewer and smaller factors that say the same about some variables.
+    """Fewer and smaller factors with the same marginals of some variables.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Needed:
         seen: Mapping[int, int],
         constant: Callable[[int, int], float | None],
     ) -> "Needed":
-        """What targets need given evidence on some variables, of which some are `seen` in a known state.
+        """The factors that targets need given evidence on some variables, of which some are `seen` in a known state.
 
         `constant(c, i)` is `constant_sum` of factor c and its variable i.
         """
