@@ -80,8 +80,10 @@ class Joint:
         """Covariances of all effects but those of the eliminated block."""
         if not len(self.schur):
             return self.schur
-        upper = _LAPACK.dpotri(self.schur.T)[0]
-        return np.triu(upper) + np.triu(upper, 1).T
+        # M has zeros above its diagonal, and so has what comes back below.
+        found = _LAPACK.dpotri(self.schur.T)[0]
+        found += np.tril(found.T, -1)
+        return found
 
     @cached_property
     def across(self) -> np.ndarray:
@@ -156,16 +158,21 @@ class Joint:
         """Of each effect of a block, (size, width)."""
         return np.einsum("gaa->ga", self.within(at))
 
-    def total_covariance(self, at: int) -> np.ndarray:
-        """Of effects of a block, summed over its groups, (width, width)."""
-        if at != self.order[0] or not sparse.issparse(self.half):
-            return self.within(at).sum(0)
+    @cached_property
+    def _inside_total(self) -> np.ndarray:
+        """Covariances within groups of the eliminated block, summed over these."""
+        if not sparse.issparse(self.half):
+            return self._inside.sum(0)
         width = self.inverse.shape[1]
         own = (self.inverse.transpose(0, 2, 1) @ self.inverse).sum(0)
         # Σ b Σ bᵀ over rows b is the sum of Σ times (Σ bᵀ b), entry by entry, which takes no product with Σ.
         for a, b in product(range(width), repeat=2):
             own[a, b] += (_dense(self._onto[a::width].T @ self._onto[b::width]) * self.between).sum()
         return own
+
+    def total_covariance(self, at: int) -> np.ndarray:
+        """Of effects of a block, summed over its groups, (width, width)."""
+        return self._inside_total if at == self.order[0] else self.within(at).sum(0)
 
     def second_moment(self, at: int) -> np.ndarray:
         """Σ E(u uᵀ) over the groups of a block, (width, width)."""

@@ -1,6 +1,7 @@
 """Importance weights of draws from the joint Gaussian, which show how far the exact posterior is from it."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import sparse
@@ -104,6 +105,7 @@ def weighted(settled: Settled, family: Family, observed: Observed, parameters: n
     return Weighted(np.concatenate([*shared, np.zeros((0, draws))]).T, np.concatenate(logs))
 
 
+@cache
 def _rule(width: int) -> tuple[np.ndarray, np.ndarray]:
     from numpy.polynomial.hermite_e import hermegauss
 
