@@ -11,7 +11,7 @@ import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, NonFiniteError, ParameterError
 from meanmap.graphs import PDAG, equivalence_class, structural_hamming_distance, write_graphml
 from meanmap.kernels import RBF
-from meanmap.structure import CallableTest, FunctionTests, KernelTests
+from meanmap.structure import CallableTest, FunctionTests, KernelTests, kernel_tests
 from meanmap.structure.kernel_tests import NEAR
 
 DAG = [("sun", "growth"), ("water", "growth"), ("growth", "harvest"), ("harvest", "price")]
@@ -280,3 +280,21 @@ def test_kernels_that_cannot_be_used_are_refused():
         mm.pc(garden(40), kernel="best")
     with pytest.raises(ParameterError, match="kernel= is for the tests of this library"):
         mm.pc(garden(40), test=lambda x, y, z: 0.5, kernel="learned")
+
+
+def test_what_regressions_missed_is_found_once_for_all_partners(monkeypatch):
+    """Of three variables with one step function of z each is regressed again once; p-values are those of each alone."""
+    rng = np.random.default_rng(0)
+    z = rng.uniform(-3, 3, 300)
+    table = {"z": z} | {name: np.sign(np.sin(4 * z)) + 0.5 * rng.normal(size=300) for name in "abc"}
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    alone = [KernelTests(table, rng=0).pvalues([pair], ("z",))[0] for pair in pairs]
+    again, residuals = [], kernel_tests.residuals
+
+    def counted(*asked, missed=None):
+        again.append(missed is not None)
+        return residuals(*asked, missed=missed)
+
+    monkeypatch.setattr(kernel_tests, "residuals", counted)
+    assert KernelTests(table, rng=0).pvalues(pairs, ("z",)).tolist() == alone
+    assert again.count(True) == 3

@@ -109,7 +109,8 @@ class KernelTests(Tests):
         widths = np.sort([v.columns.shape[1] for v in self._variables.values()])[::-1]
         self.most_given = int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
         self._pairwise = self._transformed() if kernel is None else None
-        self._given: tuple[tuple[str, ...], Given, dict[str, Residuals]] | None = None
+        # The variables given, functions of them, and what is left of others, at first and where that missed something.
+        self._given: tuple[tuple[str, ...], Given, dict[str, Residuals], dict[str, Residuals]] | None = None
         self._together: dict[tuple[str, ...], np.ndarray | None] = {}
         self._functions: set[tuple[str, tuple[str, ...]]] = set()
         self._nearly: set[tuple[tuple[str, ...], str, str]] = set()
@@ -232,7 +233,7 @@ class KernelTests(Tests):
             found = settled(
                 left,
                 right,
-                lambda: [self._of_side(conditions, *each, door) for each in two],
+                lambda: [self._again(conditions, *each, door) for each in two],
                 self._method,
                 "permutation" if self._method == "residuals" else "bootstrap",
                 self.n_permutations,
@@ -255,12 +256,20 @@ class KernelTests(Tests):
     def _residuals(self, x: str, y: str, given: tuple[str, ...], door: Door) -> tuple[Given, list[Residuals]]:
         if self._given is None or self._given[0] != given:
             conditions = read_given({name: self._table[name] for name in given})
-            self._given = given, Given.of(conditions, self._generator(*given)), {}
-        _, conditions, known = self._given
+            self._given = given, Given.of(conditions, self._generator(*given)), {}, {}
+        _, conditions, known, _ = self._given
         for name in (x, y):
             if name not in known:
                 known[name] = self._of_side(conditions, name, None, door)
         return conditions, [known[x], known[y]]
+
+    def _again(self, conditions: Given, name: str, missed: Residuals, door: Door) -> Residuals:
+        """What regressions that find what others missed leave of a variable, once for all its partners."""
+        assert self._given is not None
+        known = self._given[3]
+        if name not in known:
+            known[name] = self._of_side(conditions, name, missed, door)
+        return known[name]
 
     def _of_side(self, conditions: Given, name: str, missed: Residuals | None, door: Door) -> Residuals:
         """What is left of a variable, the first time or by the regressions that find what others missed."""

@@ -9,7 +9,7 @@ import meanmap as mm
 from benchmarks.structures import CELLS, STRUCTURES, structure
 from meanmap.stats.conditional.leftover import Agreement, Leftover, Neighbours
 from meanmap.stats.conditional.regression import Basis, Linear, best_fit, candidates
-from meanmap.stats.conditional.rough import Leaves, of_values, rough_bases
+from meanmap.stats.conditional.rough import Leaves, RoughFunctions, of_values, rough_bases
 from meanmap.stats.conditional.statistics import Products, beyond
 from meanmap.stats.conditional.together import Together, agreement
 
@@ -173,7 +173,7 @@ def test_a_function_for_each_value_of_codes():
 def test_bases_hold_steps():
     x, _, z = structure("stairs", 200, 0)
     linear = Linear.of(z)
-    bases = rough_bases(z, np.arange(200), linear, 1, [x[:, None]])
+    bases = rough_bases(RoughFunctions(z, np.arange(200), linear, 1), [x[:, None]])
     truth = CELLS[(8 * z[:, 0]).astype(int)][:, None]
     for more, least in ((candidates(z, z, linear), 0.1), (bases, 0.0)):
         error = float(np.mean((best_fit(linear, more, x[:, None]).in_sample(x[:, None]) - (x[:, None] - truth)) ** 2))

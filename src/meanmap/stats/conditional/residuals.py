@@ -21,7 +21,7 @@ from meanmap.learning.learned import learned_multiple
 from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
 from meanmap.stats.conditional.leftover import Agreement, Neighbours
 from meanmap.stats.conditional.regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
-from meanmap.stats.conditional.rough import rough_bases
+from meanmap.stats.conditional.rough import RoughFunctions, rough_bases
 from meanmap.stats.conditional.statistics import linear_share
 from meanmap.stats.conditional.straight import CHARGE, Line
 from meanmap.stats.conditional.together import Together, Waves, agreement
@@ -121,9 +121,12 @@ class Given:
         if self.waves is not None:  # those with which what was missed goes most
             order = np.argsort(-missed.agreements["waves"].score, kind="stable")
             pairs = [self.waves.pairs[at] for at in order[:PAIRS]]
-        return rough_bases(
-            self.columns, self.sample, self.linear, self.single, targets, self.together, pairs, not self.streamed
-        )
+        return rough_bases(self.roughly, targets, pairs, not self.streamed)
+
+    @cached_property
+    def roughly(self) -> RoughFunctions:
+        """Functions of z that are not smooth, each made once for all variables that are regressed on them."""
+        return RoughFunctions(self.columns, self.sample, self.linear, self.single, self.together)
 
     @cached_property
     def neighbours(self) -> Neighbours:

@@ -1,7 +1,8 @@
 """Functions of z that are not smooth: steps at cuts that trees find, and bends that are narrower than usual."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from meanmap.stats.conditional.landmarks import (
 from meanmap.stats.conditional.regression import Basis, Linear
 from meanmap.stats.conditional.together import Together
 
-__all__ = ["Leaves", "rough_bases"]
+__all__ = ["Leaves", "RoughFunctions", "rough_bases"]
 
 # A leaf has so many rows at least, a tree a leaf for four times as many rows, and not more than can be solved for.
 LEAST_LEAF, ROWS_FOR_A_LEAF, MOST_LEAVES = 5, 20, 60
@@ -94,13 +95,65 @@ def _of_pair(z: np.ndarray, pair: tuple[int, int], width: float) -> Landmarks:
     return rbf_landmarks(z, metric / (width * median_distance(z @ metric)))
 
 
+@dataclass
+class RoughFunctions:
+    """Functions of z that depend on no target: each is made when it is first asked for, and kept.
+
+    `sample` are the rows from which landmarks are chosen, and the first `single` of the columns those that count.
+    """
+
+    z: np.ndarray
+    sample: np.ndarray
+    linear: Linear
+    single: int
+    together: Together | None = None
+    of_pairs: dict[tuple[int, int], list[Basis]] = field(default_factory=dict)
+
+    @property
+    def own(self) -> np.ndarray:
+        """The columns that count."""
+        return self.z[:, : self.single]
+
+    @cached_property
+    def along(self) -> tuple[Any, ...]:
+        """Smooth functions of each column."""
+        return additive_landmarks(self.own[self.sample])
+
+    @cached_property
+    def narrow(self) -> list[Any]:
+        """Kernels that are narrower than usual."""
+        widths = NARROW_ALONE if self.single == 1 else NARROW_TOGETHER
+        return [joint_landmarks(self.own[self.sample], width) for width in widths]
+
+    @cached_property
+    def narrow_bases(self) -> list[Basis]:
+        """By these alone."""
+        return [self.basis(*kernels) for kernels in self.narrow]
+
+    @cached_property
+    def bases_beside(self) -> list[Basis]:
+        """By smooth functions of each column beside values that repeat, and beside products of columns."""
+        some = self.own[self.sample]
+        repeated = tuple(part for j in range(self.single) for part in of_values(some, j))
+        kinds = [repeated] if repeated else []
+        kinds += [(self.together,)] if self.together is not None else []
+        return [self.basis(*self.along, *kind) for kind in kinds]
+
+    def beside_pair(self, pair: tuple[int, int]) -> list[Basis]:
+        """By smooth functions of each column beside any of two: of a wave or a chessboard products see a part."""
+        if pair not in self.of_pairs:
+            some = self.own[self.sample]
+            self.of_pairs[pair] = [self.basis(*self.along, _of_pair(some, pair, width)) for width in WIDTHS_OF_PAIRS]
+        return self.of_pairs[pair]
+
+    def basis(self, *parts: Any) -> Basis:
+        """The basis of some functions of the columns that count."""
+        return Basis.of(tuple(part.wider(self.z.shape[1]) for part in parts), self.z, self.linear)
+
+
 def rough_bases(
-    z: np.ndarray,
-    sample: np.ndarray,
-    linear: Linear,
-    single: int,
+    functions: RoughFunctions,
     targets: list[np.ndarray],
-    together: Together | None = None,
     pairs: Sequence[tuple[int, int]] = (),
     forest: bool = True,
 ) -> list[Basis]:
@@ -109,17 +162,11 @@ def rough_bases(
     Trees are chosen by the targets, but only by those of one side: what they take too much is noise of this side, and
     given z it has nothing to do with the other. Without a `forest` there are fewer functions.
     """
-    own, some = z[:, :single], z[sample, :single]
-    along: tuple[Any, ...] = additive_landmarks(some)
-    repeated = tuple(part for j in range(single) for part in of_values(some, j))
-    narrow = [joint_landmarks(some, width) for width in (NARROW_ALONE if single == 1 else NARROW_TOGETHER)]
-    one = [(Leaves.of(own, target, 1),) for target in targets]
-    kinds: list[tuple[Any, ...]] = [*narrow, *((*along, *leaves) for leaves in one)]
-    kinds += [(*along, *repeated)] if repeated else []
-    kinds += [(*along, together)] if together is not None else []
-    # Beside smooth functions of each column, any of two: of a sign, a wave or a chessboard products see a part.
-    kinds += [(*along, _of_pair(some, pair, width)) for pair in pairs for width in WIDTHS_OF_PAIRS]
-    kinds.append((*narrow[0], *one[0]))
+    along, own = functions.along, functions.own
+    one = [Leaves.of(own, target, 1) for target in targets]
+    bases = [*functions.narrow_bases, *(functions.basis(*along, leaves) for leaves in one), *functions.bases_beside]
+    bases += [basis for pair in pairs for basis in functions.beside_pair(pair)]
+    bases.append(functions.basis(*functions.narrow[0], one[0]))
     if forest:
-        kinds.append((*along, Leaves.of(own, np.concatenate(targets, axis=1), TREES)))
-    return [Basis.of(tuple(part.wider(z.shape[1]) for part in kind), z, linear) for kind in kinds]
+        bases.append(functions.basis(*along, Leaves.of(own, np.concatenate(targets, axis=1), TREES)))
+    return bases
