@@ -32,6 +32,8 @@ SINGLE = 2 * float(np.finfo(np.float32).eps)
 SQUARED = 8 * SINGLE
 # Rounding of n² kernel values in double precision, for the largest of them and n.
 DOUBLE = 8 * float(np.finfo(float).eps)
+# Sums of squares of values between this and its inverse neither overflow nor vanish.
+SAFE = 1e-100
 
 
 class Permuted(NamedTuple):
@@ -180,8 +182,13 @@ def flipped_mmd(gram: np.ndarray, z: np.ndarray, unbiased: bool) -> Permuted:
 
 def root_mean_square(gram: np.ndarray) -> float:
     """The root mean square of a Gram matrix off its diagonal."""
-    unit, off = _off_diagonal(gram)
-    return unit * _root_mean_square(off)
+    size = len(gram)
+    off = np.ascontiguousarray(gram).ravel()[:-1].reshape(size - 1, size + 1)[:, 1:]  # no copy of many values
+    _largest(gram.diagonal())
+    unit = _largest(off)
+    scaled = off if SAFE < unit < 1 / SAFE else off / unit
+    total = float(np.sqrt(np.einsum("ij,ij->", scaled, scaled) / off.size))
+    return total if scaled is off else unit * total
 
 
 def _root_mean_square(off: np.ndarray) -> float:

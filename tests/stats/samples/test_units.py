@@ -18,43 +18,54 @@ def units(sizes=SIZES, seed=0):
     return Units.of(sizes, np.random.default_rng(seed))
 
 
-def test_units_hold_each_row_once_and_rows_of_one_sample():
-    found = units()
-    assert found.size == 2
-    held = np.concatenate([found.members.ravel(), *found.left])
-    assert sorted(held) == list(range(sum(SIZES)))
-    groups = np.repeat([0, 1], SIZES)
-    assert (groups[found.members] == found.labels[: len(found.members), None]).all()
-    assert found.sizes == (652, 452)
-    assert [groups[left].tolist() for left in found.left] == [[0]]
+@pytest.mark.parametrize(
+    "sizes", [SIZES, (1000, 1), (700, 400), (999, 1000), (1000, 1000), (5000, 7001), (20_000, 260)]
+)
+def test_units_hold_each_row_once_and_rows_of_one_sample(sizes):
+    found = units(sizes)
+    assert sorted(np.concatenate([part.ravel() for part in found.members])) == list(range(sum(sizes)))
+    groups, start = np.repeat(np.arange(len(sizes)), sizes), 0
+    for part in found.members:
+        labels = found.labels[start : start + len(part)]
+        assert (groups[part] == labels[:, None]).all()
+        start += len(part)
+    lengths = [part.shape[1] for part in found.members]
+    assert lengths in ([lengths[0]], [lengths[0], lengths[0] + 1])
+
+
+def test_there_are_as_many_units_of_more_rows():
+    """So that cost does not fall where they get one row more."""
+    for size in (500, 501, 999, 1000, 1499, 9000):
+        assert 1000 <= sum(units((size, size)).sizes) <= 1002
 
 
 def test_few_rows_are_units_of_their_own_and_nothing_is_drawn():
     generator = np.random.default_rng(0)
-    found = Units.of((900, 300), generator)
-    assert found.size == 1
+    found = Units.of((700, 300), generator)
+    assert found.alone
     assert generator.random() == np.random.default_rng(0).random()
-    assert Units.of((30_000, 400), generator).size == 1  # of a small sample many units stay
+    assert Units.of((30_000, 250), generator).alone  # of a small sample many units stay
 
 
-def test_what_is_left_over_stays():
+def test_units_of_one_size_are_exchanged_among_themselves():
     found = units()
     labels = found.exchanged(50, np.random.default_rng(1))
-    assert (labels[:, len(found.members) :] == found.labels[len(found.members) :]).all()
-    assert (np.bincount(labels[7]) == np.bincount(found.labels)).all()
+    assert [part.shape[1] for part in found.members] == [2, 3]
+    ends = len(found.members[0]), len(found.labels)
+    for start, end in zip((0, ends[0]), ends, strict=True):
+        assert (np.bincount(labels[7, start:end]) == np.bincount(found.labels[start:end])).all()
+        assert not (labels[1, start:end] == labels[2, start:end]).all()
     assert (labels[0] == found.labels).all()
-    assert not (labels[1] == labels[2]).all()
 
 
 def test_the_statistic_is_that_of_rows_without_pairs_inside_of_units():
     rng = np.random.default_rng(0)
-    x = np.sort(rng.normal(size=(sum(SIZES), 2)), axis=0)  # of sorted rows, too
-    found, kernel = Units.of((1302, 904), rng), Laplace(1.0)
-    x = x[: 1302 + 904]
+    x = np.sort(rng.normal(size=(2000, 2)), axis=0)  # of sorted rows, too
+    found, kernel = Units.of((1200, 800), rng), Laplace(1.0)
     gram = np.asarray(kernel(x))
     unit = np.empty(len(x), int)
-    unit[found.members] = np.arange(len(found.members))[:, None]
-    groups = np.repeat([0, 1], (1302, 904))
+    unit[found.members[0]] = np.arange(len(found.labels))[:, None]
+    groups = np.repeat([0, 1], (1200, 800))
     apart = unit[:, None] != unit[None]
 
     def mean(a, b):
@@ -65,6 +76,17 @@ def test_the_statistic_is_that_of_rows_without_pairs_inside_of_units():
     z = (found.labels[None] == 0).astype(np.float32)
     got = permuted_mmd(CentredGram(found.gram(gram)), z, found.sizes[0], unbiased=True).values[0]
     np.testing.assert_allclose(got, expected, atol=1e-8)
+
+
+def test_statistics_of_units_of_two_sizes_are_unbiased_too():
+    """Of 200 data sets under the hypothesis, within three standard errors."""
+    rng, values = np.random.default_rng(3), []
+    for _ in range(200):
+        found, x = Units.of((670, 530), rng), rng.normal(size=1200)
+        sums = found.means(np.stack([x, x**2], axis=1))
+        z = (found.labels[None] == 0).astype(np.float32)
+        values.append(permuted_mmd(CentredGram(sums @ sums.T), z, found.sizes[0], unbiased=True).values[0])
+    assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(200)
 
 
 def test_means_of_features_are_those_of_rows():
@@ -102,6 +124,6 @@ def test_levels_of_units():
     """300 data sets of unequal samples with rows left over: rejections at .1 within 99 % bounds."""
     rng, ps = np.random.default_rng(5), []
     for seed in range(300):
-        x, y = rng.standard_t(3, size=(1501, 1)), rng.standard_t(3, size=(603, 1))
+        x, y = rng.standard_t(3, size=(901, 1)), rng.standard_t(3, size=(603, 1))
         ps.append(mm.two_sample_test(x, y, "median", n_permutations=99, rng=seed).pvalue)
     assert 17 <= np.sum(np.array(ps) <= 0.1) <= 44

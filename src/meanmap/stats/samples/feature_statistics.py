@@ -54,6 +54,7 @@ def landmark_features(
     generator: np.random.Generator,
     door: Door,
     dtype: DType,
+    triangular: bool = False,
 ) -> Concatenated:
     """Nyström features of every kernel side by side, all on the same landmarks, drawn from `points` at random.
 
@@ -63,7 +64,9 @@ def landmark_features(
     n = count(points)
     landmarks = rows(points, np.sort(generator.choice(n, min(n, n_landmarks), replace=False)))
     members = tuple(
-        kernel.features if isinstance(kernel, FeatureKernel) else Nystrom.at(door.cast(kernel), landmarks, door, dtype)
+        kernel.features
+        if isinstance(kernel, FeatureKernel)
+        else Nystrom.at(door.cast(kernel), landmarks, door, dtype, triangular)
         for kernel in kernels
     )
     return Concatenated(Sum(kernels), members)
@@ -76,12 +79,13 @@ def centred_features(
 
     The norm is that of rows, of units of several estimated from as many of them as there are landmarks.
     """
-    features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
-    some = rows(samples.pooled, units.members[:: -(-len(units.members) // LANDMARKS), 0])
+    features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64, True)
+    first = np.concatenate([part[:, 0] for part in units.members])
+    some = rows(samples.pooled, first[:: -(-len(first) // LANDMARKS)])
 
     def held(member: Features) -> tuple[Centred, float]:
         found = CentredFeatures(units.features(member, samples.pooled))
-        if units.size == 1:
+        if units.alone:
             return found, found.norm
         phi = transformed(member, some)
         return found, root_mean_square(phi @ phi.T)

@@ -29,7 +29,7 @@ from meanmap.stats.samples.units import Forms, Units
 
 __all__ = ["centred_gram", "feature_test", "gram_test", "limit_test"]
 
-# From this many points on, it pays to check whether a few features approximate the Gram matrix to this accuracy.
+# Beyond this many points it pays to check whether a few features approximate the Gram matrix to this accuracy.
 LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
 
 
@@ -86,17 +86,17 @@ def _permuted(
 def centred_gram(kernel: Kernel, units: Units, pooled: object, door: Door) -> tuple[Centred, float]:
     """The centred Gram matrix of units, by few features where these hold it, and the norm of that of rows."""
     size = count(pooled)
-    if size >= LOW_RANK_FROM:
+    if size > LOW_RANK_FROM:
         some = rows(pooled, slice(None, None, size // LOW_RANK))
         if PivotedCholesky.of_points(kernel, some, door, TRACE_TOLERANCE, LOW_RANK // 3).report.converged:
             low = PivotedCholesky.of_points(kernel, pooled, door, TRACE_TOLERANCE, LOW_RANK)
             if low.report.converged:
                 rows_alone = CentredFeatures(transformed(low, pooled))
-                whole = rows_alone if units.size == 1 else CentredFeatures(units.features(low, pooled))
+                whole = rows_alone if units.alone else CentredFeatures(units.features(low, pooled))
                 return whole, rows_alone.norm
     gram = gram_matrix(kernel, pooled)
     found = CentredGram(units.gram(gram))
-    return found, found.norm if units.size == 1 else root_mean_square(gram)
+    return found, found.norm if units.alone else root_mean_square(gram)
 
 
 def limit_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> Outcome:

@@ -132,8 +132,8 @@ def two_sample_test(
     Notes
     -----
     Gretton et al. (2012). All permutations are one matrix product: O((n + m)² (d + B)) for each kernel, or O((n + m) r
-    (d + B)) where r features approximate its Gram matrix to a certified millionth of its trace. From 2000 points on, if
-    both samples have 500, rows are permuted in about 1000 random units of two or more, and the unbiased statistics
+    (d + B)) where r features approximate its Gram matrix to a certified millionth of its trace. Of more than 1000
+    points, if both samples have more than 250, rows are permuted in 1000 random units, and the unbiased statistics
     leave out pairs within units: the test stays exact, and permutations cost no more than for 1000 points. With
     `within`, `clusters` or `weights` the statistic is the squared norm of the mean difference within strata, minus its
     mean over all exchanges; where several kernels are fused, each is scaled by its spread over these. Unless the kernel

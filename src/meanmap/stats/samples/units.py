@@ -11,8 +11,8 @@ from meanmap.features.base import Features, transformed, transformed_means
 
 __all__ = ["Forms", "Units"]
 
-# About this many units in all, and at least this many of the smallest sample. Units lose only the pairs of rows within
-# one, a share of 1 / units, and the null distribution of this many units is that of rows up to noise.
+# This many units in all, and at least this many of the smallest sample. Units lose only the pairs of rows within one, a
+# share of 1 / units, and the null distribution of this many units is that of rows up to noise.
 ENOUGH, LEAST = 1000, 250
 
 # From scores (N, M) to T, the squares of their standardised sums for the data and each draw, (1 + B, M).
@@ -23,73 +23,83 @@ Forms = Callable[[np.ndarray], np.ndarray]
 class Units:
     """Random groups of rows of one sample that are permuted together, so the order of rows does not matter.
 
-    All units have the same size: under the null hypothesis they are exchangeable, and permutations of them are as exact
-    as those of rows. Rows left over, fewer than a unit in each sample, count in the statistic but are not permuted.
+    They have as many rows as others or one more, as shares out the rows of each sample. Under the null hypothesis
+    those of one size are exchangeable: permutations of them are as exact as those of rows.
 
     Attributes
     ----------
-    members : int array (U, b)
-        The rows of each unit, sample by sample.
-    left : tuple of int arrays
-        The rows left over of each sample that has some; each stands behind the units as one more that stays.
-    labels : int array (U + len(left),)
-        Which sample each is of.
+    members : tuple of int arrays (U_b, b)
+        The rows of the units of each size, sample by sample.
+    labels : int array (U,)
+        Which sample each unit is of, in the same order.
     """
 
-    members: np.ndarray
-    left: tuple[np.ndarray, ...]
+    members: tuple[np.ndarray, ...]
     labels: np.ndarray
 
     @classmethod
     def of_rows(cls, sizes: Sequence[int]) -> "Units":
         """Each row alone."""
-        return cls(np.arange(sum(sizes))[:, None], (), np.repeat(np.arange(len(sizes)), sizes))
+        return cls((np.arange(sum(sizes))[:, None],), np.repeat(np.arange(len(sizes)), sizes))
 
     @classmethod
     def of(cls, sizes: Sequence[int], generator: np.random.Generator) -> "Units":
         """Of samples of this many rows, one after the other; of few rows each is a unit, and nothing is drawn."""
-        size = max(1, min(sum(sizes) // ENOUGH, min(sizes) // LEAST))
-        if size == 1:
+        mean = min(sum(sizes) / ENOUGH, min(sizes) / LEAST)
+        if mean <= 1:
             return cls.of_rows(sizes)
-        members, left, start = [], [], 0
+        least, start = int(mean), 0
+        parts: list[list[np.ndarray]] = [[], []]
         for n in sizes:
             order, start = start + generator.permutation(n), start + n
-            whole = n // size * size
-            members.append(order[:whole].reshape(-1, size))
-            left.append(order[whole:])
-        of_members = np.repeat(np.arange(len(sizes)), list(map(len, members)))
-        some = [g for g, rest in enumerate(left) if len(rest)]
-        return cls(np.concatenate(members), tuple(left[g] for g in some), np.r_[of_members, some].astype(int))
+            number = min(int(np.ceil(n / mean)), n // least)
+            ends = least * (number * (least + 1) - n), n  # of the smaller ones, and of those with one more
+            for part, begin, end, rows_of_one in zip(parts, (0, ends[0]), ends, (least, least + 1), strict=True):
+                part.append(order[begin:end].reshape(-1, rows_of_one))
+        labels = [np.repeat(np.arange(len(sizes)), list(map(len, part))) for part in parts]
+        kept = [k for k, part in enumerate(parts) if any(map(len, part))]
+        return cls(tuple(np.concatenate(parts[k]) for k in kept), np.concatenate(labels))
 
     @property
-    def size(self) -> int:
-        """b, the rows of a unit."""
-        return self.members.shape[1]
+    def alone(self) -> bool:
+        """Whether each row is a unit."""
+        return len(self.labels) == sum(part.size for part in self.members)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many rows each unit has."""
+        return np.concatenate([np.full(*part.shape) for part in self.members])
+
+    @property
+    def size(self) -> float:
+        """The mean number of rows of a unit."""
+        return sum(part.size for part in self.members) / len(self.labels)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many units each sample has, with what is left over."""
+        """How many units each sample has."""
         return tuple(np.bincount(self.labels).tolist())
 
     def exchanged(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
-        """Labels with whole units exchanged at random, (1 + B, units); the first row is the data."""
+        """Labels with whole units of one size exchanged at random, (1 + B, units); the first row is the data."""
         found = np.tile(self.labels.astype(np.int8 if self.labels.max() < 128 else np.int64), (n_draws + 1, 1))
-        moving = found[1:, : len(self.members)]
-        moving[:] = generator.permuted(moving, axis=1)
+        start = 0
+        for part in self.members:
+            moving = found[1:, start : start + len(part)]
+            moving[:] = generator.permuted(moving, axis=1)
+            start += len(part)
         return found
 
     def means(self, values: np.ndarray) -> np.ndarray:
-        """Of rows of `values`, less the mean of all: sums over each unit, divided by the size of whole ones.
+        """Of rows of `values`, less the mean of all: sums over each unit, divided by the mean number of rows.
 
         Of units of one row `values` as they are.
         """
-        if self.size == 1:
-            return values
-        return self._centred(values[self.members].mean(axis=1), [values[left] for left in self.left])
+        return values if self.alone else self._centred(self._sums(values))
 
     def gram(self, gram: np.ndarray) -> np.ndarray:
         """The Gram matrix of the units' means."""
-        return gram if self.size == 1 else self.means(self.means(gram).T)
+        return gram if self.alone else self._centred(self._centred(self._sums(self._sums(gram).T)).T)
 
     def forms(self, forms: Forms) -> Forms:
         """Of scores of rows, what `forms` gives of scores of units, again with mean square one."""
@@ -98,16 +108,23 @@ class Units:
             found = self.means(scores)
             return forms(found / np.maximum(found.std(axis=0), np.finfo(float).tiny))
 
-        return forms if self.size == 1 else of_units
+        return forms if self.alone else of_units
 
     def features(self, features: Features, points: Points) -> np.ndarray:
         """Features of points, or the centred means of those of units of points."""
-        if self.size == 1:
+        if self.alone:
             return transformed(features, points)
-        whole = transformed_means(features, rows(points, self.members.ravel()), self.size)
-        return self._centred(whole, [transformed(features, rows(points, left)) for left in self.left])
+        sums = [
+            transformed_means(features, rows(points, part.ravel()), part.shape[1]) * part.shape[1]
+            for part in self.members
+        ]
+        return self._centred(np.concatenate(sums))
 
-    def _centred(self, whole: np.ndarray, left: Sequence[np.ndarray]) -> np.ndarray:
-        found = np.concatenate([whole, *(values.sum(axis=0, keepdims=True) / self.size for values in left)])
-        shares = np.r_[np.ones(len(whole)), [len(values) / self.size for values in left]]
-        return found - np.outer(shares, found.sum(axis=0) / shares.sum())
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        """Of rows of `values` over each unit."""
+        sums = (sum((values[rows] for rows in part.T[1:]), values[part[:, 0]]) for part in self.members)
+        return np.concatenate(list(sums))
+
+    def _centred(self, sums: np.ndarray) -> np.ndarray:
+        """Sums over units less what their rows have of the mean of all, divided by the mean number of rows."""
+        return (sums - np.outer(self.counts / self.counts.sum(), sums.sum(axis=0))) / self.size
