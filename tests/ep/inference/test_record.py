@@ -46,3 +46,12 @@ def test_functions_of_many_points_are_counted_by_points_and_compiled_ones_are_pa
     compiled = ep.infer(ep.FactorGraph(ep.Density(lambda z: -jnp.hypot(1.0, z), z, name="d"))).report
     assert NAME not in compiled.counts
     assert not compiled.measures
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_functions_are_not_called_for_what_fills_a_plate_up(rows):
+    """Five rows took the evaluations of sixteen, and a hundred those of 128."""
+    a, b, c = (ep.Variable(name, ep.Normal(0.0, 1.0), plate=rows) for name in "abc")
+    density = ep.Density(lambda a, b, c: -((np.asarray(a) + b - c) ** 2), a, b, c, vectorised=True, name="d")
+    report = ep.infer(ep.FactorGraph(density), ep.ImportanceSampling(200), rng=0).report
+    assert report.counts[NAME] == 200 * rows * report.steps

@@ -90,10 +90,22 @@ def keys_of(plan: Plan, key: jax.Array) -> jax.Array:
     return jax.random.split(key, len(plan.factors))
 
 
+def _of_members(plan: Plan, at: int, key: jax.Array) -> jax.Array:
+    """The randomness of a factor; where its function is on the host, that of each member.
+
+    What fills a plate up has that of the last member, so that it is a copy for which the function is not called.
+    """
+    factor: Any = plan.factors[at]
+    if not (factor.asks_oracle and factor.host and plan.shapes[at]):
+        return key
+    (size,) = plan.shapes[at]
+    return jax.random.split(key, size)[jnp.minimum(jnp.arange(size), jnp.asarray(plan.sizes[at]) - 1)]
+
+
 def send(plan: Plan, state: State, at: int, key: jax.Array, settings: Settings, policy: str) -> tuple:
     """The state after one factor has sent its messages, what happened to them, and its parts of the log evidence."""
     incoming, usable = cavities(plan, state, at, settings.power)
-    answer = plan.factors[at].answer(incoming, _power(plan, at, settings.power), key)
+    answer = plan.factors[at].answer(incoming, _power(plan, at, settings.power), _of_members(plan, at, key))
     # What is behind a barrier is computed once and compiled apart: without it, compiling took up to 150 seconds.
     answer = jax.lax.optimization_barrier(replace(answer, errors=None))  # of which nothing here makes use
     part = _of_factor(plan, state, at, settings.power, answer.log_normaliser)
@@ -212,7 +224,8 @@ def evidence(plan: Plan, state: State, key: jax.Array, power: Array, known_answe
         answer = known_answers.get(at)
         if answer is None:
             incoming, _ = cavities(plan, state, at, power)
-            answer = factor.answer(incoming, _power(plan, at, power), keys[at]).log_normaliser
+            given = _of_members(plan, at, keys[at])
+            answer = factor.answer(incoming, _power(plan, at, power), given).log_normaliser
         parts += _of_factor(plan, state, at, power, answer)
     return _summed(parts)
 
