@@ -50,6 +50,19 @@ class Number:
         return cls(sum(held) / runs, math.sqrt(smoothed * (1 - smoothed) / runs))
 
     @classmethod
+    def root_mean_square(cls, values: Array | Sequence[float]) -> "Number":
+        """The root of the mean square of repetitions; its error is that of the mean square over twice the root.
+
+        Examples
+        --------
+        >>> print(Number.root_mean_square([3.0, 5.0]))
+        4.12 ± 1
+        """
+        square = cls.mean(np.square(np.asarray(values, dtype=float)))
+        root = math.sqrt(square.value)
+        return cls(root, None if square.error is None or root == 0 else square.error / (2 * root))
+
+    @classmethod
     def ratio(cls, above: Array | Sequence[float], below: Array | Sequence[float]) -> "Number":
         """The ratio of the means of paired repetitions; its error is that of above − ratio · below, by its mean.
 

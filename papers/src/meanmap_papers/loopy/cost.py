@@ -34,8 +34,13 @@ def run(setting: Setting) -> Outcome:
     numbers = {f"exponent, {name}": _exponent(name, times) for name, times in found.items()}
     last, largest = sizes[-1], max(found["full"])
     constant = found["constant"][last][0]
-    numbers["linear over constant"] = Number(found["linear"][last][0] / constant)
-    numbers["full over constant, by m²"] = Number(found["full"][largest][0] * (last / largest) ** 2 / constant)
+    times = {
+        name: np.array(each[3:])
+        for name, each in (("constant", found["constant"][last]), ("linear", found["linear"][last]))
+    }
+    times["full"] = np.array(found["full"][largest][3:]) * (last / largest) ** 2
+    numbers["linear over constant"] = Number.ratio(times["linear"], times["constant"])
+    numbers["full over constant, by m²"] = Number.ratio(times["full"], times["constant"])
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     message, learning = figure.subplots(1, 2, sharex=True)
     for name, times in found.items():
@@ -62,7 +67,8 @@ def run(setting: Setting) -> Outcome:
             (
                 "Pairs of standard normal numbers with correlation .9, a lengthscale of one half and a ridge that are "
                 f"given, ε = {TOLERANCE:g}. A message is one product with what was learned, without the products of "
-                f"messages at a node; the least processor seconds of {REPEATS} runs of {TOGETHER} at a time."
+                f"messages at a node; the least processor seconds of {REPEATS} runs of {TOGETHER} at a time; ratios are of "
+                "means."
             ),
             (
                 "Both ends share a kind, and pairs serve in both directions, so that messages have values at twice as "
@@ -74,7 +80,7 @@ def run(setting: Setting) -> Outcome:
 
 
 def measured(name: str, m: int, setting: Setting) -> list[float]:
-    """Seconds a message, seconds to learn, and the length of a message."""
+    """Seconds a message, seconds to learn, the length of a message, and the seconds a message of each run."""
     import jax
     import jax.numpy as jnp
 
@@ -98,7 +104,7 @@ def measured(name: str, m: int, setting: Setting) -> list[float]:
             start = time.process_time()
             send(operators, sent).block_until_ready()
             times.append(time.process_time() - start)
-    return [min(times) / TOGETHER, learning, float(field.learned.length)]
+    return [min(times) / TOGETHER, learning, float(field.learned.length), *(time / TOGETHER for time in times)]
 
 
 def _exponent(name: str, times: dict[int, list[float]]) -> Number:

@@ -32,6 +32,7 @@ def run(setting: Setting) -> Outcome:
 
     from meanmap import ep
     from meanmap.ep.learned import KernelRegression, MessageOperator, log_compound_gamma
+    from meanmap_papers.messages.judges import worst_z
 
     count = setting.choose(smoke=60, quick=2000, paper=10_000)
     factor = ep.Density(log_compound_gamma, ep.Variable("tau", ep.Gamma))
@@ -78,7 +79,7 @@ def run(setting: Setting) -> Outcome:
         "milliseconds a problem, quadrature": Number.mean(always),
         "milliseconds a problem, learned": Number.mean(just_in_time),
         "times less than quadrature": Number.ratio(always, just_in_time),
-        "rms z": Number(float(learned.diary(factor.name).z.max())),
+        "rms z": worst_z(learned.diary(factor.name).scores),
     }
     shares = ", ".join(f"{np.mean(quarter):.1%}" for quarter in quarters)
     text = (

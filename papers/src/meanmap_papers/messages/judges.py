@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.special
 
-__all__ = ["annealed", "nuts", "weighted"]
+from meanmap_papers.number import Number
+
+__all__ = ["annealed", "nuts", "weighted", "worst_z"]
 
 
 def nuts(log_density: Callable[[Any], Any], d: int, draws: int = 10_000, seed: int = 1) -> np.ndarray:
@@ -99,3 +101,11 @@ def weighted(
     weights = np.exp(logs - logs.max())
     mass = float(np.log(weights.mean()) + logs.max())
     return points, weights / weights.sum(), mass, float(weights.std() / weights.mean() / np.sqrt(n))
+
+
+def worst_z(scores: list[np.ndarray]) -> Number:
+    """The largest root mean square of what audits found, in the errors that were stated, over the outputs."""
+    if not scores:
+        return Number(0.0)
+    columns = [column[np.isfinite(column)] for column in np.stack(scores).T]
+    return max((Number.root_mean_square(each) for each in columns if len(each)), key=lambda number: number.value)

@@ -25,7 +25,6 @@ def run(setting: Setting) -> Outcome:
     temperatures = setting.choose(smoke=50, quick=1000, paper=3000)
     rows = [("set", "coefficients", "mean", "sd", "log evidence", "annealed", "EP, CPU s", "NUTS, CPU s")]
     gaps: dict[str, list[Number]] = {"worst mean": [], "worst sd": [], "worst evidence": []}
-    speed: list[float] = []
     every = datasets.UCI_NAMES
     names = setting.choose(smoke=("fertility",), quick=every, paper=every)
     figure, axes = pyplot.subplots(1, len(names), figsize=(3 * len(names), 3.2), layout="constrained", squeeze=False)
@@ -53,7 +52,6 @@ def run(setting: Setting) -> Outcome:
         gaps["worst sd"] += _distances(w.sd() / sd - 1, sample.reshape(BATCHES, -1, len(sd)).std(1) / sd)
         gaps["worst evidence"].append(Number(float(abs(fit.log_evidence - evidence)), float(error)))
         away, ratio = np.abs((w.mean() - mean) / sd).max(), np.abs(w.sd() / sd - 1).max()
-        speed.append(slow / seconds)
         rows.append(
             (name, str(len(sd)), f"{away:.3f} sd", f"{ratio:.1%}", f"{fit.log_evidence:.2f}",
              f"{evidence:.2f} ± {error:.2f}", f"{seconds:.3f}", f"{slow:.1f}")
@@ -64,7 +62,6 @@ def run(setting: Setting) -> Outcome:
     axes[0, 0].set_ylabel("expectation propagation")
     numbers = {name: max(each, key=lambda number: number.value) for name, each in gaps.items()}
     mean, sd, evidence = (number.value for number in numbers.values())
-    numbers["least speed"] = Number(float(min(speed)))
     answer = f"Means within {mean:.2f} sd of NUTS, standard deviations within {sd:.0%}, "
     answer += f"log evidence within {evidence:.2f} nat of annealed importance sampling."
     note = (
