@@ -67,8 +67,8 @@ def run(setting: Setting) -> Outcome:
             (
                 "Pairs of standard normal numbers with correlation .9, a lengthscale of one half and a ridge that are "
                 f"given, ε = {TOLERANCE:g}. A message is one product with what was learned, without the products of "
-                f"messages at a node; the least processor seconds of {REPEATS} runs of {TOGETHER} at a time; ratios are of "
-                "means."
+                f"messages at a node; the least processor seconds of {REPEATS} runs of {TOGETHER} at a time; "
+                "ratios are of means."
             ),
             (
                 "Both ends share a kind, and pairs serve in both directions, so that messages have values at twice as "
