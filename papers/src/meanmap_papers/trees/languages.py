@@ -39,8 +39,8 @@ class Corpus:
     ----------
     texts : mapping from languages to lists of texts
         Document i is the same in all.
-    words : int
-        How many words of each document are read.
+    words : int, optional
+        How many words of each document are read; by default all.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Corpus:
         Characters of each whole document.
     """
 
-    def __init__(self, texts: Mapping[str, Sequence[str]], words: int):
+    def __init__(self, texts: Mapping[str, Sequence[str]], words: int | None = None):
         from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
         def split(text: str) -> list[str]:

@@ -6,7 +6,7 @@ learned tree found .922 ± .005 of the pages with two languages and .30 ± .02 w
 .952 ± .008 on the Chow-Liu tree. Document length, which sees whole pages, was best from six languages on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -16,20 +16,27 @@ from meanmap_papers.trees.languages import CHAIN, LINGUISTIC, Corpus
 from meanmap_papers.trees.retrieval_figures import GRAPHS, SHOWN, case_of, curves_against_depth, summary
 from meanmap_papers.trees.searching import METHODS, Split, inwards, recall
 
-__all__ = ["EXPERIMENT", "run"]
+__all__ = ["EXPERIMENT", "searched_in"]
 
 
 def run(setting: Setting) -> Outcome:
-    """All three graphs on several random splits."""
-    from meanmap.core.progress import track
+    """The pages of a help, of which few words are read."""
     from meanmap.datasets import parallel_help
+
+    return searched_in(parallel_help(), setting, words=40, notes=NOTES)
+
+
+def searched_in(
+    texts: Mapping[str, Sequence[str]], setting: Setting, words: int | None, notes: tuple[str, ...]
+) -> Outcome:
+    """All three graphs on several random splits of documents, of which so many words are read, or all."""
+    from meanmap.core.progress import track
     from meanmap_papers.trees.languages import dependence_tree
 
     languages = CHAIN[-setting.choose(smoke=5, quick=9, paper=9) :]
     searched = setting.choose(smoke=60, quick=300, paper=300)
     pairs = setting.choose(smoke=60, quick=100, paper=100)
-    texts = parallel_help()
-    corpus = Corpus({name: texts[name] for name in languages}, words=40)
+    corpus = Corpus({name: texts[name] for name in languages}, words)
     tails = [[name] for name in languages[:-1]][::-1]
     chain = list(pairwise(languages))
     tree = [edge for edge in LINGUISTIC if set(edge) <= set(languages)]
@@ -46,10 +53,10 @@ def run(setting: Setting) -> Outcome:
             answers = split.learned_tree(*question), split.topic_model(*question), split.length(*question)
             for method, scores in zip(METHODS, answers, strict=True):
                 curves.setdefault((graph, method), []).append(np.array([recall(score) for score in scores]))
-    return _outcome({key: np.array(value) for key, value in curves.items()}, searched)
+    return _outcome({key: np.array(value) for key, value in curves.items()}, searched, notes)
 
 
-def _outcome(curves: Mapping[tuple[str, str], np.ndarray], searched: int) -> Outcome:
+def _outcome(curves: Mapping[tuple[str, str], np.ndarray], searched: int, notes: tuple[str, ...]) -> Outcome:
     """Numbers, pictures and a table from curves (splits, cases, depth) of each graph and method."""
     shown = {key: curve[:, :, SHOWN[key[0]] - 1] for key, curve in curves.items()}
     ours, topics, length = (shown["chain", method] for method in METHODS)
@@ -80,13 +87,14 @@ def _outcome(curves: Mapping[tuple[str, str], np.ndarray], searched: int) -> Out
         f"languages and {worst.value:.0%} along the longest, the topic model "
         f"{shown['chain', METHODS[1]][:, 0].mean():.0%} and {shown['chain', METHODS[1]][:, -1].mean():.0%}."
     )
-    return Outcome(answer, numbers, (summary(shown), curves_against_depth(curves)), _table(shown), NOTES)
+    return Outcome(answer, numbers, (summary(shown), curves_against_depth(curves)), _table(shown), notes)
 
 
 NOTES = (
     (
         "The documents are 876 pages of the help of LibreOffice instead of Europarl, cut to their first 40 "
-        "words, because whole pages are too easy. `meanmap.datasets.europarl` reads Europarl where a user has it."
+        "words, because whole pages are too easy. `python -m meanmap_papers.trees.europarl` runs the same on Europarl, "
+        "where the corpus is to be had."
     ),
     (
         "300 pages are looked for, as in the paper; training pairs come from the other pages, which is harder "
