@@ -31,6 +31,14 @@ INSTEAD = {
     r"\bwhose rows follow each other\b": "serially dependent rows",
     r"\bthousand million\b": "billion",
     r"\bdrawn,? by their numbers\b": "drawn, by row number only",
+    r"\b([Bb]eyond|[Uu]p to|at most|at least|after|[Oo]f) so many\b": "this many",
+    r"\b(stands?|stood) still\b": "beliefs have converged",
+    r"\b(comes?|came) to rest\b": "converge",
+    r"\b(gives?|gave) way to\b": "is replaced by",
+    r"\bstands? by the\b": "confirms",
+    r"\bno law (comes|to come)\b": "improper",
+    r"\bnone of ours\b": "not a file of this library",
+    r"\bthat has learned\b": "fitted",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.rst"), *ROOT.glob("docs/examples/**/*.py")])

@@ -1,4 +1,4 @@
-"""How wide to smooth a sample for its density, also where it has several modes."""
+"""The bandwidth of density estimates, also with several modes."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["diffusion_widths"]
 
 BINS = 1024
-# Derivatives of this order are the first that are estimated as if the density were normal.
+# Derivatives from this order on are estimated as if the density were normal.
 FIRST_ORDER = 7
 
 

@@ -1,4 +1,4 @@
-"""The norm of an element on very many points from a few of them, with a bound on what that leaves out."""
+"""The norm of an element on very many points from a few of them, with an error bound."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ __all__ = ["MANY", "squared_norm"]
 MANY = 20_000
 # Pivots are chosen among this many points at most, and this many of them.
 AMONG, MOST_PIVOTS = 20_000, 400
-# The square of the norm is right to this part of it, or is summed up.
+# The relative error of the squared norm; where the bound is larger, it is summed exactly.
 CERTIFIED = 1e-8
 
 

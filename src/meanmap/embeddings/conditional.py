@@ -169,7 +169,7 @@ def _in_one_pass(
         )
     if missing != "raise" or kinds:
         option = "kinds=" if missing == "raise" else f"missing={missing!r}"
-        raise ParameterError(f"{option} is for samples in memory: see to it in the files or the collection.")
+        raise ParameterError(f"{option} is for samples in memory: handle missing values in the files or collection.")
     features: Any = kernel_x, kernel_y
     plan = RegressionPlan.of(x, y, *features, rng=0)
     return plan.result(plan.state(x, y), ridge)
@@ -221,7 +221,7 @@ def _primal(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Ope
 
 
 def _streamed(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Operator:
-    """Both sides in features: one pass over the data, an (s, r) matrix, nothing of length n kept."""
+    """Both sides in features: one pass over the data, an (s, r) matrix, and no memory of length n."""
     n = first.count
     if door.follows:
         phi, psi = first.basis.at(first.points, door).T, second.basis.at(second.points, door).T
@@ -270,7 +270,7 @@ def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Numbers |
 
 
 def _columns(side: Side, index: np.ndarray, door: Door) -> Any:
-    """Columns T with T Tᵀ nearly the Gram matrix of some of the points: what is left out is far below any noise."""
+    """Columns T with T Tᵀ nearly the Gram matrix of some of the points, up to errors far below any noise."""
     points = rows(side.points, index)
     low = PivotedCholesky.of_points(side.kernel, points, door, tolerance=1e-3, max_rank=MOST_FEATURES)
     return FeatureBasis(low).at(points, door).T

@@ -72,7 +72,7 @@ class FeatureEmbedding(Embedding):
         )
 
     def to_points(self, candidates: Array, ridge: float = 1e-6) -> PointEmbedding:
-        """The nearest Σⱼ wⱼ k(zⱼ, ·) on `candidates`, whose read-outs (mean, quantiles, ...) then stand for this one's.
+        """The nearest Σⱼ wⱼ k(zⱼ, ·) on `candidates`, whose read-outs (mean, quantiles, ...) approximate this one's.
 
         Least squares in the RKHS: w = (Φ_Z Φ_Zᵀ + ε I)⁻¹ Φ_Z c with ε = `ridge` times the mean of |φ(z)|².
 

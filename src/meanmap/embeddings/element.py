@@ -1,4 +1,4 @@
-"""Elements of an RKHS: functions that are called, compared, added and scaled.
+"""Elements of an RKHS: functions that can be evaluated, compared, added and scaled.
 
 A mean embedding, a witness function, a message and a belief are all of this one kind.
 """
@@ -33,7 +33,7 @@ class Embedding(eqx.Module):
     Attributes
     ----------
     schema : Schema or None
-        What the columns are, of an element that was made from a table with names: later tables are read by it.
+        The columns of an element that was made from a table with names, by which later tables are read.
     """
 
     schema: Schema | None = eqx.field(static=True, default=None, kw_only=True)

@@ -1,4 +1,4 @@
-"""Operators between RKHSs: conditional distributions, likelihoods, covariances and what is made of them."""
+"""Operators between RKHSs: conditional distributions, likelihoods, covariances, and their compositions."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -58,11 +58,11 @@ class Operator(eqx.Module):
     solve : Ridge, optional
         M = (K + n λ I)⁻¹ as a factorisation that every right-hand side reuses.
     chosen : tuple of (str, float)
-        What was chosen from the data: ridges, lengthscales.
+        The settings chosen from the data: ridges, lengthscales.
     conditional : bool
         Whether A k(x, ·) stands for a distribution given x, as of `mm.condition`.
     notes : tuple of str
-        What was left out of the data.
+        Notes on rows that were left out.
     """
 
     output: Basis
@@ -75,7 +75,7 @@ class Operator(eqx.Module):
 
     @property
     def schema(self) -> Schema | None:
-        """What the columns of x were read as, where x is a table or an array of NumPy."""
+        """The kinds of the columns of x, where x is a table or an array of NumPy."""
         return self.input.schema
 
     def __check_init__(self):

@@ -30,7 +30,7 @@ from meanmap.learning.learned import learned_for
 
 __all__ = ["GaussianElement", "PosteriorDifference", "PosteriorEmbedding", "posterior_embedding"]
 
-# Landmarks at which the embedding is observed. More say nothing new once they are denser than the lengthscale.
+# Landmarks at which the embedding is observed. More add no information once they are denser than the lengthscale.
 MOST_LANDMARKS = 200
 TRACE_TOLERANCE = 1e-6
 # Keeps a singular empirical covariance of the noise invertible; relative to k(z, z).
@@ -41,7 +41,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianElement(Value):
-    """A Gaussian law over functions: a mean and a covariance at any points."""
+    """A Gaussian process: a mean and a covariance at any points."""
 
     schema: Schema | None = field(default=None, kw_only=True)
 
@@ -141,7 +141,7 @@ class PosteriorEmbedding(GaussianElement):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorDifference(GaussianElement):
-    """The difference of two embeddings learned from independent samples: a witness function with its doubt."""
+    """The difference of two embeddings learned from independent samples: a witness function with its uncertainty."""
 
     first: GaussianElement
     second: GaussianElement

@@ -30,11 +30,11 @@ __all__ = ["Readouts", "values_at"]
 
 
 class Readouts(eqx.Module):
-    """What can be asked of Σᵢ wᵢ k(xᵢ, ·) as the embedding of a distribution, E g ≈ Σᵢ wᵢ g(xᵢ) / Σᵢ wᵢ.
+    """The read-outs of Σᵢ wᵢ k(xᵢ, ·) as the embedding of a distribution, E g ≈ Σᵢ wᵢ g(xᵢ) / Σᵢ wᵢ.
 
     Weights of conditional embeddings may be negative. Expectations, means and quantiles use them as they are; density
-    and samples, which cannot be negative, use their positive part. `negative_share` says how much is at stake.
-    Each method works on a batch and returns its leading axes first.
+    and samples, which cannot be negative, use their positive part. `negative_share` says how large the negative part
+    is. Each method works on a batch and returns its leading axes first.
     """
 
     kernel: eqx.AbstractVar[Kernel]
@@ -78,7 +78,7 @@ class Readouts(eqx.Module):
 
     @property
     def report(self) -> Report:
-        """What to know before trusting a read-out."""
+        """Diagnostics of read-outs."""
         share, size = np.asarray(self.negative_share), np.asarray(self.effective_size)
         notes = (
             f"effective number of points: {np.median(size):.3g}",
@@ -168,7 +168,7 @@ class Readouts(eqx.Module):
         return columns[0] if self.flat else library.stack(columns, axis=-1)
 
     def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """Between which two values each column lies with this probability, with as much below as above."""
+        """The equal-tailed interval that contains each column with this probability."""
         low, high = ends(confidence)
         return self.quantile(low), self.quantile(high)
 
@@ -176,7 +176,7 @@ class Readouts(eqx.Module):
         """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing.
 
         Of the positive weights; or, for beliefs of graphical models, of the sample that they reweight, times the ratio
-        of belief and prior, which is known as a function: that was measured to be nearer to the truth.
+        of belief and prior, which is known as a function: in measurements this was nearer to the truth.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ __all__ = ["RegressionPlan", "solved"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionPlan(Value):
-    """What a conditional operator in features decides before it looks at all rows: columns, and how to round features.
+    """The settings of a conditional operator in features before it reads all rows: columns, and roundings.
 
     `plan = RegressionPlan.of(x, y, phi, psi, rng=0)` draws some of the rows; `plan.state(x, y)` is what any part of
     them adds, `state.merge(other)` adds two up, and `plan.result(state)` is the operator. `condition` does just
@@ -110,7 +110,7 @@ class RegressionPlan(Value):
 
     @own_words
     def state(self, x: Data, y: Data = None) -> SampleState:
-        """What some rows add.
+        """The contribution of some rows.
 
         Parameters
         ----------

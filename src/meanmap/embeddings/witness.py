@@ -1,4 +1,4 @@
-"""The witness function μ_P − μ_Q of two samples with its doubt, and where it is surely not zero."""
+"""The witness function μ_P − μ_Q of two samples with its uncertainty, and where its intervals exclude zero."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +32,7 @@ HALVINGS = 40
 
 @dataclass(frozen=True)
 class Region:
-    """An interval of points where the witness is surely above zero (sign 1), or below (sign −1)."""
+    """An interval of points where the intervals of the witness lie above zero (sign 1), or below (sign −1)."""
 
     low: float
     high: float

@@ -88,7 +88,7 @@ class Flooding(Sweeps):
     compiled = True
 
     def run(self, exchange: Any) -> Any:
-        """Run sweeps until messages stand still."""
+        """Run sweeps until messages converge."""
         return exchange.flood(self.max_sweeps, self.mesh)
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
@@ -107,7 +107,7 @@ class Sequential(Sweeps):
     single_nodes = True
 
     def run(self, exchange: Any) -> Any:
-        """Run sweeps until messages stand still."""
+        """Run sweeps until messages converge."""
         return exchange.node_by_node(self.max_sweeps)
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:

@@ -1,4 +1,4 @@
-"""What makes a learned kernel doubtful, found in the data and in the modes, and said in words."""
+"""Notes on doubtful learned kernels, from the data and from the modes."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ AGREED = 0.8
 
 
 def check_columns(x: np.ndarray, names: tuple[str, ...]) -> None:
-    """Refuse columns that leave the points no volume."""
+    """Refuse columns for which no density exists."""
     for name, column in zip(names, x.T, strict=True):
         if (column == column[0]).all():
             raise ColumnError(f"{name} of x is constant, so that no density of x exists: drop it.")
@@ -63,7 +63,7 @@ def data_doubts(x: np.ndarray, names: tuple[str, ...]) -> list[str]:
 
 
 def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list[str]:
-    """Optimum on a bound, draws that disagree, a mere multiple of the median."""
+    """Optimum on a bound, draws that disagree, a constant multiple of the median."""
     best, found = modes[0], []
     if best.at_bound:
         found.append(

@@ -1,4 +1,4 @@
-"""Kernels drawn from a posterior: one kernel with an axis of draws, and what is known about their quality."""
+"""Kernels drawn from a posterior: one kernel with an axis of draws, and diagnostics of the chains."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ __all__ = ["KernelDraws"]
 
 # A mean over this many draws, spread over all chains, is within a few per mille of that over all of them.
 MOST_TERMS = 64
-# Above this the chains have not found the same law (Vehtari et al. 2021), and below this many effective draws for each
-# chain R-hat itself is not to be trusted.
+# Above this the chains have not converged to the same distribution (Vehtari et al. 2021), and below this many effective
+# draws for each chain R-hat itself is unreliable.
 MIXED = 1.01
 EFFECTIVE = 100
 
@@ -106,7 +106,7 @@ class KernelDraws(Kernel):
         chains, draws = self.noise.shape
         notes = []
         if not worst < MIXED:
-            notes.append(f"R-hat is {worst:.3f}: the chains have not found the same law. Draw more, or look at modes.")
+            notes.append(f"R-hat is {worst:.3f}: the chains have not converged. Draw more, or look at modes.")
         if least < EFFECTIVE * chains:
             notes.append(f"only {least:.0f} effective draws: draw more.")
         if divergences:

@@ -1,9 +1,9 @@
 """Choosing a lengthscale together with a ridge: grids are data, one loop tries them, criteria are functions.
 
 Without a `start` the least error is kept. At a hundred pairs the held-out losses of most candidates differ by less than
-their noise, and the least of them is a matter of luck: it was measured to be worse than any fixed rule that is not far
-off. A choice with a start keeps the candidate nearest to it among those within a standard error of the least loss (as
-Breiman et al. 1984, section 3.4.3, choose the simplest tree).
+their noise, and the smallest of them is mostly chance: it was worse in measurements than any reasonable fixed rule. A
+choice with a start keeps the candidate nearest to it among those within a standard error of the least loss (as Breiman
+et al. 1984, section 3.4.3, choose the simplest tree).
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ FINEST = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is tried, and where a choice starts.
+    """The candidates, and where a choice starts.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Choice:
     narrower: bool = False
 
     def kept(self, searched: bool) -> "Choice":
-        """Itself, or the choice of the ridge alone where the kernel is not ours to choose."""
+        """Itself, or the choice of the ridge alone where the kernel was given."""
         start = None if self.start is None else (1.0, self.start[1])
         return self if searched else replace(self, lengthscales=(1.0,), start=start)
 

@@ -1,4 +1,4 @@
-"""How well a sample's mean embedding predicts points that it has not seen: a score without landmarks or noise."""
+"""How well a sample's mean embedding predicts held-out points: a score without landmarks or noise."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The learned kernel for data of any kind: what `kernel="learned"` means where no columns' units shall matter."""
+"""The learned kernel for data of any kind: the meaning of `kernel="learned"`, invariant to the units of columns."""
 
 import numpy as np
 

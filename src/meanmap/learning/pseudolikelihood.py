@@ -35,8 +35,8 @@ def log_pseudolikelihood(
 ) -> Any:
     """log p(x | k) of Flaxman et al. (2016), eq. 15 with the corrections of the errata.
 
-    The values φ(xᵢ) = k(xᵢ, z) at m landmarks z are taken for noisy looks at the embedding, φ(xᵢ) ~ N(μ(z), τ² I) with
-    μ ~ GP(0, r), and turned into a density of the points by the volume that φ gives them:
+    The values φ(xᵢ) = k(xᵢ, z) at m landmarks z are modelled as noisy observations of the embedding, φ(xᵢ) ~ N(μ(z), τ²
+    I) with μ ~ GP(0, r), and turned into a density of the points by the change of volume under φ:
 
     log p = −½ {log|A| + μ̂ᵀ A⁻¹ μ̂ + S/τ² + m log n + m (n − 1) log τ² + m n log 2π} + Σᵢ log γ(xᵢ)
 

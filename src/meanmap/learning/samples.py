@@ -1,4 +1,4 @@
-"""What a kernel is learned from: rows of numbers, and landmarks among them."""
+"""The training data of kernels: rows of numbers, and landmarks among them."""
 
 import jax
 import numpy as np
@@ -48,7 +48,7 @@ def read_sample(
 
 
 def rows_used(x: Points, used: int, n: int) -> list[str]:
-    """What a report says where not all rows were looked at."""
+    """The note of a report where not all rows were used."""
     if source_of(x).once:
         return [f"the kernel was learned from the first {used} rows of the iterator."]
     return [f"the kernel was learned from {used} of {n} rows, drawn at random."] if used < n else []

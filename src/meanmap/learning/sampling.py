@@ -33,7 +33,7 @@ PRIOR_SPREAD = 1.2
 # Draws cost hundreds of gradients each.
 MOST_POINTS = 1000
 TARGET_ACCEPTANCE = 0.9
-# Two numbers, or a few more, need a handful of steps; a chain that asks for more than 2⁶ has lost its way.
+# Two numbers, or a few more, need a handful of steps; a chain that needs more than 2⁶ has failed.
 MOST_DOUBLINGS = 6
 
 

@@ -9,7 +9,7 @@ from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Settin
 
 __all__ = ["EXPERIMENT"]
 
-# As many iterations as the paper runs; both settings of it, and sampling, do not come to rest.
+# As many iterations as the paper runs; both of its settings, and sampling, do not converge.
 SWEEPS = 10
 
 

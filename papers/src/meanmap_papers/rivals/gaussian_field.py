@@ -81,7 +81,7 @@ class GaussianField(Field["FittedGaussianField"]):
 
 
 class FittedGaussianField(FittedField):
-    """A `GaussianField` that has learned its moments, ready for queries.
+    """A fitted `GaussianField`, ready for queries.
 
     Attributes
     ----------

@@ -155,7 +155,7 @@ def on_a_walk(
 
 
 def mean_trace(answer: Callable[..., np.ndarray], rotations: np.ndarray, images: np.ndarray, half: int) -> float:
-    """Of what a method that has learned from the first half says about the second."""
+    """Of a method fitted to the first half, on the second half."""
     return float(trace(rotations[half:], answer(rotations[:half], images[:half], images[half:])).mean())
 
 

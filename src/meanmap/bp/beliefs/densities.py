@@ -85,7 +85,7 @@ class Density(Value, ABC):
         return high.reshape((*self.batch, *levels.shape))[()]
 
     def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """Between which two values a number lies with this probability, with as much below as above."""
+        """The equal-tailed interval that contains the number with this probability."""
         low, high = ends(confidence)
         return self.quantile(low), self.quantile(high)
 

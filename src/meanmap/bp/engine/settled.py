@@ -26,7 +26,7 @@ __all__ = [
     "signs_counted",
 ]
 
-# Signs of messages are counted in up to so many of the queries that are answered at once, and in about so many rows.
+# Signs of messages are counted in up to this many of the queries of a batch, and in about this many rows.
 QUERIES_COUNTED = 8
 ROWS_COUNTED = 100_000
 

@@ -31,7 +31,7 @@ from meanmap.kernels.base import Kernel
 
 __all__ = ["FittedKernelGrid", "KernelGrid"]
 
-# Pairs beyond so many for each relation change nothing that can be seen; fitting stays within seconds.
+# More pairs than this for each relation make no visible difference; fitting stays within seconds.
 MOST_PAIRS = 100_000
 # The note on beliefs without held-out images.
 UNCORRECTED = (

@@ -71,7 +71,7 @@ class Restored:
         return self._image(self.atoms[order][place])
 
     def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Between which two atoms a pixel lies with this probability, with as much below as above."""
+        """The equal-tailed interval, between two atoms, that contains a pixel with this probability."""
         low, high = ends(confidence)
         return self.quantile(low), self.quantile(high)
 

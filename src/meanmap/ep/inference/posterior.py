@@ -120,9 +120,9 @@ class Posterior(Mapping[str, Family]):
             New factors. What they share with earlier ones are the same Variable objects. Others, such as a plate of new
             rows, take the place of earlier ones of their name.
         messages : Oracle, HostOracle, callable or dict, optional
-            As in [`infer`][]; by default the oracles so far, with what they have learned, for factors of the same name.
+            As in `infer`; by default the oracles so far, with what they have learned, for factors of the same name.
         **settings
-            Of [`infer`][]: `sweeps`, `tolerance`, `damping`, `power`, `improper`, `schedule`, `rng`.
+            Of `infer`: `sweeps`, `tolerance`, `damping`, `power`, `improper`, `schedule`, `rng`.
 
         Returns
         -------

@@ -219,7 +219,7 @@ class MessageOperator(Value):
         return np.where(said.outside, np.inf, known)
 
     def merge(self, other: "MessageOperator") -> "MessageOperator":
-        """The operator that has learned what both have learned."""
+        """The operator with the training messages of both."""
         if not isinstance(other, MessageOperator):
             raise KindError(f"other is a {type(other).__name__}; expected a MessageOperator.")
         mine, theirs = self.settings(), other.settings()

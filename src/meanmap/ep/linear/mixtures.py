@@ -122,7 +122,7 @@ class Shaped(Normals):
 def around_points(points: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Means and sds of Normals in place of points (nodes, d): the same mean and variances, column by column.
 
-    Points below the mean give way to Normals that are as wide as those points lie, and likewise above: a standard
+    Points below the mean are replaced by Normals that are as wide as those points lie, and likewise above: a standard
     deviation that may be 0 has a log with a long tail below and none above.
     """
     middle = shares @ points

@@ -24,7 +24,7 @@ __all__ = ["Quadrature"]
 # A law of one value, such as the output of a step, is a Normal this many times as precise as what comes in, which is
 # not lost beside it. So is one of nearly one value, more precise by the second, where others have next to no weight
 # (less than the third lies beyond a tenth of a standard deviation): what comes in would be lost beside it, and sweeps
-# would not come to rest. A narrow law of many values keeps its spread.
+# would not converge. A narrow law of many values keeps its spread.
 _OF_ONE_VALUE, _TOO_PRECISE, _NO_WEIGHT = 1e8, 1e12, 1e-3
 
 # Nodes along each dimension.

@@ -216,7 +216,7 @@ def residual(new: Family, old: Family, active: jax.Array) -> jax.Array:
 def evidence(plan: Plan, state: State, key: jax.Array, power: Array, known_answers: dict[int, Any]) -> jax.Array:
     """The logarithm of the evidence, log Z = Σ_f [L_f − Σ_v A(η_v)]/α + Σ_v [A(η_v) − A(prior)].
 
-    L_f = log ∫ f^α Π exp(η_cavity·t), which needs no law to come in; only beliefs have to be proper (Minka 2005).
+    L_f = log ∫ f^α Π exp(η_cavity·t), also of improper messages; only beliefs have to be proper (Minka 2005).
     `known_answers` are the L_f of factors whose oracles are on the host.
     """
     keys, parts = keys_of(plan, key), _of_beliefs(plan, state.beliefs)

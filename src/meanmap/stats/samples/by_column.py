@@ -20,7 +20,7 @@ __all__ = ["ColumnDifference", "differences", "said_of"]
 MOST_LABELS = 3
 # So many columns of a result are printed, and so many columns where few intervals exclude zero.
 MOST_SAID, LEAST_SAID = 5, 3
-# Beyond so many rows a median is that of rows spread over all.
+# Beyond this many rows a median is that of rows spread over all.
 MOST_SORTED = 200_000
 _BEGINNING = np.datetime64(0, "s")
 

@@ -46,7 +46,7 @@ class Gaps(Value):
 
     @classmethod
     def of(cls, reference: Data, missing: str, most: int, generator: np.random.Generator) -> "Gaps":
-        """Of at most so many rows of the reference."""
+        """Of at most this many rows of the reference."""
         found = gaps_in(reference, "reference", missing)
         pool = np.stack(list(found.values()), axis=1)
         if len(pool) > most:
