@@ -105,3 +105,44 @@ def test_a_chain_with_an_unknown_coefficient_is_too_wide_and_says_by_how_much(se
         assert "the standard deviation of 'phi'" in found[0]
         said = float(found[0].split("about ")[1].split(" times")[0])
         assert said == pytest.approx(post["phi"].sd() / exact, abs=0.06)
+
+
+def doses(host, seed=4, n=30):
+    """Patients whose greatest effect varies about a mean: nothing has both unknowns of the curve as arguments."""
+    rng = np.random.default_rng(seed)
+    dose = rng.choice([1.0, 2, 5, 10, 20], n)
+    y = rng.normal(10, 2, n) * dose / (dose + 4) + rng.normal(0, 0.5, n)
+    half, top = ep.Variable("half", ep.Gamma(2.0, 0.5)), ep.Variable("top", ep.Normal(10.0, 4.0))
+    each, effect = ep.Variable("each", ep.Normal, plate=n), ep.Variable("effect", ep.Normal, plate=n)
+
+    def curve(h, m, d):
+        return m * d / (d + h)
+
+    def on_host(h, m, d):
+        return float(curve(h, m, d))
+
+    model = ep.FactorGraph(
+        ep.BlackBox(on_host if host else curve, half, each, dose, effect),
+        ep.Gaussian(effect, observed=y, precision=4.0),
+        ep.Gaussian(top, each, precision=0.25),
+    )
+    h, m = np.linspace(0.5, 15, 500)[:, None, None], np.linspace(6, 16, 400)[None, :, None]
+    gain = dose / (dose + h)
+    variance = 4 * gain**2 + 0.25
+    log_law = (-((y - m * gain) ** 2) / variance / 2 - np.log(variance) / 2).sum(-1)
+    log_law += np.log(h[..., 0]) - h[..., 0] / 2 - (m[..., 0] - 10) ** 2 / 8
+    law = np.exp(log_law - log_law.max())
+    return model, h[..., 0], law.sum(1, keepdims=True) / law.sum()
+
+
+@pytest.mark.parametrize("host", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_unknowns_tied_by_a_plate_without_a_prior_of_its_own_are_named(host):
+    """Half of the exact standard deviation, "converged", without a word."""
+    model, h, law = doses(host)
+    post = ep.infer(model)
+    exact = np.sqrt((law * (h - (law * h).sum()) ** 2).sum())
+    (note,) = (n for n in post.report.notes if "separate beliefs" in n)
+    assert "'half' and 'top'" in note
+    assert post.report.status == "converged, but standard deviations may be too small"
+    assert float(note.split("about ")[1].split(" of")[0]) == pytest.approx(post["half"].sd() / exact, abs=0.08)
+    assert post["half"].sd() / exact < 0.7

@@ -14,7 +14,7 @@ from meanmap.ep.inference.curved import curvatures, has_slopes, slopes
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
-__all__ = ["Beliefs", "Block", "NotMeasured", "diagonal"]
+__all__ = ["Beliefs", "Block", "NotMeasured", "computed_by", "diagonal"]
 
 # Up to this many unknowns the joint covariance is a dense matrix; beyond, only some of its entries are computed.
 _DENSE, _MOST, _ENTRIES, _SOLVED = 1500, 30_000, 3_000_000, 64
@@ -83,7 +83,9 @@ class Block:
     @property
     def named(self) -> list[str]:
         """Those of them that are not computed from others."""
-        computed = {_out(factor).name for factor in (*self.linear, *self.curved) if _out(factor) is not None}
+        computed = {
+            computed_by(factor).name for factor in (*self.linear, *self.curved) if computed_by(factor) is not None
+        }
         return [name for name in self.joined if self.variables[name].prior is not None or name not in computed]
 
     def places(self, argument: Any, plate: int | None) -> np.ndarray:
@@ -314,7 +316,7 @@ class Block:
         return blocks
 
 
-def _out(factor: Factor) -> Any:
+def computed_by(factor: Factor) -> Any:
     """The unknown that a factor without noise computes from others; None where there is none."""
     if isinstance(factor, Dot):
         return factor.arguments[2]

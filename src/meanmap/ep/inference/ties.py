@@ -4,7 +4,9 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy import sparse
 
+from meanmap.ep.inference.block import computed_by
 from meanmap.ep.inference.run import Run
 from meanmap.ep.sweeps.plan import Plan, Port, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
@@ -27,14 +29,15 @@ TOO_WIDE = "comes out too large"
 def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
     """A note about the unknowns whose separate beliefs are furthest too narrow or too wide; none if there are none.
 
-    Every factor between unknowns with priors says how they vary together: the mean of one moves with what comes in
-    from another by their covariance. Together these give the precision matrix that one joint belief would have, whose
-    inverse is compared with the separate variances. On trees of Gaussians these agree.
+    Every factor between unknowns that are not computed from others says how they vary together: the mean of one moves
+    with what comes in from another by their covariance. Together these give the precision matrix that one joint belief
+    would have, whose inverse is compared with the separate variances. On trees of Gaussians these agree.
     """
     plan: Plan = run.last
     first, total = {}, 0
-    for at, belief in enumerate(state.beliefs):
-        if plan.with_prior[at] and isinstance(belief, NUMBERS):
+    for at in _unknown(plan):
+        belief = _real(state.beliefs[at], plan, at)
+        if isinstance(belief, NUMBERS) and fetched(belief.is_proper()).all():
             first[at] = total
             total += int(plan.variable_sizes[at])
     tied = {
@@ -42,28 +45,34 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
         for at, factor in enumerate(plan.factors)
         if at not in run.hosts
         and not factor.whole
-        and not getattr(factor, "host", False)
         and len(places := [k for k, port in enumerate(factor.arguments) if port.variable in first]) > 1
     }
-    if not tied or total > _MOST or not all(fetched(state.beliefs[at].is_proper()).all() for at in first):
+    looked_at = _looked_at(plan, first)
+    if not tied or not len(looked_at):
         return ()
-    spread = np.concatenate([_spread(state.beliefs[at])[: int(plan.variable_sizes[at])] for at in first])
-    precision = np.diag(1 / spread)
+    spread = np.concatenate([_spread(_real(state.beliefs[at], plan, at)) for at in first])
+    everywhere = np.arange(total)
+    rows, columns, entries = [everywhere], [everywhere], [1 / spread]
     for at, places in tied.items():
         covariance = _covariance(run, state, at, places)
-        size = len(covariance)
-        rows = np.stack([_members(plan.factors[at].arguments[k], first, size) for k in places], axis=1)
-        if not np.isfinite(covariance).all() or (np.linalg.eigvalsh(covariance) <= 0).any():
+        size, each = len(covariance), np.arange(len(places))
+        nodes = np.stack([_members(plan.factors[at].arguments[k], first, size) for k in places], axis=1)
+        finite = np.isfinite(covariance.reshape(size, -1)).all(axis=1)
+        lowest = np.linalg.eigvalsh(np.where(np.isfinite(covariance), covariance, 0))[:, 0]
+        usable = finite & (lowest > 0)
+        if not usable.any():
             return ()
-        # The messages of a factor to one unknown given the others, in place of those to one alone, and the
-        # correlations.
-        ties = np.linalg.inv(covariance)
-        each = np.arange(len(places))
-        ties[:, each, each] -= 1 / covariance[:, each, each]
-        np.add.at(precision, (rows[:, :, None], rows[:, None, :]), ties)
-    if np.linalg.eigvalsh(precision)[0] <= 0:
+        # What a factor says about one unknown given the others, in place of what it says about one, and the ties.
+        ties = np.linalg.inv(covariance[usable])
+        ties[:, each, each] -= 1 / covariance[usable][:, each, each]
+        nodes = nodes[usable]
+        rows.append(np.repeat(nodes, len(places), axis=1).ravel())
+        columns.append(np.tile(nodes, (1, len(places))).ravel())
+        entries.append(ties.ravel())
+    joint = _inverse(np.concatenate(rows), np.concatenate(columns), np.concatenate(entries), total, looked_at)
+    if joint is None:
         return ()
-    joint = np.linalg.inv(precision)
+    spread = spread[looked_at]
     ratio = np.sqrt(spread / np.diag(joint))
     wide = bool(ratio.min() >= _NARROW and ratio.max() > _WIDE)
     worst = int(np.argmax(ratio) if wide else np.argmin(ratio))
@@ -73,10 +82,10 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
     if not (wide or ratio[worst] < _NARROW) or correlation[other] == 0:
         return ()
     if wide:
-        name = _label(plan, names, first, worst)
+        name = _label(plan, names, first, looked_at[worst])
         note = f"{name} and what it is tied to have separate beliefs: the standard deviation of {name} {TOO_WIDE}"
         return (f"{note}, about {ratio[worst]:.3g} times what it should be",)
-    one, two = (_label(plan, names, first, node) for node in sorted((worst, other)))
+    one, two = (_label(plan, names, first, looked_at[node]) for node in sorted((worst, other)))
     note = (
         f"{one} and {two} have separate beliefs, and the data tie them together (correlation "
         f"{correlation[other]:.2f}): standard deviations come out too small, about {ratio[worst]:.2g} of what they "
@@ -84,6 +93,51 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
         "argument of a function, or as w in ep.Dot(X, w, z) for sums and differences."
     )
     return (note,)
+
+
+def _unknown(plan: Plan) -> list[int]:
+    """The variables that are not computed from others: what a function or a sum gives is decided by what it takes."""
+    computed = {
+        out.variable
+        for factor in plan.factors
+        if (out := computed_by(factor)) is not None and not getattr(factor, "random", False)
+    }
+    return [at for at, given in enumerate(plan.with_prior) if given or at not in computed]
+
+
+def _looked_at(plan: Plan, first: dict[int, int]) -> np.ndarray:
+    """The places of as many unknowns as their joint covariance is computed of, those of the smallest plates first."""
+    chosen: list[int] = []
+    for at in sorted(first, key=lambda at: int(plan.variable_sizes[at])):
+        if len(chosen) + int(plan.variable_sizes[at]) > _MOST:
+            break
+        chosen += range(first[at], first[at] + int(plan.variable_sizes[at]))
+    return np.array(sorted(chosen), int)
+
+
+def _inverse(
+    rows: np.ndarray, columns: np.ndarray, entries: np.ndarray, total: int, chosen: np.ndarray
+) -> np.ndarray | None:
+    """Rows and columns of the inverse of a sparse precision matrix; None where it is none."""
+    from scipy.sparse.linalg import splu
+
+    precision = sparse.csc_matrix((entries, (rows, columns)), shape=(total, total))
+    symmetric = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    try:
+        solved = splu(precision, **symmetric)
+    except RuntimeError:  # exactly singular
+        return None
+    if not (solved.U.diagonal() > 0).all() or (solved.perm_r != solved.perm_c).any():
+        return None
+    units = np.zeros((total, len(chosen)))
+    units[chosen, np.arange(len(chosen))] = 1.0
+    return solved.solve(units)[chosen]
+
+
+def _real(belief: Family, plan: Plan, at: int) -> Family:
+    """The belief about the members of a plate that are real."""
+    size = int(plan.variable_sizes[at])
+    return jax.tree.map(lambda leaf: fetched(leaf)[:size] if plan.flats[at].shape else fetched(leaf), belief)
 
 
 def _place(law: Family) -> np.ndarray:
@@ -100,17 +154,26 @@ def _covariance(run: Run, state: State, at: int, places: list[int]) -> np.ndarra
     alpha = run.power if factor.powered else 1.0
     incoming = list(compiled_cavities(run.last, state, at, run.power)[0])
 
+    # Other members, and those that fill up the plate, are not looked at.
+    proper = np.all([fetched(incoming[k].is_proper()) for k in places], axis=0)
+    chosen = np.flatnonzero(np.atleast_1d(proper)[:size])
+
+    def real(law: Family) -> Family:
+        return jax.tree.map(lambda leaf: fetched(leaf)[chosen] if proper.ndim else fetched(leaf)[None], law)
+
     def means(came: list[Any]) -> np.ndarray:
         sent = compiled_answer(factor, tuple(came), alpha, key).messages
-        beliefs = (jax.tree.map(lambda a, b: a + b, came[k], sent[k]) for k in places)
-        return np.stack([np.atleast_1d(_place(belief))[:size] for belief in beliefs], axis=1)
+        return np.stack([_place(real(jax.tree.map(lambda a, b: a + b, came[k], sent[k]))) for k in places], axis=1)
 
     before, columns = means(incoming), []
     for k in places:
-        step = _STEP / np.sqrt(fetched(incoming[k].variance_in(incoming[k].coordinates[-1])))
+        step = np.full(proper.size, _STEP)
+        step[chosen] = _STEP / np.sqrt(_spread(real(incoming[k])))
+        step = step.reshape(proper.shape)
         moved = [*incoming[:k], incoming[k]._turned(step), *incoming[k + 1 :]]
-        columns.append((means(moved) - before) / np.atleast_1d(step)[:size, None])
-    covariance = np.stack(columns, axis=2)
+        columns.append((means(moved) - before) / np.atleast_1d(step)[chosen, None])
+    covariance = np.full((size, len(places), len(places)), np.nan)
+    covariance[chosen] = np.stack(columns, axis=2)
     return (covariance + covariance.transpose(0, 2, 1)) / 2
 
 
