@@ -17,7 +17,7 @@ QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expe
 PYTEST := -m pytest -q -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-day test-all costs mutants check format bench papers docs licences clean
+.PHONY: help demo test test-day test-all costs mutants check format bench papers docs licences dist clean
 
 help: ## list the targets
 	@echo "meanmap: make TARGET, where TARGET is one of"
@@ -106,6 +106,14 @@ licences: .venv-all/.ready .venv/.audit-ready ## licences of all that is install
 	.venv/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible -o build/sbom.json .venv-all/bin/python
 	.venv/bin/pip-licenses --python .venv-all/bin/python --format=markdown --with-urls --output-file=build/licences.md
 	@echo "build/sbom.json (CycloneDX), build/licences.md"
+
+# Times in archives are those of the last commit, so that whoever builds it gets the same bytes.
+dist: .venv/.audit-ready ## wheels and sources of both packages in dist/, built twice and equal byte for byte
+	rm -rf dist build/again
+	@for folder in dist build/again; do for package in . papers; do \
+	  SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) PIP_CONSTRAINT=constraints/newest.txt \
+	  .venv/bin/python -m build -o $$folder $$package > /dev/null || exit 1; done; done
+	diff -r dist build/again && cd dist && sha256sum *
 
 clean: ## remove environments, caches and everything that was built
 	rm -rf .venv .venv-all .venv-oldest .jax_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist uv.lock \
