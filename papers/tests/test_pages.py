@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from meanmap_papers.experiment import Setting
@@ -14,6 +15,13 @@ from papers import pages as papers
 def test_every_page_is_the_one_that_kept_records_make():
     for path, text in papers.written(papers.kept()).items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: type python -m papers.pages"
+
+
+@pytest.mark.parametrize("record", papers.kept().values(), ids=lambda record: record["id"])
+def test_a_number_has_a_standard_error_or_the_record_says_why_not(record):
+    without = [name for name, (_, error) in record["numbers"].items() if error is None]
+    assert all(f"{name} of" in record.get("afterwards", "") for name in without), without
+    assert not without or "no standard error, because" in record["afterwards"]
 
 
 def test_every_record_has_its_pictures():
