@@ -158,6 +158,21 @@ def test_more_points_than_are_factored_go_through_pivots(monkeypatch):
     assert np.abs(chosen(new).mean() - np.sin(new)).max() < 0.1
 
 
+def test_few_pivots_that_hold_the_kernel_are_as_good_as_all_points(monkeypatch):
+    monkeypatch.setattr(conditional, "LOW_RANK_FROM", 300)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 4))
+    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=400)
+    op, new = mm.condition(x[:, :1], y, kernel_x=K, kernel_y=L), np.linspace(-4, 4, 9)[:, None]
+    assert "features -> 400 points" in repr(op)
+    dense = mm.condition(x[:, :1], y, kernel_x=K, kernel_y=L, ridge=dict(op.chosen)["ridge"])
+    assert "features" not in repr(dense)
+    np.testing.assert_allclose(op(new).weights, dense(new).weights, atol=1e-4)
+    np.testing.assert_allclose(op(new).quantile(0.3), dense(new).quantile(0.3), atol=1e-3)
+    assert "features" not in repr(mm.condition(x, y, kernel_x=K, kernel_y=L))  # many pivots would be needed
+    assert "features" not in repr(mm.condition(x[:, :1], np.sin(x[:, 0]), kernel_x=K, kernel_y=L))  # without noise
+
+
 def test_the_ridge_of_many_points_keeps_the_shift(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(900, 3))

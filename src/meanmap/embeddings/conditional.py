@@ -40,6 +40,9 @@ __all__ = ["condition"]
 # in the coordinates of up to MOST_FEATURES pivots, whose ridge is then chosen for that model.
 DENSE_ROWS = 6000
 MOST_FEATURES = 1000
+# Beyond LOW_RANK_FROM points, where the ridge is chosen, LOW_RANK pivots that hold the kernel of x to this share of its
+# trace are enough if the ridge is at least LEAST_RIDGE. Without noise, where less is best, errors were .15 larger.
+LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE, LEAST_RIDGE = 1000, 250, 1e-12, 1e-6
 # The ridge is chosen on up to this many points; more keep n λ, the shift that does the smoothing. Measured at 5000
 # points in ten dimensions, the shift chosen so had the least error of those a factor of four apart.
 RIDGE_ROWS = 1000
@@ -106,7 +109,8 @@ def condition(
     the missing weight equally over all yᵢ: where x carries no information, the belief is the marginal distribution of
     y.
 
-    Song, Gretton & Guestrin (2010), eq. 6-7. Up to 6000 points by one Cholesky factorisation, O(n³); beyond, in up to
+    Song, Gretton & Guestrin (2010), eq. 6-7. Up to 6000 points by one Cholesky factorisation, O(n³), or already beyond
+    1000 in 250 coordinates, where these hold the kernel and y has noise; from more points, in up to
     r = 1000 pivoted coordinates of the kernel of x, or in features, O(n r²) time and O(n r) memory, 8 KiB a point for
     1000 of them. The ridge is chosen for that model, on at most 100,000 of the points. Beliefs are evaluated lazily:
     means and other expectations of m queries cost O(m n d); quantiles, densities and the like need the weights, one
@@ -142,9 +146,11 @@ def condition(
             return door.leave(replace(_primal(first, second, ridge, door), conditional=True, notes=told))
         if second.basis.orthonormal:
             raise KindError("kernel_y is features but kernel_x is a kernel: give features on both sides, or on x only.")
-        if first.count > DENSE_ROWS and not door.follows and not any_sparse(first.points):
-            return door.leave(replace(_pivoted(first, second, ridge, door), conditional=True, notes=told))
-        return door.leave(replace(_dual(first, second, ridge, door), conditional=True, notes=told))
+        low = _coordinates(first, ridge is None, door)
+        operator = None if low is None else _pivoted(first, low, second, ridge, door)
+        if operator is None or (first.count <= DENSE_ROWS and dict(operator.chosen)["ridge"] < LEAST_RIDGE):
+            operator = _dual(first, second, ridge, door)
+        return door.leave(replace(operator, conditional=True, notes=told))
 
 
 def _is_long(data: Data) -> bool:
@@ -191,9 +197,21 @@ def _dual(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Opera
     return Operator(second.basis, first.basis, solve=Ridge.factor(gram, ridge=ridge), chosen=chosen)
 
 
-def _pivoted(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Operator:
+def _coordinates(first: Side, chooses: bool, door: Door) -> PivotedCholesky | None:
+    """Pivoted coordinates of k if there are many points, or if few coordinates hold k and the ridge is to be chosen."""
+    n = first.count
+    if door.follows or any_sparse(first.points):
+        return None
+    if n > DENSE_ROWS:
+        return PivotedCholesky.of_points(first.kernel, first.points, door, tolerance=1e-9, max_rank=MOST_FEATURES)
+    if n <= LOW_RANK_FROM or not chooses:
+        return None
+    low = PivotedCholesky.of_points(first.kernel, first.points, door, TRACE_TOLERANCE, LOW_RANK)
+    return low if low.report.converged else None
+
+
+def _pivoted(first: Side, low: PivotedCholesky, second: Side, ridge: Numbers | None, door: Door) -> Operator:
     """The dual operator in pivoted coordinates of k: exact for the kernel that they define."""
-    low = PivotedCholesky.of_points(first.kernel, first.points, door, tolerance=1e-9, max_rank=MOST_FEATURES)
     operator = _primal(first.in_coordinates(low), second, ridge, door)
     chosen = (*operator.chosen, *_lengthscale(first))
     return Operator(operator.output, operator.input, operator.matrix, chosen=chosen)
