@@ -141,6 +141,8 @@ def _summed(found: Found, rows: int) -> list[list[str]]:
     lines = []
     for name in METHODS:
         own = [one for one in of_size if name in one]
+        if not own:
+            continue
         bias, held, tables = np.array([one[name] for one in own])[:, :3].T
         width = np.exp(np.mean([np.log(one[name][3] / one["effect"][3]) for one in own if "effect" in one]))
         sizes = [f"{np.mean(np.abs(bias)):.2f}", f"{np.max(np.abs(bias)):.2f}"]

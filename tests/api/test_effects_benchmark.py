@@ -32,3 +32,9 @@ def test_without_its_confounder_a_model_is_refused_and_others_are_judged(monkeyp
     judged = effects.compared(by_name["third label"], 300, 2)
     assert judged["effect"][2] == judged["least squares"][2] == 2
     assert all(abs(judged[name][0]) < 4 / np.sqrt(2) for name in ("effect", "least squares"))
+
+
+def test_a_page_has_no_line_for_what_was_not_measured_at_a_number_of_rows():
+    judged = {"truth": 1.0, "tables": 12, "refused": 0, "effect": [0.1, 11, 12, 0.07]}
+    page = effects.page({"one; 300": judged | {"forests": [0.2, 6, 7, 0.1]}, "one; 1000": judged})
+    assert page.split("Bias in standard errors")[0].count("- forests") == 1
