@@ -89,7 +89,7 @@ def test_discover_finds_causes(farm, tmp_path):
     assert "sun → growth" in run(*arguments, "--report", tmp_path / "a.html").stdout
     page = (tmp_path / "a.html").read_text()
     assert "<td>growth</td>" in page
-    assert "data:image/png" in page
+    assert '"kind":"nodes"' in page
 
 
 def test_what_is_known_is_kept(farm):

@@ -30,7 +30,7 @@ def write_page(
     """A page with the charts of what was found, a table whose first row is its header, and the notes."""
     tables = (tuple(map(tuple, rows)), _noted(notes))
     if isinstance(found, Paged):
-        page = found._facts()
+        page = found._as_page()
         charts = tuple(chart for section in page.sections for chart in section.charts)
         shown, facts = Section("What was found", "", charts=charts, tables=tables), page.facts
     else:
@@ -52,7 +52,7 @@ def write_drift(
         f"An alarm is raised where the evidence exceeds {monitor.limit:.2f}. Without drift there is one false alarm in "
         f"{monitor.run_length:g} batches on average."
     )
-    page = monitor._facts()
+    page = monitor._as_page()
     sections = [
         Section("The answer", answer, text, charts=page.sections[0].charts, tables=(_noted(notes),)),
         *(
@@ -85,7 +85,7 @@ def write_test(
     """A page about a test; `samples` are those compared, by the names under which they are shown."""
     if result.shown is not None and len(samples) == len(result.shown.names):
         result = replace(result, shown=replace(result.shown, names=tuple(samples)))
-    first, *others = result._facts().sections
+    first, *others = result._as_page().sections
     said, *tables = first.tables
     settings = (*in_own_words(said), *(("note", note) for note in in_own_words(notes)))
     text = f"{result.method[:1].upper()}{result.method[1:]}. {first.text}"

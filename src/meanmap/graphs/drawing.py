@@ -14,7 +14,7 @@ from meanmap.graphs.rooted import Rooted
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["draw", "draw_forest"]
+__all__ = ["draw", "draw_forest", "hanging"]
 
 # Edges with less support are drawn dashed.
 MAJORITY = 0.5
@@ -91,10 +91,11 @@ def _places(graph: "networkx.Graph") -> dict[Hashable, np.ndarray]:
 
 def draw_forest(graph: Graph, ax: Axes | None = None, **written: Any) -> Any:
     """Draw a graph; a forest hangs from its centres, leaves side by side, each other node above its children."""
-    return draw(graph.to_networkx(), ax, positions=_hanging(graph) if graph.is_forest else None, **written)
+    return draw(graph.to_networkx(), ax, positions=hanging(graph) if graph.is_forest else None, **written)
 
 
-def _hanging(graph: Graph) -> dict[Hashable, tuple[float, float]]:
+def hanging(graph: Graph) -> dict[Hashable, tuple[float, float]]:
+    """Where the nodes of a forest are: each above its children, leaves side by side."""
     tree = Rooted.at(graph)
     children: dict[int, list[int]] = {}
     for node in tree.order.tolist():

@@ -14,6 +14,8 @@ from meanmap.core.extras import optional
 from meanmap.core.held import holds_whole
 from meanmap.core.types import GraphLike
 from meanmap.core.values import as_known
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 if TYPE_CHECKING:
     import networkx
@@ -27,7 +29,7 @@ def is_networkx(graph: object) -> TypeGuard["networkx.Graph"]:
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Paged):
     """An undirected graph without loops or double edges.
 
     Edge number e joins `edges[e, 0]` and `edges[e, 1]`. As a directed edge, along which a message travels, it has
@@ -51,6 +53,11 @@ class Graph:
 
     names: Sequence[Hashable]
     edges: np.ndarray
+
+    def _as_page(self, brief: bool = False) -> Page:
+        from meanmap.graphs.pages import plain_page
+
+        return plain_page(self)
 
     @classmethod
     def of(cls, data: GraphLike, nodes: Iterable[Hashable] | None = None) -> "Graph":

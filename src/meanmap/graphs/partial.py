@@ -12,12 +12,15 @@ from meanmap.core.extras import optional
 from meanmap.core.types import Axes
 from meanmap.graphs.drawing import draw
 from meanmap.graphs.graph import Graph, is_networkx
+from meanmap.graphs.pages import graph_page
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["PDAG", "structural_hamming_distance"]
 
 
 @dataclass(frozen=True, eq=False)
-class PDAG:
+class PDAG(Paged):
     """A partially directed graph: what data determine about causes; some edges have a direction, others none.
 
     Attributes
@@ -135,6 +138,15 @@ class PDAG:
 
     def _support(self) -> Mapping[tuple, float]:
         """How often each edge was found in half of the data, where that was tried."""
+        return {}
+
+    def _as_page(self, brief: bool = False) -> Page:
+        pairs = [*self.named("directed"), *self.named("undirected")]
+        arrows = [i < len(self.directed) for i in range(len(pairs))]
+        return graph_page(self, pairs, arrows, self._known(), str(self))
+
+    def _known(self) -> dict[str, Mapping[tuple, float]]:
+        """What is known of edges, by what it is called."""
         return {}
 
     def __str__(self) -> str:

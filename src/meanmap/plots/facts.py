@@ -111,11 +111,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class Control:
-    """What can be chosen, from a list or, for what is in order, along a slider."""
+    """What can be chosen, from a list or, for what is in order, along a slider; `first` is what is shown at first."""
 
     label: str
     choices: tuple[str, ...]
     slider: bool = False
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,14 @@ class Chart:
     title: str
     panels: tuple[Panel, ...]
     controls: tuple[Control, ...] = ()
+
+    @property
+    def first(self) -> int:
+        """The panel that is shown at first."""
+        number = 0
+        for control in self.controls:
+            number = number * len(control.choices) + control.first
+        return number
 
     def plain(self) -> dict[str, Any]:
         """It as values for JSON."""

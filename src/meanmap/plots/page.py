@@ -162,9 +162,9 @@ def _chart(chart: Chart, number: int) -> str:
     return f"""<figure class="chart" data-chart="{number}">
 <figcaption><b>{html.escape(chart.title)}</b></figcaption>
 {f'<div class="controls">{controls}</div>' if controls else ""}
-<div class="drawing">{sketch(chart)}</div>
+<div class="drawing">{sketch(chart, chart.first)}</div>
 <p class="said" aria-hidden="true"></p>
-<p class="note" aria-live="polite">{html.escape(chart.panels[0].note)}</p>
+<p class="note" aria-live="polite">{html.escape(chart.panels[chart.first].note)}</p>
 <details><summary>Values as a table</summary><div class="values"></div></details>
 </figure>"""
 
@@ -172,19 +172,23 @@ def _chart(chart: Chart, number: int) -> str:
 def _control(control: Control, name: str) -> str:
     label = f'<label for="{name}">{html.escape(control.label)}</label>'
     if control.slider:
-        first, last = html.escape(control.choices[0]), len(control.choices) - 1
+        first, last = html.escape(control.choices[control.first]), len(control.choices) - 1
         return (
-            f'<span class="control">{label}<input id="{name}" type="range" min="0" max="{last}" value="0" '
-            f'aria-valuetext="{first}"><output for="{name}">{first}</output></span>'
+            f'<span class="control">{label}<input id="{name}" type="range" min="0" max="{last}" '
+            f'value="{control.first}" aria-valuetext="{first}"><output for="{name}">{first}</output></span>'
         )
-    listed = "".join(f'<option value="{i}">{html.escape(each)}</option>' for i, each in enumerate(control.choices))
+    listed = "".join(
+        f'<option value="{i}"{" selected" * (i == control.first)}>{html.escape(each)}</option>'
+        for i, each in enumerate(control.choices)
+    )
     return f'<span class="control">{label}<select id="{name}">{listed}</select></span>'
 
 
 def _drawn(chart: Chart) -> str:
-    note = chart.panels[0].note
-    more = "" if len(chart.panels) == 1 else f"{', '.join(each.choices[0] for each in chart.controls)}. "
-    return f"<p>{html.escape(chart.title)}. {html.escape(more + note)}</p>{sketch(chart)}"
+    note = chart.panels[chart.first].note
+    shown = ", ".join(f"{each.label.lower()} {each.choices[each.first]}" for each in chart.controls)
+    said = f"{chart.title}{': ' if shown else ''}{shown}. {note}"
+    return f"<p>{html.escape(said)}</p>{sketch(chart, chart.first)}"
 
 
 def _plain_table(rows: Sequence[Sequence[str]]) -> str:

@@ -20,12 +20,12 @@ class Paged:
         as JSON inside. A file that exists is only replaced if it is such a page.
         """
         version = sys.modules["meanmap"].__version__
-        return write_page(path, self._facts(), f"meanmap {version}, Python {platform.python_version()}")
+        return write_page(path, self._as_page(), f"meanmap {version}, Python {platform.python_version()}")
 
-    def _facts(self, brief: bool = False) -> Page:
+    def _as_page(self, brief: bool = False) -> Page:
         """What the page shows; brief: what a notebook shows, without long computations."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
         """The representation in notebooks."""
-        return fragment(self._facts(brief=True))
+        return fragment(self._as_page(brief=True))

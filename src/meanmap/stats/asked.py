@@ -106,6 +106,7 @@ class Asked(ABC):
     data: Data = None
     features: Any = None
     across: ClassVar[bool] = False
+    paired: ClassVar[bool] = True  # whether rows of the parts belong together
 
     def answer(self) -> Any:
         """The twelve steps."""
@@ -117,7 +118,7 @@ class Asked(ABC):
             return found.result(self.random.seed, self.told)
         self.parts = [source_of(part).whole(name) for part, name in zip(self.parts, self.names, strict=True)]
         self.admit()
-        shown = Shown.of(self.parts, self.names)
+        shown = Shown.of(self.parts, self.names, self.paired)
         self.encode()
         self.read_texts()
         self.leave_strata()
@@ -194,6 +195,7 @@ class Asked(ABC):
 class OfSamples(Asked):
     """A question about samples, one after another, that share one kernel; `by` distinguishes those of one table."""
 
+    paired: ClassVar[bool] = False
     by: str | None = None
     scale: bool = True
 

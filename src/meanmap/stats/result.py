@@ -11,7 +11,7 @@ from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes
 from meanmap.core.values import Value, plain
-from meanmap.plots.columns import pairs_chart
+from meanmap.plots.columns import groups_chart, pairs_chart
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.plots.paged import Paged
 from meanmap.stats.settings import check_draws
@@ -180,7 +180,7 @@ class TestResult(Paged, Value):
     def __str__(self) -> str:
         return "\n".join([self.method, *(f"  {name:<9}  {text}" for name, text in self.lines())])
 
-    def _facts(self, brief: bool = False) -> Page:
+    def _as_page(self, brief: bool = False) -> Page:
         """The data first, then the answer in numbers, and last the null distribution."""
         verdict = "rejected" if self.pvalue <= 0.05 else "not rejected"
         answer = f"p = {self.pvalue:.3g}: the null hypothesis is {verdict} at level 0.05."
@@ -195,9 +195,10 @@ class TestResult(Paged, Value):
         return Page(title, "", tuple(sections), self.to_dict())
 
     def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
-        """Two variables row by row, or each column of what are more."""
-        if len(shown.names) == 1 or len({len(each) for k in range(2) for each in shown.columns(k).values()}) > 1:
-            return ()
+        """Variables row by row, or the distribution of each column in each sample."""
+        if not shown.paired:
+            groups = groups_chart("How the columns are distributed", shown.groups())
+            return () if groups is None else (groups,)
         names = zip(shown.names, range(len(shown.names)), strict=True)
         (_, x), (_, y), *others = [(name, shown.columns(k)) for name, k in names]
         beside = {name: each for _, columns in others for name, each in columns.items()}

@@ -22,14 +22,15 @@ MOST_ROWS, MOST_NUMBERS = 2000, 200_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shown(Value):
-    """Rows of each part, evenly spread over all of its rows, and how many it has."""
+    """Rows of each part, evenly spread over all of its rows, how many it has, and whether rows are paired by number."""
 
     names: tuple[str, ...]
     parts: tuple[Any, ...]
     sizes: tuple[int, ...]
+    paired: bool = True
 
     @classmethod
-    def of(cls, parts: Sequence[Any], names: Sequence[Any]) -> "Shown | None":
+    def of(cls, parts: Sequence[Any], names: Sequence[Any], paired: bool) -> "Shown | None":
         """Copies of some rows; None where they are not in memory, or neither tables nor arrays."""
         if any_once(parts) or any(map(lies_elsewhere, parts)):
             return None
@@ -42,7 +43,7 @@ class Shown(Value):
             width = len(Table.names_in(part)) if tabular else max(rows.size // max(len(rows), 1), 1)
             most = min(MOST_ROWS, max(MOST_NUMBERS // width, 20))
             taken.append(source_of(rows).take(spread_rows(length(part), most)))
-        return cls(tuple(map(str, names)), tuple(taken), tuple(map(length, parts)))
+        return cls(tuple(map(str, names)), tuple(taken), tuple(map(length, parts)), paired)
 
     def columns(self, part: int) -> dict[str, np.ndarray]:
         """The columns of a part, each of one number or label a row; those of arrays are numbered."""

@@ -27,6 +27,8 @@ from meanmap.core.types import Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
 from meanmap.graphs.edge_table import EdgeTable
+from meanmap.graphs.pages import graph_page
+from meanmap.plots.facts import Page
 from meanmap.stats.result import Null
 from meanmap.stats.settings import check_draws
 from meanmap.stats.texts import texts_as_labels
@@ -94,6 +96,13 @@ class DependenceTree(EdgeTable, Graph):
             for pair, weight in zip(self.named_edges, self.weights, strict=True)
         }
         return draw(super().to_networkx(), ax, positions=positions, labels=labels, support=self.support)
+
+    def _as_page(self, brief: bool = False) -> Page:
+        pairs = list(self.named_edges)
+        known: dict[str, Mapping[tuple, float]] = {"weight": dict(zip(pairs, self.weights.tolist(), strict=True))}
+        if len(self.pvalues):
+            known["p-value"] = dict(zip(pairs, self.pvalues.tolist(), strict=True))
+        return graph_page(self, pairs, [False] * len(pairs), {**known, "support": self.support}, str(self))
 
     def __str__(self) -> str:
         kind = "forest" if len(self.edges) < self.size - 1 else "tree"

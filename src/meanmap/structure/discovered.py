@@ -52,6 +52,10 @@ class DiscoveredGraph(EdgeTable, PDAG):
     seed: int | None = None
     schema: Schema | None = None
 
+    def _known(self) -> dict[str, Mapping[tuple, float]]:
+        tested = {"p-value": self.pvalues, "after Holm's correction": self.adjusted}
+        return {**tested, "support": self.support, "same direction": self.arrows}
+
     def to_networkx(self) -> Any:
         """As of a PDAG, with pvalue, adjusted, and support and arrow where these were asked for, on each edge."""
         graph = super().to_networkx()

@@ -6,10 +6,13 @@ from typing import Any, Generic, TypeVar
 
 from meanmap.bp.beliefs.drawing import draw_beliefs
 from meanmap.bp.beliefs.label_belief import LabelBelief
+from meanmap.bp.beliefs.pages import beliefs_page
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
 from meanmap.core.types import Axes
 from meanmap.core.values import as_known
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["Beliefs"]
 
@@ -18,7 +21,7 @@ Belief = TypeVar("Belief")
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
+class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
     """The beliefs about the targets, `beliefs["name"]`.
 
     Attributes
@@ -71,6 +74,9 @@ class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
         return draw_beliefs(self, ax)
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return beliefs_page(self, brief)
 
     def to_save(self) -> "Beliefs[Belief]":
         """With every belief computed."""

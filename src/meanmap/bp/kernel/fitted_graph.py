@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.gain import Gain
+from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
@@ -40,7 +41,7 @@ __all__ = ["FittedKernelGraph"]
 QUERIES_AT_ONCE = 128
 
 
-class FittedKernelGraph(ManyRows):
+class FittedKernelGraph(QueriedPage, ManyRows):
     """A `KernelGraph` with learned operators, ready for queries.
 
     Attributes

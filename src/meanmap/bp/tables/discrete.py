@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.engine.operators import EdgeMatrices
 from meanmap.bp.engine.propagate import Engine, Propagation
 from meanmap.bp.tables.potentials import probabilities, read_likelihoods, read_model, with_likelihoods
@@ -22,7 +23,7 @@ from meanmap.graphs.schedules import Schedule
 __all__ = ["DiscreteGraph"]
 
 
-class DiscreteGraph:
+class DiscreteGraph(QueriedPage):
     """A pairwise Markov network of discrete variables, p(x) ∝ Π_(s,t) ψ_st(x_s, x_t) Π_s φ_s(x_s).
 
     `model = mm.bp.DiscreteGraph(edges, tables)` holds the network, `model.query({"b": 1})["a"]` is a marginal.

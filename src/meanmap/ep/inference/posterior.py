@@ -11,17 +11,20 @@ from meanmap.core.report import Report
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
 from meanmap.ep.variables import Selection, Variable
 from meanmap.families import Family
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["Posterior", "resumed"]
 
 
-class Posterior(Mapping[str, Family]):
+class Posterior(Paged, Mapping[str, Family]):
     """Beliefs by the name of the variable: `post["w"].mean()`, `post["w"].cov()`; made by `infer`.
 
     Attributes
@@ -191,6 +194,9 @@ class Posterior(Mapping[str, Family]):
         if not np.all(fetched(belief.is_proper())):
             raise InputError(f"the belief about {variable.name!r} is improper, and cannot be the prior of a batch.")
         return Variable(variable.name, belief, variable.plate)
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return posterior_page(self)
 
     def __getitem__(self, name: str) -> Family:
         if name not in self._beliefs:

@@ -31,12 +31,15 @@ from meanmap.ep.linear.shapes import marginals
 from meanmap.ep.linear.shared import Shared, shared_names
 from meanmap.ep.linear.skewed import Skewed
 from meanmap.ep.linear.weights import Weighted
+from meanmap.plots.facts import Page, Section
+from meanmap.plots.intervals import intervals_chart
+from meanmap.plots.paged import Paged
 
 __all__ = ["Fitted"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fitted(Value):
+class Fitted(Paged, Value):
     """A regression by formula, after its data; made by `fit`.
 
     Attributes
@@ -237,6 +240,20 @@ class Fitted(Value):
             values = np.exp(phis[:, phis.shape[1] - len(self.model.family.parameters) + k])
             found.append((name, values * (self.scaled.unit if name == "sigma" else 1.0)))
         return found
+
+    def _as_page(self, brief: bool = False) -> Page:
+        rows = self._table(0.95)
+        names, middle, low, high = ([row[k] for row in rows] for k in (0, 1, 3, 4))
+        ends = np.array(middle), np.array(low), np.array(high)
+        chart = intervals_chart("Estimates", list(map(str, names)), *ends, "estimate and 95 % interval")
+        table = (("name", "estimate", "sd", "2.5%", "97.5%"), *((n, *(f"{v:.4g}" for v in each)) for n, *each in rows))
+        said = [line.strip() for line in str(self).splitlines()]
+        notes = (("note",), *((note,) for note in self.report.notes))
+        columns = ("estimate", "sd", "low", "high")
+        facts = {"formula": self.formula.text, "log_evidence": float(self.log_evidence),
+                 "estimates": {n: dict(zip(columns, each, strict=True)) for n, *each in rows}}  # fmt: skip
+        section = Section("Effects and components of variance", said[1], charts=(chart,), tables=(table, notes))
+        return Page(self.formula.text, "", (section,), facts)
 
     def __str__(self) -> str:
         rows, family = self.formula.rows, self.model.family

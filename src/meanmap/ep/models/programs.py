@@ -1,6 +1,5 @@
 """Models with a function inside: a noisy simulator, and the compound Gamma."""
 
-import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -78,11 +77,6 @@ class Program(Summarised):
         how = f"{self.report.status} after {self.report.steps} sweeps"
         notes = "".join(f"\n  note: {note}" for note in self.report.notes)
         return f"{self.title}\n  log evidence: {self.log_evidence:.6g}\n  inference: {how}{notes}\n{self.summary()}"
-
-    def _repr_html_(self) -> str:
-        """As notebooks show it."""
-        notes = "".join(f"<br>note: {html.escape(note)}" for note in self.report.notes)
-        return f"<p><b>{html.escape(self.title)}</b>{notes}</p>{self.summary()._repr_html_()}"
 
 
 @own_words

@@ -1,7 +1,6 @@
 """Skills of players from the games they won, lost and drew."""
 
 import difflib
-import html
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -95,11 +94,6 @@ class Ranking(Summarised):
     def __str__(self) -> str:
         title = f"ranking of {len(self.players)} players from {int(self.games.sum()) // 2} games"
         return f"{title}\n  log evidence: {self.log_evidence:.6g}\n  inference: {self.report.status}\n{self.summary()}"
-
-    def _repr_html_(self) -> str:
-        """As notebooks show it."""
-        title = f"ranking of {len(self.players)} players, log evidence {self.log_evidence:.6g}"
-        return f"<p><b>{html.escape(title)}</b></p>{self.summary()._repr_html_()}"
 
 
 def ranking(

@@ -1,6 +1,5 @@
 """What all regressions share: a belief about named coefficients, and a linear predictor at new rows."""
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -113,11 +112,6 @@ class Regression(Summarised):
         facts = [f"  {name}: {text}" for name, text in self._facts()]
         return "\n".join([self.title, *facts, str(self.summary())])
 
-    def _repr_html_(self) -> str:
-        """As notebooks show it."""
-        facts = "".join(f"<br>{name}: {html.escape(text)}" for name, text in self._facts())
-        return f"<p><b>{html.escape(self.title)}</b>{facts}</p>{self.summary()._repr_html_()}"
-
 
 def prior_of(design: Design, prior_sd: Numbers, intercept_sd: object) -> MultivariateNormal:
     """Independent Normals of mean 0 for the (standardised) coefficients."""
@@ -200,7 +194,9 @@ def _at_mode(
         ),
         factor.name: (Normal.from_natural(precision_mean, curvature), *(None,) * (len(factor.arguments) - 1)),
     }
-    return Posterior({}, messages, np.nan, Report("not run", False, 0, [], {}, ()), None, {}, {}, {})
+    return Posterior(
+        {}, messages, np.nan, Report("not run", False, 0, [], {}, ()), None, {}, {}, {}, dict(model.variables)
+    )
 
 
 # Of the trapezium rule for averages over a Normal, in standard deviations. For the sigmoid its error is below 1e-9 up

@@ -1,6 +1,5 @@
 """A table of beliefs about named numbers: mean, standard deviation, interval, z and the probability of the sign."""
 
-import html
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +12,15 @@ from meanmap.core.settings import ends, probability
 from meanmap.core.types import Axes
 from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.inference.posterior import Posterior
+from meanmap.plots.facts import Page, Section
+from meanmap.plots.intervals import intervals_chart
+from meanmap.plots.paged import Paged
 
 __all__ = ["Inferred", "Summarised", "Summary"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary(Value):
+class Summary(Paged, Value):
     """Posterior summaries of several numbers.
 
     Attributes
@@ -106,15 +108,16 @@ class Summary(Value):
     def __str__(self) -> str:
         return "\n".join(aligned(self.cells(), least=5))
 
-    def _repr_html_(self) -> str:
-        """As notebooks show it."""
+    def section(self, title: str, said: str = "", notes: Any = ()) -> Section:
+        """A part of a page: every number with its interval, and the table."""
+        label = f"mean and {self.confidence:.0%} interval"
+        chart = intervals_chart(title, self.names, self.mean, self.low, self.high, label)
         head, *rows = self.cells()
-        first = "<tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>"
-        body = "".join(
-            f"<tr><th>{html.escape(row[0])}</th>" + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
-            for row in rows
-        )
-        return f"<table>{first}{body}</table>"
+        tables = (("name", *head[1:]), *map(tuple, rows)), (("note",), *((note,) for note in notes))
+        return Section(title, said, charts=(chart,) if self.names else (), tables=tables)
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return Page("Posterior summaries", "", (self.section("Means and intervals"),), self.to_dict())
 
 
 def _short(value: float) -> str:
@@ -137,7 +140,7 @@ class Inferred(Value):
         return self.posterior.report
 
 
-class Summarised(Inferred, ABC):
+class Summarised(Paged, Inferred, ABC):
     """A model whose numbers are a table."""
 
     @abstractmethod
@@ -147,3 +150,15 @@ class Summarised(Inferred, ABC):
     def to_frame(self, confidence: float = 0.95) -> Any:
         """The table of `summary` as a pandas frame by name: mean, sd, low, high, z and positive."""
         return self.summary(confidence).to_frame()
+
+    def _as_page(self, brief: bool = False) -> Page:
+        first, *rest = str(self).splitlines()
+        said = [line.strip() for line in rest if line.startswith("  ") and ": " in line]
+        notes = [line.removeprefix("note: ") for line in said if line.startswith("note: ")]
+        facts = "; ".join(line for line in said if not line.startswith("note: "))
+        title = f"{first[:1].upper()}{first[1:]}"
+        return Page(title, "", (self.summary().section("Means and intervals", facts, notes),), self.to_dict())
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""

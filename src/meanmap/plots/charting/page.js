@@ -222,7 +222,7 @@
       const unit = svg.viewBox.baseVal.width / box.width;
       const [x, y] = [(event.clientX - box.left) * unit, (event.clientY - box.top) * unit];
       const bars = shown.marks.some((mark) => mark.kind === "bars" || mark.kind === "line" || mark.kind === "area");
-      const far = ({ px, py }) => (px === undefined ? Math.abs(py - y) : py === undefined ? Math.abs(px - x) + 4 : Math.hypot(px - x, bars ? (py - y) / 50 : py - y));
+      const far = ({ px, py }) => (px === undefined ? (Math.abs(py - y) < 8 ? 0 : Infinity) : py === undefined ? Math.abs(px - x) + 4 : Math.hypot(px - x, bars ? (py - y) / 50 : py - y));
       if (points.length) point(d3.minIndex(points, far));
     });
     handle.addEventListener("keydown", (event) => {

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.values import Value, frame_of
+from meanmap.plots.facts import Chart, Page, Section
+from meanmap.plots.intervals import intervals_chart
+from meanmap.plots.paged import Paged
 from meanmap.stats.result import Interval
 
 __all__ = ["Effect", "doubt_about_mean"]
@@ -20,7 +23,7 @@ def doubt_about_mean(*sizes: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effect(Value):
+class Effect(Paged, Value):
     """An effect size, with confidence intervals that may include zero.
 
     Made by `two_sample_effect`, `k_sample_effect`, `independence_effect` and
@@ -77,6 +80,25 @@ class Effect(Value):
     def _intervals(self) -> dict[str, Interval]:
         named = {"distance": self.distance, "share": self.share, "shift": self.shift, "correlation": self.correlation}
         return {name: each for name, each in named.items() if each is not None}
+
+    def _as_page(self, brief: bool = False) -> Page:
+        units = {
+            "distance": "distance of embeddings", "share": "share of rows that would change",
+            "shift": "standard deviations", "correlation": "correlation of features",
+        }  # fmt: skip
+        charts = tuple(self._chart(name, e, units[name]) for name, e in self._intervals.items())
+        tables = (("what", "value"), *self.lines()), (("note",), *((text,) for text in self.warnings))
+        answer = "; ".join(f"{what}: {value}" for what, value in self.lines()[:1])
+        lead = f"Intervals of {100 * self.level:g} %."
+        return Page(
+            f"{self.method[:1].upper()}{self.method[1:]}", lead,
+            (Section("How large it is", answer, charts=charts, tables=tables),), self.to_dict(),
+        )  # fmt: skip
+
+    @staticmethod
+    def _chart(name: str, found: Interval, unit: str) -> Chart:
+        low, middle, high = (np.array([end]) for end in (found.low, found.estimate, found.high))
+        return intervals_chart(unit.capitalize(), [name], middle, low, high, unit)
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""

@@ -381,7 +381,7 @@ class DriftMonitor(Paged):
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
         return draw(self, ax)
 
-    def _facts(self, brief: bool = False) -> Page:
+    def _as_page(self, brief: bool = False) -> Page:
         return monitor_page(self, brief)
 
     def __str__(self) -> str:

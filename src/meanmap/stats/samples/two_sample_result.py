@@ -85,7 +85,7 @@ class TwoSampleResult(TestResult):
         return found | ({"differences": [each.to_dict() for each in self.differences]} if self.differences else {})
 
     def called(self, first: str, second: str) -> "TwoSampleResult":
-        """The same result with other names of the samples."""
+        """A copy of the result with other names of the samples."""
         return replace(self, differences=tuple(replace(each, names=(first, second)) for each in self.differences))
 
     def lines(self) -> list[tuple[str, str]]:

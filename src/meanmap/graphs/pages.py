@@ -1,0 +1,63 @@
+"""The page of a graph: drawn, with a table of its edges."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from meanmap.graphs.drawing import hanging
+from meanmap.graphs.graph import Graph
+from meanmap.plots.facts import Chart, Page, Section
+from meanmap.plots.networks import Link, network_chart
+
+__all__ = ["graph_chart", "graph_page", "plain_page"]
+
+# Edges with less support are dashed.
+MAJORITY = 0.5
+
+
+def graph_chart(graph: Graph) -> Chart | None:
+    """An undirected graph; a forest hangs from its centres."""
+    links = [Link(int(a), int(b)) for a, b in graph.edges]
+    return network_chart("The graph", graph.names, links, hanging(graph) if graph.is_forest and len(links) else None)
+
+
+def plain_page(graph: Graph) -> Page:
+    """An undirected graph of which nothing else is known."""
+    chart = graph_chart(graph)
+    rows = (("from", "to"), *((str(a), str(b)) for a, b in graph.named_edges))
+    said = f"{graph.size} nodes, {len(graph.edges)} edges"
+    facts = {"names": list(graph.names), "edges": [list(pair) for pair in graph.named_edges]}
+    return Page(
+        "A graph", "", (Section("The graph", said, charts=() if chart is None else (chart,), tables=(rows,)),), facts
+    )
+
+
+def graph_page(
+    graph: Any, pairs: Sequence[tuple], directed: Sequence[bool], known: Mapping[str, Mapping[tuple, float]], said: str
+) -> Page:
+    """A graph with named pairs as edges, whether each is an arrow, and what is known of pairs, by what it is called."""
+    number = {name: i for i, name in enumerate(graph.names)}
+    known = {what: values for what, values in known.items() if len(values)}
+
+    def of(what: str, a: Any, b: Any) -> float | None:
+        return known[what].get((a, b), known[what].get((b, a)))
+
+    rows, links, facts = [], [], []
+    for (a, b), arrow in zip(pairs, directed, strict=True):
+        values = {what: value for what in known if (value := of(what, a, b)) is not None}
+        text = "".join(f"\n{what} {value:.3g}" for what, value in values.items())
+        weak = "support" in known and values.get("support", 0.0) < MAJORITY
+        links.append(Link(number[a], number[b], arrow, text, weak))
+        rows.append(
+            (str(a), "→" if arrow else "—", str(b), *(f"{values[k]:.3g}" if k in values else "" for k in known))
+        )
+        facts.append({"from": a, "to": b, "directed": bool(arrow), **values})
+    chart = network_chart("The graph", graph.names, links)
+    first, *_ = said.splitlines()
+    notes = (
+        ("note",),
+        *((line.removeprefix("  note: "),) for line in said.splitlines() if line.startswith("  note: ")),
+    )
+    table = (("from", "edge", "to", *known), *rows)
+    text = "" if chart is not None else "The graph is too large to be drawn: its edges are listed."
+    section = Section("The graph", first, text, charts=() if chart is None else (chart,), tables=(table, notes))
+    return Page("A graph", "", (section,), {"names": list(graph.names), "edges": facts})

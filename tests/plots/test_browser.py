@@ -1,0 +1,133 @@
+"""Pages in a browser: every interaction, and that its numbers are those of Python. Needs chromium and selenium."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.api.test_result_pages import RESULTS
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+FLAGS = ["headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-background-networking", "disable-sync"]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in [*FLAGS, f"user-data-dir={tmp_path_factory.mktemp('profile')}", "window-size=1280,900"]:
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield found
+    found.quit()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    def of(result):
+        path = result.page(tmp_path / "a.html")
+        browser.get(path.as_uri())
+        assert not browser.get_log("browser")
+        return json.loads(re.findall(r'id="facts">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)[0])["charts"]
+
+    return of
+
+
+def css(browser, selector):
+    return browser.find_elements("css selector", selector)
+
+
+def chosen(browser, place, value):
+    browser.execute_script(
+        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))",
+        place,
+        value,
+    )
+
+
+def shares(text):
+    """What is read at a bar, by series."""
+    return {name: float(value) for name, value in re.findall(r"(\w+): % of rows ([\d.e-]+)", text)}
+
+
+def test_a_column_is_chosen_and_its_bars_are_read_by_arrow_keys(browser, opened):
+    charts = opened(RESULTS["two samples"]())
+    (place,) = css(browser, "figure:first-of-type select")
+    handle = css(browser, "[role=slider].plot")[0]
+    for k in range(3):
+        chosen(browser, place, k)
+        marks = charts[0]["panels"][k]["marks"]
+        handle.send_keys("\ue011")  # Home
+        for i in range(3):
+            said = handle.get_attribute("aria-valuetext")
+            assert said == css(browser, ".said")[0].get_property("textContent")
+            for mark in marks:
+                assert shares(said)[mark["series"]] == pytest.approx(mark["y"][i], rel=1e-3, abs=1e-3)
+            handle.send_keys("\ue014")  # arrow to the right
+
+
+def test_a_value_is_read_under_the_mouse(browser, opened):
+    (chart, *_) = opened(RESULTS["monitor"]())
+    handle = css(browser, ".plot")[0]
+    webdriver.ActionChains(browser).move_to_element_with_offset(handle, 250, 0).perform()
+    said = css(browser, ".said")[0].text
+    evidence = [float(each) for each in re.findall(r"evidence ([\d.]+)", said)]
+    assert evidence
+    assert evidence[0] == pytest.approx(chart["panels"][0]["marks"][0]["y"][-1], rel=1e-2)
+
+
+def test_the_evidence_is_moved(browser, opened):
+    *_, chart = opened(RESULTS["network"]())
+    figure = css(browser, "figure.chart")[-1]
+    slider = figure.find_element("css selector", "input[type=range]")
+    slider.send_keys("\ue011")
+    notes = []
+    for k in range(len(chart["controls"][2]["choices"])):
+        notes.append(figure.find_element("css selector", ".note").text)
+        assert notes[-1] == chart["panels"][len(chart["controls"][2]["choices"]) + k]["note"]
+        assert slider.get_attribute("aria-valuetext") == chart["controls"][2]["choices"][k]
+        slider.send_keys("\ue014")
+    assert len(set(notes)) == len(notes)
+
+
+def test_tables_are_sorted_by_click_and_by_keyboard(browser, opened):
+    opened(RESULTS["model"]())
+    button = css(browser, "table.sortable th button")[1]
+    head = css(browser, "table.sortable th")[1]
+
+    def column():
+        return [float(each.text) for each in css(browser, "table.sortable tbody tr td:nth-child(2)")]
+
+    button.click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert column() == sorted(column())
+    button.send_keys("\ue007")  # Enter
+    assert head.get_attribute("aria-sort") == "descending"
+    assert column() == sorted(column(), reverse=True)
+
+
+def test_values_are_listed_and_arrows_are_drawn(browser, opened):
+    (chart,) = opened(RESULTS["causes"]())
+    css(browser, "summary")[0].click()
+    listed = [each.text for each in css(browser, ".values tbody td:first-child")]
+    nodes, links = chart["panels"][0]["marks"][-1], chart["panels"][0]["marks"][:-1]
+    assert sorted(listed) == sorted([*nodes["text"], *(each.split("\n")[0] for mark in links for each in mark["text"])])
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+@pytest.mark.parametrize("width", [1280, 420])
+def test_pages_fit_and_no_script_fails(browser, opened, kind, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        charts = opened(RESULTS[kind]())
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        assert len(css(browser, ".plot > svg")) == len(charts)
+        assert np.all([each.size["width"] <= width for each in css(browser, ".plot > svg")])
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
