@@ -43,6 +43,8 @@ BY_NIGHT = (
     "floors",
     "growth",
     "black_boxes",
+    "learned_share",
+    "streams",
     "mixed",
     "mixed_tables",
     "installing",

@@ -1,0 +1,46 @@
+"""The table of learned messages counts what it says, and its simulators are what they are called."""
+
+import numpy as np
+import pytest
+
+from benchmarks import learned_share, pages
+from meanmap import ep
+
+FOUND = pages.stored()["learned_share"]
+
+
+def test_every_simulator_is_on_the_page_with_eight_problems():
+    assert {name: len(rows) for name, rows in FOUND.items()} == dict.fromkeys(learned_share.SIMULATORS, 8)
+
+
+def test_first_and_second_problems_ask_what_the_page_says():
+    first, second = ([rows[at][0] for rows in FOUND.values()] for at in (0, 1))
+    assert (min(first), max(first)) == (0.3, 0.46)
+    assert (min(second), max(second)) == (0.28, 0.34)
+    assert all(rows[-1][2] for rows in FOUND.values())
+
+
+def test_the_drug_follows_its_differential_equation():
+    a, b, t, step = 0.3, -0.2, 1.5, 1e-5
+    absorbed, cleared = np.exp(0.5 * a + 0.7), np.exp(0.5 * b - 1)
+    gut, blood = 1.0, 0.0
+    for _ in range(int(t / step)):
+        gut, blood = gut - step * absorbed * gut, blood + step * (absorbed * gut - cleared * blood)
+    found = learned_share.drug(np.array([a]), np.array([b]), np.array([1.0]), np.array([t]))
+    assert found[0] == pytest.approx(np.log(blood) - 0.3, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", learned_share.SIMULATORS)
+def test_sampling_takes_a_thousand_points_for_each_row_and_sweep(name):
+    counted = learned_share.Counted(learned_share.SIMULATORS[name][0])
+    model = learned_share.problem(name, counted, 0)
+    counted.points = 0
+    report = ep.infer(model, ep.ImportanceSampling(learned_share.POINTS), sweeps=2, rng=0).report
+    assert report.steps == 2
+    # The evidence asks once more, and what fills the plate up may count as one more row.
+    assert 300_000 <= counted.points <= 303_000
+
+
+def test_the_page_marks_where_predictions_were_given_up():
+    page = learned_share.page({"queue": [[0.35, 0.19, 0], [1.03, 0.16, 1]]})
+    assert "* - queue: asked\n     - 35%\n     - 103%*\n" in page
