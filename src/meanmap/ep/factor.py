@@ -29,7 +29,7 @@ class FactorLike(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the factor."""
         ...
 
     @property

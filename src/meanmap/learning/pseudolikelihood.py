@@ -177,7 +177,7 @@ def _log_slope_of_rbf(squares: jax.Array) -> jax.Array:
 
 
 def _log_slope_of_matern(smoothness: float) -> Callable[[jax.Array], jax.Array]:
-    """The same of Matérn kernels: s = −2ν k'(t)/t at t = √(2ν) ρ, k' the derivative of k as a function of t."""
+    """Of Matérn kernels: s = −2ν k'(t)/t at t = √(2ν) ρ, k' the derivative of k as a function of t."""
 
     def log_slope(squares: jax.Array) -> jax.Array:
         # Where a point is a landmark the slope is left out, and any number does.

@@ -92,7 +92,7 @@ class Joint:
 
     @cached_property
     def _onto(self) -> Any:
-        """H⁻¹ B."""
+        """H⁻¹ B, the part between the blocks in units of the eliminated one."""
         return _by_groups(self.inverse.transpose(0, 2, 1), self.half)
 
     @cached_property
