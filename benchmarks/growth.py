@@ -21,7 +21,7 @@ from benchmarks.table import duration, list_table
 
 __all__ = ["CALLS", "SIZES", "draw", "measure", "page"]
 
-SIZES = (100, 300, 1000, 2000, 5000, 10_000, 30_000, 100_000)
+SIZES = (100, 300, 1000, 2000, 3000, 5000, 10_000, 30_000, 100_000, 1_000_000)
 MOST = 5.0
 PICTURE = pages.ROOT / "docs" / "_static" / "growth.png"
 Found = dict[str, Any]
