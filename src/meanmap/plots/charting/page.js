@@ -181,6 +181,8 @@
       const fresh = panel !== shown;
       shown = panel;
       svg = draw(panel, Math.max(260, figure.clientWidth - 32), facts.title);
+      svg.setAttribute("aria-hidden", "true"); // the handle around it says its values
+      svg.querySelectorAll("g[aria-label]").forEach((group) => group.removeAttribute("aria-label"));
       points = items(panel).filter((item) => item.text);
       const [sx, sy] = [svg.scale("x"), svg.scale("y")];
       for (const item of points) {
