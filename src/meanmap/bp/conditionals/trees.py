@@ -37,17 +37,17 @@ class Trees:
         """Extremely randomised trees (Geurts, Ernst & Wehenkel 2006) with at least `leaf` rows in a leaf, which cut by
         the best of a share of the columns; of several targets, in the sum of their variances.
 
-        The same as of scikit-learn's `ExtraTreesRegressor`, which looks up the settings of each tree five times and
-        begins a stream of random numbers for it: of small forests that is a quarter of the time.
+        The same as of scikit-learn's `ExtraTreesRegressor`, which looks up the settings of each tree five times: of
+        small forests that is a fifth of the time.
         """
         from sklearn import config_context
         from sklearn.tree import ExtraTreeRegressor
 
-        random = np.random.RandomState(seed % 2**32)
+        seeds = np.random.RandomState(seed % 2**32).randint(np.iinfo(np.int32).max, size=count)
         narrow, targets = np.ascontiguousarray(rows, dtype=np.float32), np.ascontiguousarray(targets, dtype=float)
         with config_context(skip_parameter_validation=True):
-            one = ExtraTreeRegressor(min_samples_leaf=leaf, max_features=share, random_state=random)
-            return cls.of([one.fit(narrow, targets, check_input=False).tree_ for _ in range(count)])
+            trees = [ExtraTreeRegressor(min_samples_leaf=leaf, max_features=share, random_state=each) for each in seeds]
+            return cls.of([tree.fit(narrow, targets, check_input=False).tree_ for tree in trees])
 
     @classmethod
     def of(cls, trees: Sequence[Any]) -> "Trees":
