@@ -1,5 +1,7 @@
 """The page of streams: memory that does not grow, and the answer of one run."""
 
+import pytest
+
 from benchmarks import pages, streams
 
 FOUND = pages.stored()["streams"]
@@ -14,8 +16,9 @@ def test_a_hundred_thousand_rows_have_the_answer_of_one_run():
     assert max(FOUND["learned"]["asked"]) < 0.02
 
 
+@pytest.mark.slow
 def test_a_short_stream_measured_again_and_its_page():
-    found = streams.measure(3000)
+    found = streams.measure(4000)
     for way in ("quadrature", "learned"):
         assert found[way]["off"] < 0.2
         assert found[way]["rate"] > 0
