@@ -54,7 +54,8 @@ class DiscoveredGraph(EdgeTable, PDAG):
 
     def _known(self) -> dict[str, Mapping[tuple, float]]:
         tested = {"p-value": self.pvalues, "after Holm's correction": self.adjusted}
-        return {**tested, "support": self.support, "same direction": self.arrows}
+        same = {pair: self.arrows.get(pair, 0.0) for pair in self.named("directed")} if self.arrows else {}
+        return {**tested, "support": self.support, "same direction": same}
 
     def to_networkx(self) -> Any:
         """As of a PDAG, with pvalue, adjusted, and support and arrow where these were asked for, on each edge."""
