@@ -86,8 +86,10 @@ def test_a_section_shows_times_and_ratios(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(harness, "time", clock)
     monkeypatch.setattr(speed, "all_cases", lambda: {"toy": toy(clock)})
+    monkeypatch.setitem(speed.HEADINGS, "toy", "How long waiting takes")
     text = speed.page(speed.measure(["toy"]))
-    assert "Waiting." in text
+    assert "How long waiting takes\n~~~~" in text
+    assert "Waiting. (``toy``)" in text
     assert "   * - 2\n     - 10 ms\n     - 10 ms\n     - 30 ms\n     - 3.00 (3.00 to 3.00)\n" in text
     assert "Time grows as: ours n^1.0, slow n^1.0." in text
 

@@ -159,3 +159,19 @@ def test_few_nodes_serve_where_a_row_says_little(name, link, monkeypatch):
     line = np.linspace(-9, 9, 1801)
     second = np.diff(family.log_density(observed.columns(), line, p), 2, axis=1) / 0.01**2
     assert (np.abs(second) <= 1.001 * family.bend(observed.columns(), line[1:-1], p) + 1e-6).all()
+
+
+def test_what_many_rows_have_left_in_common_is_not_left():
+    """A million labels were .75 standard deviations from their mode, each row within its tolerance: "converged"."""
+    rng, rows = np.random.default_rng(0), 100_000
+    x = np.column_stack([np.ones(rows), rng.normal(size=(rows, 3))])
+    chance = 1 / (1 + np.exp(-x @ [0.3, 0.5, -0.4, 0.2]))
+    y = (rng.random(rows) < chance).astype(float)
+    predictor = Predictor((Block.fixed(x),))
+    prior = Prior((np.zeros(4),), (10 * np.eye(4),))
+    observed = Observed.of(y, 1.0)
+    found = settle(predictor, prior, FAMILIES["bernoulli", "logit"], observed, np.zeros(0), tolerance=1e-4)
+    best = settle(predictor, prior, FAMILIES["bernoulli", "logit"], observed, np.zeros(0), tolerance=1e-10)
+    away = (found.means - best.means) * np.sqrt(chance * (1 - chance))
+    assert found.converged
+    assert np.sqrt(away @ away) < 0.01  # of every combination of effects, in standard deviations

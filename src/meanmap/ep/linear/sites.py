@@ -33,6 +33,9 @@ _PIECE = 8192
 # The share of a step follows from two residuals (Barzilai & Borwein 1988): rows of one group that all move at once
 # overshoot and come back, and a part of the step ends in the middle. Not below a minimum.
 _LEAST = 1 / 32
+# What many rows have left to move, each next to nothing, adds up in the effects that they share: no combination of
+# effects may have moved by more than this many standard deviations in the last sweep.
+_TOGETHER = 0.01
 # A variance that shrinks to less than this share in one sweep was computed from too few nodes to be reliable.
 _SHRINKS = 0.02
 
@@ -139,6 +142,7 @@ def settle(
 ) -> Settled:
     """Sweeps until no mean moves by more than the tolerance, in standard deviations, and no variance by its share.
 
+    Nor may any combination of effects move by a hundredth of its standard deviation: rows move it together.
     A sweep is one factorisation. Where the likelihood is log-concave sites stay positive. What is sent is found by
     moments of the tilted law less those of the belief. No step is longer than the longest.
     """
@@ -156,6 +160,7 @@ def settle(
         log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
         return Settled(predictor.at(joint.mean), weights, shifts, joint, log_evidence, gains, 1, 0.0, True)
     joint, share, before, sweep = Joint.of(predictor, prior, weights, shifts), min(1.0, longest), None, 0
+    pushed = earlier = None
     while True:
         sweep += 1
         means, variances = predictor.at(joint.mean), joint.of_rows
@@ -165,7 +170,12 @@ def settle(
         gains, tilted_means, tilted_variances = known.tilted(family, observed, parameters)
         left = np.stack([(tilted_means - means) / np.sqrt(variances), tilted_variances / variances - 1])
         moved = float(np.abs(left).max(initial=0))
-        if moved < tolerance or sweep == most:
+        # Moves of rows add up to at most their sum; a sweep tells by how much.
+        together = float(np.abs(left[0]).sum())
+        if pushed is not None:
+            together = min(together, float(np.sqrt(max(pushed @ (means - earlier), 0.0))))
+        settled = moved < tolerance and together < _TOGETHER
+        if settled or sweep == most:
             break
         share = share if before is None else _share(share, before, left, longest)
         before = left
@@ -182,9 +192,9 @@ def settle(
                 if share <= _LEAST:
                     raise
                 share /= 2
+        pushed, earlier = share * (step_shifts - step_weights * means), means
         weights, shifts = weights + share * step_weights, shifts + share * step_shifts
     log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
-    settled = bool(moved < tolerance)
     return Settled(means, weights, shifts, joint, log_evidence, gains, sweep, moved, settled)
 
 
