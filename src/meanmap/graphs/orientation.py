@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -149,23 +150,30 @@ def consistent_extension(graph: PDAG) -> PDAG:
       a → b
       b → c
     """
-    matrix, arrows, left = graph.matrix.copy(), graph.matrix & ~graph.matrix.T, set(range(graph.size))
-    while left:
-        for node in sorted(left):
-            into, out = matrix[:, node], matrix[node]
-            near, lines = set(np.flatnonzero(into | out).tolist()), np.flatnonzero(into & out).tolist()
-            whole = matrix | matrix.T
-            if not (out & ~into).any() and all(whole[line, other] for line in lines for other in near - {line}):
-                arrows[lines, node] = True
-                matrix[node], matrix[:, node] = False, False
-                left.remove(node)
-                break
-        else:
-            raise InputError(
-                "the undirected edges of the graph cannot all be directed without a cycle or a new collider: direct "
-                "some of them yourself, mm.graphs.PDAG.of(arrows, lines)."
-            )
-    return PDAG(graph.names, np.argwhere(arrows), np.zeros((0, 2), dtype=int))
+    children, lines, near = ([set() for _ in range(graph.size)] for _ in range(3))
+    for edges, of in ((graph.directed, children), (graph.undirected, lines), (graph.undirected[:, ::-1], lines)):
+        for start, end in edges.tolist():
+            of[start].add(end)
+            near[start].add(end)
+            near[end].add(start)
+    arrows, removed, waiting = graph.directed.tolist(), set(), list(range(graph.size))
+    while waiting:
+        node = heappop(waiting)
+        if node in removed or children[node]:
+            continue
+        if all(other == line or other in near[line] for line in lines[node] for other in near[node]):
+            arrows += [[line, node] for line in lines[node]]
+            removed.add(node)
+            for other in near[node]:  # only these may have become sinks
+                for of in (children, lines, near):
+                    of[other].discard(node)
+                heappush(waiting, other)
+    if len(removed) < graph.size:
+        raise InputError(
+            "the undirected edges of the graph cannot all be directed without a cycle or a new collider: direct "
+            "some of them yourself, mm.graphs.PDAG.of(arrows, lines)."
+        )
+    return PDAG(graph.names, np.array(sorted(arrows), dtype=int).reshape(-1, 2), np.zeros((0, 2), dtype=int))
 
 
 def equivalence_class(dag: GraphLike) -> PDAG:

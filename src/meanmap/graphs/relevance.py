@@ -2,9 +2,23 @@
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 
-__all__ = ["ancestors", "relevant"]
+__all__ = ["ancestors", "parents_by_name", "relevant"]
 
 Parents = Mapping[Hashable, Collection[Hashable]]
+
+
+def parents_by_name(names: Iterable[Hashable], arrows: Iterable[tuple]) -> dict[Hashable, list[Hashable]]:
+    """For each of the names those with an arrow to it; children, if the arrows are turned round.
+
+    Examples
+    --------
+    >>> parents_by_name("abc", [("a", "c"), ("b", "c")])
+    {'a': [], 'b': [], 'c': ['a', 'b']}
+    """
+    found: dict[Hashable, list[Hashable]] = {name: [] for name in names}
+    for start, end in arrows:
+        found[end].append(start)
+    return found
 
 
 def ancestors(parents: Parents, names: Iterable[Hashable]) -> set[Hashable]:

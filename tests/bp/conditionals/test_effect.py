@@ -263,6 +263,21 @@ def test_adjusted_for_is_what_closes_other_ways(arrows, there, expected):
     assert (found and set(found)) == (expected and set(expected))
 
 
+def test_adjusting_reads_the_arrows_once():
+    """However many names there are."""
+    read = []
+
+    class Counted(PDAG):
+        def named(self, kind="directed"):
+            read.append(kind)
+            return super().named(kind)
+
+    chain = PDAG.of([("t", 0), *((i, i + 1) for i in range(300)), (300, "y"), ("z", 5)])
+    counted = Counted(chain.names, chain.directed, chain.undirected)
+    assert adjustment(counted, "t", "y", chain.names) == ("z",)
+    assert read == ["directed"]
+
+
 def saturating(seed, n=200):
     """A dose whose effect levels off: a line has it too small."""
     rng = np.random.default_rng([seed, 46])

@@ -4,7 +4,7 @@ from collections.abc import Collection, Hashable
 
 from meanmap.core.errors import InputError
 from meanmap.graphs.partial import PDAG
-from meanmap.graphs.relevance import Parents, ancestors
+from meanmap.graphs.relevance import Parents, ancestors, parents_by_name
 
 __all__ = ["adjustment"]
 
@@ -27,26 +27,27 @@ def adjustment(
     there : names
         The variables that the table has.
     """
-    parents = {name: [a for a, b in graph.named("directed") if b == name] for name in graph.names}
-    children = {name: [b for a, b in graph.named("directed") if a == name] for name in graph.names}
+    arrows = graph.named("directed")
+    parents = parents_by_name(graph.names, arrows)
+    children = parents_by_name(graph.names, ((end, start) for start, end in arrows))
     along = (ancestors(children, [cause]) & ancestors(parents, [target])) - {cause}
     if not along:
         return None
     forbidden = ancestors(children, along) | {cause}
     best = {parent for name in along for parent in parents[name]} - forbidden
-    order = list(graph.names)
+    place = {name: number for number, name in enumerate(graph.names)}.__getitem__
     if best <= set(there):
-        return tuple(sorted(best, key=order.index))
+        return tuple(sorted(best, key=place))
     rest = (ancestors(parents, [cause, target]) & set(there)) - forbidden
     other_ways = {name: [p for p in above if p != cause or name not in along] for name, above in parents.items()}
     if target in _connected(other_ways, cause, target, rest):
-        lacking = " and ".join(repr(name) for name in sorted(best - set(there), key=order.index))
+        lacking = " and ".join(repr(name) for name in sorted(best - set(there), key=place))
         raise InputError(
             f"the effect of {cause!r} on {target!r} is not identified by adjustment: {lacking} is missing from data, "
             "and the other columns do not block every back-door path between them. Expected a table with it, or a "
             "graph in which it is not a common cause."
         )
-    return tuple(sorted(rest, key=order.index))
+    return tuple(sorted(rest, key=place))
 
 
 def _connected(parents: Parents, cause: Hashable, target: Hashable, known: Collection[Hashable]) -> set[Hashable]:

@@ -13,7 +13,6 @@ from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
 from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
-from meanmap.bp.conditionals.network_rows import parents_of
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.progress import track
@@ -25,6 +24,7 @@ from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike, Seed
 from meanmap.graphs.orientation import consistent_extension, find_cycle
 from meanmap.graphs.partial import PDAG
+from meanmap.graphs.relevance import parents_by_name
 
 __all__ = ["BayesianNetwork"]
 
@@ -114,8 +114,9 @@ class BayesianNetwork:
         """
         table, raw, notes = self._read(data, missing, kinds, most=MOST_ROWS)
         numbers, learned = table.standardised(raw), {}
+        parents = parents_by_name(self.graph.names, self.directed.named("directed"))
         for name in track(list(self.graph.names), "learning variables"):
-            above = [numbers[parent] for parent in parents_of(self.directed, name)]
+            above = [numbers[parent] for parent in parents[name]]
             there = ~np.isnan(np.concatenate([*above, numbers[name]], axis=1)).any(axis=1)
             if there.sum() < LEAST_ROWS:
                 together = f"{name!r} and its parents are observed together in {there.sum()} rows"

@@ -14,6 +14,7 @@ from meanmap.core.values import Value
 from meanmap.graphs.drawing import draw
 from meanmap.graphs.edge_table import EdgeTable
 from meanmap.graphs.partial import PDAG
+from meanmap.graphs.relevance import parents_by_name
 
 __all__ = ["ArrowScores", "judged"]
 
@@ -64,8 +65,7 @@ class ArrowScores(EdgeTable, Value):
 def judged(graph: PDAG, numbers: Mapping[Hashable, np.ndarray], folds: int) -> ArrowScores:
     """By cross-validation, from a directed graph and the standardised numbers (n, width) of each variable."""
     nodes, lines, arrows = {}, {}, {}
-    for name in graph.names:
-        parents = [a for a, b in graph.named("directed") if b == name]
+    for name, parents in parents_by_name(graph.names, graph.named("directed")).items():
         if not parents:
             continue
         y, inputs = numbers[name], [numbers[p] for p in parents]

@@ -24,10 +24,10 @@ from meanmap.core.types import Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs.orientation import causes_first
 from meanmap.graphs.partial import PDAG
-from meanmap.graphs.relevance import ancestors, relevant
+from meanmap.graphs.relevance import ancestors, parents_by_name, relevant
 from meanmap.learning.default import kernel_for
 
-__all__ = ["NetworkRows", "parents_of"]
+__all__ = ["NetworkRows"]
 
 # Beliefs come from this many draws; from fewer, but not below these, where all variables together would take more
 # numbers than that: answers about fifty variables then take a second.
@@ -237,10 +237,7 @@ class NetworkRows(CodedModel):
 
     @cached_property
     def _parents(self) -> dict[Hashable, list[Hashable]]:
-        found: dict[Hashable, list[Hashable]] = {name: [] for name in self._order}
-        for cause, effect in self.directed.named("directed"):
-            found[effect].append(cause)
-        return found
+        return parents_by_name(self._order, self.directed.named("directed"))
 
     def _belief(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> PointEmbedding:
         column = self.columns[name]
@@ -263,11 +260,6 @@ class NetworkRows(CodedModel):
         drawn, weights = (np.array([each[i].ravel() for each in answers]).reshape(-1, ROW_DRAWS) for i in (0, 1))
         width = column.scale * self.conditionals[name].width
         return NormalMixture(weights, column.centre + column.scale * drawn, np.full(drawn.shape, width**2))
-
-
-def parents_of(graph: PDAG, name: Hashable) -> list[Hashable]:
-    """The variables with arrows to one."""
-    return [a for a, b in graph.named("directed") if b == name]
 
 
 def _normalised(log_weights: np.ndarray) -> np.ndarray:
