@@ -94,7 +94,7 @@ def test_bad_files_are_one_line_and_exit_code_2(name, tmp_path):
     ending, content = BAD[name]
     path = tmp_path / f"bad{ending}"
     path.write_bytes(content)
-    assert "fault of meanmap" not in refused(run(*(path if part == "FILE" else part for part in TEST)))
+    assert "bug in meanmap" not in refused(run(*(path if part == "FILE" else part for part in TEST)))
 
 
 def test_more_draws_than_fit(data):
@@ -105,13 +105,13 @@ def test_more_draws_than_fit(data):
 @pytest.mark.parametrize(
     ("problem", "said"),
     [
-        (KeyError("moon"), "a fault of meanmap, please report it: KeyError: 'moon' (test_door.py, line"),
+        (KeyError("moon"), "a bug in meanmap, please report it: KeyError: 'moon' (test_door.py, line"),
         (MemoryError("Unable to allocate 44.7 GiB"), "there is not enough memory here: Unable to allocate 44.7 GiB"),
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), "there is not enough memory here: RESOURCE_EXHAUSTED"),
         (PermissionError(13, "Permission denied", "a.csv"), "a.csv: Permission denied"),
         (
             ValueError("two\nlines \x1b[31m"),
-            r"a fault of meanmap, please report it: ValueError: two lines \x1b[31m (test_door.py, line",
+            r"a bug in meanmap, please report it: ValueError: two lines \x1b[31m (test_door.py, line",
         ),
     ],
 )

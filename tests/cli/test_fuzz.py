@@ -101,7 +101,7 @@ def check(command: list[str], one: tuple[str, bytes], other: tuple[str, bytes], 
     if found.exit_code == 2:
         assert found.stdout == ""
         assert found.stderr.count("\n") == 1
-        assert "fault of meanmap" not in found.stderr
+        assert "bug in meanmap" not in found.stderr
     elif "--json" in command:
         json.loads(found.stdout, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
 

@@ -343,7 +343,7 @@ def test_a_level_that_no_pvalue_reaches_is_refused(files):
 
 
 def test_a_column_that_counts_the_rows_is_noted(tmp_path):
-    """An identifier is alike in both samples, and hides that another column is not."""
+    """An identifier is alike in both samples and hides that another column is not."""
     rng = np.random.default_rng(0)
     for name in ("before", "after"):
         rows = "".join(f"{user},{value!r}\n" for user, value in enumerate(rng.normal(size=20).tolist(), 1))
@@ -384,7 +384,7 @@ def test_several_parquet_files_are_one_sample(tmp_path):
     assert "both samples are the same 3 files: no difference can be found" in run(*few, patterns[0]).stdout
     told = run(*few, tmp_path / "before" / "[01].parquet").stdout
     assert "before/0.parquet, " in told
-    assert "before/1.parquet are in both samples, and hide differences" in told
+    assert "before/1.parquet are in both samples and hide differences" in told
     assert "both samples" not in run(*few, patterns[1]).stdout
     frames["after"].select("a").write_parquet(tmp_path / "after.parquet")
     refused = run("two-sample", tmp_path / "before", tmp_path / "after.parquet")

@@ -131,7 +131,7 @@ def test_arrays_of_several_lengths(tmp_path):
 
 def test_pickled_arrays_are_not_opened(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="it holds Python objects, and to read them would run them"):
+    with pytest.raises(ValueError, match="it holds Python objects, and reading them would execute code"):
         read_table(tmp_path / "a.npy")
     (tmp_path / "a.npy").rename(tmp_path / "a.npz")
     with pytest.raises(ValueError, match="it does not begin as such a file does"):
@@ -172,7 +172,7 @@ def test_a_million_rows_in_seconds(tmp_path):
         ('a,b\n1,2\n3,"4\n5,6\n7,8\n', "from line 3 on: a quote is opened and never closed"),
         ('a,b\n1,"x" y\n', "cannot be read from line 2 on: ',' expected after '\"'"),
         ("a,b\n" + "1" * 140_000 + ",2\n", "from line 2 on: field larger than field limit"),
-        (b"\x1f\x8b\x08\x00\x00\x00", "is compressed by gzip. Unpack it first"),
+        (b"\x1f\x8b\x08\x00\x00\x00", "is compressed with gzip. Unpack it first"),
         (b"PK\x03\x04\x14\x00\x06\x00", r"as \.xlsx and \.npz files are"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "looks like an Excel sheet"),
         (b"PAR1\x15\x04", r"looks like Parquet. Call it \.parquet"),

@@ -83,8 +83,8 @@ def test_colliders_that_contradict_each_other_are_left_open_and_told():
     found = mm.pc(Contradictory(answers))
     assert (found.mark("a", "b"), found.mark("b", "c"), found.mark("c", "d")) == ("—", "—", "—")
     assert [note for note in found.report.notes if "contradicts another collider" in note] == [
-        "a → b ← c contradicts another collider or what is known: it was not used to orient edges.",
-        "b → c ← d contradicts another collider or what is known: it was not used to orient edges.",
+        "a → b ← c contradicts another collider or prior knowledge: it was not used to orient edges.",
+        "b → c ← d contradicts another collider or prior knowledge: it was not used to orient edges.",
     ]
     assert "note: a → b ← c contradicts" in str(found)
 
@@ -93,7 +93,7 @@ def test_a_collider_against_knowledge_is_told():
     found = mm.pc(DSeparation([("a", "b"), ("c", "b")]), required=[("b", "a")])
     assert (found.mark("b", "a"), found.mark("c", "b")) == ("→", "—")
     assert (
-        "a → b ← c contradicts another collider or what is known: it was not used to orient edges."
+        "a → b ← c contradicts another collider or prior knowledge: it was not used to orient edges."
         in found.report.notes
     )
 

@@ -1,4 +1,4 @@
-"""Commands that other packages bring, by entry points of the group `meanmap.commands`."""
+"""Commands of other packages, found by entry points of the group `meanmap.commands`."""
 
 import functools
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ OF_THE_PAPERS = ("list", "reproduce")
 
 
 class Commands(TyperGroup):
-    """The commands of meanmap, and behind these the ones that are brought; looked for only where a name is not ours."""
+    """The commands of meanmap, then those of other packages, which are looked up only for other names."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, for help and for suggestions."""
         return [*super().list_commands(ctx), *_brought()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name."""
+        """The command with this name."""
         found = super().get_command(ctx, cmd_name) or _brought().get(cmd_name)
         if found is None and cmd_name in OF_THE_PAPERS:
             raise refused(

@@ -1,4 +1,4 @@
-"""Options that come together in several commands, written once: how a file is read, and how an answer is given."""
+"""Groups of options that several commands share: how a file is read, and how the answer is printed."""
 
 import functools
 import inspect
@@ -34,7 +34,7 @@ __all__ = ["Answer", "Cells", "Drawn", "InPairs", "Read", "with_bundles"]
 
 
 def with_bundles(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose arguments may be bundles: each of their fields is an option."""
+    """A command whose arguments may be groups of options: each field of a group becomes an option."""
     hints = get_type_hints(command, include_extras=True)
     plain, bundles = {}, {}
     for name, parameter in inspect.signature(command).parameters.items():
@@ -62,7 +62,7 @@ def with_bundles(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class Cells:
-    """What is said of the columns of a file and of its cells."""
+    """Declarations about the columns and cells of a file."""
 
     labels: LabelColumns = ""
     kinds: Kinds = ""
@@ -71,7 +71,7 @@ class Cells:
     exclude: Exclude = ""
 
     def begun(self, missing: str, *, by_pairs: bool = False) -> "Reading":
-        """What reads files so."""
+        """The reader with these settings."""
         from meanmap.cli.inputs import Reading
 
         labels, kinds, exclude = names_in(self.labels), kinds_in(self.kinds), names_in(self.exclude)
@@ -80,29 +80,29 @@ class Cells:
 
 @dataclass(frozen=True)
 class Read(Cells):
-    """How a file is read, by whole rows."""
+    """How a file is read when whole rows are used."""
 
     missing: Missing = "drop"
 
     def reading(self) -> "Reading":
-        """What reads files so."""
+        """The reader with these settings."""
         return self.begun(self.missing)
 
 
 @dataclass(frozen=True)
 class InPairs(Cells):
-    """How a file is read, of which pairs of columns may be looked at by themselves."""
+    """How a file is read when each pair of columns may use its own rows."""
 
     missing: MissingInPairs = "drop"
 
     def reading(self, *, by_pairs: bool = True) -> "Reading":
-        """What reads files so."""
+        """The reader with these settings."""
         return self.begun(self.missing, by_pairs=by_pairs)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """How something that was found is shown."""
+    """How a result is shown."""
 
     json: AsJson = False
     plot: Plot = None
@@ -111,7 +111,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Answer(Drawn):
-    """How the answer of a test is given."""
+    """How the answer of a test is printed."""
 
     level: Level = 0.05
     draws: WithDraws = False
@@ -125,7 +125,7 @@ class Answer(Drawn):
         samples: Mapping[str, Any] | None = None,
         effect: object = None,
     ) -> None:
-        """Print it, draw it, write a page, and end so that a shell may ask what it was."""
+        """Print it, draw it, write a page, and set the exit code."""
         from meanmap.cli import outputs
 
         rejected = result.reject(self.level)

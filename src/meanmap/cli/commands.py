@@ -13,7 +13,7 @@ from meanmap.cli.options import Command, say, to_be_written
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Compare samples, find causes, learn and query graphical models, from CSV, Parquet and NumPy files.\n\n"
+    help="Compare samples, find causes, and learn and query graphical models, from CSV, Parquet and NumPy files.\n\n"
     "meanmap test two-sample before.csv after.csv (do they differ, and where?), meanmap discover farm.csv (what causes "
     "what?), meanmap graph fit farm.csv (a model to query), meanmap ep logistic farm.csv --y class (a regression).",
     epilog="Other tools are better if only means matter (scipy's t-test), if everything is linear and normal "
@@ -54,7 +54,7 @@ def demo(
     output: Annotated[Path, typer.Option(callback=to_be_written, help="Where the page is written.")] = Path(
         "meanmap-demo.html"
     ),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data that are made.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated data.")] = 0,
 ) -> None:
     """Run each part of the library on small data and leave one HTML page with pictures and numbers."""
     from meanmap.demo import run

@@ -1,4 +1,4 @@
-"""`meanmap schema`: what the columns of a file are read as."""
+"""`meanmap schema`: how the columns of a file are read."""
 
 from dataclasses import asdict
 from typing import Annotated

@@ -41,7 +41,7 @@ def discover(
     read: InPairs,
     shown: Drawn,
 ) -> None:
-    """Find the graph behind the columns of a file: causes and effects, or a tree of the strongest dependences."""
+    """Find a graph of the columns of a file: causes and effects, or a tree of the strongest dependences."""
     if method not in ("pc", "tree"):
         raise refused(f"--method is {method!r}; expected pc or tree")
     if method == "tree" and (required or forbidden or tiers):

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Watched", "complete"]
 
-# Of a column whose p-value is no larger, and whose mean hardly differs, the spread is shown too.
+# The spread of a column is also shown if its p-value is at most this and its mean hardly differs.
 LEVEL = 0.05
 
 
 @dataclass
 class Watched:
-    """What was seen of each batch, and the rows since drift began."""
+    """The results for each batch, and the rows since drift began."""
 
     name: str
     data: dict[str, Any]
@@ -45,7 +45,7 @@ class Watched:
         return self.batches[self.known :]
 
     def add(self, name: str, batch: dict[str, Any], monitor: Any) -> None:
-        """One more batch, which the monitor has seen last."""
+        """Add the batch that the monitor has just seen."""
         rows = complete(batch)
         typical = {column: _typical(rows.columns[column]) for column in batch} if len(rows) else {}
         gone = {column: float(gaps.mean()) for column, gaps in _gaps(batch).items()} if self.gaps else {}
@@ -59,7 +59,7 @@ class Watched:
         self.batches.append(about)
         for note in monitor.notes:
             self.note(note, name)
-        # Evidence was zero when drift began, as far as can be told (Page 1954).
+        # The estimated start of the drift is when the evidence was last zero (Page 1954).
         begun = about["evidence"] > 0 or about.get("missing evidence", 0.0) > 0
         self.since = [*(self.since if begun else []), (name, batch)]
         if monitor.alarm:
@@ -71,7 +71,7 @@ class Watched:
 
     @property
     def span(self) -> str:
-        """Which batches are compared with the reference column by column."""
+        """The batches that are compared with the reference column by column."""
         names = [name for name, _ in self.drifted or self.since[-1:]]
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
@@ -81,7 +81,7 @@ class Watched:
         from meanmap.stats.samples.by_column import differences
 
         parts = [batch for _, batch in self.drifted or self.since[-1:]]
-        if self.within or not parts:  # rows of all strata together would show how their shares differ
+        if self.within or not parts:  # pooled rows would also show how the shares of strata differ
             return []
         together = {name: _joined([part[name] for part in parts]) for name in self.data}
         found = self._lost(together)

@@ -37,7 +37,7 @@ def drift(
     margin: Annotated[
         float | None, typer.Option(help="Tolerate a drift up to a shift of this many standard deviations.")
     ] = None,
-    within: Annotated[str, typer.Option(help="Columns of strata, a,b,...: compared inside only.")] = "",
+    within: Annotated[str, typer.Option(help="Columns of strata, a,b,...: rows are compared only within them.")] = "",
     state: Annotated[
         Path | None, typer.Option(help="Go on where this file stopped, and write it again; new if it is not there.")
     ] = None,
@@ -92,7 +92,7 @@ def drift(
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Say of which file an error is."""
+    """Add the name of the file to an error."""
     try:
         yield
     except (InputError, KindError) as problem:
@@ -109,7 +109,7 @@ def _rows(reading: "Reading", path: str, columns: list[str]) -> dict[str, Any] |
 
 
 def _files(batches: Sequence[str]) -> list[str]:
-    """The files of batches in order: names as they came, those of a folder or a pattern by name."""
+    """The files of batches in order: as given, or sorted by name for a folder or a pattern."""
     from meanmap.core.pieces.files import matching, natural
 
     found: list[Path] = []
@@ -209,19 +209,19 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _short(cell: str) -> str:
-    """One line, and not a long one."""
+    """One short line."""
     line = " ".join(cell.split())
     return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
 
 
 def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
-    """What to know of all batches, once each."""
+    """The notes on all batches, each once."""
     told = [
         f"{names[0]}{f' and {len(names) - 1} more' * (len(names) > 1)}: {note}"
         for note, names in watched.notes.values()
     ]
     if watched.within:
-        told.append("columns are not compared one by one, as their strata are: compare those of one stratum")
+        told.append("with strata, columns are not compared one by one: compare the rows of one stratum")
     return [*dict.fromkeys([*reading.notes, *told]), f"seed {seed}"]
 
 

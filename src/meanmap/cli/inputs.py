@@ -25,7 +25,7 @@ from meanmap.core.values import label_text
 from meanmap.io.tables import read_columns, read_table
 from meanmap.stats.settings import LEAST_POINTS
 
-# Rows of a Parquet file that are read at once; longer ones, and several, piece by piece.
+# Longest Parquet file, in rows, that is read at once; longer ones, and several, are read piece by piece.
 MOST_HELD = 1_000_000
 MISSING = ("drop", "category", "raise", "fail")
 
@@ -34,9 +34,8 @@ __all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "pair
 
 @dataclass
 class Reading:
-    """How files are read, and what a reader of the answer must know of it.
-
-    What is `said` of columns may be about any of a file; `kinds` are those of the columns that were read.
+    """How files are read, with notes for the reader of the answer. `said` may declare any column of a file; `kinds` has
+    only those of the columns that were read.
     """
 
     delimiter: str | None
@@ -72,7 +71,7 @@ class Reading:
 
     @property
     def kinds(self) -> dict[str, Any]:
-        """What is said of the columns that were read. A name that no file has is refused."""
+        """The declared kinds of the columns that were read. A name that no file has is refused."""
         unknown = [name for name in self.said if name not in self.there]
         if unknown:
             raise no_column("the input", unknown[0], self.there)
@@ -84,7 +83,7 @@ class Reading:
             self.there[name] = self.there.get(name, False) or name in read
 
     def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
-        """Columns of a file, named or chosen by a function of all names; how many rows were left out is noted."""
+        """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out."""
         chosen = columns or None
         with waiting(f"reading {path}"):
             missing: Any = self.marks or self.policy
@@ -120,7 +119,7 @@ class Reading:
         return found
 
     def choosing(self, path: str, chosen: object) -> Callable[[list[str]], list[str]] | None:
-        """What chooses columns by their names, and remembers these; None for all columns."""
+        """A function that chooses columns by name and remembers its choice; None for all columns."""
 
         def choose(names: list[str]) -> list[str]:
             for name in (name for name in self.exclude if name not in names):
@@ -151,16 +150,16 @@ class Reading:
         }
 
     def set_apart(self, names: Sequence[str]) -> None:
-        """Columns that are read and are no part of the samples: tests need not know what they are."""
+        """Columns that are read but are not part of the samples, so that tests need not know their kinds."""
         self.there |= dict.fromkeys(names, False)
 
     def of_many_rows(self) -> dict[str, Any]:
-        """How a test reads what is not read here."""
+        """How a test reads what is not read here: the options as arguments."""
         missing = self.marks or ("raise" if self.policy == "fail" else self.policy)
         return {"kinds": self.kinds, "missing": missing}
 
     def _tell_of_row_numbers(self, columns: dict[str, Any], path: str, chosen: object) -> None:
-        """Notes on columns that only count the rows."""
+        """Notes on columns that only number the rows."""
         if not chosen:
             self.notes += [
                 f"{name!r} of {path} counts the rows and hides what the other columns show: "
@@ -170,20 +169,20 @@ class Reading:
             ]
 
     def told(self, table: Table, path: str) -> Table:
-        """The table with its columns turned into what they are said to be."""
+        """The table with its columns converted to their declared kinds."""
         ours = {name: kind for name, kind in self.kinds.items() if name in table.names}
         return admitted((table,), (path,), "raise", ours)[0][0] if ours else table
 
 
 def _counts_rows(column: np.ndarray) -> bool:
-    """Whether a column is a number for each row, one more than that of the row before."""
+    """Whether a column numbers the rows, increasing by one from each row to the next."""
     return column.ndim == 1 and holds_numbers(column) and len(column) > 2 and bool((np.diff(column) == 1).all())
 
 
 def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Table]:
-    """Two samples, one a file, with the same columns."""
+    """Two samples, one from each file, with the same columns."""
     if first == second == "-":
-        raise ParameterError("standard input can be one of the samples only.")
+        raise ParameterError("standard input can be only one of the samples.")
     one, other = reading.table(first, columns), reading.table(second, columns)
     meant = [reading.told(table, path).columns for table, path in ((one, first), (other, second))]
     for name in (name for name in one.names if name in other.names):
@@ -200,18 +199,18 @@ def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[
 
 
 def _tell_of_shared_files(reading: Reading, paths: Sequence[Sequence[str | Path]]) -> None:
-    """A note on files whose rows are in both samples."""
+    """A note on rows that are in both samples."""
     one, other = ({Path(path).resolve(): str(path) for path in each} for each in paths)
     shared = [name for path, name in one.items() if path in other]
     if shared and one.keys() == other.keys():
         what = f"file {shared[0]}" if len(shared) == 1 else f"same {len(shared)} files"
         reading.notes.append(f"both samples are the {what}: no difference can be found")
     elif shared:
-        reading.notes.append(f"the rows of {', '.join(sorted(shared)[:3])} are in both samples, and hide differences")
+        reading.notes.append(f"the rows of {', '.join(sorted(shared)[:3])} are in both samples and hide differences")
 
 
 def long_files(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Any] | None:
-    """Two samples of which one is several Parquet files, or a long one: to be read piece by piece. None of others."""
+    """Two samples that are read piece by piece, because one is several Parquet files or a long one; otherwise None."""
     if not any(_is_long(path, columns) for path in (first, second)):
         return None
     both = [
@@ -237,7 +236,7 @@ def _files(reading: Reading, path: str, columns: list[str]) -> ParquetFiles:
 
 
 def _is_long(path: str, columns: list[str]) -> bool:
-    """Whether a path stands for several Parquet files, or for one with more rows than are comfortably held."""
+    """Whether a path means several Parquet files, or one with too many rows to read at once."""
     if not ParquetFiles.holds(path):
         return False
     files = ParquetFiles.of(path, columns or None)
@@ -278,7 +277,7 @@ def variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Tabl
 
 
 def long_variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Any] | None:
-    """Groups of columns of several Parquet files, or of a long one: to be read piece by piece. None of others."""
+    """Groups of columns that are read piece by piece, from several Parquet files or a long one; otherwise None."""
     if not _is_long(path, _all_of(chosen)):
         return None
     return [_files(reading, path, names) for names in chosen]
@@ -293,7 +292,7 @@ def _all_of(chosen: list[list[str]]) -> list[str]:
 
 
 def numeric(table: Table, path: str, option: str) -> Table:
-    """The table, if all of its columns are numbers; `option` is how others are left out."""
+    """The table, if all of its columns are numbers; `option` is the one that leaves out others."""
     labels = [name for name in table.names if not table.is_real(name)]
     if labels:
         are = "is a column of labels" if len(labels) == 1 else "are columns of labels"

@@ -41,7 +41,7 @@ def learn_kernel(
     plot: Plot = None,
     report: Report = None,
 ) -> None:
-    """Learn the lengthscale of a kernel from a sample alone, with every mode that the data leave open."""
+    """Learn the lengthscale of a kernel from one sample, with every mode that the data support."""
     import numpy as np
 
     import meanmap as mm

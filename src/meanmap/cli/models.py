@@ -1,4 +1,4 @@
-"""`meanmap ep ...`: ready models of expectation propagation on the columns of a file."""
+"""`meanmap ep ...`: ready-made models, fitted to the columns of a file by expectation propagation."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -9,14 +9,14 @@ from meanmap.cli.options import AsJson, Command, Seed, refused, say
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Operators of learned messages: build those of common factors, read their cards.")
+app = typer.Typer(help="Operators that predict messages: build those of common factors, and read their cards.")
 
 
 @app.command(cls=Command)
 def build(
     names: Annotated[list[str] | None, typer.Argument(help="Which; all unless given.")] = None,
     folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("meanmap-operators"),
-    messages: Annotated[int, typer.Option(min=1200, help="Messages that are drawn for each.")] = 8000,
+    messages: Annotated[int, typer.Option(min=1200, help="Messages to draw for each.")] = 8000,
     seed: Seed = None,
 ) -> None:
     """Train operators of common factors, audit them, and write one file for each, with its card."""
@@ -40,7 +40,7 @@ def card(
     files: Annotated[list[Path], typer.Argument(help="Files that `meanmap operators build` wrote.")],
     json: AsJson = False,
 ) -> None:
-    """Print the cards of operators: what they learned from, how far they were off, when not to use them."""
+    """Print the cards of operators: their training messages, their errors, and when not to use them."""
     from meanmap.cli.outputs import tell_json
     from meanmap.ep.learned import read_card
 

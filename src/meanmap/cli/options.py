@@ -31,14 +31,14 @@ __all__ = [
 KernelName = Annotated[str | None, typer.Option("--kernel", help="median, learned, or nothing for the default.")]
 Null = Annotated[str, typer.Option(help="Null distribution: auto, permutation, gamma, spectral, ...")]
 Permutations = Annotated[int, typer.Option("--permutations", min=19, help="Draws of the null.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed; the one that was used is always printed.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed; the seed used is always printed.")]
 Level = Annotated[float, typer.Option(help="Level at which a hypothesis is rejected.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-WithDraws = Annotated[bool, typer.Option("--draws", help="With --json: all draws of the null too, last.")]
+WithDraws = Annotated[bool, typer.Option("--draws", help="With --json: also print all draws of the null, last.")]
 
 
 def to_be_written(path: Path | None) -> Path | None:
-    """Refuse what cannot become a file, before any work is done for it."""
+    """Refuse a path that cannot be written, before any work is done."""
     if path is None:
         return None
     from meanmap.core.saved.files import to_write
@@ -52,7 +52,7 @@ def to_be_written(path: Path | None) -> Path | None:
     return path
 
 
-# Endings of pages, and of the pictures that matplotlib writes everywhere.
+# Extensions of pages, and of the pictures that matplotlib can write on every system.
 PAGES = (".html", ".htm")
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps", ".svgz")
 
@@ -66,7 +66,7 @@ def _picture(path: Path | None) -> Path | None:
 
 
 def _ending(path: Path | None, option: str, known: Sequence[str]) -> Path | None:
-    """Refuse a file whose name ends as no file that can be written."""
+    """Refuse a file whose extension is not one that can be written."""
     if path is not None and path.suffix and path.suffix.lower() not in known:
         raise refused(f"{option} is {path}; expected a name that ends in {' or '.join(known)}.")
     return path
@@ -81,39 +81,39 @@ FailOnReject = Annotated[bool, typer.Option("--fail-on-reject", help="Exit with 
 Missing = Annotated[
     str,
     typer.Option(
-        help="Missing values in used columns: drop the rows, make labels a category, or raise; or marks such as ?,-999 "
-        "that stand for them, whose rows are left out too."
+        help="Missing values in used columns: drop the rows, make labels a category, or raise; or codes for missing "
+        "values such as ?,-999, whose rows are dropped too."
     ),
 ]
 MissingInPairs = Annotated[
     str,
     typer.Option(
         help="Missing values in used columns: drop the rows, make labels a category, raise, or, in a tree, pairwise: "
-        "leave out of each pair of columns only the rows that it lacks; or marks such as ?,-999 that stand for them."
+        "leave out of each pair of columns only the rows that it lacks; or codes for missing values such as ?,-999."
     ),
 ]
 LabelColumns = Annotated[
-    str, typer.Option("--labels", help="Columns, a,b,..., that are labels though they look numeric.")
+    str, typer.Option("--labels", help="Columns, a,b,..., that are labels although they look numeric.")
 ]
 Kinds = Annotated[
     str,
-    typer.Option(help="What columns are, name=kind,...: zip=label, when=time, hour=time of day, size=low<middle<high."),
+    typer.Option(help="Kinds of columns, name=kind,...: zip=label, when=time, hour=time of day, size=low<middle<high."),
 ]
 Exclude = Annotated[str, typer.Option(help="Columns that are left out, a,b,..., where all others are used.")]
 DecimalMark = Annotated[
-    str | None, typer.Option("--decimal", help="Decimal mark of texts, . or , where cells do not say.")
+    str | None, typer.Option("--decimal", help="Decimal mark in text files, . or , if cells do not show it.")
 ]
-Delimiter = Annotated[str | None, typer.Option(help="What separates cells, where the file's name does not say.")]
+Delimiter = Annotated[str | None, typer.Option(help="Separator of cells, if the file's name does not show it.")]
 
 
 def names_in(text: str | None) -> list[str]:
-    """Names in a list such as a,b,c; one that holds a comma stands in quotes."""
+    """Names in a list such as a,b,c; a name with a comma is quoted."""
     names = next(csv.reader([text], skipinitialspace=True), []) if text else []
     return [unicodedata.normalize("NFC", name.strip()) for name in names]
 
 
 def pairs_in(text: str | None, mark: str, refusal: str) -> list[tuple[str, str]]:
-    """Pairs of names with a mark between, as in a-b,b-c."""
+    """Pairs of names with a separator, as in a-b,b-c."""
     pairs = [tuple(part.strip() for part in pair.split(mark)) for pair in names_in(text)]
     for pair in pairs:
         if len(pair) != 2 or not all(pair):
@@ -122,7 +122,7 @@ def pairs_in(text: str | None, mark: str, refusal: str) -> list[tuple[str, str]]
 
 
 def kinds_in(text: str) -> dict[str, str | tuple[str, ...]]:
-    """What columns are said to be, as in zip=label,size=low<middle<high."""
+    """Declared kinds of columns, as in zip=label,size=low<middle<high."""
     found: dict[str, str | tuple[str, ...]] = {}
     for part in names_in(text):
         name, mark, kind = (each.strip() for each in part.partition("="))
@@ -135,18 +135,18 @@ def kinds_in(text: str) -> dict[str, str | tuple[str, ...]]:
     return found
 
 
-# What was left out of the files of this command, and its options by name.
+# The rows left out of the files of this command, and its options by name.
 _LEFT_OUT: list[str] = []
 _OPTIONS: dict[str, str] = {}
 
 
 def before_errors(note: str) -> None:
-    """Remember that rows were left out: an error about what is left repeats it."""
+    """Remember that rows were left out, so that an error about the remaining rows says so."""
     _LEFT_OUT.append(note)
 
 
 class Command(TyperCommand):
-    """The door of every command: what goes wrong behind it ends in one line, and nothing that is read is written."""
+    """The wrapper of every command: errors end in one line, and no input file is overwritten."""
 
     def invoke(self, ctx: Any) -> Any:  # a Context of click, which newer typers bring along and older ones import
         """Run the command."""
@@ -159,7 +159,7 @@ class Command(TyperCommand):
             return super().invoke(ctx)
 
     def _refuse_empty(self, ctx: Any) -> None:
-        """Refuse options that were typed with nothing behind them, as where a variable of a shell is empty."""
+        """Refuse options with an empty value, as when a shell variable is empty."""
         for parameter in self.params:
             value, name = ctx.params.get(str(parameter.name)), str(parameter.name)
             typed = getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
@@ -167,7 +167,7 @@ class Command(TyperCommand):
                 raise refused(f"{parameter.opts[0]} is empty; expected a value after it, or omit the option")
 
     def _keep_apart(self, values: Mapping[str, Any]) -> None:
-        """Refuse to write into a file that is read, or twice into one: arguments are read, options may be written."""
+        """Refuse to overwrite an input file, or to write one file twice: arguments are read, options may be written."""
         taken: list[tuple[Path, str]] = []
         for parameter in sorted(self.params, key=lambda each: each.param_type_name):
             value = values.get(str(parameter.name))
@@ -188,12 +188,12 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def say(text: str) -> None:
-    """Print text of which parts came from files: characters that command a terminal are shown as escapes."""
+    """Print text that came partly from files: control characters are shown as escapes."""
     typer.echo(_shown(in_own_words(text)))
 
 
 def in_own_words(said: object) -> Any:
-    """What functions said, with options of this command instead of arguments: text, or texts in lists and mappings."""
+    """Messages of functions, with this command's options instead of arguments: text, or texts in lists and mappings."""
     if isinstance(said, str):
         return in_options(said, _OPTIONS)
     if isinstance(said, Mapping):
@@ -213,7 +213,7 @@ def refused(problem: str) -> typer.Exit:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Whatever goes wrong ends in one line and exit code 2, which is no answer; 1 is one, such as "rejected"."""
+    """Errors end in one line and exit code 2; exit code 1 is an answer, such as "rejected"."""
     from meanmap.core.errors import InputError, KindError, MissingPackageError
 
     try:
@@ -224,7 +224,7 @@ def refusals() -> Iterator[None]:
         text = str(problem).replace("n_permutations is", "--permutations is")
         told = [note for note in _LEFT_OUT if note not in text]
         raise refused(f"{text} ({'; '.join(told)})" if told else text) from None
-    except BrokenPipeError:  # a reader such as `head` that has enough, of which nothing needs to be said
+    except BrokenPipeError:  # a reader such as `head` closed the pipe: not an error
         raise
     except OSError as problem:
         raise refused(f"{problem.filename or ''}: {problem.strerror or problem}") from None
@@ -233,4 +233,4 @@ def refusals() -> Iterator[None]:
             raise refused(f"there is not enough memory here: {str(problem) or 'nothing is left'}") from None
         place = traceback.extract_tb(problem.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}"
-        raise refused(f"a fault of meanmap, please report it: {type(problem).__name__}: {problem} ({where})") from None
+        raise refused(f"a bug in meanmap, please report it: {type(problem).__name__}: {problem} ({where})") from None

@@ -1,4 +1,4 @@
-"""What was found: on the terminal, as JSON, as a picture, as a page."""
+"""Results on the terminal, as JSON, as a picture, as a page."""
 
 import io
 import json
@@ -32,12 +32,12 @@ __all__ = [
 ]
 
 
-# What is said in sentences.
+# What is printed as sentences.
 TOLD = ("notes", "warnings", "why")
 
 
 def tell_json(said: dict[str, Any]) -> None:
-    """Print JSON; what is not finite becomes null, because JSON has no word for it."""
+    """Print JSON; values that are not finite become null, because JSON cannot represent them."""
     typer.echo(json.dumps(_finite(said), indent=1, default=float, allow_nan=False))
 
 
@@ -58,7 +58,7 @@ def tell(
     with_draws: bool = False,
     effect: Any = None,
 ) -> None:
-    """Print the answer; of the null's draws, all or none."""
+    """Print the answer, with all of the null's draws or none."""
     if as_json:
         facts = result.to_dict()
         draws = facts.pop("null_draws")
@@ -75,10 +75,10 @@ def tell(
 
 
 def answer(result: TestResult, question: str, level: float) -> str:
-    """The answer to a question in a sentence: what was shown, or that it was not, which shows nothing else."""
+    """The answer in a sentence: what was shown, or that it was not shown, which does not prove the opposite."""
     found = f"at level {level:g}, p = {result.pvalue:.3g}."
     rejected = result.reject(level)
-    if isinstance(result, ClosenessResult):  # where rejecting says yes
+    if isinstance(result, ClosenessResult):  # where rejecting means yes
         return f"Yes: shown {found}" if rejected else f"Not shown {found}"
     if rejected:
         return f"No: rejected {found}"
@@ -86,7 +86,7 @@ def answer(result: TestResult, question: str, level: float) -> str:
 
 
 def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
-    """Print a graph, and what stands behind its edges."""
+    """Print a graph, with the evidence for its edges."""
     if as_json:
         said = {"names": list(graph.names), "edges": edge_rows(graph), "seed": graph.seed}
         said["notes"] = [*own_notes(graph), *notes]
@@ -98,13 +98,13 @@ def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
 
 
 def own_notes(graph: Any) -> Sequence[str]:
-    """What a graph that was found says of itself: columns that were left out, answers that contradict each other."""
+    """The notes of a learned graph: columns that were left out, contradictory test results."""
     report = getattr(graph, "report", None)
     return getattr(graph, "notes", ()) if report is None else report.notes
 
 
 def tell_beliefs(beliefs: Any, labels: dict[str, list[str]], as_json: bool) -> None:
-    """Print what is believed about each target: mean, deviation and quantiles of numbers, probabilities of labels."""
+    """Print the belief about each target: mean, deviation and quantiles of numbers, probabilities of labels."""
     said = {name: believed(beliefs[name], labels.get(name)) for name in beliefs}
     if as_json:
         tell_json({"beliefs": said, "report": beliefs.report.to_dict(), "meanmap": __version__})
@@ -124,7 +124,7 @@ def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
 
 
 def draw(result: Any, path: Path) -> None:
-    """Anything that plots itself, on one axes or several, as a picture."""
+    """A picture of anything with a `plot` method, on one or several axes."""
     picture = io.BytesIO()
     try:
         figure_of(result.plot).savefig(picture, format=path.suffix.lstrip(".") or None, dpi=144)

@@ -1,4 +1,4 @@
-"""Pages of `--report`: what was asked, what was found, how sure it is, and the command that repeats it."""
+"""Pages of `--report`: the question, the result, its uncertainty, and the command that repeats it."""
 
 import platform
 import shlex
@@ -20,7 +20,7 @@ from meanmap.stats.results import TwoSampleResult
 
 __all__ = ["rows", "write_drift", "write_page", "write_test"]
 
-# A table of more columns is no longer read.
+# Nobody reads a longer table.
 MOST_COLUMNS = 30
 
 
@@ -62,8 +62,8 @@ def write_drift(
                 Section(
                     "Which columns differ",
                     f"{columns[0][2]} compared with {columns[0][1]}.",
-                    "Means and shares of rows, the smallest p-value first. The intervals of 95 % hold together, "
-                    "p-values are for whole columns, corrected for their number. Bars show all batches in order.",
+                    "Means and shares of rows, the smallest p-value first. The 95 % intervals are simultaneous; "
+                    "p-values are for whole columns, corrected for multiple testing. Bars show all batches in order.",
                     tables=(columns,),
                 )
             ]
@@ -101,7 +101,7 @@ def write_test(
 
 
 def rows(said: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Facts about several things as a table: a column for each fact, empty where one does not have it."""
+    """Facts about several items as a table: a column for each fact, empty where an item lacks it."""
     names = list(dict.fromkeys(name for each in said for name in each))
     return [names, *([_cell(each.get(name, "")) for name in names] for each in said)]
 
@@ -126,7 +126,7 @@ def _write(
 
 
 def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, Any]) -> list[Section]:
-    """Where two samples differ, shown only where the test says that they do."""
+    """Where two samples differ; shown only if the test rejects."""
     if not result.reject(level) or len(result.columns) > MOST_COLUMNS:
         return []
     sections = []

@@ -21,10 +21,10 @@ __all__ = ["app"]
 
 
 class Questions(TyperGroup):
-    """Commands by name, and a line with a ~ as the question that it is."""
+    """Commands by name; a line with a ~ is a question."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is meant by the first words."""
+        """The command meant by the first words."""
         return super().resolve_command(ctx, ["ask", *args] if args and "~" in args[0] else args)
 
 
@@ -36,19 +36,23 @@ File = Annotated[
 Sample = Annotated[str, typer.Argument(help="As for other commands; or several Parquet files: a folder or 'pattern'.")]
 
 
-Within = Annotated[str, typer.Option(help="Columns of strata or pairs, a,b,...: rows are exchanged inside only.")]
-Clusters = Annotated[str, typer.Option(help="Columns of clusters that stay whole, or rows in a block of a series.")]
+Within = Annotated[str, typer.Option(help="Columns of strata or pairs, a,b,...: rows are permuted only within them.")]
+Clusters = Annotated[
+    str, typer.Option(help="Columns of clusters that stay whole, or the number of rows in a block of a time series.")
+]
 
-WithEffect = Annotated[bool, typer.Option("--effect", help="Say how large the effect is too, with intervals of 95 %.")]
+WithEffect = Annotated[
+    bool, typer.Option("--effect", help="Also estimate the size of the effect, with 95 % intervals.")
+]
 
 
 def cluster_columns(clusters: str) -> list[str]:
-    """The columns that --clusters names, none where it is a number of rows."""
+    """The columns that --clusters names; none if it is a number of rows."""
     return [] if _is_count(clusters) else names_in(clusters)
 
 
 def design_in(within: str, clusters: str, weights: str | None = None) -> dict[str, Any]:
-    """What is said of the rows, as functions take it."""
+    """What is declared about the rows, as functions take it."""
     blocks = int(clusters) if _is_count(clusters) else cluster_columns(clusters)
     said = {"within": names_in(within), "clusters": blocks, "weights": weights}
     return {name: value for name, value in said.items() if value not in (None, "", [])}
@@ -61,7 +65,7 @@ def _is_count(text: str) -> bool:
 def variables_in(
     reading: Any, path: str, chosen: list[list[str]], within: str, clusters: str
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Groups of columns of one file, and what is said of its rows."""
+    """Groups of columns of one file, and what is declared about its rows."""
     from meanmap.cli import inputs
 
     design = design_in(within, clusters)
@@ -80,7 +84,7 @@ def variables_anywhere(
     whole: bool,
     options: dict[str, Any],
 ) -> Sequence[Any]:
-    """As `variables_in`, of a long file where it lies unless it is needed whole; options of the test are added."""
+    """As `variables_in`, but a long file stays on disk unless all of it is needed; options of the test are added."""
     from meanmap.cli import inputs
 
     long = None if whole or within or clusters else inputs.long_variables(reading, path, chosen)
@@ -105,7 +109,7 @@ def ask(
     read: Read,
     answer: Answer,
 ) -> None:
-    """Answer a question about a file by the test that fits it, and say why."""
+    """Answer a question about a file with the appropriate test, and say why it was chosen."""
     import meanmap as mm
     from meanmap.stats.asking.ask import plan_for
     from meanmap.stats.asking.grammar import Question
@@ -113,7 +117,7 @@ def ask(
     reading = read.reading()
     design = design_in(within, clusters)
     apart = [*names_in(within), *cluster_columns(clusters)]
-    # Rows are left out for what is missing in the columns of the question, not in others.
+    # Rows are left out only for missing values in the columns of the question.
     table = reading.table(data, lambda names: [*Question.read(question, names, apart).names, *apart])
     plan = plan_for(question, table, kinds=reading.kinds, **{"within": [], **design})
     result = mm.test(
@@ -128,16 +132,16 @@ def two_sample(
     first: Sample,
     second: Annotated[str | None, typer.Argument(help="The other sample; or use --by.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to compare, a,b,...; all unless given.")] = None,
-    by: Annotated[str | None, typer.Option(help="Column of one file whose values tell the samples apart.")] = None,
+    by: Annotated[str | None, typer.Option(help="Column of one file whose values define the samples.")] = None,
     within: Within = "",
     clusters: Clusters = "",
-    weights: Annotated[str | None, typer.Option(help="Column that says how much each row counts.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
     effect: WithEffect = False,
     margin: Annotated[
         float | None, typer.Option(help="Ask instead whether they are closer than a shift of this many sd.")
     ] = None,
     kernel: KernelName = None,
-    scale: Annotated[bool, typer.Option(help="Measure each column of numbers in its own unit.")] = True,
+    scale: Annotated[bool, typer.Option(help="Scale each column of numbers by its own spread.")] = True,
     null: Null = "auto",
     permutations: Permutations = 1000,
     seed: Seed = None,
@@ -145,7 +149,7 @@ def two_sample(
     read: Read,
     answer: Answer,
 ) -> None:
-    """Do two files, or the groups of one, hold samples of one distribution?"""
+    """Do two files, or the groups of one file, come from the same distribution?"""
     if (second is None) == (by is None):
         raise refused("give a second file, or --by with the column that defines the samples")
     import meanmap as mm

@@ -1,4 +1,4 @@
-"""Messages of functions in the words of the command line: options, where they name arguments of Python's."""
+"""Messages of functions in the words of the command line: options instead of Python arguments."""
 
 import ast
 import csv
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 __all__ = ["OPTIONS", "in_options"]
 
-# Arguments that messages advise, and the options that stand for them.
+# Arguments that messages suggest, and the corresponding options.
 OPTIONS = {
     name: name
     for name in (
@@ -22,7 +22,7 @@ VALUE = r"(?P<value>\{[^{}]*\}|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|\w+(?:\.\d+)?(?![
 
 
 def in_options(text: str, options: Mapping[str, str]) -> str:
-    """A message in which arguments are options, of those that a command has.
+    """A message with arguments replaced by the command's options.
 
     Examples
     --------
@@ -55,13 +55,13 @@ def _typed(name: str, value: str | None, option: str) -> str:
         return f"{option} {shlex.quote(_listed(pairs))}"
     marks = isinstance(held, list)
     said = _listed([str(each) for each in held]) if marks else str(held)
-    # A mark that is a word, such as unknown, would be taken for a policy.
+    # A code that is a word, such as unknown, would be taken for a policy.
     said += "," * (marks and name == "missing" and said.isalpha())
     return f"{option}={shlex.quote(said)}" if said.startswith("-") else f"{option} {shlex.quote(said)}"
 
 
 def _listed(parts: list[str]) -> str:
-    """A list as options take it: what holds a comma stands in quotes."""
+    """A list as options take it: an entry with a comma is quoted."""
     line = io.StringIO()
     csv.writer(line).writerow(parts)
     return line.getvalue().rstrip("\r\n")

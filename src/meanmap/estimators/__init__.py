@@ -1,6 +1,5 @@
-"""Estimators for scikit-learn: in pipelines, grid searches and with its data frames out.
-
-scikit-learn is imported with the first of them.
+"""Estimators for scikit-learn's pipelines, grid searches and data frame output. scikit-learn is imported when one is
+first used.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Learning from samples: each row of the training set is a bag of points that represents a distribution."""
+"""Learning from bags: each row of the training set is a sample that represents a distribution."""
 
 from typing import Any
 
@@ -41,8 +41,8 @@ class BagRegressor(RegressorMixin, BaseEstimator):
     model costs O(points).
 
     X is a list of bags, each a list of numbers or an (nᵢ, d) array; sizes may vary, also between the fit and new bags.
-    In a plain (n, m) array each row is a bag of m numbers, in no order; with scikit-learn's rules for columns new rows
-    have m, too: pass list(X) for others.
+    In a plain (n, m) array each row is an unordered bag of m numbers; by scikit-learn's rules new rows must have m too:
+    pass list(X) for other sizes.
 
     Examples
     --------
@@ -84,21 +84,21 @@ class BagRegressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # in a plain matrix it does not see which column a number is in
+        tags.regressor_tags.poor_score = True  # in a plain matrix it ignores which column a number is in
         return tags
 
 
 class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """From the sample that each row is to random features of its distribution, for any linear model after it.
+    """Random features of the distribution that each row is a sample of, for a subsequent linear model.
 
     Parameters
     ----------
     kernel : kernel on distributions, optional
         By default a Gaussian of the distance between mean embeddings, at the scale of the bags.
     n_inner, n_components : int
-        Features of the first stage, the mean embeddings, and of the second, the Gaussian of those.
+        Numbers of features in the first stage, the mean embeddings, and in the second, the Gaussian of these.
     random_state : int, RandomState or None
-        Where the features come from.
+        Seed of the features.
 
     Attributes
     ----------
@@ -168,10 +168,10 @@ def _new_bags(estimator: Any, X: Data) -> Bags:
 
 
 def _is_plain(X: Data) -> bool:
-    """Whether X is one matrix, or wants to be, rather than a list of samples."""
+    """Whether X is one matrix, or can be read as one, rather than a list of samples."""
     refuse_unread(X, "X")
     if isinstance(X, list | tuple) and X and all(np.ndim(bag) for bag in X if not issparse(bag)):
-        return False  # one bag, or bags that happen to have one size, are no matrix
+        return False  # one bag, or bags that happen to be of equal size, are not a matrix
     try:
         array = np.asarray(X)
     except ValueError:  # samples of several sizes

@@ -12,7 +12,7 @@ from meanmap.estimators.regression import ConditionalMeanRegressor
 
 __all__ = ["ConditionalDensity"]
 
-# This part of any density is a wide Gaussian, so that no pair is impossible: a belief in points is zero far from them.
+# This share of any density is a wide Gaussian, so that no pair is impossible: a density from points is zero far away.
 BACKGROUND = 0.01
 # Densities of this many rows at a time, each on the numbers of all of them.
 ROWS = 500
@@ -62,5 +62,5 @@ class ConditionalDensity(ConditionalMeanRegressor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # it is no R²
+        tags.regressor_tags.poor_score = True  # it is not an R²
         return tags

@@ -21,25 +21,25 @@ from meanmap.learning.learned import learned_in_units
 
 __all__ = ["FourierFeatures", "LearnedFeatures", "LowRankFeatures", "check_kernel", "kernel_at", "seed_of"]
 
-# Fewer rows tell nothing about a lengthscale.
+# With fewer rows no lengthscale can be chosen.
 LEAST = 10
 
 
 class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Rows of numbers to features φ with φ(x)·φ(y) ≈ k(x, y)."""
+    """Map rows of numbers to features φ with φ(x)·φ(y) ≈ k(x, y)."""
 
     kernel: Any
     features_: Features
 
     def fit(self, X: Data, y: Data = None) -> Any:
-        """Choose the features by the rows of X, or by 100,000 of them; also Parquet files, and collections of Dask."""
+        """Choose the features from at most 100,000 rows of X, which may also be Parquet files or a Dask collection."""
         X = learned_from(self, X)
         self.kernel_ = kernel_at(self.kernel, X)
         self.features_ = self._features(X)
         return self
 
     def transform(self, X: Data) -> np.ndarray:
-        """The features of each row, (n, D); of a collection of Dask an array of Dask."""
+        """The features of each row, (n, D); a Dask array for a Dask collection."""
         check_is_fitted(self)
         kind = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
         if kind != "default":
@@ -52,7 +52,7 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @abstractmethod
     def _features(self, X: np.ndarray) -> Features:
-        """Features chosen by the rows of X."""
+        """Features chosen from the rows of X."""
 
     @property
     def _n_features_out(self) -> int:
@@ -65,12 +65,12 @@ class FourierFeatures(_KernelFeatures):
     Parameters
     ----------
     kernel : Kernel, optional
-        Such as `mm.kernels.Matern(2.0)`; by default RBF at the median distance, of each column where there are several,
-        so that units do not matter.
+        Such as `mm.kernels.Matern(2.0)`; by default RBF at the median distance, one for each column if there are
+        several, so that units do not matter.
     n_components : int
-        Features: cosines and sines of half as many frequencies, or, of an odd number, shifted cosines.
+        The number of features: cosines and sines of half as many frequencies, or, if odd, cosines with random shifts.
     random_state : int, RandomState or None
-        Where the frequencies come from.
+        Seed of the frequencies.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class LowRankFeatures(_KernelFeatures):
     kernel_ : Kernel
         The kernel that was used.
     features_ : mm.features.PivotedCholesky
-        The features; `features_.report` says how close they are.
+        The features; `features_.report` gives their error.
 
     Examples
     --------
@@ -139,13 +139,13 @@ class LowRankFeatures(_KernelFeatures):
 
 
 class LearnedFeatures(LowRankFeatures):
-    """Low-rank features of a kernel that is learned from the rows, without labels: its lengthscale or lengthscales.
+    """Low-rank features of a kernel whose lengthscale or lengthscales are learned from the rows, without labels.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        The kind of kernel, such as `mm.kernels.RBF([1.0, 1.0])` for one lengthscale a column; by default RBF with one,
-        in the units of the columns.
+        The kind of kernel, such as `mm.kernels.RBF([1.0, 1.0])` for one lengthscale per column; by default RBF with
+        one, in the units of the columns.
     tolerance, max_rank :
         As for `LowRankFeatures`.
     random_state : int, RandomState or None
@@ -154,7 +154,7 @@ class LearnedFeatures(LowRankFeatures):
     Attributes
     ----------
     learned_ : mm.learning.LearnedKernel
-        All modes, and what is doubtful; by default of the columns in units of √d times their median distances.
+        All modes, and caveats; by default for columns in units of √d times their median distances.
     kernel_ : Kernel
         The kernel at the highest mode.
     features_ : mm.features.PivotedCholesky
@@ -192,8 +192,8 @@ class LearnedFeatures(LowRankFeatures):
 
 
 def kernel_at(kernel: Kernel | None, X: np.ndarray) -> Kernel:
-    """The kernel, or RBF at the median distance, of each column where there are several; a single row, or equal ones,
-    have none and get the scale 1.
+    """The kernel, or RBF at the median distance, one for each column if there are several; a single row, or equal rows,
+    get the lengthscale 1.
     """
     if kernel is None:
         distinct = len(X) > 1 and bool(np.ptp(X, axis=0).any())
@@ -203,7 +203,7 @@ def kernel_at(kernel: Kernel | None, X: np.ndarray) -> Kernel:
 
 
 def check_kernel(kernel: KernelLike, example: str) -> None:
-    """Refuse what is neither a kernel nor None."""
+    """Refuse anything but a kernel or None."""
     if kernel is not None and not isinstance(kernel, Kernel):
         raise ParameterError(f"kernel is {kernel!r}; expected a kernel such as {example}, or None.")
 

@@ -1,4 +1,4 @@
-"""Filling in tables, for scikit-learn's pipelines."""
+"""Imputation of tables, for scikit-learn's pipelines."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class _Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     model_: Any
 
     def fit(self, X: Data, y: object = None) -> Any:
-        """Learn from a table of numbers with gaps; at least ten rows and two columns."""
+        """Learn from a table of numbers with missing values; at least ten rows and two columns."""
         del y
         rows = read(self, X, ensure_all_finite="allow-nan", ensure_min_samples=LEAST_ROWS, ensure_min_features=2)
         self._learn(rows)
@@ -34,10 +34,10 @@ class _Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _learn(self, rows: np.ndarray) -> None:
-        """Learn from rows that were read."""
+        """Learn from validated rows."""
 
     def transform(self, X: Data) -> np.ndarray:
-        """The table with its gaps filled by means."""
+        """The table with missing numbers replaced by means."""
         check_is_fitted(self)
         return self._filled(read(self, X, ensure_all_finite="allow-nan", reset=False))
 
@@ -56,7 +56,7 @@ class DependencyNetworkImputer(_Imputer):
     Parameters
     ----------
     regressions : sequence of scikit-learn regressors, optional
-        As of `mm.bp.DependencyNetwork`: forests, trees, nearest neighbours.
+        As for `mm.bp.DependencyNetwork`: forests, trees, nearest neighbours.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class KernelGraphImputer(_Imputer):
     model_ : FittedKernelGraph
         For beliefs, scores and draws: `imputer.model_.predict(X, targets=[0])`, columns being called by their number.
     constants_ : dict
-        Constant columns, which are not part of the tree: their number and value.
+        Constant columns, which are not part of the tree: number and value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What scikit-learn's estimators are given, as it reads it."""
+"""Input of scikit-learn's estimators, read by its rules."""
 
 from typing import Any, overload
 
@@ -22,8 +22,8 @@ __all__ = ["MOST_ROWS", "learned_from", "read"]
 # Kernels, features and operators are learned from up to this many rows, drawn by their numbers alone: always the same
 # ones, wherever they lie. An operator of this many holds most of a gigabyte.
 MOST_ROWS = 100_000
-# What to do about labels.
-INDICATORS = "make indicator columns of zeros and ones of them, as sklearn.preprocessing.OneHotEncoder does"
+# The advice about labels.
+INDICATORS = "turn them into indicator columns, as sklearn.preprocessing.OneHotEncoder does"
 
 
 @overload
@@ -33,8 +33,8 @@ def read(estimator: Any, X: Data, y: Data, /, **settings: object) -> tuple[np.nd
 def read(estimator: Any, *data: Data, **settings: object) -> Any:
     """X, or X and y, by the rules of scikit-learn; integers too long for a float are refused, too.
 
-    `schema_` is what the columns of X were at the fit. A warning says which numbers may stand for missing values, and
-    later which are far outside.
+    `schema_` describes the columns of X at the fit. A warning names numbers that may be codes for missing values and,
+    in later calls, numbers far outside the range.
     """
     data = tuple(map(handed_over, data))
     for each, name in zip(data, ("X", "y"), strict=False):
@@ -65,7 +65,7 @@ def learned_from(estimator: Any, X: Data, /, **settings: object) -> np.ndarray: 
 @overload
 def learned_from(estimator: Any, X: Data, y: Data, /, **settings: object) -> tuple[np.ndarray, np.ndarray]: ...
 def learned_from(estimator: object, *data: Data, **settings: object) -> Any:
-    """As `read`, but at most `MOST_ROWS` rows; files and collections of Dask are read for these alone."""
+    """As `read`, but at most `MOST_ROWS` rows; of files and Dask collections only these are read."""
     names = ("X", "y")[: len(data)]
     data = tuple(map(handed_over, data))
     for each, name in zip(data, names, strict=True):

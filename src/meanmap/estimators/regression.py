@@ -19,7 +19,7 @@ __all__ = ["ConditionalMeanRegressor"]
 
 
 class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
-    """The distribution of y given x as a learned operator that gives means, quantiles, densities and draws.
+    """The distribution of y given x, as a learned operator with means, quantiles, densities and draws.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Song et al. (2009): μ_{Y|x} = Σᵢ βᵢ(x) l(yᵢ, ·) with β(x) = (K + n λ I)⁻¹ k(X, x). Means are kernel ridge
-    regression; quantiles, densities and draws are of the same belief. `score` is the R² of means.
+    Song et al. (2009): μ_{Y|x} = Σᵢ βᵢ(x) l(yᵢ, ·) with β(x) = (K + n λ I)⁻¹ k(X, x). Means are those of kernel ridge
+    regression; quantiles, densities and draws come from the same belief. `score` is the R² of the means.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
         self.operator_ = condition(X, y, kernel_x=self.kernel, ridge=self.ridge)
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
-        """The mean of y at each row, and its standard deviation if asked for; of Dask's rows, Dask's arrays."""
+        """The mean of y at each row, and its standard deviation if requested; Dask arrays for Dask rows."""
         return_std = truth(return_std, "return_std")
         if is_dask(X):
             return (self._mean(X), self._std(X)) if return_std else self._mean(X)

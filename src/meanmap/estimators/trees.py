@@ -31,7 +31,7 @@ class _KernelGraphPredictor(BaseEstimator, ABC):
     model_: FittedKernelGraph | None
 
     def _learn(self, X: np.ndarray, target: np.ndarray) -> None:
-        """The tree, or None where nothing can be said: the target or all other columns do not vary."""
+        """The tree, or None if the target or all other columns are constant."""
         varying = [bool(np.ptp(column[~np.isnan(column)])) if (~np.isnan(column)).any() else False for column in X.T]
         dull = not any(varying) or len(np.unique(target)) < 2
         self.model_ = None if dull else learned_tree({**_columns(X), TARGET: target})

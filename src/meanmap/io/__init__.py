@@ -1,6 +1,5 @@
-"""Files: what was learned, saved and loaded (safetensors with JSON in the header, no pickle), and tables of users.
-
-Also draws of every posterior for ArviZ; what that needs is imported when it is first asked for.
+"""Files: saving and loading what was learned (safetensors with JSON in the header, no pickle), and reading tables. Also
+draws of every posterior for ArviZ, which is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Columns of NPY, NPZ and Parquet files. What is no column of numbers or labels is refused by its name."""
+"""Columns of NPY, NPZ and Parquet files. Anything that is not a column of numbers or labels is refused, by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from glob import has_magic
@@ -27,17 +27,17 @@ def read_arrays(path: Path, kind: str) -> dict[str, Any]:
     """Columns x0, x1, ... of an NPY file, or a column or block for each array of an NPZ file."""
     try:
         with path.open("rb") as file:
-            # NumPy takes what begins otherwise for a pickle, and advises to trust it.
+            # NumPy takes any other beginning for a pickle, and suggests trusting it.
             if not file.read(6).startswith(BEGINS[kind]):
-                raise ValueError("it does not begin as such a file does")
+                raise ValueError("it does not begin like such a file")
             file.seek(0)
             found = np.load(file, allow_pickle=False)
             arrays = {composed(name): found[name] for name in found.files} if kind == ".npz" else found
     except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
-    except Exception as problem:  # NumPy, zipfile and zlib have a dozen kinds for what is damaged
+    except Exception as problem:  # NumPy, zipfile and zlib raise a dozen kinds of errors for damaged files
         pickled = "allow_pickle" in str(problem)
-        why = "it holds Python objects, and to read them would run them" if pickled else str(problem).rstrip(".")
+        why = "it holds Python objects, and reading them would execute code" if pickled else str(problem).rstrip(".")
         raise InputError(f"{path} cannot be read as {kind}: {why or type(problem).__name__}.") from None
     if isinstance(arrays, np.ndarray):
         if arrays.ndim not in (1, 2):
@@ -53,7 +53,7 @@ def read_arrays(path: Path, kind: str) -> dict[str, Any]:
 
 
 def _as_read(array: np.ndarray, called: str) -> np.ndarray:
-    """Numbers as float64 where that holds them, times and durations in one unit; text and truth values as they are."""
+    """Numbers as float64 if that is exact, times and durations in one unit; text and truth values unchanged."""
     if holds_times(array):
         return in_one_unit(array, called)
     return array if holds_text(array) or (holds_truth(array) and array.ndim == 1) else as_declared(array)
@@ -67,19 +67,18 @@ def _check_lengths(arrays: Mapping[str, np.ndarray], path: Path) -> None:
 
 
 def read_parquet(path: Path, choose: Callable[[Sequence[str]], list[str]] | None) -> dict[str, Any]:
-    """Columns of a Parquet file, or of several as one table, chosen from those that all have; None for all columns.
-
-    Of the others only the names are read.
+    """Columns of a Parquet file, or of several as one table, chosen from those that all files have; None for all. Only
+    the names of other columns are read.
     """
     with optional(f"{path}: reading Parquet"):
         import polars  # noqa: F401  # before the file is looked at
     if not path.exists() and not has_magic(str(path)):
         raise FileNotFoundError(2, "No such file or directory", str(path))
     try:
-        # Where all columns are read, each file of a pattern or a folder has to have those of the first one.
+        # If all columns are read, each file of a pattern or a folder must have those of the first.
         files = _files(path, () if choose else None)
         chosen = choose(files.shared) if choose else list(files.names)
-        # A chosen list that is empty reads nothing: without columns polars has no rows either.
+        # An empty choice reads nothing: without columns polars has no rows either.
         frame = _files(path, chosen).whole() if chosen else {}
     except KindError as problem:
         raise InputError(str(problem)) from None
@@ -87,13 +86,13 @@ def read_parquet(path: Path, choose: Callable[[Sequence[str]], list[str]] | None
 
 
 def _files(path: Path, columns: Sequence[str] | None) -> ParquetFiles:
-    """The file of this path, whatever its name, or those of a folder or a pattern, checked for these columns."""
+    """The file at this path, whatever its name, or those of a folder or a pattern, checked for these columns."""
     chosen = None if columns is None else tuple(columns)
     return ParquetFiles((path,), chosen) if path.is_file() else ParquetFiles.of(path, chosen)
 
 
 def _column(values: Any, called: str) -> np.ndarray:
-    """A column of its declared kind: numbers, whole ones that float64 does not hold, truth values, times, or text."""
+    """A column of its declared kind: numbers, integers too long for float64, truth values, times, or text."""
     import polars
 
     kind = values.dtype
@@ -120,7 +119,7 @@ def _masked(found: np.ndarray, values: Any) -> np.ndarray:
 
 
 def _whole(values: Any, called: str) -> np.ndarray:
-    """Whole numbers as float64 where that holds them, NaN where one is missing; longer ones as they are."""
+    """Integers as float64 if that is exact, with NaN for missing ones; longer ones unchanged."""
     import polars
 
     floats = values.cast(polars.Float64).fill_null(float("nan")).to_numpy()

@@ -1,4 +1,4 @@
-"""Cells of texts as columns: numbers by one grammar, labels, and what is missing."""
+"""Cells of text as columns: numbers by one grammar, labels, and missing values."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -16,23 +16,23 @@ from meanmap.core.texts import as_labels, check_memory
 __all__ = ["MISSING", "Cells", "absent_in"]
 
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
-# Of these characters Python makes no number that the grammar does not have. Cells stand in lines here.
+# From these characters Python makes no number outside the grammar. Each line is a cell.
 PLAIN, WHOLE = re.compile(r"[0-9eE+\-.\s]*"), re.compile(r"[0-9+\-\s]*")
-# A number with marks of thousands, and a decimal mark of the other kind.
+# A number with thousands separators, and a decimal mark of the other kind.
 GROUPED = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(\.\d{3})+,\d+)", re.ASCII)
 NAMES = re.compile(r"^[ \t]*[-+]?(0\d+|\d{20,})[ \t]*$", re.ASCII | re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Cells:
-    """How cells are read: the decimal mark, which may be found out, and which texts stand for missing values.
+    """How cells are read: the decimal mark, which may be inferred, and the codes for missing values.
 
     Attributes
     ----------
     decimal : str or None
-        "." or ","; None is a point, or a comma where cells are not separated by commas and say so.
+        "." or ","; None means a point, or a comma if cells are not separated by commas and show decimal commas.
     marks : collection of str
-        Beside empty cells and words such as NA.
+        In addition to empty cells and words such as NA.
     commas : bool
         Whether commas separate cells.
     """
@@ -42,7 +42,7 @@ class Cells:
     commas: bool
 
     def read(self, cells: list[str], labels: bool) -> np.ndarray:
-        """Some cells of a column: numbers, NaN or masked where one is missing; otherwise text, "" where it is."""
+        """Some cells of a column: numbers, NaN or masked if missing; otherwise text, "" if missing."""
         found = None if labels or self.marks else self._numbers(cells)
         if found is not None:
             return found
@@ -63,7 +63,7 @@ class Cells:
         return np.ma.MaskedArray(column, absent) if absent.any() else column
 
     def _numbers(self, words: list[str]) -> np.ndarray | None:
-        """The numbers that all of these words are; None if one is something else, or a name made of digits."""
+        """The numbers that these words mean; None if one is something else, or an identifier made of digits."""
         words = [with_point(word) for word in words] if self.decimal == "," else words
         lines = "\n".join(words)
         if NAMES.search(lines) or not (PLAIN.fullmatch(lines) or all(map(reads_as_number, words))):
@@ -86,9 +86,8 @@ class Cells:
         tell: Callable[[str], object],
         said: bool = False,
     ) -> np.ndarray:
-        """One column from its parts: numbers, or labels; a mixture of the two is refused.
-
-        A note names columns of digits that are names, unless it is `said` elsewhere what the column is.
+        """One column from its parts: numbers or labels; a mixture is refused. A note names columns of digits that look
+        like identifiers, unless their kind is declared elsewhere (`said`).
         """
         texts = [part for part in parts if holds_text(part)]
         if not texts:
@@ -103,7 +102,7 @@ class Cells:
         if words and all(map(reads_as_number, read)):
             if not said:
                 example = next(word for word in words if is_name(word))
-                what = "of 20 digits and more" if len(example.strip("+-")) >= 20 else "that begin with a zero"
+                what = "of 20 digits and more" if len(example.strip("+-")) >= 20 else "that begin with zero"
                 tell(
                     f"{where} holds whole numbers {what}, such as {example!r}, and counts as labels: if they are "
                     f"numbers, say so with kinds={{{name!r}: 'number'}}"
@@ -127,7 +126,7 @@ class Cells:
 
 
 def absent_in(values: np.ndarray) -> np.ndarray:
-    """Which entries of a column are missing: masked, NaN, NaT or empty text; of a block each number."""
+    """Which entries of a column are missing: masked, NaN, NaT or empty text; in a block, each number."""
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.getmaskarray(values)
     if holds_text(values):
@@ -142,18 +141,18 @@ def absent_in(values: np.ndarray) -> np.ndarray:
 
 
 def _is_empty_or_text(part: np.ndarray) -> bool:
-    """Whether cells are no numbers; those of a part in which all are missing count as missing numbers."""
+    """Whether cells are text; if all cells of a part are missing, they count as missing numbers."""
     return holds_text(part) or bool(absent_in(part).all())
 
 
 def _truth(words: np.ndarray) -> np.ndarray:
-    """Cells that say true or false as truth values, masked where they are empty."""
+    """Cells with true or false as truth values, masked if empty."""
     found = np.isin(np.char.lower(words), "true")
     return np.ma.MaskedArray(found, words == "") if (words == "").any() else found
 
 
 def _is_whole(part: np.ndarray) -> bool:
-    """Whether numbers beside text have no fraction, as those of a column with decimal commas."""
+    """Whether numbers next to text have no fraction, as in a column with decimal commas."""
     return not holds_floats(part) or bool(np.all((part == np.round(part)) | np.isnan(part)))
 
 
@@ -164,7 +163,7 @@ def _as_words(part: np.ndarray) -> np.ndarray:
 
 
 def _whole(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Numbers one after another, whole to the last digit where one part is and the others can be."""
+    """The parts as one array, of exact integers if one part has these and the others can be converted."""
     if any(holds_whole(part) for part in parts) and all(map(_is_whole, parts)):
         absent = np.concatenate([absent_in(part) for part in parts])
         kind = np.result_type(*(part.dtype for part in parts if holds_whole(part)))
@@ -196,7 +195,7 @@ def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, decimal:
 
 
 def _remedy(word: str | None) -> str:
-    """What to say where a word is a number after all, or none."""
+    """The advice if a word is a number after all, or is not."""
     if GROUPED.fullmatch(str(word)):
         return "it is a number, take the marks of its thousands out"
     if has_comma([str(word)]) is not False:

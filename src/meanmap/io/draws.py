@@ -1,4 +1,4 @@
-"""Posteriors as ArviZ reads them: draws by name, of as many chains as there were."""
+"""Posteriors as ArviZ reads them: draws by name, for each chain."""
 
 from collections.abc import Iterable
 from functools import singledispatch
@@ -36,20 +36,20 @@ def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, poin
     ----------
     posterior : object
         - Draws of a kernel (`mm.learning.sample_kernel`): those draws, with their divergences and steps.
-        - What `mm.fit` found: draws of all that its table shows, jointly.
+        - What `mm.fit` found: joint draws of everything in its table.
         - A regression, a ranking or a program of `mm.ep.models`: draws of the coefficients, skills or parameters by
           their names, jointly where the belief is joint.
-        - What `mm.ep.infer` returned: draws of each variable's belief. Beliefs of different variables are drawn
-          independently, because that is all that expectation propagation keeps.
+        - What `mm.ep.infer` returned: draws of each variable's belief. Beliefs about different variables are drawn
+          independently, because expectation propagation keeps only marginals.
         - The answer of a query (`bp.Beliefs`): draws of each target; states where variables are discrete.
         - A posterior embedding or witness: joint draws of the function at `points`.
         - One distribution: draws called x.
     draws : int
-        How many, in one chain; those of a kernel are what they are.
+        How many, in one chain; a sampled kernel returns all of its own draws.
     rng : None, int, numpy.random.Generator or JAX key
-        Where they come from.
+        The source of randomness.
     points : points, optional
-        Where functions are drawn.
+        Where functions are evaluated.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def _together(names: Iterable[object], normal: Any, draws: int, generator: np.ra
 
 @singledispatch
 def _groups(posterior: object, draws: int, generator: np.random.Generator, points: Data) -> Groups:
-    """The groups of one kind of posterior; others register theirs."""
+    """The groups of one kind of posterior; other kinds are registered."""
     raise KindError(
         f"a {type(posterior).__name__} has no draws; expected draws of a kernel, a posterior or model of mm.ep, "
         "beliefs of a query, a posterior embedding or a distribution."
@@ -136,7 +136,7 @@ def _of_one_law(posterior: object, draws: int, generator: np.random.Generator, p
 
 @singledispatch
 def _drawn(law: object, draws: int, generator: np.random.Generator) -> np.ndarray:
-    """Draws of one belief, the axis of draws first; of states where it is their probabilities."""
+    """Draws of one belief, with the axis of draws first; draws of states if the belief is their probabilities."""
     probabilities = np.asarray(law, dtype=float)
     if probabilities.ndim != 1:
         raise KindError(SEVERAL)

@@ -1,8 +1,8 @@
 """Tables from files: text with a delimiter, Parquet, NPY and NPZ.
 
-The rules. The first line of a text names the columns, unless all of it are numbers: they are then called x0, x1, ...
+The rules. The first line of a text names the columns, unless it holds only numbers: they are then called x0, x1, ...
 A cell that is empty or says NA, NaN, NULL or None is missing. A column holds numbers if each of its other cells is one
-(`meanmap.core.numerals` says what a number is), truth values if each says true or false, whatever its capitals, and
+(`meanmap.core.numerals` says what a number is), truth values if each is true or false, in any case, and
 labels if none is a number.
 """
 
@@ -34,9 +34,9 @@ from meanmap.io.cells import MISSING, Cells, absent_in
 __all__ = ["MISSING", "read_columns", "read_table"]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-# What begins like this is no text, whatever its name.
+# A file that begins like this is not text, whatever its name.
 FOREIGN = {
-    b"\x1f\x8b": "is compressed by gzip. Unpack it first",
+    b"\x1f\x8b": "is compressed with gzip. Unpack it first",
     b"PK\x03\x04": "is an archive, as .xlsx and .npz files are. Save a sheet as CSV, or call arrays .npz",
     b"\xd0\xcf\x11\xe0": "looks like an Excel sheet. Save it as CSV",
     b"PAR1": "looks like Parquet. Call it .parquet",
@@ -75,9 +75,9 @@ def read_table(
     labels : names
         Columns to read as labels although they look like numbers.
     missing : {"drop", "category", "raise"}
-        Drop the rows with a missing value in any of the columns, make missing labels a label of their own, or refuse
-        them ("fail" means the same). A list of codes, such as ["?", -999], names values that stand for missing ones,
-        whose rows are dropped too.
+        Drop the rows with a missing value in any of the columns, treat missing labels as a label of their own, or
+        refuse them ("fail" means the same). A list of codes, such as ["?", -999], names codes for missing values, whose
+        rows are dropped too.
     decimal : {".", ","}, optional
         The decimal mark of texts. By default a point; if cells are not separated by commas, columns of numbers with a
         decimal comma are read as numbers, and `tell` says so.
@@ -164,7 +164,7 @@ def _read(
 
 
 def _unmarked(values: np.ndarray, marks: Sequence[str | float]) -> np.ndarray:
-    """A column that is no text of this file, in which marks are missing values."""
+    """A column that was not read as text, with codes replaced by missing values."""
     gone = marked(np.asarray(values), marks)
     if not gone.any():
         return values
@@ -177,7 +177,7 @@ def _unmarked(values: np.ndarray, marks: Sequence[str | float]) -> np.ndarray:
 
 
 def _as_labels(values: np.ndarray, where: str) -> np.ndarray:
-    """Numbers as labels, "" where one is missing."""
+    """Numbers as labels, "" for missing ones."""
     return np.where(absent_in(values), "", as_kind(np.asarray(values), "label", where))
 
 
@@ -263,7 +263,10 @@ def _text(
 
 
 def _rows(lines: Iterator[str], mark: str, path: str | Path, before: int) -> Iterator[list[str]]:
-    """The cells of each row. A quote that is never closed is refused: it would take all that follows into one cell."""
+    """The cells of each row.
+
+    A quote that is never closed is refused, because the rest of the file would become one cell.
+    """
     rows = csv.reader(lines, delimiter=mark, strict=True)
     begun = before + 1
     try:
@@ -286,7 +289,7 @@ def _check_names(wanted: Sequence[str], names: Sequence[str], path: str | Path) 
 
 
 def _lines(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 text, its byte order mark left out."""
+    """The lines of a UTF-8 text without its byte order mark."""
     with io.BytesIO(sys.stdin.buffer.read()) if str(path) == "-" else Path(path).open("rb") as file:
         start = file.read(4)
         for begin, what in FOREIGN.items():
@@ -298,11 +301,11 @@ def _lines(path: str | Path) -> Iterator[str]:
         try:
             with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
                 for number, line in enumerate(text, 1):
-                    # NumPy leaves them out at the end of a text: "2\0" would be a 2.
+                    # NumPy drops them at the end of a text: "2\0" would be a 2.
                     if "\0" in line:
                         raise InputError(
-                            f"{path} has a NUL character in line {number}, as files have that were not written to the "
-                            "end. Write it again, or take that line out."
+                            f"{path} has a NUL character in line {number}, as in files that were not written "
+                            "completely. Write it again, or remove that line."
                         )
                     yield line
         except UnicodeDecodeError as problem:

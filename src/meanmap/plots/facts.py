@@ -21,7 +21,7 @@ class Section:
     title : str
         Its heading.
     answer : str
-        What came out, in a sentence.
+        The result, in a sentence.
     text : str
         A paragraph of explanation.
     code : str

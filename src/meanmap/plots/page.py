@@ -20,7 +20,7 @@ from meanmap.plots.sketch import COLOURS, sketch
 
 __all__ = ["Section", "as_json", "fragment", "png_of", "render", "write_page"]
 
-# Pictures wider than this many times their height have panels side by side.
+# Figures wider than this many times their height have panels side by side.
 WIDE = 2.2
 # A page of more sections begins with a list of them.
 MOST_WITHOUT_LIST = 4
@@ -207,7 +207,7 @@ def _table(rows: Sequence[Sequence[str]], title: str) -> str:
         + "</tr>\n"
         for first, *others in rows[1:]
     )
-    # A wide table scrolls by itself, also with the keyboard.
+    # A wide table scrolls inside its frame, also with the keyboard.
     what = html.escape(f"{title}: {', '.join(rows[0])}")
     sorts = "" if rows[0][0] in ("what", "note") and len(rows[0]) < 3 else ' class="sortable"'
     return (
@@ -217,19 +217,19 @@ def _table(rows: Sequence[Sequence[str]], title: str) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether digits stand at its beginning, or nothing is in it."""
+    """Whether a cell begins with a digit, or is empty."""
     return cell.lstrip("−-+<> ")[:1].isdigit() or not cell.strip(" -–")
 
 
 def _figure(figure: object, caption: str) -> str:
     png = figure if isinstance(figure, bytes) else png_of(figure)
     image = f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}" alt="{html.escape(caption)}">'
-    if _is_wide(png):  # on a small screen it scrolls, rather than shrink until nothing can be read
+    if _is_wide(png):  # on a small screen it scrolls instead of shrinking until nothing can be read
         image = f'<div class="wide" role="region" aria-label="a wide picture" tabindex="0">{image}</div>'
     return f"<figure>{image}<figcaption>{html.escape(caption)}</figcaption></figure>"
 
 
 def _is_wide(png: bytes) -> bool:
-    """Whether a picture has panels side by side; its size is in the header of the file."""
+    """Whether a picture has panels side by side, by the size in the file's header."""
     width, height = (int.from_bytes(png[start : start + 4], "big") for start in (16, 20))
     return width > WIDE * height

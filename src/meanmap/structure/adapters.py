@@ -1,4 +1,4 @@
-"""The tests of this library inside other packages' searches."""
+"""The tests of this library in the searches of other packages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -47,7 +47,7 @@ class CallableTest:
     def __init__(self, table: Data, **settings: Any):
         self._tests = table if isinstance(table, ConditionalTests) else KernelTests(table, **settings)
         self.p_value_ = 1.0
-        self.effect_size_ = None  # read by some of pgmpy's rules, and not known here
+        self.effect_size_ = None  # some of pgmpy's rules read it; it is not known here
 
     def __call__(
         self, X: Data, Y: Any, Z: Any = (), data: Data = None, significance_level: float = 0.05, **_: Any
@@ -69,7 +69,7 @@ def register_in_causal_learn(name: str = "meanmap", **settings: Any) -> str:
     Parameters
     ----------
     name : str
-        What causal-learn is to call it.
+        What causal-learn calls it.
     settings
         Of `mm.structure.KernelTests`, such as method="residuals" or rng=0.
 
@@ -82,7 +82,7 @@ def register_in_causal_learn(name: str = "meanmap", **settings: Any) -> str:
         from causallearn.utils import cit  # pyright: ignore[reportMissingImports]
 
     class Tests(cit.CIT_Base):
-        """A test by numbers of columns."""
+        """A test addressed by column numbers."""
 
         def __init__(self, data: Data, **other: Any):
             super().__init__(data, **other)
@@ -136,7 +136,7 @@ class ArrayTest:
         return self.result(_by_columns(X), _by_columns(Y), None if Z is None else _by_columns(Z)).pvalue
 
     def result(self, x: Data, y: Data, z: Data) -> TestResult:
-        """What the test says of tables that were read."""
+        """The result of the test for tables that have been read."""
         if z is None:
             return independence_test(x, y, **self.settings)
         return conditional_independence_test(x, y, z, **self.settings)
@@ -145,7 +145,7 @@ class ArrayTest:
 def tigramite_test(**settings: Any) -> Any:
     """Both tests for the searches of tigramite: `PCMCI(dataframe, cond_ind_test=tigramite_test(rng=0))`.
 
-    The value of a link is by how many standard deviations of its null the statistic lies above the mean of it.
+    The value of a link is the statistic as a z-score: its distance above the null mean in null standard deviations.
     Variables that `data_type` calls discrete are read as labels.
 
     Parameters
@@ -164,7 +164,7 @@ def tigramite_test(**settings: Any) -> Any:
         )
 
     class KernelTest(CondIndTest):
-        """A test of rows, which asks for value and p-value one after the other."""
+        """A test of rows whose value and p-value are requested one after the other."""
 
         def __init__(self):
             self._tests, self._pvalue = ArrayTest(**settings), 1.0
@@ -177,7 +177,7 @@ def tigramite_test(**settings: Any) -> Any:
             return "meanmap"
 
         def get_dependence_measure(self, array: Any, xyz: Any, data_type: Any = None) -> float:
-            """How far the statistic of the rows of `array`, x, y or z by `xyz`, is above its null."""
+            """The z-score of the statistic of the rows of `array`, which are x, y or z according to `xyz`."""
             discrete = np.zeros(np.shape(array), bool) if data_type is None else np.asarray(data_type) == 1
             sides = []
             for k in range(3):
@@ -191,14 +191,14 @@ def tigramite_test(**settings: Any) -> Any:
             return (found.statistic - float(draws.mean())) / spread if spread > 0 else 0.0
 
         def get_analytic_significance(self, value: float, T: int, dim: int, xyz: object = None) -> float:
-            """The p-value of the value that was asked for last."""
+            """The p-value of the value that was requested last."""
             return self._pvalue
 
     return KernelTest()
 
 
 def _by_columns(array: Data) -> Any:
-    """An array of objects as a table, numbers apart from labels; everything else as it came."""
+    """An array of objects as a table of numbers and labels; everything else unchanged."""
     values = np.asarray(array)
     if values.dtype != object or values.ndim not in (1, 2):
         return array

@@ -37,18 +37,18 @@ from meanmap.structure.noted import functions_of_one, functions_told
 
 __all__ = ["DependenceTree", "chow_liu"]
 
-# Shuffles of one task.
+# Shuffles in one task.
 SHUFFLES_AT_ONCE = 10
-# What comes of rows that follow each other as a series does.
+# The consequence of serial dependence between rows.
 HARM = (
-    "dependence looks larger than it is, and p-values are too small. Learn from what structure.prewhiten leaves, or "
-    "from rows that lie far enough apart"
+    "dependence looks larger than it is, and p-values are too small. Learn from the output of structure.prewhiten, or "
+    "from rows that are far enough apart"
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DependenceTree(EdgeTable, Graph):
-    """A tree or forest learned from data, with what stands behind each edge.
+    """A tree or forest learned from data, with the evidence for each edge.
 
     Attributes
     ----------
@@ -57,7 +57,8 @@ class DependenceTree(EdgeTable, Graph):
     weights : array (|E|,)
         How strongly the ends of each edge depend on each other.
     pvalues : array (|E|,)
-        How often the strongest of all pairs is as strong when all variables are independent. Empty without `level`.
+        The probability that the strongest of all pairs is as strong when all variables are independent. Empty without
+        `level`.
     support : mapping from pairs of names (both orders) to float
         The share of half-samples whose tree has an edge. Empty unless asked for.
     measure : str
@@ -65,9 +66,10 @@ class DependenceTree(EdgeTable, Graph):
     seed : int or None
         `rng=result.seed` repeats the run.
     notes : tuple of str
-        Which values were missing, and what columns seem to be: series, ids, clocks, texts, functions of one another.
+        Which values were missing, and which columns look like time series, ids, clocks, texts or functions of one
+        another.
     schema : Schema or None
-        What the columns of the table were read as.
+        How the columns of the table were read.
     """
 
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -141,7 +143,7 @@ def chow_liu(
         covariance operators, so that it is at most 1; "ranks": the same of ranks, which is invariant under increasing
         functions of a column.
     level : float, optional
-        Keep only edges stronger than the strongest pair of shuffled columns in all but a share `level` of shuffles: if
+        Keep only edges stronger than the strongest pair in all but a fraction `level` of shuffled tables: if
         all variables are independent, the probability of any edge is at most `level`.
     n_permutations : int
         The number of shuffles, with `level`.
@@ -229,12 +231,12 @@ def _strongest_tree(values: np.ndarray) -> np.ndarray:
 
 
 def _tree_of(dependence: Dependence) -> np.ndarray:
-    """The edges of the tree of some rows, in whichever process."""
+    """The edges of the tree of some rows, in any process."""
     return _strongest_tree(dependence.values())
 
 
 def _strongest(dependence: Dependence, draws: tuple[np.random.Generator, int]) -> np.ndarray:
-    """The largest dependence of any pair in each of several shuffles, in whichever process."""
+    """The largest dependence of any pair in each of several shuffles, in any process."""
     generator, size = draws
     orders = (dependence.order(generator) for _ in range(size))
     return np.array([np.triu(dependence.shuffled(order).values(), 1).max() for order in orders])

@@ -1,4 +1,4 @@
-"""Which way the edges point: two causes of one effect are found by what separates them."""
+"""The direction of edges: two causes of one effect are recognised by the sets that separate them."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ Triple = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Colliders:
-    """What became of the unshielded triples a — b — c (a and c not joined), by numbers of variables, b in the middle.
+    """How the unshielded triples a — b — c were resolved (a and c not joined), by variable number, b in the middle.
 
     Attributes
     ----------
@@ -25,10 +25,10 @@ class Colliders:
     drawn : list of triples
         a → b ← c.
     ambiguous : list of triples
-        Sets with b and sets without it separate a and c as often, or nothing does.
+        As many separating sets of a and c contain b as do not, or there are none.
     conflicting : list of triples
-        Colliders with an arrow that another one, or background knowledge, wants the other way, or that closes a cycle
-        with others. None of their arrows is drawn, unless another collider has it too.
+        Colliders with an arrow that another collider or background knowledge reverses, or that closes a cycle
+        with others. None of their arrows is drawn unless another collider implies it too.
     """
 
     matrix: np.ndarray
@@ -66,7 +66,7 @@ def _unshielded(adjacency: np.ndarray) -> list[Triple]:
 
 
 def _ask_all(triples: list[Triple], adjacency: np.ndarray, answers: Answers, most_given: int) -> None:
-    """Test the ends of every triple given each set of neighbours of either, set by set."""
+    """Test the ends of every triple given each subset of the neighbours of either end, set by set."""
     questions: dict[Given, list[tuple[int, int]]] = {}
     for a, c in dict.fromkeys((a, c) for a, _, c in triples):
         for size in range(most_given + 1):
@@ -77,7 +77,7 @@ def _ask_all(triples: list[Triple], adjacency: np.ndarray, answers: Answers, mos
 
 
 def _verdict(triple: Triple, answers: Answers, level: float) -> bool | None:
-    """True for a collider, False for none, None where the answers do not say."""
+    """True for a collider, False for a non-collider, None if the answers do not decide."""
     a, b, c = triple
     inside = [b in given for given, p in answers.of(a, c).items() if p > level]
     share = float(np.mean(inside)) if inside else 0.5

@@ -1,4 +1,4 @@
-"""What the PC algorithm asks: are x and y independent given z? Answered by a graph, or by a function of data."""
+"""The question of the PC algorithm: are x and y independent given z? A graph or a function of data answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ Answered = Sequence[Any] | np.ndarray
 
 @runtime_checkable
 class ConditionalTests(Protocol):
-    """Anything with these is a source of conditional independences for `mm.pc`.
+    """Anything with these attributes and methods is a source of conditional independences for `mm.pc`.
 
     With `n`, the number of rows, and `rows(index)`, the same tests on some of them, it can be asked for half-samples
     too.
@@ -45,7 +45,7 @@ class ConditionalTests(Protocol):
 
 
 class Tests(ABC):
-    """What the search asks, of whatever was passed.
+    """The tests of a search, for whatever source was passed.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Tests(ABC):
 
     @classmethod
     def of(cls, source: ConditionalTests) -> "Tests":
-        """A source of conditional independences as the search asks it."""
+        """A source of conditional independences, as the search uses it."""
         return source if isinstance(source, Tests) else Passed(source)
 
     @abstractmethod
@@ -71,20 +71,20 @@ class Tests(ABC):
         """A p-value for each pair, all given the same variables."""
 
     def answers(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> Answered:
-        """An answer for each pair, in whichever thread or process, of which nothing is noted yet."""
+        """An answer for each pair, in any thread or process, before any notes are made."""
         return self.pvalues(pairs, given)
 
     def told(self, pairs: Sequence[Pair], given: tuple[str, ...], answers: Sequence[Any]) -> Answered:
-        """The p-values of answers, wherever these were found, of which notes are made."""
+        """The p-values of answers, wherever they were computed; notes are made of them."""
         return answers
 
     def notes(self) -> list[str]:
-        """What a reader of the answers should know of the data."""
+        """What the reader of the answers should know about the data."""
         return []
 
     def rows(self, index: np.ndarray) -> "Tests":
         """The tests on some of the rows."""
-        raise KindError(f"half_samples needs rows to choose from, and {self.called} has no method rows(index).")
+        raise KindError(f"half_samples needs to select rows, but {self.called} has no method rows(index).")
 
     @property
     def called(self) -> str:
@@ -93,18 +93,18 @@ class Tests(ABC):
 
 
 class Passed(Tests):
-    """A user's own source of conditional independences, which may have rows to choose from."""
+    """A user's own source of conditional independences, which may be able to select rows."""
 
     def __init__(self, source: Any):
         self._source, self.names, self.most_given = source, source.names, source.most_given
         self.n = getattr(source, "n", 0)
 
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
-        """What the source says."""
+        """The answers of the source."""
         return self._source.pvalues(pairs, given)
 
     def rows(self, index: np.ndarray) -> "Tests":
-        """What the source makes of some of its rows."""
+        """The source restricted to some of its rows."""
         return Tests.of(self._source.rows(index))
 
     def __copy__(self) -> "Passed":
@@ -147,7 +147,7 @@ class DSeparation(Tests):
 
 
 class FunctionTests(Tests):
-    """Any function of three samples as a test, instead of those of this library.
+    """Any function of three samples, used as a test instead of those of this library.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class FunctionTests(Tests):
 
 
 def checked_pvalue(value: object, pair: Pair) -> float:
-    """A p-value as a float; what is none, NaN too, is refused: it would pass for a dependence."""
+    """A p-value as a float; anything else, NaN included, is refused because it would look like a dependence."""
     if not is_number(value) or not 0 <= float(value) <= 1:
         raise InputError(f"the test of {pair[0]!r} and {pair[1]!r} returned {value!r}; expected a p-value from 0 to 1.")
     return float(value)

@@ -1,4 +1,4 @@
-"""How strongly each two variables of a table depend on each other, by kernels, all pairs at once."""
+"""How strongly any two variables of a table depend on each other, by kernels, for all pairs at once."""
 
 from dataclasses import dataclass, replace
 
@@ -31,9 +31,9 @@ class Dependence:
     Attributes
     ----------
     features : array (n, d, r)
-        Centred, padded with zeros, and zero where a value is missing.
+        Centred, padded with zeros; zero where a value is missing.
     there : bool array (n, d)
-        Which values are there.
+        Which values are present.
     measure : str
         What `values` are.
     """
@@ -83,11 +83,11 @@ class Dependence:
         return replace(self, features=self.features[index], there=self.there[index])
 
     def order(self, generator: np.random.Generator) -> np.ndarray:
-        """A random order of the rows for every column, (n, d)."""
+        """A random permutation of the rows for every column, (n, d)."""
         return np.stack([generator.permutation(len(self.there)) for _ in range(self.there.shape[1])], axis=1)
 
     def shuffled(self, order: np.ndarray) -> "Dependence":
-        """Every column in an order of its own: all of them independent."""
+        """Every column permuted separately, which makes all of them independent."""
         across = np.arange(self.there.shape[1])
         return replace(self, features=self.features[order, across], there=self.there[order, across])
 
@@ -106,7 +106,7 @@ def _information(crossed: np.ndarray, shifts: np.ndarray) -> np.ndarray:
 
 
 def _features(table: Table, name: str, ranks: bool, generator: np.random.Generator, door: Door) -> np.ndarray:
-    """Centred features of one column, on the rows where it is there."""
+    """Centred features of one column, on the rows where it is present."""
     column = np.asarray(table.columns[name])
     if (column == column[0]).all():
         raise ColumnError(f"column {name!r} is constant: nothing depends on it. Leave it out.")

@@ -1,4 +1,4 @@
-"""What the PC algorithm found, with its evidence."""
+"""The result of the PC algorithm, with the evidence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,33 +14,33 @@ __all__ = ["DiscoveredGraph"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiscoveredGraph(EdgeTable, PDAG):
-    """A partially directed graph learned from data, with what stands behind each edge.
+    """A partially directed graph learned from data, with the evidence for each edge.
 
     Attributes
     ----------
     names, directed, undirected :
         The graph, as in `mm.graphs.PDAG`.
     pvalues : mapping from pairs of names to float
-        For each edge (both orders of names) the largest p-value of any test of it: how nearly it was left out. Edges
-        that were required are not tested and not listed.
+        For each edge (both orders of names) the largest p-value of any of its tests: how close the edge was to being
+        removed. Edges that were required are not tested and not listed.
     adjusted : mapping from pairs of names to float
-        These p-values after Holm's correction for the number of pairs that were tested: where it is at most a level,
-        the chance of any such edge that is not there is at most that level, as far as what separates two variables
-        was among what was given. P-values of 1000 draws are too coarse for more than 50 pairs at .05; a smaller
-        `level` of `pc` draws more.
+        These p-values after Holm's correction for the number of pairs that were tested: if edges above a level are left
+        out, the probability of any false edge is at most that level, provided that the sets that separate variables
+        were among those tested. P-values of 1000 draws are too coarse for more than 50 pairs at .05; a smaller `level`
+        of `pc` draws more.
     separators : mapping from pairs of names to tuples of names
-        For each pair that is not joined, what was given when it was found independent. Pairs that were forbidden are
-        not listed.
+        For each pair that is not adjacent, the conditioning set given which it was found independent. Pairs that were
+        forbidden are not listed.
     support : mapping from pairs of names to float
         The share of half-samples in which the edge was found, and `arrows` the share in which it had this direction.
         Empty unless asked for.
     arrows : mapping from pairs (from, to) to float
     report : Report
-        How many tests there were, and which answers contradict each other.
+        The number of tests, and which answers contradict each other.
     seed : int or None
         `rng=result.seed` repeats the run.
     schema : Schema or None
-        What the columns of the table were read as.
+        How the columns of the table were read.
     """
 
     pvalues: Mapping[tuple, float] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class DiscoveredGraph(EdgeTable, PDAG):
         return {**tested, "support": self.support, "same direction": same}
 
     def to_networkx(self) -> Any:
-        """As of a PDAG, with pvalue, adjusted, and support and arrow where these were asked for, on each edge."""
+        """As for a PDAG, with pvalue and adjusted on each edge, and support and arrow if they were requested."""
         graph = super().to_networkx()
         tested = {"pvalue": self.pvalues, "adjusted": self.adjusted}
         halves = {"support": self.support, "arrow": self.arrows} if self.support else {}
@@ -77,7 +77,7 @@ class DiscoveredGraph(EdgeTable, PDAG):
         return labels | {(a, b): f"{self.support.get((a, b), 0):.0%}" for a, b in self.named("undirected")}
 
     def _support(self) -> Mapping[tuple, float]:
-        """Of an arrow the support of its direction, of an edge without a direction that of the edge."""
+        """The support of an arrow's direction, or of the edge if it has no direction."""
         if not self.support:
             return {}
         undirected = {pair: self.support.get(pair, 0.0) for pair in self.named("undirected")}

@@ -1,4 +1,4 @@
-"""The kernel tests of this library for the many questions of one search: what they share is computed once."""
+"""The kernel tests of this library for the many questions of one search; shared parts are computed once."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -31,20 +31,20 @@ from meanmap.structure.noted import functions_of_one, functions_told
 __all__ = ["KernelTests"]
 
 METHODS = ("auto", "kci", "residuals", "features")
-# A gamma law with the limit's moments costs a fraction of the bootstrap. It decides where its p-value is further than
-# this factor from the level; nearer, the bootstrap does.
+# A gamma approximation with the limit's moments costs a fraction of the bootstrap. It decides if its p-value differs
+# from the level by more than this factor; otherwise the bootstrap does.
 NEAR = 6.0
 # Fourier transforms of Gram matrices are kept up to this many bytes; beyond, pairs are tested one by one.
 MOST_BYTES = 1.0e9
 PERMUTATIONS = 1000
-# A p-value, and what regressions left where something was given.
+# A p-value, and the residuals of regressions if there is a conditioning set.
 Answer = tuple[float, Fitted | None]
 
 
 class KernelTests(Tests):
     """Independence tests by HSIC, and conditional ones by residuals, of the columns of a table.
 
-    Without anything given a pair is tested as by `mm.independence_test`, with the Gram matrices of a variable
+    Without a conditioning set a pair is tested as by `mm.independence_test`, with the Gram matrices of a variable
     transformed once for all its pairs. Given z, as by `mm.conditional_independence_test`: the functions of z to regress
     on are found once for all pairs, and the residuals of a variable once for all its partners.
 
@@ -57,7 +57,7 @@ class KernelTests(Tests):
     kernel : Kernel, "median", "learned" or None
         Of x and y in each test, as there: by default several kernels beside one another where nothing is given.
     level : float
-        The level that p-values are compared with: far from it a cheap approximation is enough.
+        The level that p-values are compared with: far from it a cheap approximation suffices.
     n_permutations : int, optional
         Permutations, or bootstrap draws: 1000 by default, and 5 / level where that is more. Fewer than 1 / level − 1
         are refused: with them no p-value could be as small as level.
@@ -130,15 +130,15 @@ class KernelTests(Tests):
 
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
         """A p-value for each pair; consecutive calls with the same variables given share their regressions."""
-        # Without anything given all pairs come at once, and the search has no other progress to show.
+        # Without a conditioning set all pairs come at once, and the search has no other progress to show.
         return self.told(pairs, given, self.answers(track(pairs, f"tests given {len(given)}"), given))
 
     def answers(self, pairs: Iterable[Pair], given: tuple[str, ...]) -> list[Answer]:
-        """A p-value for each pair, and what regressions left, of which nothing is noted yet."""
+        """A p-value for each pair and the residuals of regressions, before any notes are made."""
         return [self._answer(x, y, tuple(sorted(given))) for x, y in pairs]
 
     def told(self, pairs: Sequence[Pair], given: tuple[str, ...], answers: Sequence[Answer]) -> np.ndarray:
-        """The p-values of answers, wherever these were found, of which notes are made."""
+        """The p-values of answers, wherever they were computed; notes are made of them."""
         for (x, y), (p, fitted) in zip(pairs, answers, strict=True):
             if fitted is not None:
                 x, y = self._ordered(x, y)
@@ -146,12 +146,12 @@ class KernelTests(Tests):
         return np.array([p for p, _ in answers])
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a copy in another thread or process, which finds what its questions share by itself."""
+        """For a copy in another thread or process, which computes shared parts by itself."""
         pairwise = None if self._pairwise is None else self._pairwise.unread()
         return {**self.__dict__, "_given": None, "_pairwise": pairwise}
 
     def notes(self) -> list[str]:
-        """What a reader of the answers should know of the data."""
+        """What the reader of the answers should know about the data."""
         found = [*self._told, *(text for variable in self._variables.values() for text in variable.notes)]
         pairs = functions_of_one({name: self._table[name] for name in self.names})
         found += functions_told(pairs)
@@ -198,7 +198,7 @@ class KernelTests(Tests):
         return independence_test(self._table[x], self._table[y], self._kernel, **settings).pvalue, None
 
     def _strata(self, given: tuple[str, ...]) -> np.ndarray | None:
-        """Which rows share all values of what is given, where these have enough rows to be permuted."""
+        """Which rows share all values of the conditioning set, if there are enough of them to permute."""
         if self._asked != "auto" or asks_to_learn(self._kernel) or self.n > WHOLE:
             return None
         if given not in self._together:
@@ -221,7 +221,7 @@ class KernelTests(Tests):
         return law.pvalue(value), fitted
 
     def _conditional(self, x: str, y: str, given: tuple[str, ...]) -> Answer:
-        """The gamma law first, the bootstrap where it is near the level. Residuals have permutations only."""
+        """The gamma approximation first, and the bootstrap near the level. Residuals have only permutations."""
         with Door() as door:
             conditions, (left, right) = self._residuals(x, y, given, door)
             null = "permutation" if self._method == "residuals" else "gamma"
@@ -243,7 +243,7 @@ class KernelTests(Tests):
         return found.pvalue, found.fitted
 
     def _keep(self, x: str, y: str, given: tuple[str, ...], fitted: Fitted, p: float) -> None:
-        """What notes are made of."""
+        """The results that notes are made of."""
         self._functions |= {(name, given) for name, alone in zip((x, y), fitted.determined, strict=True) if alone}
         if fitted.nearly:
             self._nearly.add((given, x, y))
@@ -272,7 +272,7 @@ class KernelTests(Tests):
         return known[name]
 
     def _of_side(self, conditions: Given, name: str, missed: Residuals | None, door: Door) -> Residuals:
-        """What is left of a variable, the first time or by the regressions that find what others missed."""
+        """The residuals of a variable, at first or from the regressions that find what others missed."""
         variable: Variable = self._variables[name]
         kernel = "median" if self._kernel is None and self._method == "residuals" else self._kernel
         return residuals(variable, kernel, conditions, door, self._generator(name), missed=missed)

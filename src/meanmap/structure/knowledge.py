@@ -1,4 +1,4 @@
-"""What is known of causes before data are seen."""
+"""Background knowledge about causes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ __all__ = ["Knowledge"]
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Arrows that must and that must not be there.
+    """Arrows that must be present and arrows that must be absent.
 
     Attributes
     ----------
     required : bool array (d, d)
         True at (i, j) where i → j is known.
     forbidden : bool array (d, d)
-        True at (i, j) where i → j is impossible; with (j, i) too the two are not joined at all.
+        True at (i, j) where i → j is impossible; with (j, i) too, the two are not adjacent.
     """
 
     required: np.ndarray
@@ -38,7 +38,7 @@ class Knowledge:
     ) -> "Knowledge":
         """Read pairs (cause, effect), and tiers from the earliest to the last: no later one causes an earlier one.
 
-        Unknown names, and knowledge that contradicts itself, are refused.
+        Unknown names and contradictory knowledge are refused.
         """
         number = {name: i for i, name in enumerate(names)}
         must, must_not = (np.zeros((len(names), len(names)), dtype=bool) for _ in range(2))
@@ -60,16 +60,16 @@ class Knowledge:
 
     @property
     def apart(self) -> np.ndarray:
-        """Pairs that are known not to be joined, symmetric."""
+        """Pairs that are known not to be adjacent, symmetric."""
         return self.forbidden & self.forbidden.T
 
     @property
     def barred(self) -> np.ndarray:
-        """Arrows that are not to be drawn."""
+        """Arrows that must not be drawn."""
         return self.forbidden | self.required.T
 
     def apply(self, adjacency: np.ndarray) -> np.ndarray:
-        """The PDAG (as `PDAG.matrix`) that an undirected graph becomes: one direction of some edges is barred."""
+        """The PDAG (as `PDAG.matrix`) of an undirected graph when one direction of some edges is forbidden."""
         return adjacency & ~self.barred
 
 

@@ -1,4 +1,4 @@
-"""What learners of structure say of columns that were made from one another."""
+"""Notes of structure learners on columns that are functions of one another."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,15 +10,15 @@ from meanmap.core.tables.order import tied_ranks
 
 __all__ = ["functions_of_one", "functions_told"]
 
-# Of fewer rows, or values, nothing is known.
+# With fewer rows or values there is no note.
 LEAST_ROWS, LEAST_VALUES = 20, 5
-# Squared differences of ranks along another column, over those of rows in any order: nearly the share of noise. Normal
+# Squared differences of ranks along another column, relative to a random order: nearly the share of noise. Normal
 # columns that correlate by .997 have .005; a³, exp(a), ranks of a and a rounded to a tenth of its spread have less.
 NOISE = 0.005
 
 
 def functions_of_one(columns: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-    """Pairs (a, b) of columns of numbers such that b says what a is, nearly: along b the ranks of a hardly jump.
+    """Pairs (a, b) of columns of numbers such that b nearly determines a: along b the ranks of a hardly jump.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def functions_of_one(columns: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
 
 
 def functions_told(pairs: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
-    """What is said of these pairs, once of each."""
+    """The notes on these pairs, one for each."""
     pairs, notes = list(pairs), []
     for a, b in pairs:
         if (b, a) not in pairs:
@@ -51,7 +51,7 @@ def functions_told(pairs: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
 
 
 def _numbers(column: object) -> np.ndarray | None:
-    """Numbers in one column with more than a few values."""
+    """Columns of numbers with more than a few values."""
     array = np.asarray(column)
     if array.ndim != 1 or not holds_numbers(array):
         return None

@@ -32,10 +32,10 @@ from meanmap.structure.skeleton import Answers, find_skeleton
 
 __all__ = ["pc"]
 
-# What comes of rows that follow each other as a series does.
+# The consequence of serial dependence between rows.
 HARM = (
-    "p-values are too small, and edges too many. Learn from what structure.prewhiten leaves, or from rows that lie far "
-    "enough apart"
+    "p-values are too small, and edges too many. Learn from the output of structure.prewhiten, or from rows that are "
+    "far enough apart"
 )
 
 
@@ -159,7 +159,7 @@ def pc(
     if len(tests.names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")
     if half_samples and not tests.n:
-        raise KindError(f"half_samples needs rows to choose from, and {tests.called} has no method rows(index).")
+        raise KindError(f"half_samples needs to select rows, but {tests.called} has no method rows(index).")
     knowledge = Knowledge.of(tests.names, required, forbidden, tiers)
     matrix, answers, notes = _search(tests, level, knowledge, most_given, executor)
     graph = PDAG.of_matrix(tests.names, matrix)
@@ -186,7 +186,7 @@ def pc(
 
 def _tests(table: Data, test: Any, kernel: Kernel | str | None, level: float, random: Rng) -> Tests:
     if kernel is not None and (callable(test) or isinstance(table, ConditionalTests)):
-        raise ParameterError("kernel= is for the tests of this library; here another test answers: leave kernel out.")
+        raise ParameterError("kernel= is for the tests of this library, but another test was passed: leave kernel out.")
     if isinstance(table, ConditionalTests):
         return Tests.of(table)
     if callable(test):
@@ -201,7 +201,7 @@ def _search(
     most_given: int | None,
     executor: Executor | None = None,
 ) -> tuple[np.ndarray, Answers, tuple[str, ...]]:
-    """The PDAG as a matrix, all answers, and what a reader should know."""
+    """The PDAG as a matrix, all answers, and notes."""
     adjacency, answers = find_skeleton(tests, level, knowledge, most_given, executor)
     found = find_colliders(adjacency, answers, level, knowledge, max(answers.levels, default=0))
     matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
@@ -211,7 +211,7 @@ def _search(
 def _notes(tests: Tests, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
     names = tests.names
     notes = [
-        f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or what is known: "
+        f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or prior knowledge: "
         "it was not used to orient edges."
         for a, b, c in found.conflicting
     ]
@@ -219,14 +219,12 @@ def _notes(tests: Tests, answers: Answers, found: Colliders, refused: list[tuple
         f"{names[a]} — {names[b]} — {names[c]}: the tests do not say whether {names[b]} is an effect of both."
         for a, b, c in found.ambiguous
     ]
-    notes += [
-        f"{names[a]} — {names[b]} has to point both ways, which contradicts itself: left open." for a, b in refused
-    ]
+    notes += [f"{names[a]} — {names[b]} would have to point both ways: it was left undirected." for a, b in refused]
     notes += tests.notes()
     if answers.skipped:
         notes.append(
-            f"the rows are too few to condition on more than {tests.most_given} variables: edges may be too many, and "
-            "directions are not to be trusted."
+            f"the rows are too few to condition on more than {tests.most_given} variables: there may be too many "
+            "edges, and directions should not be trusted."
         )
     return notes
 
@@ -253,7 +251,7 @@ def _support(
 
 @one_blas_thread()
 def _found(level: float, knowledge: Knowledge, most_given: int | None, tests: Tests) -> np.ndarray:
-    """The PDAG of some rows as a matrix, in whichever process."""
+    """The PDAG of some rows as a matrix, in any process."""
     return _search(tests, level, knowledge, most_given)[0]
 
 
@@ -264,7 +262,7 @@ def _named(shares: np.ndarray, names: tuple[str, ...]) -> dict[tuple, float]:
 def _largest(
     adjacency: np.ndarray, answers: Answers, apart: np.ndarray
 ) -> tuple[dict[tuple, float], dict[tuple, float]]:
-    """For each edge the largest p-value, and these after Holm's correction for all pairs that may be joined."""
+    """For each edge the largest p-value, and these after Holm's correction for all pairs that may be adjacent."""
     largest = {pair: max(asked.values()) for pair, asked in answers.pvalues.items() if not apart[pair]}
     corrected = dict(zip(largest, holm(np.array(list(largest.values()))).tolist(), strict=True))
     names = answers.tests.names
@@ -274,7 +272,7 @@ def _largest(
 
 
 def _separators(adjacency: np.ndarray, answers: Answers) -> dict[tuple, tuple]:
-    """For each pair that is not joined, the set with the largest p-value."""
+    """For each pair that is not adjacent, the set with the largest p-value."""
     names, found = answers.tests.names, {}
     for a, b in np.argwhere(~adjacency & ~np.eye(len(adjacency), dtype=bool)):
         if asked := answers.of(a, b):

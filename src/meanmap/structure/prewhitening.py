@@ -1,4 +1,4 @@
-"""Time series before independence tests: what is new at each time, given all earlier times."""
+"""Innovations of time series, for independence tests: what is new at each time, given all earlier times."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LEAST_ROWS = 20
 # A Gaussian process needs an eigendecomposition for each kernel and lengthscale, 27 in all.
 MOST_ROWS_FOR_GP = 2000
 LENGTHSCALES, SHARES = 9, np.array([0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 0.999])
-# From paths that are rough at every scale, as of autoregressions, to smooth trends and seasons.
+# From paths that are rough at every scale, such as autoregressions, to smooth trends and seasons.
 CORRELATIONS = {
     "Matérn 1/2": lambda r: np.exp(-r),
     "Matérn 3/2": lambda r: (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
@@ -31,9 +31,9 @@ CORRELATIONS = {
 
 @own_words
 def prewhiten(table: Data, time: object = None, *, method: str = "gp") -> Any:
-    """Replace each column of a table of time series by what its own past does not predict.
+    """Replace each column of a table of time series by its innovations, which its own past does not predict.
 
-    Independence tests take rows for independent draws. Two series that each go their own slow way look dependent to
+    Independence tests assume independent rows. Two unrelated series that change slowly look dependent to
     them; their innovations, (yₜ − E[yₜ | earlier y]) / sd, are independent in time if the model of a series is right,
     and independent of each other if the series are.
 
@@ -42,12 +42,12 @@ def prewhiten(table: Data, time: object = None, *, method: str = "gp") -> Any:
     table : DataFrame, mapping of columns, array (n, d), or one column (n,)
         Numbers, at least 20 rows.
     time : name of a column, or array (n,), optional
-        When each row was seen, in any order; by default rows follow each other at equal distances. A named column is
+        The time of each row, in any order; by default times are equally spaced. A named column is
         left out of the result.
     method : {"gp", "ar"}
         "gp": a Gaussian process over time and noise, with the kernel (Matérn 1/2, Matérn 3/2, RBF), the lengthscale and
         the share of noise of the highest likelihood for each column; up to 2000 rows at any times. "ar": autoregression
-        by least squares with the order of the lowest AIC; equal distances, any number of rows.
+        by least squares with the order of the lowest AIC; equally spaced times, any number of rows.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def prewhiten(table: Data, time: object = None, *, method: str = "gp") -> Any:
         white = _by_process(series, when[order])
     else:
         if np.ptp(gaps) > 1e-6 * np.abs(gaps).max():
-            raise InputError("time has unequal distances, which method='ar' cannot use: pass method='gp'.")
+            raise InputError("time is not equally spaced, which method='ar' requires: pass method='gp'.")
         white = np.column_stack([_by_autoregression(column) for column in series.T])
     found = np.empty_like(white)
     found[order] = white
@@ -105,7 +105,7 @@ def _times(time: object, n: int) -> np.ndarray:
 
 def _column(table: Table, name: str) -> np.ndarray:
     if not table.is_real(name) or table[name].ndim != 1:
-        raise ColumnError(f"column {name!r} is no series of numbers. Leave it out, and join it to the result.")
+        raise ColumnError(f"column {name!r} is not a series of numbers. Leave it out, then add it to the result.")
     check_exact(table.columns[name], f"table[{name!r}]")
     column = np.asarray(table[name], dtype=float)
     if np.ptp(column) == 0:
@@ -121,7 +121,7 @@ def _by_process(series: np.ndarray, when: np.ndarray) -> np.ndarray:
     distances = np.abs(when[:, None] - when)
     spacing = (when[-1] - when[0]) / (n - 1)
     if spacing == 0:
-        raise InputError("time is the same for every row: there is no order to predict in.")
+        raise InputError("time is the same for every row, so there is no order to predict in.")
     best, chosen = np.full(d, -np.inf), [("RBF", spacing, 0.0)] * d
     for kind, correlation in CORRELATIONS.items():
         for lengthscale in np.geomspace(spacing, n * spacing / 2, LENGTHSCALES):
@@ -149,10 +149,10 @@ def _likelihoods(values: np.ndarray, turned: np.ndarray, ones: np.ndarray) -> np
 
 
 def _by_autoregression(series: np.ndarray) -> np.ndarray:
-    """yₜ less its regression on the p values before, and on the t that there are for t < p; in standard deviations."""
+    """yₜ minus its regression on the p previous values, or on all t of them for t < p; in standard deviations."""
     n = len(series)
     most = int(min(10 * np.log10(n), n // 5))
-    # All orders are compared on the rows that the largest one has.
+    # All orders are compared on the rows available to the largest one.
     scores = [(n - most) * np.log(np.mean(_residuals(series, p)[most - p :] ** 2)) + 2 * p for p in range(most + 1)]
     order = int(np.argmin(scores))
     early = [_residuals(series, p) for p in range(order)]
@@ -162,7 +162,7 @@ def _by_autoregression(series: np.ndarray) -> np.ndarray:
 
 
 def _residuals(series: np.ndarray, p: int) -> np.ndarray:
-    """Of the regression on a constant and the p values before, (n − p,)."""
+    """Residuals of the regression on a constant and the p previous values, (n − p,)."""
     n = len(series)
     before = np.column_stack([np.ones(n - p), *(series[p - k : n - k] for k in range(1, p + 1))])
     return series[p:] - before @ np.linalg.lstsq(before, series[p:], rcond=None)[0]

@@ -1,4 +1,4 @@
-"""Which variables are joined: those that nothing separates."""
+"""Which variables are adjacent: those that no set separates."""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -21,8 +21,8 @@ __all__ = ["Answers", "find_skeleton"]
 Given = tuple[int, ...]
 Pairs = list[tuple[int, int]]
 
-# Sets whose questions an executor is asked at a time. Some answers are then not needed: a pair that one set separates
-# is not asked about again.
+# Sets whose questions are sent to an executor at a time. Some answers are then not needed, because a pair that one set
+# separates is not tested again.
 SETS_AT_ONCE = 16
 # With nothing given, pairs of this many variables with this many go together, since a variable is read once for all of
 # its pairs in a task.
@@ -31,10 +31,10 @@ VARIABLES_AT_ONCE = 4
 
 @dataclass
 class Answers:
-    """Every question that was asked, by numbers of variables, with its p-value: none is asked twice.
+    """Every question asked so far, by variable number, with its p-value: none is asked twice.
 
     `levels` counts the questions with 0, 1, 2, ... variables given; `skipped` says that larger sets could not be given.
-    An `executor` finds answers ahead; which questions are asked, and what is answered, is the same with and without.
+    An `executor` computes answers ahead of time; questions and answers are the same without it.
     """
 
     tests: Tests
@@ -44,7 +44,7 @@ class Answers:
     known: dict[tuple[Given, tuple[int, int]], Any] = field(default_factory=dict)
 
     def ahead(self, questions: Iterator[tuple[Given, Pairs]]) -> Iterator[tuple[Given, Pairs]]:
-        """Questions as they came, some of them at a time, whose answers an executor finds before they are asked."""
+        """Questions in their order, in batches whose answers an executor computes in advance."""
         if self.executor is None:
             yield from questions
             return
@@ -57,7 +57,7 @@ class Answers:
             self.known.clear()
 
     def _tasks(self, given: Given, pairs: Pairs) -> list[Pairs]:
-        """New questions about one set, as they are sent: together, for they share its regressions."""
+        """New questions about one set, sent together because they share its regressions."""
         new = [pair for pair in pairs if given not in self.pvalues.get(pair, {})]
         if given:
             return [new] if new else []
@@ -69,7 +69,7 @@ class Answers:
         return [(names[a], names[b]) for a, b in pairs], tuple(names[i] for i in given)
 
     def ask(self, pairs: Pairs, given: Given) -> list[float]:
-        """p-values of pairs a < b."""
+        """The p-values of pairs a < b."""
         new = [pair for pair in pairs if given not in self.pvalues.get(pair, {})]
         if new:
             named, names = self._named(given, new), self.tests.names
@@ -101,8 +101,8 @@ def find_skeleton(
 ) -> tuple[np.ndarray, Answers]:
     """The symmetric adjacency matrix, by the order-independent PC algorithm (Colombo & Maathuis 2014, algorithm 4.1).
 
-    Sets of k neighbours are given for k = 0, 1, 2, ...; neighbours are those when a k begins, so that the order in
-    which pairs are asked does not matter. It asks set by set: all pairs that the same variables may separate come
+    Sets of k neighbours are given for k = 0, 1, 2, ...; neighbours are fixed at the start of each k, so that the order
+    of pairs does not matter. It proceeds set by set: all pairs that the same variables may separate are tested
     together.
     """
     adjacency = ~np.eye(len(tests.names), dtype=bool) & ~knowledge.apart
@@ -127,7 +127,7 @@ def find_skeleton(
 
 @one_blas_thread()
 def _answered(tests: Tests, question: tuple[list[tuple[str, str]], tuple[str, ...]]) -> Answered:
-    """The answers to one question for several pairs, in whichever thread or process."""
+    """The answers to one question for several pairs, in any thread or process."""
     alone, (pairs, given) = copy(tests), question
     return alone.answers(pairs, given)
 
