@@ -1,4 +1,4 @@
-"""Ground floor: the door between users' data and arrays, randomness, reports, progress and errors."""
+"""The foundation: conversion between users' data and arrays, randomness, reports, progress and errors."""
 
 from meanmap.core.door import Door
 from meanmap.core.errors import (

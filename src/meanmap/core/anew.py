@@ -1,4 +1,4 @@
-"""Programs that hold a user's code are compiled anew when the globals, attributes or closures that it reads changed."""
+"""Recompiles programs that contain a user's code when globals, attributes or closures that it reads have changed."""
 
 import dataclasses
 import itertools
@@ -15,11 +15,11 @@ from meanmap.core.reads import is_known, reads
 
 __all__ = ["apart_from", "as_read", "compiled_anew", "foreign", "read_anew", "remember"]
 
-# What cannot hold code of a user's.
+# Types that cannot hold a user's code.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.dtype, np.ndarray, np.generic, jax.Array)
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
-# By what was compiled, what it read first: programs made then are found as if nothing had been said.
+# By compiled program, what it read at first: programs made then are found as usual.
 _first: dict[Any, str] = {}
 _count = itertools.count()
 
@@ -55,7 +55,7 @@ def compiled_anew(compiled: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_anew(*held: object) -> AbstractContextManager[Any]:
-    """A scope whose programs are apart from those that were compiled when users' code in `held` read something else."""
+    """A scope that shares no programs with those compiled when users' code in `held` read something else."""
     found = foreign(held)
     if not found:
         return nullcontext()
@@ -65,7 +65,7 @@ def read_anew(*held: object) -> AbstractContextManager[Any]:
 
 
 def as_read(code: Any) -> str:
-    """A text for all that some code reads now; one of its own where that cannot be found out."""
+    """A digest of everything that some code reads now; a unique one if that cannot be determined."""
     found = reads(code)
     return found.digest() if found.complete else f"unknown {next(_count)}"
 
@@ -82,12 +82,12 @@ def apart_from(key: object, now: str) -> AbstractContextManager[Any]:
 
 @cache
 def _told() -> Any:
-    """Made when it is needed: JAX traces all programs again after it."""
+    """Created only when needed, because JAX retraces all programs afterwards."""
     return jax.make_user_context(default_value=None)
 
 
 def foreign(tree: object) -> list[Any]:
-    """Objects and functions in a tree, or in static fields of its nodes, whose code is not of a known package."""
+    """Objects and functions in a tree, or in static fields of its nodes, whose code is not from a known package."""
     found: dict[int, Any] = {}
 
     def note(node: object) -> bool:
@@ -99,7 +99,7 @@ def foreign(tree: object) -> list[Any]:
 
 
 def _foreign(node: object) -> Iterator[Any]:
-    """What is foreign about one node: its class, or what stands in its static fields."""
+    """The foreign parts of one node: its class, or values in its static fields."""
     kind = type(node)
     if issubclass(kind, _PLAIN):
         return

@@ -1,4 +1,4 @@
-"""Reading one numeric array, whatever it came in, with errors for people."""
+"""Reads one numeric array from any container, with readable errors."""
 
 import datetime
 from collections.abc import Callable, Mapping
@@ -45,7 +45,7 @@ __all__ = [
 # The square of a distance between points within this many times the largest number's root overflows in no sum.
 MARGIN = 1e-3
 
-# What to do about values that are no numbers, and about missing ones.
+# Advice about values that are not numbers, and about missing ones.
 DROP = "Drop those rows or fill them in first"
 DROPPED = f"{DROP}; tests and monitors do so with missing='drop'."
 
@@ -95,12 +95,12 @@ def reader_of(path: object) -> str:
 
 
 def array_of(data: Data, argument: str) -> Any:
-    """An array of JAX as it is, all else as `as_array` reads it."""
+    """A JAX array unchanged, anything else as `as_array` reads it."""
     return data if isinstance(data, jax.Array) else as_array(data, argument)
 
 
 def plain(data: Any, argument: str) -> np.ndarray:
-    """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
+    """`data` as NumPy reads it, with Python's dates as NumPy's; ragged lists and single values are refused."""
     data = handed_over(data)
     refuse_unread(data, argument)
     came = data
@@ -121,7 +121,7 @@ def plain(data: Any, argument: str) -> np.ndarray:
 
 
 def _vectors(array: np.ndarray) -> np.ndarray:
-    """A column whose cells are vectors of one length, as of embeddings in a table, as a block; others as they are."""
+    """A column whose cells are vectors of equal length, such as embeddings, as a block; others unchanged."""
     if array.ndim != 1 or not all(map(_is_vector, array)) or len(set(map(len, array))) > 1:
         return array
     block = np.stack(array.tolist())
@@ -140,15 +140,15 @@ def is_factor(value: object) -> TypeGuard[Numbers]:
 
 
 def is_categorical(data: Data) -> bool:
-    """Whether a column is declared to hold categories, whatever these look like."""
+    """Whether a column is declared as categorical, whatever its values look like."""
     if isinstance(data, np.ndarray):
-        return False  # to write the name of its dtype takes longer than to read a short column
+        return False  # writing the name of its dtype takes longer than reading a short column
     declared = str(getattr(data, "dtype", "")).lower()
     return "categor" in declared or declared.startswith("enum")
 
 
 def _dates(array: np.ndarray) -> np.ndarray:
-    """Python's dates and durations, where an array of objects holds nothing else, as NumPy's."""
+    """An array of Python's dates or durations, and nothing else, as NumPy's."""
     held = [value for value in array.flat if not is_missing(value)]
     kinds: tuple[tuple[type, str], ...] = ((datetime.date, "datetime64[us]"), (datetime.timedelta, "timedelta64[us]"))
     for kind, dtype in kinds:
@@ -161,7 +161,7 @@ def _dates(array: np.ndarray) -> np.ndarray:
 
 
 def _in_utc(value: Any) -> Any:
-    """A time without its zone, in that of Greenwich."""
+    """A time converted to UTC, without its zone."""
     zoned = isinstance(value, datetime.datetime) and value.tzinfo is not None
     return value.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else value
 
@@ -181,9 +181,8 @@ def count_missing(data: Any) -> int:
 
 
 def unmasked(data: Data) -> Any:
-    """A masked array with NaN, NaT or None where it is masked, which NumPy drops without a word; all else as it is.
-
-    Whole numbers that float64 does not hold stay masked.
+    """A masked array with NaN, NaT or None where it is masked, because NumPy silently drops masks; anything else
+    unchanged. Integers that float64 cannot represent stay masked.
     """
     if isinstance(data, np.ndarray) and data.dtype.kind == "T":
         return readable(data, "the column")
@@ -193,7 +192,7 @@ def unmasked(data: Data) -> Any:
         return data.data
     kind, there = data.dtype.kind, data.compressed()
     if kind in "iu" and (np.abs(there.astype(np.float64)) >= MOST_EXACT).any():
-        return data  # floats would lose digits of what is there
+        return data  # floats would lose digits
     missing = np.nan if kind in "fiu" else "NaT" if kind in "mM" else None
     found = np.array(data.data, np.float64 if kind in "fiu" else data.dtype if kind in "mM" else object)
     found[np.ma.getmaskarray(data)] = missing
@@ -201,7 +200,7 @@ def unmasked(data: Data) -> Any:
 
 
 def check_numeric(array: Array, argument: str) -> None:
-    """Refuse complex numbers, text, objects: anything that is not real, integer or boolean."""
+    """Refuse complex numbers, text and objects: anything that is not real, integer or boolean."""
     kind = getattr(array.dtype, "kind", "?")  # a JAX random key has none
     if kind == "c":
         raise KindError(
@@ -215,12 +214,12 @@ def check_numeric(array: Array, argument: str) -> None:
 
 
 def check_finite(values: Array, argument: str) -> None:
-    """Refuse NaN and infinity, saying where the first one is."""
+    """Refuse NaN and infinity, naming the first position."""
     _refuse(values, lambda array, library: ~library.isfinite(array), argument, "not finite")
 
 
 def check_not_tiny(values: np.ndarray, argument: str) -> None:
-    """Refuse columns of numbers so small that their squares are zero: what they say would be lost without a word."""
+    """Refuse columns of numbers so small that their squares are zero: their information would be lost silently."""
     largest = np.abs(values).max(0, initial=0.0)
     tiny = np.flatnonzero((largest > 0) & (largest < 1 / _ROOM))
     if len(tiny):
@@ -234,7 +233,7 @@ def check_size(values: Array, argument: str) -> None:
     """Refuse NaN, infinity, and numbers so large that squares of their distances would overflow."""
     check_finite(values, argument)
     if not jnp.issubdtype(values.dtype, jnp.floating):
-        return  # whole numbers are never that large
+        return  # integers are never that large
     most = MARGIN * float(jnp.finfo(values.dtype).max) ** 0.5
     what = f"too large for distances (at most {most:.1g} in {values.dtype})"
     remedy = "Use another unit: divide the whole column by a constant."
@@ -245,7 +244,7 @@ def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what
     if not is_concrete(values):
         return
     library = library_of(values)
-    # Known numbers are looked at now, inside an enclosing `jit` too.
+    # Known numbers are checked now, also inside an enclosing `jit`.
     with nullcontext() if library is np else jax.ensure_compile_time_eval():
         found = np.asarray(wrong(values, library))
     if not found.any():
@@ -270,14 +269,14 @@ def check_rows(n: int, argument: str, least: int = 1) -> None:
 
 
 def check_lengths(lengths: Mapping[Any, int], argument: str) -> int:
-    """Refuse columns of several lengths; the one of all, otherwise."""
+    """The common length of columns; different lengths are refused."""
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of {argument} differ in length: {lengths}.")
     return next(iter(lengths.values()))
 
 
 def check_paired(n: int, m: int, x: str = "x", y: str = "y") -> None:
-    """Refuse variables of which one has more points than the other."""
+    """Refuse two variables with different numbers of points."""
     if n != m:
         raise ShapeError(f"{x} has {n} points and {y} has {m}; expected pairs, one {y} for each {x}.")
 
@@ -349,7 +348,7 @@ def parameter(
     if getattr(array.dtype, "kind", "?") not in "fiub" and not jnp.issubdtype(array.dtype, jnp.floating):
         raise KindError(f"{name} is {value!r}; expected {expected}.")
     if not isinstance(array, jax.Array):
-        array = array.astype(np.float64)  # a copy: what the caller does to his array later must not change a kernel
+        array = array.astype(np.float64)  # a copy: later changes to the caller's array must not change a kernel
     if array.ndim > axes:
         raise ShapeError(f"{name} has shape {array.shape}; expected {expected}.")
     if array.size == 0:
@@ -372,8 +371,8 @@ def _check_range(values: np.ndarray, name: str, positive: bool, at_least: float 
 
 
 def out_of_range(what: str) -> NonFiniteError:
-    """The error for data of which what is computed is not finite."""
+    """The error for data whose result is not finite."""
     return NonFiniteError(
-        f"{what}: numbers in the data are too large or too small to be multiplied. Leave out values that stand for "
-        "missing ones, such as 1.8e308, or divide each column by its typical size."
+        f"{what}: numbers in the data are too large or too small to be multiplied. Leave out codes for missing "
+        "values, such as 1.8e308, or divide each column by its typical size."
     )

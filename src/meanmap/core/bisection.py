@@ -1,4 +1,4 @@
-"""Bisection of many monotone functions at once, and the top of one function between two ends."""
+"""Bisection of many monotone functions at once, and the maximum of a function in an interval."""
 
 import math
 from collections.abc import Callable
@@ -7,9 +7,9 @@ import numpy as np
 
 __all__ = ["bisect", "highest"]
 
-# Of an interval: its smaller part in the golden section.
+# The smaller part of an interval in the golden section.
 GOLDEN = (3 - 5**0.5) / 2
-# Relative to its place: around a top values are flat to rounding this far.
+# Relative to its position: near a maximum the function is constant up to rounding this far.
 CLOSEST = float(np.finfo(float).eps) ** 0.5
 
 
@@ -28,11 +28,11 @@ def bisect(
 
 
 def highest(value: Callable[[float], float], low: float, high: float, within: float) -> tuple[float, float]:
-    """Where in (low, high) a function with one top is highest, to `within`, and how high it is there.
+    """The maximum of a unimodal function in (low, high), located to `within`, and its value.
 
-    Brent's search (1973, chapter 5): the top of the parabola through the three best points, or the golden section where
-    that leaves the interval or the steps do not shrink. SciPy has it too, in a package that takes longer to import than
-    most searches take.
+    Brent's search (1973, chapter 5): the vertex of the parabola through the three best points, or the golden section
+    where that leaves the interval or the steps do not shrink. SciPy has it too, but importing it takes longer than most
+    searches.
     """
     best = second = third = low + GOLDEN * (high - low)
     top = of_second = of_third = value(best)
@@ -42,7 +42,7 @@ def highest(value: Callable[[float], float], low: float, high: float, within: fl
         least = CLOSEST * abs(best) + within / 3
         if abs(best - middle) <= 2 * least - (high - low) / 2:
             return best, top
-        # The parabola's top lies `rise / bend` from the best point.
+        # The parabola's vertex lies `rise / bend` from the best point.
         left, right = (best - second) * (of_third - top), (best - third) * (of_second - top)
         rise, bend = (best - third) * right - (best - second) * left, 2 * (left - right)
         last, before = before, step

@@ -1,4 +1,4 @@
-"""Programs that compile in less time, for calls that run them a few times."""
+"""Programs that compile faster, for calls that run them only a few times."""
 
 from collections.abc import Callable
 from functools import cache, wraps
@@ -28,7 +28,7 @@ _offered = list(QUICK)
 
 
 def compiled_quickly(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`jax.jit` for programs of which compiling takes most; `static` are the names of static arguments.
+    """`jax.jit` for programs that take longer to compile than to run; `static` are the names of static arguments.
 
     JAX takes options for whole programs alone: inside of another program, under `grad` and `vmap` this is `jax.jit`.
     """

@@ -1,4 +1,4 @@
-"""Domains: how a kernel reads what users pass into arrays. Each is a small hashable value."""
+"""Domains: how a kernel converts users' data to arrays. Each is a small hashable value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Rotations:
     """Rotation matrices, (n, 3, 3), or a `scipy.spatial.transform.Rotation`."""
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """Matrices that are checked to be rotations."""
+        """Matrices, after checking that they are rotations."""
         if is_rotations(data):
             data = matrices_of(data)
         matrices = array_of(data, argument)
@@ -79,7 +79,7 @@ def _check_rotations(matrices: np.ndarray, argument: str, dtype: np.dtype) -> No
 
 @dataclass(frozen=True)
 class Indices:
-    """Row numbers of a matrix of given size, for kernels that are known only as a Gram matrix."""
+    """Row numbers of a matrix of given size, for kernels known only through a Gram matrix."""
 
     size: int
 
@@ -106,8 +106,8 @@ class Indices:
 class Strings:
     """Texts, read as sparse counts of their substrings of `length` characters.
 
-    A substring's column is its 64-bit hash, so counts from different calls are comparable without a vocabulary. A text
-    that is shorter counts as one substring, itself: it is like none but the same one.
+    A substring's column is its 64-bit hash, so counts from different calls are comparable without a vocabulary. A
+    shorter text counts as a single substring, and is similar only to the same text.
     """
 
     length: int
@@ -165,7 +165,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Each:
-    """Several domains that read one piece of data each in its way; points are the tuple of what they read."""
+    """Several domains that each read the same data; points are the tuple of their readings."""
 
     parts: tuple[Any, ...]
 
@@ -175,7 +175,7 @@ class Each:
 
 
 def column_names(names: str | int | Sequence[str | int]) -> tuple[str | int, ...]:
-    """One name or several, as a tuple, refusing a mixture of names and numbers."""
+    """One name or several, as a tuple; a mixture of names and numbers is refused."""
     one = isinstance(names, str | int | np.integer)
     listed = tuple(int(n) if isinstance(n, np.integer) else n for n in ((names,) if one else names))
     if not listed:

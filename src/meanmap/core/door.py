@@ -1,4 +1,4 @@
-"""The door: what comes in goes out.
+"""Conversion at the boundary of public functions: results have the type of the inputs.
 
 NumPy arrays, lists, pandas, polars and SciPy sparse matrices are computed in float64 and come back as NumPy. As soon as
 one JAX array (or tracer) is among the inputs, its dtype is followed and JAX arrays come back, so that the same function
@@ -21,17 +21,17 @@ from meanmap.programs import keep_programs
 
 __all__ = ["Door", "is_concrete", "is_enclosed"]
 
-# The process that came through a door first.
+# The first process that computed here.
 _first: list[int] = []
 
 
 def is_concrete(value: object) -> bool:
-    """Whether `value` holds numbers that can be looked at now (not a tracer inside `jit`, `vmap` or `grad`)."""
+    """Whether `value` holds known numbers (not a tracer inside `jit`, `vmap` or `grad`)."""
     return not isinstance(value, Tracer)
 
 
 class _Traced(Exception):
-    """What a primitive raises where it would become part of a program."""
+    """Raised by a primitive that would become part of a program."""
 
 
 def _refuse_tracing() -> Any:
@@ -45,7 +45,7 @@ _ask.def_abstract_eval(_refuse_tracing)
 
 
 def is_enclosed() -> bool:
-    """Whether a program of the caller's is being traced: in it even a constant is not known yet."""
+    """Whether a program of the caller is being traced, in which even constants are not known yet."""
     try:
         _ask.bind()
     except _Traced:
@@ -54,7 +54,7 @@ def is_enclosed() -> bool:
 
 
 class Door:
-    """A scope in which the inputs of one public call become arrays and its results leave as they came.
+    """A scope in which the inputs of one public call become arrays, and its results the type of the inputs.
 
     With no JAX array among the leaves of `inputs` the scope is 64-bit (`jax.enable_x64(True)`, undone on exit),
     computes at once even inside an enclosing `jit`, and `leave` hands back NumPy. Otherwise nothing is switched and
@@ -104,14 +104,14 @@ class Door:
         return jax.tree.map(convert, tree)
 
     def leave(self, value: object) -> Any:
-        """`value` as it goes out: as it is when following JAX inputs, else with NumPy leaves that can be written to."""
+        """The result to return: unchanged for JAX inputs, otherwise with writable NumPy leaves."""
         if self.follows:
             return value
         return jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, value)
 
 
 def _check_process() -> None:
-    """Refuse to compute in a fork of a process that has: it would hang without a word."""
+    """Refuse to compute in a fork of a process that has computed: it would hang silently."""
     here = os.getpid()
     if not _first:
         _first.append(here)

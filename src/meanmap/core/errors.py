@@ -16,7 +16,7 @@ __all__ = [
 
 
 class InputError(ValueError):
-    """What was passed cannot be used; the base of every value error raised at the door."""
+    """The input cannot be used; the base of all value errors about inputs."""
 
 
 class ShapeError(InputError):
@@ -24,7 +24,7 @@ class ShapeError(InputError):
 
 
 class EmptyError(InputError):
-    """A sample holds no points, or fewer than the method needs."""
+    """A sample has no points, or fewer than the method needs."""
 
 
 class NonFiniteError(InputError):
@@ -44,7 +44,7 @@ class PrecisionError(InputError):
 
 
 class FileFormatError(InputError):
-    """A file that is not one of ours, or is no longer what was written."""
+    """A file that this library did not write, or that was changed afterwards."""
 
 
 class KindError(TypeError):
@@ -56,4 +56,4 @@ class MissingPackageError(ImportError):
 
 
 class ForkError(RuntimeError):
-    """The process was forked from one that had computed already: JAX would wait for ever for threads left behind."""
+    """The process was forked from one that had already computed: JAX would wait forever for its threads."""

@@ -1,4 +1,4 @@
-"""Whole numbers beyond 2^53, which float64 does not hold: neighbours among them would be one number."""
+"""Integers beyond 2^53, which float64 cannot represent: neighbouring ones would become equal."""
 
 import re
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ from meanmap.core.types import Array
 
 __all__ = ["MOST_EXACT", "check_exact", "check_exact_words"]
 
-# From here on float64 skips whole numbers.
+# From here on float64 skips integers.
 MOST_EXACT = 2.0**53
 DIGITS = re.compile(r"\s*[-+]?\d{16,}\s*")
 
 
 def check_exact(values: Array, argument: str, column: object = None) -> None:
-    """Refuse whole numbers that lose digits as float64; `column` is the name under which `kinds=` finds them.
+    """Refuse integers that lose digits as float64; `column` is their name in `kinds=`.
 
     Examples
     --------

@@ -10,7 +10,7 @@ __all__ = ["check_executor", "worked"]
 
 
 def check_executor(executor: object) -> None:
-    """Refuse what cannot be given work."""
+    """Refuse anything that cannot run tasks."""
     if executor is not None and not isinstance(executor, Executor):
         raise KindError(
             f"executor is a {type(executor).__name__}; expected a concurrent.futures.Executor, such as "
@@ -19,7 +19,7 @@ def check_executor(executor: object) -> None:
 
 
 def worked(function: Callable[[Any], Any], items: Iterable[Any], executor: Executor | None) -> Iterable[Any]:
-    """What a function gives for each item, in their order, whoever does the work.
+    """The values of a function for each item, in order, whatever runs it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Packages that not every installation has: an error about a missing one says what to type."""
+"""Optional packages: an error about a missing one says what to type."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Columns and cells of other libraries that NumPy cannot hold as they are, or that mean something is missing."""
+"""Columns and cells of other libraries that NumPy cannot represent, or that mean a missing value."""
 
 from decimal import Decimal
 from typing import Any
@@ -13,7 +13,7 @@ from meanmap.core.texts import check_memory
 __all__ = ["in_cells", "is_missing", "readable"]
 
 LISTS = (list, tuple, np.ndarray)
-# Texts of fewer characters fill no memory.
+# Shorter texts cannot fill the memory.
 LONG = 1000
 
 
@@ -79,7 +79,7 @@ def _of_polars(column: Any, name: str, argument: str) -> Any:
 
 
 def _of_arrow(column: Any) -> Any:
-    """A column of Arrow, whose missing whole numbers NumPy would make floats of, and whose zones it would forget."""
+    """An Arrow column, whose missing integers NumPy would turn into floats and whose time zones it would drop."""
     import pyarrow
 
     kind, absent = column.type, np.asarray(column.is_null())
@@ -91,7 +91,7 @@ def _of_arrow(column: Any) -> Any:
 
 
 def _without_decimals(column: Any) -> Any:
-    """A column of Python's decimals as numbers, whole ones to the last digit; all else as it is."""
+    """A column of Python's decimals as numbers, integers exactly; anything else unchanged."""
     if getattr(column, "ndim", 1) != 1 or not isinstance(next(filter(_is_there, column), None), Decimal):
         return column
     values = np.asarray(column, dtype=object)
@@ -111,6 +111,6 @@ def _is_there(value: object) -> bool:
 
 def is_missing(value: object) -> bool:
     """Whether one value is missing: None, NaN, NA or NaT."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas, told without importing it
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas, recognised without importing it
         return True
     return isinstance(value, float | Decimal | np.generic) and bool(value != value)

@@ -1,4 +1,4 @@
-"""What an array holds, as its dtype says: the one place that spells the letters of NumPy's kinds."""
+"""What an array holds according to its dtype: the only place that uses the letters of NumPy's kinds."""
 
 from typing import Protocol
 
@@ -26,17 +26,17 @@ class Typed(Protocol):
 
 
 def holds_floats(array: Typed) -> bool:
-    """Floating-point numbers, among which NaN may stand for what is missing."""
+    """Floating-point numbers, in which NaN may mean a missing value."""
     return array.dtype.kind == "f"
 
 
 def holds_whole(array: Typed) -> bool:
-    """Whole numbers, with a sign or without."""
+    """Integers, signed or unsigned."""
     return array.dtype.kind in "iu"
 
 
 def holds_numbers(array: Typed) -> bool:
-    """Numbers, but no truth values."""
+    """Numbers, but not truth values."""
     return array.dtype.kind in "fiu"
 
 
@@ -46,12 +46,12 @@ def counts_as_numbers(array: Typed) -> bool:
 
 
 def holds_truth(array: Typed) -> bool:
-    """Truth values, and no numbers."""
+    """Truth values, but not numbers."""
     return array.dtype.kind == "b"
 
 
 def holds_text(array: Typed) -> bool:
-    """Text, as columns of labels are once they are read."""
+    """Text, the type of columns of labels after reading."""
     return array.dtype.kind == "U"
 
 

@@ -1,4 +1,4 @@
-"""Labels as codes: what is equal gets the same two 32-bit words, in every call and without a vocabulary."""
+"""Labels as codes: equal labels get the same two 32-bit words, in every call and without a vocabulary."""
 
 import hashlib
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ __all__ = ["Labels", "are_codes", "hashes"]
 
 @dataclass(frozen=True)
 class Labels:
-    """Categories: text, numbers, anything that is equal or not. Read as (n, d, 2) integers, two 32-bit words a label.
+    """Categories: text, numbers, anything that can be compared for equality. Read as (n, d, 2) integers, two 32-bit
+    words a label.
 
     Text is hashed to 64 bits, so that codes need no vocabulary and mean the same in every call; two of a million
     distinct labels share a code with probability 3e-8.
@@ -72,7 +73,7 @@ def _codes(data: Data, argument: str) -> Any:
 
 
 def _plain_labels(data: Data, argument: str) -> np.ndarray:
-    """Labels as numbers or as text, refusing missing ones, and mixtures, which NumPy would turn into text."""
+    """Labels as numbers or as text; missing ones are refused, and so are mixtures, which NumPy would turn into text."""
     labels = plain(data, argument)
     if labels.dtype.kind == "O" or (labels.dtype.kind == "U" and isinstance(data, list | tuple)):
         labels = np.asarray(readable(data, argument), dtype=object)
@@ -100,12 +101,12 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
 
 
 def are_codes(leaf: Any) -> bool:
-    """Whether an array of points holds codes of labels: whole numbers, of each label two words."""
+    """Whether an array of points holds codes of labels: integers, two words per label."""
     return leaf.ndim == 3 and np.issubdtype(leaf.dtype, np.integer)
 
 
 def _words(labels: np.ndarray) -> np.ndarray:
-    """Whole numbers as low and high 32-bit words."""
+    """Integers as low and high 32-bit words."""
     return np.ascontiguousarray(labels.astype(np.int64)).view(np.int32).reshape(*labels.shape, 2)
 
 

@@ -1,4 +1,4 @@
-"""The language in which messages say what to do: Python's, or that of the command line."""
+"""Whether advice in messages is given in Python or for the command line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ _typed_in_a_shell = False
 
 @contextmanager
 def at_command_line() -> Iterator[None]:
-    """Within, messages are for somebody at a shell, in all threads."""
+    """A scope in which messages are for the command line, in all threads."""
     global _typed_in_a_shell
     before, _typed_in_a_shell = _typed_in_a_shell, True
     try:
@@ -20,7 +20,7 @@ def at_command_line() -> Iterator[None]:
 
 
 def in_python(said: str, otherwise: str = "") -> str:
-    """What to do in Python, or `otherwise` at the command line, where it is one thing to change a file.
+    """The advice for Python, or `otherwise` at the command line, where the only remedy is to change a file.
 
     Arguments, such as missing='drop', need no translation: commands have options of the same names.
 

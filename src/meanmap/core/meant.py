@@ -1,4 +1,4 @@
-"""What was probably meant: "did you mean" for names that are not known."""
+"""Suggestions for unknown names: "did you mean"."""
 
 import unicodedata
 from collections.abc import Collection, Iterable
@@ -9,12 +9,12 @@ __all__ = ["composed", "did_you_mean", "no_column", "respelled"]
 
 
 def composed(name: str) -> str:
-    """A name in Unicode's form C, in which a letter with an accent is one character."""
+    """A name in Unicode normal form C, in which an accented letter is one character."""
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def respelled(name: str, known: Collection[str]) -> str:
-    """A name as it stands among those that are known, letters with accents however they are composed; or as it came.
+    """The known name equal to this one, however accented letters are composed; otherwise the name unchanged.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def respelled(name: str, known: Collection[str]) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """The words "did you mean" with the name that is most like one, whatever its capitals; empty if none is.
+    """The words "did you mean" with the most similar name, ignoring case; empty if none is similar.
 
     Examples
     --------
@@ -44,6 +44,6 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
 
 
 def no_column(where: object, name: object, columns: Collection[object]) -> ColumnError:
-    """The error where a table, called so, has not the column of this name."""
+    """The error for a column that a table lacks."""
     listed = ", ".join(map(repr, columns))
     return ColumnError(f"{where} has no column {name!r}{did_you_mean(name, columns)}; it has {listed}.")

@@ -1,4 +1,4 @@
-"""Times: as ISO 8601 writes them, with a zone and without, arrays that remember that theirs had one, and seconds."""
+"""Times: ISO 8601 text with and without a zone, arrays that remember whether they had one, and seconds."""
 
 import datetime
 import re
@@ -32,11 +32,11 @@ HALF_A_ZONE = re.compile(r"[Zz]|[T ].*[-+]")
 
 
 class Zoned(np.ndarray):
-    """Times in UTC that came with a zone; NumPy's own say nothing of one, and count as times without."""
+    """Times in UTC that had a zone; NumPy's own times have none."""
 
 
 def is_time(word: str) -> bool:
-    """Whether a text is a year, a date or a time as ISO 8601 writes them; NumPy also reads 20260131 as a year."""
+    """Whether a text is a year, a date or a time in ISO 8601; NumPy would also read 20260131 as a year."""
     text = ZONE.sub(r"\1", word.strip())
     if HALF_A_ZONE.search(text):
         return False  # NumPy reads some, with a warning
@@ -53,7 +53,7 @@ def is_date(word: str) -> bool:
 
 
 def has_zone(word: str) -> bool:
-    """Whether a text of a time says its zone.
+    """Whether the text of a time has a zone.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def has_zone(word: str) -> bool:
 
 
 def times_in(words: np.ndarray, where: str) -> np.ndarray:
-    """Texts of times as times, those with a zone in UTC; with a zone here and without one there they are refused.
+    """Texts as times, those with a zone in UTC; a mixture of times with and without a zone is refused.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def _minutes(zone: str) -> int:
 
 def is_zoned(column: object, where: str = "the column", *, read_as_times: bool = False) -> bool | None:
     """Whether the times of a column have a zone; None of a column of other things, and of NumPy's times, which have
-    none because NumPy knows no zones. Texts are looked at only where they are to be read as times.
+    none because NumPy knows no zones. Texts are checked only if they are to be read as times.
 
     Examples
     --------
@@ -137,9 +137,8 @@ def _mixed(where: str) -> KindError:
 
 
 def seconds(times: np.ndarray, where: str = "a column") -> np.ndarray:
-    """Durations as seconds, dates and times as seconds since 1970, NaN where one is missing; numbers as they are.
-
-    Times that differ by less than the microseconds that are left of them are refused.
+    """Durations as seconds, dates and times as seconds since 1970, NaN if missing; numbers unchanged. Times that would
+    become equal when rounded to microseconds are refused.
     """
     if times.dtype.kind not in "mM":
         return times.astype(np.float64, copy=False)
@@ -156,7 +155,7 @@ def seconds(times: np.ndarray, where: str = "a column") -> np.ndarray:
 
 
 def _too_fine(times: np.ndarray) -> bool:
-    """Whether times are finer than microseconds, and these make some of them equal, or all lie within a thousand."""
+    """Whether times are finer than microseconds, and rounding makes some of them equal or all lie within a thousand."""
     if np.datetime_data(times.dtype)[0] not in ("ns", "ps", "fs", "as"):
         return False
     fine = np.unique(np.asarray(times)[~np.isnat(times)])
@@ -173,9 +172,8 @@ def times_of(values: np.ndarray, kind: str) -> np.ndarray:
 
 
 def in_one_unit(times: np.ndarray, argument: str) -> np.ndarray:
-    """Times in microseconds, or durations in nanoseconds, but what is finer as it came.
-
-    What these cannot hold is refused, as NumPy would wrap it.
+    """Times in microseconds, or durations in nanoseconds; finer ones unchanged. Times out of range are refused, because
+    NumPy would wrap around.
     """
     kind = times.dtype.kind
     if _too_fine(times):

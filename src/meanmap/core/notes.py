@@ -1,4 +1,4 @@
-"""Notes about data as warnings that name the user's line; of what is computed in parts, each matter once."""
+"""Notes about data as warnings at the user's line; for calls in parts, each matter once."""
 
 import sys
 import warnings
@@ -13,13 +13,13 @@ from uuid import uuid4
 
 __all__ = ["Call", "part_of", "warn_of"]
 
-# Packages whose frames may lie between a line of the user's and what warns: they wrap methods and functions.
+# Packages whose frames may lie between the user's line and the warning, because they wrap methods and functions.
 BETWEEN = {"meanmap", "equinox", "jax", "sklearn", "contextlib"}
 
 
 @dataclass(frozen=True)
 class Call:
-    """A line of the user's that asked for what is computed later and in parts, in whatever thread or process."""
+    """The user's line that requested a computation which runs later and in parts, in any thread or process."""
 
     file: str
     line: int
@@ -28,7 +28,7 @@ class Call:
 
     @classmethod
     def here(cls) -> "Call":
-        """The line that is calling now."""
+        """The line of the current call."""
         frame, _ = _user()
         return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<unknown>"))
 
@@ -39,7 +39,7 @@ _lock = Lock()
 
 @contextmanager
 def part_of(call: Call) -> Iterator[None]:
-    """Within, notes belong to one call of several parts."""
+    """A scope in which notes belong to one call in several parts."""
     before = _call.set(call)
     try:
         yield
@@ -48,9 +48,8 @@ def part_of(call: Call) -> Iterator[None]:
 
 
 def warn_of(notes: Iterable[str]) -> None:
-    """Each note as a warning at the line of the user's that led here.
-
-    Of a call in parts, a process warns once about each column: what the first of its parts says, if any does.
+    """Each note as a warning at the user's line. For a call in parts, a process warns once about each column, with the
+    first part's note.
     """
     call = _call.get()
     for note in notes:
@@ -61,7 +60,7 @@ def warn_of(notes: Iterable[str]) -> None:
 
 
 def _is_new(call: Call, column: str) -> bool:
-    """Whether no other part of a call has warned of a column in this process."""
+    """Whether this is the first part of a call that warns about a column in this process."""
     with _lock:
         heard = _heard(call)
         new = column not in heard
@@ -71,7 +70,7 @@ def _is_new(call: Call, column: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _heard(_call: Call) -> set[str]:
-    """The columns of which one of the latest calls has warned; filled by `_is_new`."""
+    """The columns that one of the latest calls has warned about; filled by `_is_new`."""
     return set()
 
 

@@ -1,9 +1,9 @@
-"""One grammar of numbers: which texts are numbers, in files and in columns of text.
+"""The grammar of numbers: which texts are numbers, in files and in columns of text.
 
-A number has digits from 0 to 9, a sign before them or none, one decimal point or none, and an exponent such as e-3 or
-none: 12, -0.5, .5, 1e-3. Words such as inf are read, so that they can be refused for what they are. What Python reads
-beyond that is text: 1_2, digits of other scripts. Whole numbers that begin with a zero, such as 007, and those of 20
-digits and more are names unless a column is said to hold numbers.
+A number has digits from 0 to 9, optionally a sign, one decimal point, and an exponent such as e-3: 12, -0.5, .5, 1e-3.
+Words such as inf are read, so that they can be refused as infinite. Anything else that Python accepts is text: 1_2,
+digits of other scripts. Integers that begin with a zero, such as 007, and those of 20 digits and more are identifiers
+unless a column is declared as numbers.
 """
 
 import re
@@ -29,7 +29,7 @@ def reads_as_number(word: str | float) -> bool:
 
 
 def is_name(word: str) -> bool:
-    """Whether a word made of digits is a name rather than a number, as zip codes and long ids are.
+    """Whether a word made of digits is an identifier rather than a number, like a zip code or a long id.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def is_name(word: str) -> bool:
 
 
 def with_point(word: str) -> str:
-    """A number with a decimal comma as one with a point; other words as what is no number.
+    """A number with a decimal comma rewritten with a point; other words as text that is not a number.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def with_point(word: str) -> str:
 
 
 def has_comma(words: list[str]) -> bool | None:
-    """Whether these words are numbers of which some have a decimal comma; None if the comma may mean thousands."""
+    """Whether these words are numbers, some with a decimal comma; None if the comma may separate thousands."""
     if not all(WITH_COMMA.fullmatch(word) or THOUSANDS.fullmatch(word) for word in words):
         return False
     marked = [word for word in words if "," in word]

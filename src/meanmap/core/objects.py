@@ -1,4 +1,4 @@
-"""Cells that are Python objects and neither numbers nor labels: what is said of them, and what to type instead."""
+"""Errors about cells that are Python objects, neither numbers nor labels, and what to type instead."""
 
 import numbers
 from typing import Any
@@ -16,13 +16,13 @@ MADE_OF = {
     "time": ("numbers, take hours", "v.hour + v.minute / 60"),
     "Fraction": ("numbers", "float(v)"),
 }
-# What a label is as it came, and labels that have a name of their own.
+# Types that are labels as they are, and labels that have a name of their own.
 LABELS = (str, bytes, bool, int, float, np.generic)
 NAMES = {"Enum": "v.name"}
 
 
 def check_cells(array: np.ndarray, argument: str) -> None:
-    """Refuse an array of objects of which one is neither a label nor a number."""
+    """Refuse an array of objects with one that is neither a label nor a number."""
     strange = next((each for each in array.flat if not isinstance(each, LABELS)), None)
     if strange is not None:
         raise unread_object(strange, argument)
@@ -67,7 +67,7 @@ x]. As numbers: [float(v) for v in x].
 def texts_of_categories(column: Any) -> Any:
     """A column of pandas' categories that are objects, such as the bins of `pandas.cut`, with their texts instead.
 
-    They are declared to be labels, whatever they are. Their order stays, and all else stays as it is.
+    They are declared as labels, and their order is kept; anything else is unchanged.
     """
     categories = getattr(column.dtype, "categories", None)
     if categories is None or all(isinstance(each, LABELS) for each in categories):

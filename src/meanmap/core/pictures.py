@@ -1,4 +1,4 @@
-"""Where pictures are drawn when the caller names no axes."""
+"""Default axes of plots."""
 
 from functools import cache
 from typing import Any, overload
@@ -27,7 +27,7 @@ def new_axes(width: float, height: float, columns: int = 1) -> Any:
 
 @cache
 def figure_kind() -> Any:
-    """The class of figures whose words are drawn as they are: a column may be called $x^$, which is no formula.
+    """The class of figures whose text is drawn literally: a column may be called $x^$, which is not a formula.
 
     The powers of ten along logarithmic axes are formulas.
     """

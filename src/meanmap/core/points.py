@@ -45,20 +45,20 @@ def library_of(*arrays: object) -> Any:
 
 
 def on_host(data: object) -> Any:
-    """An array of JAX as one of NumPy, all else as it is."""
+    """A JAX array as a NumPy array, anything else unchanged."""
     return np.asarray(data) if isinstance(data, jax.Array) else data
 
 
 def on_device(tree: object) -> Any:
     """NumPy arrays and numbers of a tree as JAX arrays, without the program that `jnp.asarray` compiles for each shape.
 
-    On a CPU both may be the same memory: what is given must not be changed afterwards.
+    On a CPU both may share memory: the input must not be changed afterwards.
     """
     return jax.tree.map(lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.device_put(leaf), tree)
 
 
 def of_batch(index: Index) -> tuple[Any, ...]:
-    """An index of batch axes alone, all that is behind them kept."""
+    """An index of the batch axes alone, which keeps all later axes."""
     return (*(index if isinstance(index, tuple) else (index,)), ..., slice(None))
 
 
@@ -68,28 +68,28 @@ def in_columns(points: object) -> TypeGuard[np.ndarray]:
 
 
 def is_sparse(value: object) -> bool:
-    """Whether `value` is a SciPy sparse matrix or array (told without importing SciPy)."""
+    """Whether `value` is a SciPy sparse matrix or array (checked without importing SciPy)."""
     return hasattr(value, "tocsr") and hasattr(value, "nnz")
 
 
 def is_rotations(value: object) -> bool:
-    """Whether `value` holds rotations of SciPy (known without importing it)."""
+    """Whether `value` holds rotations of SciPy (checked without importing it)."""
     return hasattr(value, "as_matrix")
 
 
 def matrices_of(data: Any) -> Any:
-    """Rotations as matrices, sparse rows as they are, all else as NumPy reads it."""
+    """Rotations as matrices, sparse rows unchanged, anything else as NumPy reads it."""
     return data.as_matrix() if is_rotations(data) else data if is_sparse(data) else np.asarray(data)
 
 
 def refuse_sparse(data: Data, argument: str, why: str = "which is not supported here") -> None:
-    """Say so where rows must be dense."""
+    """Refuse sparse rows where dense ones are needed."""
     if is_sparse(data):
         raise KindError(f"{argument} is sparse, {why}: pass {argument}.toarray().")
 
 
 def is_dask(source: Data) -> bool:
-    """Whether `source` is an array, a frame or a column of Dask (told without importing it).
+    """Whether `source` is an array, a frame or a column of Dask (checked without importing it).
 
     What xarray holds has the same methods, also in memory.
     """
@@ -99,7 +99,7 @@ def is_dask(source: Data) -> bool:
 
 
 def refuse_unread(source: Data, argument: str) -> None:
-    """Say so where rows must be in memory."""
+    """Refuse rows that are not in memory."""
     if is_dask(source):
         what = "an array" if hasattr(source, "chunks") else "a frame"
         raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: {_call(argument, 'compute')}.")
@@ -125,12 +125,12 @@ def count(points: Points) -> int:
 
 
 def has_rows(points: object) -> bool:
-    """Whether `row_shape` takes points whole: sparse matrices, and those that say themselves what rows must share."""
+    """Whether `row_shape` takes points as a whole: sparse matrices, and points that define what rows must share."""
     return is_sparse(points) or hasattr(points, "row_shape")
 
 
 def row_shape(points: Points) -> tuple[int, ...]:
-    """What two sets of points must share; bags of samples say themselves what that is."""
+    """What two sets of points must share; bags of samples define this themselves."""
     return points.row_shape if hasattr(points, "row_shape") else tuple(points.shape[1:])
 
 
@@ -150,12 +150,12 @@ def pieces(values: Any, size: int) -> list[Any]:
 
 
 def one_row(points: Points) -> Any:
-    """The first point, still with its leading axis: enough to know shapes."""
+    """The first point, with its leading axis: enough to determine shapes."""
     return rows(points, slice(0, 1))
 
 
 def any_sparse(points: Points) -> bool:
-    """Whether any part of `points` is sparse, so that it must stay on the host."""
+    """Whether any part of `points` is sparse, and so must stay on the host."""
     return any(is_sparse(leaf) for leaf in _leaves(points))
 
 

@@ -11,7 +11,7 @@ __all__ = ["track", "waiting"]
 
 Item = TypeVar("Item")
 
-# A bar that flashes by is noise: nothing is drawn for work shorter than this.
+# A bar that only flashes is a distraction: none is drawn for shorter work.
 PATIENCE_SECONDS = 1.0
 # The lines on the screen with their totals, and the display that shows them.
 _drawn: dict[Any, int | None] = {}
@@ -50,7 +50,7 @@ def track(
 
 @contextmanager
 def waiting(description: str) -> Iterator[None]:
-    """A line while work runs that cannot say how far it is, such as one compiled call; a loop inside it may.
+    """A status line for work whose progress is unknown, such as one compiled call; a loop inside it may show progress.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class _Line:
                 from rich.console import Console
                 from rich.progress import Progress
 
-                # What is printed meanwhile goes where it always went.
+                # What is printed meanwhile goes to the usual place.
                 console = Console(stderr=True)
                 _screen.append(Progress(console=console, transient=True, redirect_stdout=False, redirect_stderr=False))
                 _screen[0].start()

@@ -1,4 +1,4 @@
-"""What a function reads besides its arguments: its code, defaults, closure, globals and attributes, each by a path."""
+"""What a function reads besides its arguments: its code, defaults, closure, globals and attributes, by path."""
 
 import dis
 import functools
@@ -16,7 +16,7 @@ from jax.core import Tracer
 
 __all__ = ["Reads", "digest_of", "is_known", "reads"]
 
-# What stays what it is under its name.
+# Values that are identified by their name.
 _KNOWN = {"meanmap", "jax", "jaxlib", "numpy", "scipy", "equinox", "builtins", "math", "operator", "functools"}
 _KNOWN |= {"pandas", "polars", "pyarrow"}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
@@ -81,19 +81,19 @@ class _Walk:
             return
         try:
             parts = list(self.parts(path, value, names))
-        except Exception:  # whatever an object raises when it is taken apart
+        except Exception:  # any error that an object raises when it is inspected
             self.give_up(path, value)
             return
         for inner, part in parts:
             self.add(inner, part, _names(value))
 
     def give_up(self, path: str, value: object) -> None:
-        """Only itself is like it."""
+        """Equal only to itself."""
         self.complete = False
         self.pieces[path] = f"{type(value).__module__}.{type(value).__qualname__} at {id(value)}"
 
     def parts(self, path: str, value: object, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-        """What a value is made of, by path; what is plain about it is noted at once."""
+        """The parts of a value, by path; plain ones are recorded immediately."""
         match value:
             case types.ModuleType():
                 held = vars(value)
@@ -188,7 +188,7 @@ class _Walk:
 
 
 def _known_name(value: object) -> str:
-    """The name under which known packages hold a module, type or function; empty where they do not."""
+    """The name of a module, type or function in a known package; empty if it is not in one."""
     if isinstance(value, types.ModuleType):
         return value.__name__ if is_known(value.__name__) else ""
     if not callable(value) or not isinstance(getattr(value, "__qualname__", None), str):
@@ -201,13 +201,13 @@ def _known_name(value: object) -> str:
 
 
 def is_known(module: str) -> bool:
-    """Whether a module belongs to Python, to this library or to what it stands on."""
+    """Whether a module belongs to Python, to this library or to its dependencies."""
     first = module.split(".")[0]
     return first in _KNOWN or first in sys.stdlib_module_names
 
 
 def _names(value: object) -> tuple[str, ...]:
-    """The names that a function, and the functions inside it, look up; none for what is no function."""
+    """The names that a function, and the functions inside it, look up; none for anything else."""
     code = value if isinstance(value, types.CodeType) else getattr(value, "__code__", None)
     if not isinstance(code, types.CodeType):
         return ()
@@ -217,7 +217,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _beside(path: str, value: object) -> Iterator[tuple[str, Any]]:
-    """Attributes that were given to something which is known by other parts."""
+    """Attributes set on an object that is identified by other parts."""
     return ((f"{path}.{name}", part) for name, part in getattr(value, "__dict__", {}).items() if name != "__wrapped__")
 
 

@@ -1,4 +1,4 @@
-"""What a long loop says about itself."""
+"""Reports of iterative computations."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""Randomness by SPEC 7: `rng=None | int | numpy.random.Generator | JAX key`, and always a seed to repeat the run."""
+"""Randomness by SPEC 7: `rng=None | int | numpy.random.Generator | JAX key`, always with a seed to repeat the run."""
 
 import secrets
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Rng:
     def of(cls, rng: object = None) -> "Rng":
         """Read the public `rng` argument.
 
-        `None` draws fresh entropy. An integer is used as it is. A generator is asked for one integer (so it advances,
-        and two calls with it differ). A JAX key is used as it is; it is the key of the integer made of its two words.
+        `None` draws fresh entropy. An integer is used as the seed. A generator draws one integer (so it advances, and
+        two calls with it differ). A JAX key is used unchanged; its seed is the integer made of its two words.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Settings that are one number, whole numbers from a least one up and probabilities; values by name."""
+"""Settings: single numbers, integers with a lower bound, probabilities, and values by name."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
@@ -22,7 +22,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def whole_number(value: object, name: str, least: int = 1) -> int:
-    """A whole number of at least `least`; everything else is refused, `name` being what the argument is called."""
+    """An integer of at least `least`; anything else is refused. `name` is that of the argument."""
     if is_whole(value) and value >= least:
         return int(value)
     raise ParameterError(f"{name} is {value!r}; expected a whole number of at least {least}.")
@@ -36,7 +36,7 @@ def probability(value: object, name: str = "confidence", example: float = 0.95) 
 
 
 def one_of(value: object, name: str, known: Iterable[str | None]) -> Any:
-    """A value that is one of those that are known; all else is refused, and what may have been meant is said.
+    """One of the known values; anything else is refused, with a suggestion.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def ends(confidence: float) -> tuple[float, float]:
 def by_name(
     values: Mapping[Any, Any] | None, argument: str = "evidence", example: str = '{"dose": 1.0}'
 ) -> dict[Any, Any]:
-    """Values by name, none where nothing was given; a table, a collection, whatever is no mapping is refused."""
+    """Values by name, none if nothing was given; anything that is not a mapping is refused."""
     if values is None:
         return {}
     if not isinstance(values, Mapping):

@@ -1,4 +1,4 @@
-"""Arguments of public functions: other libraries' words for them, with an error that says ours, and switches."""
+"""Arguments of public functions: for other libraries' names an error gives the name here; switches are checked."""
 
 import functools
 import inspect
@@ -24,14 +24,14 @@ MEANT = {
     "n_perm": ("n_permutations",),
     "permutations": ("n_permutations",),
 }
-# How rows belong together, and which functions of ours ask for it.
+# How rows are grouped, and which functions accept it.
 _SAMPLES = "two_sample_test, k_sample_test, two_sample_effect, k_sample_effect, closeness_test"
 _EXCHANGED = f"{_SAMPLES}, independence_test, joint_independence_test, conditional_independence_test"
 DESIGNS = {"weights": _SAMPLES, "clusters": _EXCHANGED, "within": f"{_EXCHANGED}, DriftMonitor.of"}
 
 
 def own_words(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse `seed=` and its like with the name that this function has for them, and switches but True and False.
+    """Refuse `seed=` and the like with this function's own name for it, and switches other than True and False.
 
     Tables and arrays that other libraries hand over by a protocol are read before it is called, each once. Signature,
     documentation and types stay those of the function.

@@ -1,4 +1,4 @@
-"""Labels as text: one way to write what is equal, whatever it came as."""
+"""Labels as text: equal labels are written in the same way, whatever their type."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ MOST_BYTES, WIDE, WASTE = 2**31, 4, 8
 
 
 def as_labels(values: np.ndarray, argument: str = "labels") -> np.ndarray:
-    """Values as text, so that 7, 7.0 and "7" are one label, and letters with accents however they are composed.
+    """Values as text, so that 7, 7.0 and "7" are one label, and so are accented letters, however composed.
 
     Examples
     --------
@@ -39,7 +39,8 @@ def as_labels(values: np.ndarray, argument: str = "labels") -> np.ndarray:
 
 
 def text_codes(values: np.ndarray) -> np.ndarray:
-    """The place of each value among the different ones, sorted as text; any objects, without an array of their texts.
+    """The position of each value among the distinct ones, sorted as text; for any objects, without an array of their
+    texts.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def _decoded(value: bytes, argument: str) -> str:
 
 
 def _composed(words: np.ndarray) -> np.ndarray:
-    """Texts in Unicode's form C, in which a letter with an accent is one character."""
+    """Texts in Unicode normal form C, in which an accented letter is one character."""
     if not words.size or not words.dtype.itemsize or np.ascontiguousarray(words).view(np.uint32).max() < 0x300:
         return words
     distinct, places = np.unique(words, return_inverse=True)

@@ -1,4 +1,4 @@
-"""One BLAS thread where products are small."""
+"""A single BLAS thread for small products."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _LARGE = 2e9
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let NumPy's and SciPy's linear algebra run on one thread; what is large says so by `blas_threads_for`.
+    """Run NumPy's and SciPy's linear algebra on one thread, except where `blas_threads_for` allows more.
 
     Threads that wait for each other's share of a small product spin. Where they outnumber the processors that they may
     use (in containers with a share of a machine, beside other programs) that was measured to cost ten times what the
@@ -45,7 +45,7 @@ def blas_threads_for(operations: float) -> Iterator[None]:
 
 
 class _Limit:
-    """The number of threads belongs to the process: the first who wants one sets it, the last sets it back."""
+    """The number of threads is global to the process: the first scope sets it to one, the last restores it."""
 
     def __init__(self) -> None:
         self.lock, self.users, self.lifted, self.limiter = Lock(), 0, 0, None
@@ -87,7 +87,7 @@ _limit = _Limit()
 
 @cache
 def _controller() -> Any:
-    """Finding the libraries takes milliseconds, so that it is done once, when both are loaded."""
+    """Finding the libraries takes milliseconds, so it is done once, when both are loaded."""
     import scipy.linalg  # noqa: F401  # has a BLAS of its own
     from threadpoolctl import ThreadpoolController
 

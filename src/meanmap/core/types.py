@@ -19,22 +19,22 @@ else:  # matplotlib is imported only where something is drawn
 
 __all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike", "Numbers", "Points", "Seed"]
 
-# What users pass, before it is read: numbers, labels, lists, tables, files, pieces of any of these. Nobody looks
-# into it but the readers in `core`, which take it as `Any`.
+# What users pass, before it is read: numbers, labels, lists, tables, files, pieces of any of these. Only the readers #
+# in `core` look into it, as `Any`.
 Data: TypeAlias = object
 # Points as a kernel has read them: an (n, d) array, a sparse matrix, or a pytree whose leaves share their first axis.
 Points: TypeAlias = Annotated[Any, "points"]
-# Of NumPy or of JAX, perhaps traced: NumPy comes out for NumPy, JAX for JAX. A single number is one without axes.
+# NumPy or JAX arrays, perhaps traced: NumPy results for NumPy inputs, JAX for JAX. A scalar has no axes.
 Array: TypeAlias = np.ndarray | jax.Array
 # A number, or an array of them.
 Numbers: TypeAlias = float | Array
-# A Kernel, Features, the name of a rule, several of these, or None for the default; told apart before it is used.
+# A Kernel, Features, the name of a rule, several of these, or None for the default; resolved before use.
 KernelLike: TypeAlias = object
 # A Graph, a NetworkX graph or a list of edges, before `Graph.of` reads it.
 GraphLike: TypeAlias = object
-# Whatever indexes an array: numbers, slices, masks.
+# Any index of an array: numbers, slices, masks.
 Index: TypeAlias = int | np.integer | slice | EllipsisType | np.ndarray | jax.Array | list[int] | tuple[Any, ...] | None
-# A dtype, or what names one.
+# A dtype, or the name of one.
 DType: TypeAlias = DTypeLike
-# Randomness as it comes in: fresh, repeatable by a number, or continued. JAX keys are JAX arrays.
+# Randomness as passed in: fresh, repeatable by a seed, or continued. JAX keys are JAX arrays.
 Seed: TypeAlias = int | np.integer | np.random.Generator | jax.Array | None

@@ -1,4 +1,4 @@
-"""What results have in common: a short line at a prompt, equality that looks into arrays, plain values, frames."""
+"""Common parts of results: a one-line repr, equality of arrays by entries, plain values, data frames."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import fields
@@ -14,7 +14,7 @@ __all__ = ["Value", "aligned", "as_known", "as_tuple", "entries_of", "frame_of",
 
 # Arrays of up to this many numbers, and sequences of up to this many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
-# Longer representations of other values are cut to the name of their type.
+# Longer representations of other values are replaced by the name of their type.
 MOST_CHARACTERS = 80
 
 
@@ -50,17 +50,17 @@ class Value:
 
 
 def as_tuple(value: object) -> tuple[Any, ...]:
-    """What may be one value or several: a list or a tuple is several."""
+    """One value or several as a list: a list or a tuple is several."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def entries_of(value: Any) -> dict[Any, Any] | None:
-    """What a mapping, or a series of pandas, holds by name; None of what has no names."""
+    """The entries of a mapping, or a pandas series, by name; None for data without names."""
     return dict(value.items()) if hasattr(value, "items") else None
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether a value is several in order; a text is one."""
+    """Whether a value is a sequence; a text is not."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
@@ -72,7 +72,7 @@ def label_text(label: object) -> str:
 
 
 def as_known(name: object, known: Collection[Any]) -> Any:
-    """A name as it stands among those that are known, where 0 and "0" are one: tables make texts of whole numbers.
+    """The known name equal to this one, where 0 and "0" are equal, because tables turn integers into text.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def plain(of: object, *names: str) -> dict[str, Any]:
 
 
 def aligned(rows: Sequence[Sequence[str]], least: int = 0) -> list[str]:
-    """Cells as lines, the first of each to the left and the others, of this width at least, to the right.
+    """Cells as lines: the first of each left-aligned, the others right-aligned with at least this width.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def aligned(rows: Sequence[Sequence[str]], least: int = 0) -> list[str]:
 
 
 def frame_of(columns: Mapping[str, Any], index: Sequence[Any] | None = None) -> Any:
-    """A pandas frame of these columns, with the names of its rows, or their numbers.
+    """A pandas frame of these columns, indexed by row names or numbers.
 
     Raises
     ------

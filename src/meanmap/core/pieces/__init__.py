@@ -1,1 +1,1 @@
-"""Data that need not fit in memory: cut into pieces, read from files, or held by Dask's workers."""
+"""Data that need not fit in memory: read in pieces from files, or held by Dask's workers."""

@@ -24,7 +24,7 @@ __all__ = ["LazyFrame", "ParquetFiles", "matching", "natural"]
 
 @dataclass(frozen=True)
 class ParquetFiles(Source):
-    """Files that hold the rows of one table, one after another; `columns` are those that are read, all if None.
+    """Files that hold consecutive rows of one table; `columns` are those to read, all if None.
 
     Made by `ParquetFiles.of`, which looks at the names and kinds of the columns of each file, and at no row.
     """
@@ -34,7 +34,7 @@ class ParquetFiles(Source):
 
     @staticmethod
     def holds(data: Data) -> bool:
-        """Whether data are such files, or say where some are: a path, text in .parquet or of a folder, or a list."""
+        """Whether data are such files, or name some: a path, text ending in .parquet or naming a folder, or a list."""
         if isinstance(data, list | tuple):
             # A bare word in a list is a label, though there may be a folder of that name.
             return len(data) > 0 and all(map(_is_path, data)) and not all(map(_is_word, data))
@@ -44,7 +44,7 @@ class ParquetFiles(Source):
     def of(cls, source: object, columns: Sequence[str] | None = None) -> "ParquetFiles":
         """The files that a path, a folder, a pattern such as "2026/*.parquet", or a list of these names.
 
-        Files of a folder or a pattern come in the order of their names, numbers in these by size: part-2 before
+        Files of a folder or a pattern are sorted by name, with numbers by value: part-2 before
         part-10. Files whose names begin with a dot or an underscore are left out.
         """
         if isinstance(source, ParquetFiles):
@@ -73,7 +73,7 @@ class ParquetFiles(Source):
         return [name for name in schemas[0] if all(name in schema for schema in schemas)]
 
     def count(self, argument: str = "data") -> int:
-        """As the ends of the files say."""
+        """As the footers of the files say."""
         rows = 0
         for path in self.paths:
             with _read(path):
@@ -81,7 +81,7 @@ class ParquetFiles(Source):
         return rows
 
     def chosen(self, names: Sequence[str]) -> "ParquetFiles":
-        """These files, of which fewer columns are read."""
+        """These files, restricted to some columns."""
         return ParquetFiles(self.paths, tuple(names))
 
     def pieces(self, rows: int, argument: str = "data") -> Iterator[Any]:
@@ -103,7 +103,7 @@ class ParquetFiles(Source):
         return _polars(self.paths[0]).concat([frame.whole() for frame in self._frames()])
 
     def _frames(self) -> "Iterator[LazyFrame]":
-        """Each file as a lazy frame of the same columns in the same order, of one data type in all files."""
+        """Each file as a lazy frame with the same columns, order and data types."""
         polars = _polars(self.paths[0])
         schemas = [_schema(path) for path in self.paths]
         kinds = {name: reduce(_common, (schema[name] for schema in schemas)) for name in self.names}
@@ -154,7 +154,7 @@ class LazyFrame(Source):
 
     @property
     def names(self) -> Sequence[str]:
-        """As its query gives them."""
+        """As given by its query."""
         return list(self.data.collect_schema().names())
 
     def count(self, argument: str = "data") -> int:
@@ -197,7 +197,7 @@ class LazyFrame(Source):
 
 
 def _common(one: Any, other: Any) -> Any:
-    """The data type of a column of numbers that has these in two files: whole numbers stay whole."""
+    """The common data type of a column of numbers with these types in two files: integers stay integers."""
     import polars
 
     return one if one == other else polars.Int64 if one.is_integer() and other.is_integer() else polars.Float64
@@ -217,7 +217,7 @@ def _schema(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _read(path: Path | None) -> Iterator[None]:
-    """What is damaged or cannot be one column is said of the file, or of a lazy frame, in one sentence."""
+    """Errors about damaged data or incompatible columns name the file, or the lazy frame, in one sentence."""
     polars = _polars(path)
     try:
         yield
@@ -277,7 +277,7 @@ def matching(path: Path) -> list[Path]:
 
 
 def natural(path: Path) -> list[Any]:
-    """By which files are sorted: numbers in a name are compared as numbers."""
+    """The sorting key of files: numbers in a name are compared as numbers."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", str(path))]
 
 

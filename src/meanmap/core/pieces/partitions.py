@@ -1,6 +1,5 @@
-"""Collections of Dask: arrays and frames whose partitions are worked on where they lie, by the user's own scheduler.
-
-Dask is never imported unless one of its collections came in.
+"""Dask collections: arrays and frames whose partitions are processed where they are stored, by the user's own
+scheduler. Dask is imported only if one of its collections is passed.
 """
 
 import weakref
@@ -23,9 +22,8 @@ FAN_IN = 8
 
 @dataclass
 class Frozen:
-    """The partitions of a collection as Dask planned them once, and how many rows each has once they were counted.
-
-    Dask plans anew whenever it is asked, and cuts the same rows differently when fewer columns of them are read.
+    """The partitions of a collection as Dask first planned them, and the number of rows of each once counted. Dask
+    plans again at each request, and divides the same rows differently when fewer columns are read.
     """
 
     token: str
@@ -69,7 +67,7 @@ class Collection(Source):
         return self.data[list(names)]
 
     def take(self, index: np.ndarray, argument: str = "the collection") -> Any:
-        """Nothing else comes here."""
+        """Nothing else is passed here."""
         sizes, tasks = self.lengths(argument), []
         for part, end, size in zip(self.parts(argument), np.cumsum(sizes), sizes, strict=True):
             here = index[(index >= end - size) & (index < end)] - (end - size)
@@ -78,7 +76,7 @@ class Collection(Source):
         return _joined(computed(tasks), self.data, argument)
 
     def pieces(self, rows: int, argument: str = "the collection") -> Iterator[Any]:
-        """None come here: partitions are worked on where they lie."""
+        """Not used: partitions are processed where they are stored."""
         refuse_unread(self.data, argument)
         yield from ()
 
@@ -128,7 +126,7 @@ def _planned(source: Any, argument: str) -> list[Any]:
 def cut_alike(sources: Sequence[Any], argument: str) -> list[tuple[Any, ...]]:
     """The partitions of collections that lie side by side, cut alike: as those of the first one.
 
-    Columns of one file may come in partitions of their own, because Dask joins small ones.
+    Columns of one file may have different partitions, because Dask joins small ones.
     """
     cut = [Collection(source) for source in sources]
     sizes = [each.lengths(argument) for each in cut]
@@ -141,7 +139,7 @@ def cut_alike(sources: Sequence[Any], argument: str) -> list[tuple[Any, ...]]:
 
 
 def _cut_as(parts: list[Any], sizes: Sequence[int], wanted: Sequence[int]) -> list[Any]:
-    """Tasks that give the rows of partitions of these sizes in partitions of other sizes."""
+    """Tasks that redistribute rows from partitions of these sizes to partitions of other sizes."""
     ends = np.cumsum(sizes)
     found, start = [], 0
     for size in wanted:
@@ -172,14 +170,14 @@ def _joined(parts: list[Any], source: Any, argument: str) -> Any:
 
 
 def reduced(tasks: list[Any], merge: Callable[[list[Any]], Any]) -> Any:
-    """A task for what all tasks give merged, in a tree, so that no worker holds more than a few of them."""
+    """A task that merges the results of all tasks in a tree, so that no worker holds more than a few of them."""
     while len(tasks) > 1:
         tasks = [delayed(merge)(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
     return tasks[0]
 
 
 def computed(tasks: list[Any]) -> list[Any]:
-    """What tasks give, by the scheduler that the user chose: an active client, or the one that Dask is set to."""
+    """The results of tasks, computed by the user's scheduler: an active client, or Dask's configured one."""
     from dask.base import compute
 
     return list(compute(*tasks))

@@ -1,4 +1,4 @@
-"""Functions of single rows on collections of Dask: what they give is a collection, computed when it is asked for."""
+"""Functions of single rows on Dask collections: the result is a collection, computed on request."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def numbers_by_partition(shape: Callable[..., tuple[int, ...]]) -> Callable[[Method], Method]:
-    """For methods that give an array for each row: of a collection of Dask, an array of Dask in the same partitions.
+    """For methods that give an array for each row: for a Dask collection, a Dask array with the same partitions.
 
-    The shape of each row's array is `shape(self, *arguments)`, known before any row is looked at.
+    The shape of each row's array is `shape(self, *arguments)`, known before any row is read.
     """
 
     def by_partition(method: Method) -> Method:
@@ -50,12 +50,12 @@ def numbers_by_partition(shape: Callable[..., tuple[int, ...]]) -> Callable[[Met
 
 
 def number_by_partition(method: Method) -> Method:
-    """For methods that give a number for each row: of a collection of Dask, an array of Dask."""
+    """For methods that give a number for each row: a Dask array for a Dask collection."""
     return numbers_by_partition(lambda *_, **__: ())(method)
 
 
 def filled_by_partition(method: Method) -> Method:
-    """For methods that give a table of the same columns: of a frame of Dask a frame of Dask, of an array an array."""
+    """For methods that give a table of the same columns: a Dask frame for a Dask frame, an array for an array."""
 
     @wraps(method)
     def call(self: Any, frame: Any, *arguments: object, **named: object) -> Any:
@@ -73,7 +73,7 @@ def filled_by_partition(method: Method) -> Method:
 
 
 def refuse_beliefs(frame: Data) -> None:
-    """Beliefs about the rows of a collection are no collection: say what to type for what is read off them."""
+    """Beliefs about the rows of a Dask collection are not a collection: the error says what to type instead."""
     if is_dask(frame):
         raise KindError(
             "frame is a collection of Dask, for which beliefs cannot be returned. Apply the model to its partitions: "
@@ -93,7 +93,7 @@ def refuse_frames(X: Data, kind: str) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of every partition: a method with its arguments, where it was called."""
+    """The task for every partition: a method, its arguments, and the calling line."""
 
     method: str
     call: Call
@@ -101,7 +101,7 @@ class Task:
     named: dict
 
     def of(self, model: object, part: object) -> Any:
-        """What the method of the model gives for one partition."""
+        """The result of the model's method for one partition."""
         with part_of(self.call):
             return getattr(model, self.method)(part, *self.arguments, **self.named)
 

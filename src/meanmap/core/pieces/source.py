@@ -1,4 +1,4 @@
-"""Rows of a table, or points, wherever they lie: what can be asked of them before, and while, they are read."""
+"""Rows of a table, or points, wherever they are stored: what is known before and while they are read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,8 @@ __all__ = ["Source", "Stream", "unnamed"]
 
 
 class Source(ABC):
-    """Rows wherever they lie, of which those of an iterator come `once`. Nothing is read before it is asked for.
+    """Rows, wherever they are stored; those of an iterator are available only `once`. Nothing is read before it is
+    needed.
 
     Errors call the rows `argument`.
     """
@@ -35,21 +36,21 @@ class Source(ABC):
 
     @abstractmethod
     def count(self, argument: str = "data") -> int | None:
-        """How many rows there are; None of an iterator, which does not know."""
+        """The number of rows; None for an iterator, which does not know it."""
 
     def foreseen(self) -> int | None:
-        """How many rows there are, where that takes no work."""
+        """The number of rows, if that is known without work."""
         return self.count()
 
     def select(self, names: Sequence[str]) -> Any:
-        """Some of the columns, of which nothing is read yet."""
+        """Some of the columns, before anything is read."""
         there = self.names
         for name in (name for name in names if name not in there):
             raise no_column("data", name, there)
         return self.chosen(names)
 
     def chosen(self, names: Sequence[str]) -> Any:
-        """As `select`, of names that are known."""
+        """As `select`, for names that were checked."""
         raise unnamed(self)
 
     def take(self, index: np.ndarray, argument: str = "data") -> Any:
@@ -65,7 +66,7 @@ class Source(ABC):
         """All rows, in memory."""
 
     def parts(self, argument: str = "data") -> list[Any] | None:
-        """Tasks for workers, each some of the rows where they lie; None of rows that are read here."""
+        """Tasks for workers, each for some of the rows where they are stored; None for rows that are read here."""
         return None
 
 
@@ -78,7 +79,7 @@ class Stream(Source):
 
     @property
     def named(self) -> bool:
-        """Nobody knows before the first piece."""
+        """Unknown before the first piece."""
         return False
 
     @property
@@ -93,7 +94,7 @@ class Stream(Source):
         return hasattr(data, "__next__")
 
     def count(self, argument: str = "data") -> int | None:
-        """None, as nobody knows before the last piece."""
+        """None, because it is unknown before the last piece."""
         return None
 
     def pieces(self, rows: int, argument: str = "data") -> Iterator[Any]:
@@ -106,6 +107,6 @@ class Stream(Source):
 
 
 def unnamed(source: Any) -> KindError:
-    """The error where columns are asked for by name and have none."""
+    """The error for columns requested by name that have no names."""
     kind = type(source.data).__name__
     return KindError(f"data is a {kind}; expected a table with names of columns: files or a frame.")

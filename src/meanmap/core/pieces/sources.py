@@ -1,4 +1,4 @@
-"""Where data may come from that need not fit in memory: the one place that tells."""
+"""The sources of data that need not fit in memory: the only place that distinguishes them."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _FAR = ((LazyFrame.holds, LazyFrame), (ParquetFiles.holds, ParquetFiles.of), (Co
 
 
 def elsewhere(data: Any) -> Source | None:
-    """The source of rows that an iterator gives, or that lie in files or with Dask's workers; None of what is here."""
+    """The source of rows from an iterator, files or Dask's workers; None for data in memory."""
     if type(data) in _HERE:
         return None
     return next((of(data) for holds, of in ((Stream.holds, Stream), *_FAR) if holds(data)), None)

@@ -1,1 +1,1 @@
-"""One file for one value: written whole or not at all, read without running anything."""
+"""One file for one value: written completely or not at all, and read without executing code."""

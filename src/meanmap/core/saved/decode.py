@@ -81,7 +81,7 @@ class Decoder:
         return _dtype(name, "biufU").type(_checked(self.decode(value, depth), bool | int | float | str))
 
     def _spend(self, size: int) -> None:
-        """Count `size` bytes that are made beside the file's own arrays."""
+        """Count `size` bytes allocated in addition to the file's own arrays."""
         self.left -= size
         if self.left < 0:
             raise FileFormatError("it would need far more memory than the size of the file")
@@ -184,7 +184,7 @@ def _class(name: Any) -> type:
 
 
 def _dtype(name: Any, kinds: str) -> np.dtype[Any]:
-    """A type of numbers by its name, of one of the kinds; NumPy itself would read much more."""
+    """A type of numbers by its name, of one of the kinds; NumPy itself would accept much more."""
     if not re.fullmatch(rf"[<>|=][{kinds}]\d{{0,9}}", _checked(name, str)):
         raise FileFormatError(f"it holds something of type {name[:40]!r}")
     return np.dtype(name)
@@ -204,7 +204,7 @@ def _float(content: object) -> float:
 
 
 def _check_key(key: object) -> None:
-    """Refuse keys other than plain values: to hash and compare them would call methods of what the file describes."""
+    """Refuse keys other than plain values: hashing and comparing them would call methods of the objects in the file."""
     for each in as_tuple(key):
         if isinstance(each, tuple):
             _check_key(each)

@@ -113,7 +113,7 @@ def _is_sparse_text(words: np.ndarray) -> bool:
 
 
 def class_name(kind: type) -> str:
-    """How a class is called in a file: by its folder where it is public there, which survives a move between files."""
+    """The name of a class in a file: by the folder in which it is public, so that it can move between files."""
     folder = ".".join(kind.__module__.split(".")[:2])
     public = getattr(import_module(folder), kind.__qualname__, None) is kind
     return f"{folder if public else kind.__module__}.{kind.__qualname__}"

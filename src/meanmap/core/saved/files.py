@@ -1,4 +1,4 @@
-"""Writing files so that no half-written one is ever seen, and nothing but a file is ever written over."""
+"""Writes files atomically, so that nobody sees a half-written one, and overwrites only regular files."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from meanmap.core.errors import KindError, ParameterError
 
 __all__ = ["to_write", "write_whole"]
 
-# What a file is called until it is whole, and how old in seconds one is that nobody writes any more.
+# The suffix of unfinished files, and the age in seconds after which one is considered abandoned.
 PART, FORGOTTEN = ".part", 3600.0
 
 
@@ -47,7 +47,7 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
 
 
 def _sweep(folder: Path) -> None:
-    """Take away what writers that were killed left in a folder."""
+    """Remove files that killed writers left in a folder."""
     with suppress(OSError):
         for path in folder.glob(f".{'[0-9a-f]' * 16}{PART}"):
             with suppress(OSError):

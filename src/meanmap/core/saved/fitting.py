@@ -1,4 +1,4 @@
-"""Whether what a file holds for a field is of the kind that its class declares: what is wrong is said at once."""
+"""Checks that each field in a file has the type that its class declares, so that errors are found at once."""
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass

@@ -1,1 +1,1 @@
-"""Tables and what their columns mean: kinds, units, missing values, rows that come piece by piece."""
+"""Tables and the kinds of their columns: units, missing values, rows read piece by piece."""

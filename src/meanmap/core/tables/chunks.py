@@ -1,6 +1,6 @@
 """Data read piece by piece: arrays, memory maps, tables, Parquet files and iterators, cut into blocks of equal length.
 
-The cut does not depend on how the data came: an iterator's pieces are regrouped, so that a sum over blocks has the same
+Blocks do not depend on the container: an iterator's pieces are regrouped, so that a sum over blocks has the same
 rounding, and a test the same p-value, whatever the size of the pieces.
 """
 
@@ -26,13 +26,13 @@ from meanmap.core.types import Data, Index, Seed
 __all__ = ["any_once", "brought", "chunks_of", "count_rows", "paired_chunks", "sampled", "side_by_side", "source_of"]
 
 
-# Pieces with one axis, as long as each other and not longer than this, may be rows.
+# One-dimensional pieces of equal length, not longer than this, may be rows.
 WIDE = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Memory(Source):
-    """What is in memory, or mapped into it: an array, a sparse matrix, a table, a list of points."""
+    """Data in memory, or mapped into it: an array, a sparse matrix, a table, a list of points."""
 
     data: Any
     called: str = "data"
@@ -75,7 +75,7 @@ class Memory(Source):
 
 
 def source_of(data: Data, called: str = "data") -> Source:
-    """Data as rows that lie somewhere."""
+    """Data as a source of rows."""
     return elsewhere(data) or Memory(data, called)
 
 
@@ -181,7 +181,7 @@ def _cut(data: Any, index: Index) -> Any:
 
 
 def _regrouped(pieces: Iterator[Any], rows: int, argument: str) -> Iterator[Any]:
-    """Pieces of any length as blocks of `rows` rows; what is waiting is never longer than a piece and a block."""
+    """Pieces of any length as blocks of `rows` rows; the buffer is never longer than a piece and a block."""
     waiting: list[tuple[Any, ...]] = []
     held, alone = 0, True
     for piece in pieces:
@@ -204,7 +204,7 @@ def _regrouped(pieces: Iterator[Any], rows: int, argument: str) -> Iterator[Any]
 
 
 def _no_rows(pieces: Iterator[Any], argument: str) -> Iterator[Any]:
-    """What an iterator gives, refused where it seems to be rows: a piece with one axis is points of one column."""
+    """The pieces of an iterator, refused if they look like rows: a one-dimensional piece is points of one column."""
     before = None
     for piece in pieces:
         flat = isinstance(piece, list) and piece and not isinstance(piece[0], list | tuple | np.ndarray)
@@ -224,7 +224,7 @@ def _piece(part: Any, argument: str) -> Any:
     if Table.looks_like_one(part):
         try:
             return Table.of(part, f"a piece of {argument}")
-        except NonFiniteError:  # whoever reads the rows says what becomes of missing values
+        except NonFiniteError:  # the reader of the rows decides about missing values
             return {name: np.asarray(each) for name, each in raw_columns(part, f"a piece of {argument}").items()}
     array = plain(part, f"a piece of {argument}")
     if array.ndim == 0:

@@ -1,4 +1,4 @@
-"""One column of a table: its unit and its range, and how later values of it are read and judged."""
+"""One column of a table: its unit and range, and how later values are read and checked."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ __all__ = ["Column", "check_alike", "counted", "middle_units", "robust_scales", 
 MOST_LABELS = 1000
 # A number is far outside if it is this many times the range of all numbers seen away from them.
 FAR = 10.0
-# Labels that are printed. Of whole numbers with few values is told how many there are: they may be labels.
+# Labels that are printed. For integers with few values their number is shown: they may be labels.
 SHOWN, FEW = 5, 10
 # Evenly spaced order statistics stand for a column: the median of their distances is within a percent of that of all
 # pairs, whatever the number and the order of the rows. The least and the largest value are among them, so that a
@@ -48,7 +48,7 @@ COLUMNS_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of one column.
+    """Facts about one column.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class Column:
     labels : tuple of str
         All labels, where they are at most 1000; of an order all levels, in it.
     sentinels : Sentinels or None
-        Numbers that may stand for missing values.
+        Numbers that may be codes for missing values.
     written : Written or None
-        What labels look like that are too many for a few groups: numbers or dates.
+        What labels look like if they are too many to be groups: numbers or dates.
     zoned : bool or None
-        Whether times have a zone, where the table knows it.
+        Whether times have a zone, if known.
     """
 
     name: Any
@@ -88,7 +88,7 @@ class Column:
 
     @classmethod
     def of(cls, name: object, parts: Sequence[Any], arguments: Sequence[str], told: Kind | None = None) -> "Column":
-        """Of a column's values in several samples, as they came; `arguments` name the samples."""
+        """From a column's values in several samples, before conversion; `arguments` name the samples."""
         where = [f"{argument}[{name!r}]" for argument in arguments]
         if any(map(is_whole, parts)):
             odd = [each for each, part in zip(where, parts, strict=True) if not is_whole(part)]
@@ -116,9 +116,8 @@ class Column:
         return replace(found, written=written) if written is not None and written.many else found
 
     def read(self, values: Data, argument: str, told: Kind | None = None, called: object = None) -> Any:
-        """Later values of this column, turned into the kind that was declared; those of another kind are refused.
-
-        In errors they are `called` so, by default by the name of the column.
+        """Later values of this column, converted to its declared kind; those of another kind are refused. `called` is
+        their name in errors, by default that of the column.
         """
         if self.kind == "whole object":
             return values
@@ -143,15 +142,14 @@ class Column:
         return read
 
     def strange(self, where: str) -> tuple[str, ...]:
-        """Why the column, called so, may not be what it seems; nothing, or one sentence."""
+        """Why the column may not be what it seems: no or one sentence. `called` is its name."""
         if self.written is not None:
             return (self.written.note(where, self.name),)
         return () if self.sentinels is None else (self.sentinels.note(where, "put nan there"),)
 
     def odd(self, values: Array, where: str, far: float = FAR) -> str:
-        """What is odd about values that were read: labels never seen, numbers `far` times the range outside of it.
-
-        Empty if nothing is.
+        """Unusual values: labels never seen before, and numbers outside the range by `far` times the range. Empty if
+        there are none.
         """
         if self.kind == "whole object":
             return ""
@@ -193,9 +191,8 @@ class Column:
 
 
 def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option: str = "") -> None:
-    """Refuse a column that holds numbers in one sample and text in another, say: nothing in them could be equal.
-
-    `option` is what makes labels of both, where that is not a call of Python's.
+    """Refuse a column that holds, for example, numbers in one sample and text in another: no values could be equal.
+    `option` is what turns both into labels, if that is not a Python call.
     """
     where = [f"{name}[{column!r}]" if column else name for name in names]
     for part, here in zip(parts[1:], where[1:], strict=True):
@@ -219,7 +216,7 @@ def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option
 
 
 def _of_nothing(values: np.ndarray) -> bool:
-    """Whether all were missing, and have become a label."""
+    """Whether all values were missing and became a label."""
     return holds_text(values) and bool((values == MISSING_LABEL).all())
 
 
@@ -229,13 +226,13 @@ def counted(number: int, what: str) -> str:
 
 
 def _read(name: Hashable, values: Data, argument: str) -> Any:
-    """Values as a column of a table; one column is no block."""
+    """Values as a column of a table; a block of one column becomes a column."""
     (read,) = Table.of({name: values}, argument).columns.values()
     return read[:, 0] if read.ndim == 2 and read.shape[1] == 1 else read
 
 
 def _measured(name: object, values: np.ndarray, missing: int, told: Kind | None, order: tuple[str, ...]) -> Column:
-    """What is known of a column from its values in all samples, the missing ones left out."""
+    """Facts about a column from its values in all samples, without missing ones."""
     if isinstance(told, tuple):
         return Column(name, "rank", missing, len(np.unique(values)), labels=told)
     if values.ndim == 1 and family_of(values) in ("label", "boolean"):
@@ -266,7 +263,7 @@ def robust_scales(matrix: Array) -> np.ndarray:
     """The median distance between two values in each column; 0 for columns that do not vary.
 
     Where ties make the median zero (counts, rare events), it is the median of the distances that are not zero. It
-    depends on the rows without their order. O(n) a column.
+    does not depend on the order of rows. O(n) per column.
 
     Examples
     --------
@@ -285,10 +282,9 @@ def robust_scales(matrix: Array) -> np.ndarray:
 
 
 def middle_units(matrix: Array) -> np.ndarray:
-    """The standard deviation of each column, were it normal, by the middle third of its rows.
-
-    Distances from the median may say much less: where nearly half of a column is zero, the median lies beside the
-    zeros, and most distances are as good as zero.
+    """A robust standard deviation of each column from the middle third of its values, exact for normal ones. The median
+    absolute deviation may be much too small: if nearly half of a column is zero, the median is close to the zeros, and
+    most distances from it are nearly zero.
 
     Examples
     --------
@@ -301,7 +297,7 @@ def middle_units(matrix: Array) -> np.ndarray:
 
 
 def scale_of_sorted(values: np.ndarray) -> float:
-    """The scale of one column whose values are in order already.
+    """The scale of one column whose values are already sorted.
 
     Examples
     --------
@@ -318,12 +314,12 @@ def _pairs(number: int) -> tuple[np.ndarray, ...]:
 
 @lru_cache(16)
 def _places(n: int) -> np.ndarray:
-    """Where the order statistics are that stand for n values."""
+    """The positions of the order statistics that represent n values."""
     return np.round(np.linspace(0, n - 1, min(n, QUANTILES))).astype(int)
 
 
 def _median_distances(ordered: np.ndarray) -> np.ndarray:
-    """The median distance of two of some values, of those above zero where it is zero; of each row."""
+    """The median distance between two values, among positive distances if it is zero; for each row."""
     first, second = _pairs(ordered.shape[1])
     distances = ordered[:, second] - ordered[:, first]
     medians = np.median(distances, axis=1)

@@ -1,4 +1,4 @@
-"""Tables that may not be what they seem: codes for missing values, numbers and dates kept as text, copies of rows."""
+"""Data that may not be what they seem: codes for missing values, numbers and dates stored as text, copied rows."""
 
 from collections.abc import Collection, Sequence
 from datetime import date, timedelta
@@ -22,7 +22,7 @@ from meanmap.core.types import Data
 
 __all__ = ["columns_in", "copied_columns", "copied_rows", "doubts", "same_samples"]
 
-# Copies are told of if they are this share of the rows, and different rows are copied: this share of the copies.
+# Copies are reported if they are this share of the rows and, among the copies, this share are of different rows.
 SHARE, MANY = 0.05, 0.1
 # Of fewer rows some agree by chance. This share of different rows differ in a column that is measured.
 LEAST_ROWS, OWN = 20, 0.9
@@ -38,12 +38,11 @@ MOST_COMPARED, FEW_VALUES, MOST_DECIMALS = 16, 3, 5
 def doubts(
     samples: Sequence[Any], names: Sequence[str], told: Collection[str] = (), *, apart: bool = False, then: str = ""
 ) -> tuple[str, ...]:
-    """What is to be said of columns, in all samples together, that may not be what they seem.
-
-    Some hold numbers that may stand for missing values: the sentence ends with what `then` to do about them, by default
-    naming these as marks. Others are text that looks like numbers or dates, or has labels that may stand for missing
-    values, or differ in blanks. Columns that are `told` to be something are left out. Samples of other things than
-    columns have none. Those of several variables are looked at `apart`.
+    """Notes on columns, in all samples together, that may not be what they seem. Some hold numbers that may be codes
+    for missing values: the sentence ends with advice (`then`), by default to declare these as codes. Others are text
+    that looks like numbers or dates, or have labels that may mean missing values or that differ only in spaces. Columns
+    with a declared kind (`told`) are left out. Samples without columns have no notes. Several variables are examined
+    `apart`.
 
     Examples
     --------
@@ -81,12 +80,11 @@ it to categories, or say so with kinds={'age': 'label'}.
 
 
 def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = False) -> tuple[str, ...]:
-    """What is to be said of rows that are copies of others: whatever is learned from them counts them as independent.
-
-    Of two columns at least that are measured, in which different rows have different values, and not of the zeros or
-    other values that many rows have in common. Values of one column alone are copies if most rows share theirs to the
-    last digit, and these are neither rounded nor on a grid. Rows of `paired` samples are those of all variables
-    together. O(n) a column where nothing is copied.
+    """Notes on rows that are copies of others, although every method counts them as independent. They need at least two
+    columns of measurements, in which different rows have different values; zeros or other values that many rows share
+    do not count. Values of a single column are copies if most rows share theirs to the last digit, and they are neither
+    rounded nor on a grid. Rows of `paired` samples are those of all variables together. O(n) per column if nothing is
+    copied.
 
     Examples
     --------
@@ -124,7 +122,7 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
 
 
 def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:
-    """Of one column: most rows have the value of another row, with all its decimals, and values are no levels."""
+    """Notes on one column in which most rows share their value, with all decimals, and values are not levels."""
     values, times = np.unique(column[np.isfinite(column)], return_counts=True)
     rows = int(times[times > 1].sum())
     if len(values) < LEVELS or rows < len(column) / 2 or _are_coarse(values):
@@ -136,7 +134,7 @@ def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:
 
 
 def _are_coarse(values: np.ndarray) -> bool:
-    """Whether sorted values may agree by chance: they have few digits, lie on an even grid, or are such in other units.
+    """Whether sorted values may agree by chance: they have few digits or lie on an even grid, perhaps in other units.
 
     Others are logarithms, roots or reciprocals of values with few digits, fractions with small denominators, and even
     grids of logarithms.
@@ -166,7 +164,7 @@ def _are_coarse(values: np.ndarray) -> bool:
 
 
 def copied_columns(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
-    """What is to be said of columns of different variables of which one is the other, or the other rounded.
+    """Notes on columns of different variables that are equal, or equal up to rounding.
 
     Examples
     --------
@@ -198,7 +196,7 @@ def copied_columns(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, .
 
 
 def same_samples(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
-    """What is to be said of a sample that is another one again, row by row, in columns with more than a few values.
+    """Notes on a sample that equals another one row by row, in columns with more than a few values.
 
     Examples
     --------
@@ -225,7 +223,7 @@ def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
 
 
 def _measures(column: object) -> np.ndarray | None:
-    """Numbers of a column without gaps, of which there are more than a few."""
+    """Numbers of a column without missing values, if there are more than a few."""
     numbers = None if getattr(column, "ndim", 1) != 1 else _numbers(column)
     if numbers is None or numbers.dtype.kind != "f" or len(numbers) < LEAST_ROWS or not np.isfinite(numbers).all():
         return None
@@ -233,7 +231,7 @@ def _measures(column: object) -> np.ndarray | None:
 
 
 def _rounded(one: np.ndarray, other: np.ndarray) -> tuple[bool, int] | None:
-    """Whether the second is the rounded one, and to how many decimals; None where neither is."""
+    """Whether the second is the rounded one, and to how many decimals; None if neither is."""
     for digits in range(MOST_DECIMALS):
         for second, (fine, coarse) in ((True, (one, other)), (False, (other, one))):
             if all(np.array_equal(np.round(fine[part], digits), coarse[part]) for part in (slice(100), slice(None))):
@@ -252,7 +250,7 @@ def _digests(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:
-    """Names and columns, of an array numbers and columns, of numbers in a row None and these."""
+    """Names and columns; numbers and columns for an array; None and the values for a one-dimensional array."""
     if comes_in_pieces(sample) or is_sparse(sample):
         return []
     if named := named_columns(sample, argument):
@@ -275,7 +273,7 @@ def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:
 
 
 def _numbers(column: Data, where: str = "a column") -> np.ndarray | None:
-    """The numbers or times of a column that are there; None of other things."""
+    """The numbers or times of a column that are not missing; None for other kinds."""
     column = column if isinstance(column, Tracer) else on_host(column)
     if isinstance(column, Tracer) or getattr(column, "ndim", 1) > 1:
         return None
@@ -283,7 +281,7 @@ def _numbers(column: Data, where: str = "a column") -> np.ndarray | None:
     if values.dtype.kind == "O" and not any(isinstance(each, str) for each in values[:LEAST_OTHERS]):
         values = plain(column, where)  # Python's dates, and times with a zone
         if values.dtype.kind == "O":
-            # Of numbers beside None, as lists and nullable columns have them.
+            # Numbers mixed with None, as in lists and nullable columns.
             there = [each for each in values.tolist() if isinstance(each, Real) and each == each]
             values = np.asarray(there) if len(there) + count_missing(values) == len(values) else values
     if values.ndim > 1:

@@ -1,4 +1,4 @@
-"""Tables with gaps: their columns as they came, and the table again with values in its gaps."""
+"""Tables with missing values: their original columns, and the table with missing values filled in."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -14,12 +14,12 @@ from meanmap.core.types import Data
 
 __all__ = ["are_whole", "columns_of", "filled", "nearest_whole"]
 
-# Numbers beyond this are not told apart by one.
+# Beyond this, numbers that differ by one are equal.
 MOST_WHOLE = 2.0**53
 
 
 def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
-    """The columns of a table as they came, by name; those of an (n, d) array are called 0 to d − 1.
+    """The original columns of a table, by name; those of an (n, d) array are called 0 to d − 1.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
 
 
 def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) -> Any:
-    """A copy of a table in which the rows (m,) of some columns hold the values (m, ...) that were found.
+    """A copy of a table in which given rows (m,) of some columns hold new values (m, ...).
 
     Examples
     --------
@@ -82,7 +82,7 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
 
 
 def are_whole(values: object) -> bool:
-    """Whether all numbers of a column are whole ones that a float holds exactly.
+    """Whether all numbers of a column are integers that a float represents exactly.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def are_whole(values: object) -> bool:
 
 
 def nearest_whole(values: np.ndarray, least: float) -> np.ndarray:
-    """The whole number next to each, and no negative one where the least that was seen is none.
+    """The nearest integer to each, not negative if no observed value was.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _holds_whole(series: Any) -> bool:
 
 
 def _in_unit(values: np.ndarray, series: Any) -> Any:
-    """Times and durations in the unit and zone of a column of pandas, numbers within its type; others as is."""
+    """Times and durations in the unit and zone of a pandas column, numbers within its type; others unchanged."""
     if values.dtype.kind == "i" and _holds_whole(series):
         ends = np.iinfo(series.dtype.numpy_dtype)
         return np.clip(values, max(ends.min, -(2**63)), min(ends.max, 2**63 - 1)).astype(series.dtype.numpy_dtype)
@@ -134,7 +134,7 @@ def _polars(series: Any, column: np.ndarray) -> Any:
 
 
 def _arrow(column: Any, values: np.ndarray) -> Any:
-    """A column of Arrow with these values, of the type that it had if that holds them."""
+    """An Arrow column with these values, of its previous type if that can hold them."""
     import pyarrow
 
     wanted = None if values.dtype.kind == "f" and not pyarrow.types.is_floating(column.type) else column.type
@@ -142,7 +142,7 @@ def _arrow(column: Any, values: np.ndarray) -> Any:
 
 
 def _with(column: Any, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A column with some of its values replaced; of missing labels and numbers alike it says None or NaN before."""
+    """A column with some of its missing values, None or NaN, replaced."""
     if values.dtype.kind == "i":
         array = np.empty(len(column), dtype=object)
         array[:] = column.to_pylist() if hasattr(column, "to_pylist") else list(column)

@@ -1,4 +1,4 @@
-"""Rows with labels of their own, as in pandas: rows are paired by position, and labels may contradict this."""
+"""Rows with an index, as in pandas: rows are paired by position, and the index may contradict this."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -10,7 +10,7 @@ __all__ = ["check_order", "places_differ"]
 
 
 def check_order(parts: Sequence[Any], names: Sequence[str]) -> None:
-    """Refuse columns or tables of pandas whose rows have the same labels in another order: pairs would be wrong.
+    """Refuse pandas columns or tables whose rows have the same labels in another order: pairs would be wrong.
 
     Examples
     --------
@@ -32,9 +32,8 @@ rows are paired by position. Pass y.loc[x.index], or y.to_numpy() if the positio
 
 
 def places_differ(parts: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
-    """What is to be said of paired variables in which one label of a row stands in different places.
-
-    Indices that only count the rows say nothing, nor do those without a label in common.
+    """Notes on paired variables in which the same row label is at different positions. Indices that only number the
+    rows are ignored, as are those without common labels.
     """
     notes = []
     for first, other, name, called in _pairs(parts, names):
@@ -50,7 +49,7 @@ def places_differ(parts: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]
 
 
 def _pairs(parts: Sequence[Any], names: Sequence[str]) -> list[tuple[Any, Any, str, str]]:
-    """The indices of each two of pandas' columns or tables, where they are not the same, with their names."""
+    """The indices of each pair of pandas columns or tables that differ, with their names."""
     beside: list[tuple[Any, str]] = [
         (getattr(part, "index", None), name) for part, name in zip(parts, names, strict=True)
     ]
@@ -59,5 +58,5 @@ def _pairs(parts: Sequence[Any], names: Sequence[str]) -> list[tuple[Any, Any, s
 
 
 def _counts(index: Any) -> bool:
-    """Whether an index only counts the rows from 0."""
+    """Whether an index only numbers the rows from 0."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1

@@ -1,4 +1,4 @@
-"""Kinds of columns: which a column of a table is, what it can be turned into, and how it is described in errors."""
+"""Kinds of columns: how they are determined, converted, and described in errors."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ __all__ = [
     "wanted_kind",
 ]
 
-# What a column is told to be: a kind, or the levels of an order, from the least.
+# The declared kind of a column: a kind, or the levels of an order, from the lowest.
 Kind = str | tuple[str, ...]
 
 # Columns of one family can be compared.
@@ -57,15 +57,16 @@ DAY = 86_400.0
 # A year of the calendar in the mean; the first of January 1970 was a Thursday.
 CYCLES = {"time of day": DAY, "time of week": 7 * DAY, "time of year": 365.2425 * DAY}
 WANTED = ("number", "label", "rank", "time", "angle", *CYCLES)
-# What is made of times, and of text that says them.
+# Kinds that times, and text with times, can be converted to.
 OF_TIMES = ("time", *CYCLES)
 
-# Labels of this many rows or more of which nearly every row has its own are called text.
+# Labels of this many rows or more are called text if nearly all are different.
 LEAST_TEXTS, ALL_DIFFERENT = 20, 0.9
 
 
 def kind_of(values: np.ndarray, distinct: int | None = None) -> str:
-    """The kind of a column that was read, nothing missing, unless it is declared otherwise; labels have no order here.
+    """The kind of a column without missing values that was read, unless it is declared otherwise; labels have no order
+    here.
 
     `distinct` is the number of different values where it is known.
 
@@ -85,7 +86,7 @@ def kind_of(values: np.ndarray, distinct: int | None = None) -> str:
 
 
 def is_text(distinct: int, rows: int) -> bool:
-    """Whether labels are texts: of enough rows nearly every one has its own."""
+    """Whether labels are texts: there are enough rows, and nearly all are different."""
     return rows >= LEAST_TEXTS and distinct > ALL_DIFFERENT * rows
 
 
@@ -105,7 +106,7 @@ def described(column: np.ndarray) -> str:
 
 
 def advice(column: np.ndarray, where: str) -> str:
-    """What may turn a column of text into what another sample holds; empty where nothing is known."""
+    """How to convert a column of text to the kind of another sample; empty if unknown."""
     words = set(np.unique(column).tolist())
     if words <= {"True", "False", "true", "false"}:
         how = in_python(", for example with == 'True'")
@@ -133,7 +134,7 @@ def is_whole(column: Any) -> bool:
 
 
 def levels_of(column: Any) -> tuple[str, ...]:
-    """The levels of a column of ordered categories, from the least; empty for others."""
+    """The levels of a column of ordered categories, from the lowest; empty for others."""
     categories = getattr(column, "cat", column)  # of pandas: a Series, or a Categorical
     if getattr(categories, "ordered", False):
         return tuple(map(label_text, categories.categories))
@@ -141,7 +142,7 @@ def levels_of(column: Any) -> tuple[str, ...]:
 
 
 def wanted_kind(kind: Any, column: Data = None) -> Kind:
-    """A kind that a column can be declared as; of a "rank" the levels, which ordered categories have themselves."""
+    """A kind that a column can be declared as; for "rank" the levels of its ordered categories."""
     if kind == "rank" and column is not None:
         levels = levels_of(column)
         if not levels:
@@ -163,9 +164,8 @@ def wanted_kind(kind: Any, column: Data = None) -> Kind:
 
 
 def as_kind(column: Data, kind: Kind, where: str) -> np.ndarray:
-    """A column turned into the kind that was declared.
-
-    Angles and times of a cycle become points of a circle, (n, 2), and levels of an order their number in it, from 0.
+    """A column converted to its declared kind. Angles and cyclic times become points on a circle, (n, 2), and levels of
+    an order their rank, from 0.
     """
     column = np.asanyarray(column)
     if column.ndim > 1:
@@ -191,7 +191,7 @@ def _ranks(labels: np.ndarray, levels: tuple[str, ...], where: str) -> np.ndarra
 
 
 def _without_zeros(words: np.ndarray) -> np.ndarray:
-    """Times as text, in microseconds where that says all of them."""
+    """Times as text, in microseconds if that is exact."""
     nanoseconds = len("2026-01-31T12:30:00.000000000")
     return np.array([word[:-3] if len(word) >= nanoseconds and word.endswith("000") else word for word in words])
 

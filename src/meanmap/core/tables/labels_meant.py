@@ -1,4 +1,4 @@
-"""Labels that may not be meant as they are: words for what is missing, and blanks around another label."""
+"""Labels that may be unintended: words for missing values, and labels that differ only in spaces."""
 
 from collections.abc import Collection
 
@@ -12,7 +12,7 @@ SHOWN = 3
 
 
 def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
-    """What is to be said of the different labels of the column that is called so.
+    """Notes on the distinct labels of a column.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Marks that stand for missing values, such as "?" or -999: `missing=["?"]` names them, in Python and in files."""
+"""Codes for missing values, such as "?" or -999: `missing=["?"]` names them, in Python and in files."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -22,7 +22,7 @@ __all__ = ["columns_without_marks", "marked", "policy_and_marks", "without_marks
 
 
 def policy_and_marks(missing: object) -> tuple[Any, tuple[Any, ...]]:
-    """What happens to missing values, and which values stand for them: with a list of marks their rows are left out.
+    """The policy for missing values, and the codes for them: with a list of codes, rows with these are dropped.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def policy_and_marks(missing: object) -> tuple[Any, tuple[Any, ...]]:
 
 
 def marked(column: np.ndarray, marks: Sequence[Any]) -> np.ndarray:
-    """Which values of a column are a mark."""
+    """Which values of a column are codes."""
     kind = column.dtype.kind
     if kind in "fiu":
         return np.isin(column, [float(mark) for mark in marks if reads_as_number(mark)])
@@ -56,7 +56,7 @@ def marked(column: np.ndarray, marks: Sequence[Any]) -> np.ndarray:
 
 
 def without_marks(sample: Data, argument: str, marks: Sequence[Any]) -> Any:
-    """A sample in which marks are missing values; a column of text whose other cells are numbers holds numbers then.
+    """A sample with codes replaced by missing values; a column of text whose other cells are numbers becomes numeric.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def without_marks(sample: Data, argument: str, marks: Sequence[Any]) -> Any:
 
 
 def columns_without_marks(columns: Mapping[Any, Any], argument: str, marks: Sequence[Any]) -> Mapping[Any, Any]:
-    """Columns, under whatever names, in which marks are missing values."""
+    """Columns, under any names, with codes replaced by missing values."""
     if not marks or not columns:
         return columns
     found = without_marks({str(name): values for name, values in columns.items()}, argument, marks)

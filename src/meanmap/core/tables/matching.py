@@ -1,4 +1,4 @@
-"""Columns of several samples brought together: by name, or by place where there are no names."""
+"""Columns of several samples, matched by name, or by position if there are no names."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Samples with missing values: which rows are there, and the one policy that functions share."""
+"""Samples with missing values: which rows are complete, and the policy that all functions share."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,15 +32,15 @@ __all__ = [
     "take",
 ]
 
-# What `missing=` may say, and the label that "category" gives to what is missing.
+# Values of `missing=`, and the label that "category" gives to missing values.
 POLICIES = ("raise", "drop", "category")
 MISSING_LABEL = "(missing)"
-# What is said of gaps in tables whose columns are looked at two by two.
+# The note on missing values in tables whose columns are used in pairs.
 BY_PAIRS = "are left out where a value of the pair is missing"
 
 
 def length(sample: Any) -> int:
-    """How many points there are in a sample as it came."""
+    """The number of points in a sample before conversion."""
     refuse_unread(sample, "sample")
     if isinstance(sample, Mapping):
         return len(next(iter(sample.values()), ()))
@@ -90,9 +90,8 @@ def take(sample: Any, index: np.ndarray) -> Any:
 
 
 def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray]:
-    """Each column of a table on the rows where it is there, and which these are, (n, d).
-
-    The columns of the result differ in length where values are missing.
+    """The observed values of each column of a table, and which rows these are, (n, d). The columns of the result differ
+    in length if values are missing.
     """
     columns = raw_columns(data, argument)
     masks = {name: present(column) for name, column in columns.items()}
@@ -110,11 +109,9 @@ def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray
 def settle(
     samples: Sequence[Any], names: Sequence[str], missing: object, paired: bool = False, least: int = 1
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """Samples with missing values handled, and what was done, in words.
-
-    "raise" leaves them as they are, for what reads them to refuse; "drop" leaves out rows with a missing value, of
-    samples that are `paired` in all of them; "category" makes missing labels a label of their own. A list of marks,
-    such as ["?", -999], is "drop" of these values too.
+    """Samples with missing values handled, and notes about it. "raise" leaves them unchanged, for their reader to
+    refuse; "drop" leaves out rows with a missing value, from all samples if they are `paired`; "category" treats
+    missing labels as a label of their own. A list of codes, such as ["?", -999], drops rows with these values too.
 
     Examples
     --------
@@ -144,9 +141,8 @@ def settle(
 
 
 def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: object) -> tuple[list[Any], dict[str, int]]:
-    """Parts of samples that lie side by side, as `settle` leaves them, perhaps without any row, and what was missing.
-
-    This is how often in which column, of several parts with their names.
+    """Parts of samples side by side, as `settle` returns them, possibly without rows, and the number of missing values
+    in each column, with the name of the part if there are several.
     """
     found, gaps, _ = _settle(parts, names, missing, paired=True)
     beside = len(names) > 1
@@ -159,7 +155,7 @@ def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: object) -
 
 
 def left_out(name: str, rows: int, kept: int, where: str) -> str:
-    """What is said of missing values: which rows were left out, or that they are a label."""
+    """The note on missing values: which rows were left out, or that they are a label."""
     if kept == rows:
         said = f"missing values of {name} are a label, {MISSING_LABEL!r}"
         return f"{said} {where[3:]}." if where.startswith("it (") else f"{said}: {where}."
@@ -170,7 +166,7 @@ def left_out(name: str, rows: int, kept: int, where: str) -> str:
 def _settle(
     parts: Sequence[Any], names: Sequence[str], missing: object, paired: bool
 ) -> tuple[list[Any], list[dict[str, int]], list[np.ndarray]]:
-    """The parts as they are left, how often a value was missing in which column, and which rows stay."""
+    """The remaining parts, the number of missing values in each column, and which rows remain."""
     policy, marks = policy_and_marks(missing)
     if policy == "raise":
         return list(parts), [{} for _ in parts], [np.ones(0, bool) for _ in parts]
@@ -232,7 +228,7 @@ def gaps_in(sample: Any, name: str, missing: object) -> dict[str, np.ndarray]:
 
 
 def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:
-    """Which values of each column are there."""
+    """Which values of each column are observed."""
     if named := named_columns(sample, name):
         return {repr(key): present(column) for key, column in named.items()}
     array = np.asarray(sample) if not is_sparse(sample) and not is_rotations(sample) else None
@@ -254,7 +250,7 @@ def _where(gaps: Mapping[str, int]) -> str:
 
 
 def chosen_rows(sample: object, index: np.ndarray) -> Any:
-    """Some rows of a sample, which stays what it is; of a frame of polars a table."""
+    """Some rows of a sample, of the same type; a table for a polars frame."""
     if isinstance(sample, Table):
         return rows(sample, index)
     if isinstance(sample, Mapping):
@@ -265,7 +261,7 @@ def chosen_rows(sample: object, index: np.ndarray) -> Any:
 
 
 def _filled(sample: Data, masks: Mapping[str, np.ndarray], gaps: Mapping[str, int], name: str) -> Any:
-    """A sample whose missing labels are a label of their own; missing numbers are refused.
+    """A sample with missing labels as a label of their own; missing numbers are refused.
 
     Truth values are labels even without gaps: another sample, or a later one, may have some.
     """
@@ -285,7 +281,7 @@ def _filled(sample: Data, masks: Mapping[str, np.ndarray], gaps: Mapping[str, in
 def _labels(column: Data, there: np.ndarray, where: str) -> Any:
     if there.all():
         return np.asarray(column).astype(str) if _are_truths(column) else column
-    if not there.any():  # of whatever kind it is declared to be
+    if not there.any():  # whatever its declared kind
         return np.full(len(there), MISSING_LABEL)
     held = Table.of({"it": take(column, np.flatnonzero(there))}, where).columns["it"]
     if held.dtype.kind not in "Ub":

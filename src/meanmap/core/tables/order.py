@@ -1,4 +1,4 @@
-"""Rows in an order that matters: series, whose neighbours are alike, and columns that only count the rows."""
+"""Rows whose order matters: serially dependent rows, and columns that only number the rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,8 +32,8 @@ __all__ = [
 LEAST_ROWS, BLOCKS, LENGTH = 20, 20, 500
 # Of wider tables this many columns, spread over all.
 MOST_COLUMNS = 32
-# How often a table of independent rows may be told of, and how large the correlation of neighbours is at least. With a
-# smaller one the spread of a mean is a tenth larger, at most.
+# The rate of false notes on tables of independent rows, and the least correlation of neighbours. With a # smaller one
+# the standard error of a mean is at most a tenth larger.
 CHANCE, LEAST = 0.002, 0.1
 # Steps of a grid differ by as much, of the largest, where values were rounded.
 ROUNDING = 1e-6
@@ -44,14 +44,13 @@ ROWS_OF_A_GROUP = 5
 def alike_in_order(
     samples: Sequence[Any], names: Sequence[str], harm: str = "", *, paired: bool = False
 ) -> tuple[str, ...]:
-    """What is to be said of samples whose rows are serially dependent: tests count rows as independent.
-
-    Ranks of neighbouring rows are multiplied, which no law of independent rows makes large, or, of numbers with many
-    values, far below zero: there rows that alternate depend on each other as much. Rows of `paired` variables
-    (or of the columns of one table) are those of all together; there two variables must be series, or nothing is wrong.
-    Rows of tables that come group by group are compared with those of their group. Where rows are sorted by a column
-    nothing can be seen, except that it counts the rows, one by one. `harm` is what comes of it and what to do where
-    that is not too small p-values and blocks of rows. O(columns), however many rows there are.
+    """Notes on samples whose rows are serially dependent, although tests count them as independent. The criterion is
+    the rank correlation of neighbouring rows, which is small for independent rows of any distribution; for numbers with
+    many values strongly negative ones count too, as of alternating rows. Rows of `paired` variables (or of the columns
+    of one table) are those of all together; there two variables must be series, or nothing is wrong.
+    Rows of tables that come group by group are compared with those of their group. A column by which rows are sorted
+    shows nothing, except that it may number the rows. `harm` is the consequence and the advice, if these are not small
+    p-values and blocks of rows. O(columns), however many rows there are.
 
     Examples
     --------
@@ -82,7 +81,7 @@ of structure.prewhiten. Rows that were only sorted do no harm.
 
 
 def clocks(given: object, name: str) -> tuple[str, ...]:
-    """What is to be said of columns that are `given`, one after another in equal steps, each value once, in any order.
+    """Notes on conditioning columns (`given`) with equally spaced values, each once, in any order.
 
     Examples
     --------
@@ -104,7 +103,7 @@ independence_test(x, y, within=numpy.arange(len(x)) // 2).
 
 
 def counters(given: object, name: str) -> tuple[str, ...]:
-    """What is to be said of such columns where a table has them as variables.
+    """Notes on such columns as variables of a table.
 
     Examples
     --------
@@ -139,7 +138,7 @@ def gives_place(column: np.ndarray) -> bool:
 
 
 def _stepping(given: object, name: str) -> list[tuple[str, str]]:
-    """Columns that have each value once, in equal steps, and what these are called."""
+    """Columns with equally spaced values, each once, and what these are called."""
     found, columns = [], columns_in(given, name)
     for label, column in columns:
         values = _array(column)
@@ -154,7 +153,7 @@ def _stepping(given: object, name: str) -> list[tuple[str, str]]:
 def _looked_at(
     columns: Sequence[tuple[str, Any, np.ndarray | None]],
 ) -> tuple[dict[str, tuple[float, Any]], list[str], int]:
-    """Of columns side by side: those whose neighbours are alike, by name, what is said of others, and the rows."""
+    """Among columns side by side: those with similar neighbours, by name, the notes on others, and the rows."""
     listed = [(name, label, column) for name, label, column in columns if column is not None]
     if not listed or len({len(column) for *_, column in listed}) > 1 or len(listed[0][2]) < LEAST_ROWS:
         return {}, [], 0
@@ -169,7 +168,7 @@ def _looked_at(
     for name, label, column in listed:
         size, score = _alike(column, group, next_to)
         if size < 0 and not _is_measured(column):
-            continue  # labels and levels of a design take turns
+            continue  # labels and levels of a design may alternate
         if abs(size) >= LEAST and abs(score) >= needed and abs(size) > abs(series.get(name, (0.0, None))[0]):
             series[name] = size, label
     return series, [], len(rows)
@@ -180,7 +179,7 @@ def _called(label: object) -> str:
 
 
 def series_note(names: Sequence[str], sizes: Sequence[str], by: Sequence[float], n: int, harm: str = "") -> str:
-    """What is said of variables whose neighbouring rows correlate `by` so much, which `sizes` say in words."""
+    """The note on variables whose neighbouring rows correlate `by` this much; `sizes` are the values in words."""
     # The variance of a mean is (1 + r) / (1 − r) times that of independent rows; where rows take turns, that of a
     # mean of squares nearly so.
     longest = max(map(abs, by))
@@ -210,7 +209,7 @@ def _array(column: object) -> np.ndarray | None:
 
 
 def _blocks(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that are looked at, and whether each of them, but the last, is followed by its neighbour."""
+    """The rows used, and whether each of them, except the last, is followed by its neighbour."""
     if n <= BLOCKS * LENGTH:
         rows = np.arange(n)
     else:
@@ -220,14 +219,14 @@ def _blocks(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tied_ranks(column: np.ndarray) -> np.ndarray:
-    """Ranks, ties alike; of labels their places in order."""
+    """Ranks, with ties; for labels their positions in sorted order."""
     values = text_codes(column) if column.dtype.kind == "O" else column
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - counts / 2)[places.ravel()]
 
 
 def is_sorted(column: np.ndarray) -> bool:
-    """Whether rows are sorted by a column of numbers or times, with many values."""
+    """Whether rows are sorted by a column of numbers or times with many values."""
     if column.dtype.kind not in "iufmM":
         return False
     steps = np.diff(column.astype(np.float64))
@@ -249,7 +248,7 @@ def _is_counter(column: np.ndarray, next_to: np.ndarray) -> bool:
 
 
 def _in_equal_steps(column: np.ndarray) -> bool:
-    """Whether each value of numbers or times comes once, all in equal steps but for rounding."""
+    """Whether numbers or times are all different and equally spaced, up to rounding."""
     values = np.sort(column.astype(np.int64) if column.dtype.kind in "mM" else column)
     if not np.isfinite(values).all():
         return False
@@ -258,7 +257,7 @@ def _in_equal_steps(column: np.ndarray) -> bool:
 
 
 def _steps_of(column: np.ndarray, whole: bool = True) -> str:
-    """What values in equal steps are called."""
+    """The description of equally spaced values."""
     if column.dtype.kind in "mM":
         return "times in equal steps"
     return "whole numbers one by one" if whole else "numbers in equal steps"
@@ -283,7 +282,7 @@ def _associated(place: str, steps: str) -> str:
 
 
 def _groups(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """For each row the number of its group, where columns hold values that have one place in the table each."""
+    """For each row the number of its group, if columns hold values that each occur in consecutive rows only."""
     group = np.zeros(len(columns[0]), int)
     for column in columns:
         codes = tied_ranks(column)
@@ -294,7 +293,7 @@ def _groups(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _alike(column: np.ndarray, group: np.ndarray, next_to: np.ndarray) -> tuple[float, float]:
-    """The correlation of ranks of neighbours in a group, and how many standard deviations that is."""
+    """The rank correlation of neighbours within groups, and its z-score."""
     ranks, sizes = tied_ranks(column), np.bincount(group)
     left = ranks - (np.bincount(group, ranks) / sizes)[group]
     variance = np.bincount(group, left**2) / sizes
@@ -304,7 +303,7 @@ def _alike(column: np.ndarray, group: np.ndarray, next_to: np.ndarray) -> tuple[
     spread = float(np.sqrt(np.sum(products**2)))
     if not total > 0 or not spread > 0:
         return 0.0, 0.0
-    # Ranks less their mean lean on each other: −variance / (rows − 1) a pair.
+    # Centred ranks are negatively correlated: −variance / (rows − 1) per pair.
     expected = -float(np.sum((variance / np.maximum(sizes - 1, 1))[group[:-1]][pairs]))
     excess = float(products.sum()) - expected
     return excess / total, excess / spread

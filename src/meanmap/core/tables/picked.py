@@ -15,16 +15,15 @@ __all__ = ["check_no_names", "kinds_of_picked", "names_of", "picked", "set_apart
 
 
 def names_of(wanted: object) -> list[str]:
-    """The names of columns that were given, one or a list; none where something else was."""
+    """The names of columns, from one name or a list; none for anything else."""
     listed = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, list | tuple) else []
     return listed if all(isinstance(name, str) for name in listed) else []
 
 
 def picked(data: Data, **wanted: object) -> list[Any]:
-    """The columns of `data` that each argument names, as they came; None stays what it is.
-
-    Columns may be called 0, 1 and so on. A whole number as `clusters` is a length of blocks, and stays that.
-    Of files and frames of Dask these are files and frames.
+    """The columns of `data` that each argument names, before conversion; None stays None. Columns may be called 0, 1
+    and so on. An integer as `clusters` is a block length, and stays one. For files and Dask frames the results are
+    files and frames.
 
     Examples
     --------
@@ -53,7 +52,7 @@ def picked(data: Data, **wanted: object) -> list[Any]:
 
 
 def kinds_of_picked(kinds: Mapping[str, Any] | None, data: Data, *wanted: object) -> dict[str, Any]:
-    """`kinds` without the other columns of `data`, of which it may say what they are, too.
+    """`kinds` without other columns of `data`, which it may also declare.
 
     Examples
     --------
@@ -71,14 +70,14 @@ def kinds_of_picked(kinds: Mapping[str, Any] | None, data: Data, *wanted: object
 
 
 def check_no_names(**variables: object) -> None:
-    """Refuse the name of a column without the table that has it."""
+    """Refuse the name of a column without a table."""
     for argument, part in variables.items():
         if isinstance(part, str):
             raise KindError(f"{argument} is {part!r}: the name of a column needs the table, as data=.")
 
 
 def set_apart(data: Data, **wanted: object) -> list[Any]:
-    """The table without the columns that arguments name, then these columns for each; other arguments as they are.
+    """The table without the columns that arguments name, then these columns for each; other arguments unchanged.
 
     Examples
     --------

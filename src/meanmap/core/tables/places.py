@@ -1,4 +1,4 @@
-"""Columns of an array, which have places and no names: how many there are, and what they hold."""
+"""Columns of an array, which have positions and no names: their number and kind."""
 
 from dataclasses import dataclass
 
@@ -17,14 +17,14 @@ KNOWN = "fiubmMU"
 
 @dataclass(frozen=True)
 class Places:
-    """What an element or features made from an array know of it: it costs nothing, however many columns there are."""
+    """What elements and features store about the array they were made from, at no cost for any number of columns."""
 
     number: int
     family: str
 
     @classmethod
     def of(cls, data: Data) -> "Places | None":
-        """Of an array or list of columns; None of tables, and of others, which only their kernel can read."""
+        """From an array or list of columns; None for tables, and for others, which only their kernel can read."""
         if not isinstance(data, list | tuple | np.ndarray) or Table.looks_like_one(data) or is_whole(data):
             return None
         array = np.asarray(data)
@@ -33,7 +33,7 @@ class Places:
         return cls(array.shape[1] if array.ndim > 1 else 1, family_of(array))
 
     def check(self, data: Data, argument: str) -> None:
-        """Refuse tables with names, and what holds other things than the array did; kernels see to how many columns."""
+        """Refuse tables with names, and data of another kind than the array; kernels check the number of columns."""
         if Table.has_names(data):
             raise has_names(data, argument, self.number)
         if not isinstance(data, list | tuple | np.ndarray) or Table.looks_like_one(data) or is_whole(data):
@@ -47,7 +47,7 @@ class Places:
 
 
 def has_names(data: Data, argument: str, number: int) -> ColumnError:
-    """The error where a table comes to what was made from an array."""
+    """The error for a table passed to something made from an array."""
     names = ", ".join(map(repr, Table.names_in(data, argument)))
     return ColumnError(
         f"{argument} has columns with names ({names}); expected {number} columns without, as before: pass "

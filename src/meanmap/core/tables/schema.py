@@ -1,4 +1,4 @@
-"""What the columns of a table mean: decided once from all samples together, and checked against what comes later."""
+"""The kinds of a table's columns, determined once from all samples together and checked in later data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Schema:
     kinds : tuple of (column, kind)
         The declared kinds.
     places : Places or None
-        Of an array of which nothing else is kept.
+        For an array about which nothing else is stored.
 
     Notes
     -----
@@ -246,7 +246,7 @@ def admitted(
     paired: bool = False,
     least: int = 1,
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """Samples as functions take them: missing values handled by `settle`, columns of the kinds in `kinds`.
+    """Samples as functions take them: missing values handled by `settle`, columns converted to `kinds`.
 
     Notes name columns that may not be what they seem, and rows that are copies.
 
@@ -291,9 +291,8 @@ def opened(
     least: int = 1,
     brief: bool = False,
 ) -> tuple[list[Any], "tuple[Schema | None, ...]", tuple[str, ...]]:
-    """Samples as `admitted` gives them, and the schemas by which later rows are read.
-
-    They are None of data that only their kernel can read, and `brief` of arrays, but for the first sample.
+    """Samples as returned by `admitted`, and the schemas for reading later rows. They are None for data that only their
+    kernel can read, and `brief` for arrays, except for the first sample.
     """
     left, notes = settle(samples, names, missing, paired, least)
     found, more = admitted(left, names, "raise", kinds, paired=paired)
@@ -314,7 +313,7 @@ def later(schema: "Schema | None", data: Data, argument: str) -> Any:
 
 
 def check_same_columns(first: "Schema | None", second: "Schema | None", what: str) -> None:
-    """Refuse to bring together what was made from tables whose columns differ by name or order."""
+    """Refuse to combine elements of tables whose columns differ by name or order."""
     if first is None or second is None or first.names == second.names or not (first.named and second.named):
         return
     names = (", ".join(map(repr, each.names)) for each in (first, second))
@@ -325,7 +324,8 @@ def check_same_columns(first: "Schema | None", second: "Schema | None", what: st
 
 
 def varying(table: Data, schema: Schema) -> tuple[Any, tuple[str, ...]]:
-    """The columns of a table that vary, and which were left out because nothing can depend on them.
+    """The columns of a table that vary, and notes on constant ones, which were left out because nothing can depend on
+    them.
 
     Examples
     --------
@@ -341,7 +341,7 @@ def varying(table: Data, schema: Schema) -> tuple[Any, tuple[str, ...]]:
 
 
 def few_columns(schema: Schema, dull: Sequence[str]) -> str:
-    """The error where fewer than two columns are left."""
+    """The error for fewer than two remaining columns."""
     why = "".join(f" {note[:-1]};" for note in dull)
     number = len(schema.columns) - len(dull)
     return f"table has {'one column' if number == 1 else 'no column'} to join;{why} expected at least two variables."

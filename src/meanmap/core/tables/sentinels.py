@@ -1,4 +1,4 @@
-"""Values that may stand for missing ones, such as -999 or 9999-12-31: exact values far away from all others."""
+"""Values that may be codes for missing ones, such as -999 or 9999-12-31: repeated values far from all others."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from meanmap.core.types import Array
 
 __all__ = ["Sentinels"]
 
-# How far from all other values, in ranges of these, one must lie to be told of. Of 8524 columns of numbers in 964
+# How far from all other values, in ranges of these, one must lie to be reported. Of 8524 columns of numbers in 964
 # tables of packages that people learn from these bounds name nine: seven have nines for "missing" or "ever", and two
 # a million for "no limit".
 # Nines below zero where nothing else is; nines, and other codes below zero; codes beside few values, which may be a
@@ -17,7 +17,7 @@ __all__ = ["Sentinels"]
 BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 10, 5
-# Days that stand for "never", for "not known" and for zero.
+# Days used as codes for "never", "not known" and zero.
 DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
 # A column has codes for "refused", "not known", "not asked", on one side or both.
 MOST = 6
@@ -25,16 +25,16 @@ MOST = 6
 
 @dataclass(frozen=True)
 class Sentinels:
-    """Values of a column that lie so far from all others that they may stand for missing ones.
+    """Values of a column that lie so far from all others that they may be codes for missing ones.
 
     Attributes
     ----------
     values, counts : tuples
-        In order, and how many there are of each; of times seconds since 1970.
+        In order, and the count of each; times as seconds since 1970.
     number : int
-        All values of the column.
+        The number of all values of the column.
     low, high : float
-        The least and the largest of the others.
+        The smallest and the largest of the others.
     times : bool
         Whether the column holds times.
     """
@@ -48,7 +48,7 @@ class Sentinels:
 
     @classmethod
     def of(cls, column: Array) -> "Sentinels | None":
-        """Those of some numbers or times; None where there are none. O(n).
+        """The codes among some numbers or times; None if there are none. O(n).
 
         Examples
         --------
@@ -88,14 +88,13 @@ class Sentinels:
         return cls(tuple(kept), counts, len(numbers), low, high, times)
 
     def __str__(self) -> str:
-        """How many rows hold which."""
+        """How many rows hold each value."""
         shown = [f"{self._shown(value, 12)} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
         return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g} %)"
 
     def note(self, where: str, then: str = "") -> str:
-        """What is to be said of the column that is called so, and what `then` to do about it.
-
-        By default that is to name them as marks, where the function that was called sees to missing values.
+        """The note on a column, with advice (`then`). By default it is to declare them as codes, if the function called
+        handles missing values.
         """
         shown = [self._shown(value, 12) for value in self.values]
         then = then or f"pass missing=[{', '.join(map(repr, shown) if self.times else shown)}]"
@@ -113,7 +112,7 @@ class Sentinels:
 
 
 def _digits(number: float) -> int:
-    """How many digits a code for "missing" has, 0 of other numbers.
+    """The number of digits of a code for "missing", 0 for other numbers.
 
     All are nines, of whole numbers the last may be 7 or 8; or it is -1, -7, -8 or -9.
     """

@@ -207,12 +207,12 @@ def _position(name: str | int, names: Sequence[str], argument: str) -> int:
 
 
 def _is_frame(data: Data) -> bool:
-    """Whether `data` looks like a pandas or polars DataFrame (told without importing either)."""
+    """Whether `data` looks like a pandas or polars DataFrame (checked without importing either)."""
     return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
 
 
 def refuse_labels(table: Table, argument: str, otherwise: str) -> None:
-    """Refuse columns of labels where numbers are needed, and say what to do about them, or `otherwise`."""
+    """Refuse columns of labels where numbers are needed, with advice on what to do, or `otherwise`."""
     labels = [name for name in table.names if table.columns[name].dtype.kind in "SUOT"]
     if labels:
         hints = "".join(advice(table.columns[name], f"{argument}[{name!r}]") for name in labels)
@@ -240,12 +240,12 @@ def values_of(data: Data, name: str) -> np.ndarray | None:
 
 
 def named_columns(data: Data, argument: str) -> dict[str, Any]:
-    """The columns of a table by name, as they came; empty where they have no names."""
+    """The original columns of a table by name; empty if they have no names."""
     return raw_columns(data, argument) if Table.looks_like_one(data) else {}
 
 
 def raw_columns(data: Data, argument: str) -> dict[str, Any]:
-    """The columns of anything that looks like a table, as they came, by names of which each is there once."""
+    """The original columns of anything that looks like a table, by unique name."""
     names, columns = _split(data, argument)
     doubled = sorted(name for name, times in Counter(names).items() if times > 1)
     if doubled:
@@ -302,7 +302,7 @@ def _matrix(data: Data, argument: str) -> np.ndarray:
 
 
 def read_column(column: Data, argument: str) -> Any:
-    """One column as numbers (float64, or a JAX array as it is), text, truth values or times."""
+    """One column as numbers (float64, or a JAX array unchanged), text, truth values or times."""
     if isinstance(column, Table | Mapping) or _is_frame(column):
         raise KindError(
             f"{argument} is a table; expected one column, or an array (n, d) for a vector, whose columns have no "
@@ -331,7 +331,7 @@ def read_column(column: Data, argument: str) -> Any:
 
 
 def as_declared(array: np.ndarray) -> np.ndarray:
-    """Numbers as float64, but whole ones that it does not hold, such as long ids, as they came."""
+    """Numbers as float64, but integers that it cannot represent, such as long ids, unchanged."""
     floats = array.astype(np.float64)
     return array if array.dtype.kind in "iu" and (np.abs(floats) >= MOST_EXACT).any() else floats
 
@@ -355,7 +355,7 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
     if array.dtype.kind == "O":
         check_cells(array, argument)
     if array.dtype.kind == "O" and declared in ("", "object") and not any(isinstance(v, str | bytes) for v in array):
-        # Floats would make long ids alike.
+        # Long ids would become equal as floats.
         whole = all(isinstance(v, int | np.integer) for v in array)
         kind = "int" if whole and any(abs(int(v)) >= MOST_EXACT for v in array) else "float"
         raise KindError(

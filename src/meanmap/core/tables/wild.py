@@ -1,4 +1,4 @@
-"""Single cells so far from all others of their column that what is learned should not depend on them."""
+"""Single cells so far from all others of their column that a fit should not depend on them: gross outliers."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -14,7 +14,8 @@ from meanmap.core.tables.table import read_column
 
 __all__ = ["WildCells", "without_wild_cells"]
 
-# Robust standard deviations from the median, and times the distance of all others from it, beyond which a cell is wild.
+# A cell is wild beyond this many robust standard deviations from the median, and this many times the distance of
+# others.
 # Of 400 columns of 500 draws no normal or exponential one had such a cell, 1 % of t with three degrees of freedom, 4 %
 # with two, 22 % of Cauchy's, and 8 % of lognormal ones with σ = 2.
 FAR, JUMP = 10.0, 5.0
@@ -28,18 +29,18 @@ SHOWN = 3
 
 @dataclass(frozen=True, eq=False)
 class WildCells:
-    """Cells of a column that decide nothing.
+    """Cells of a column that are treated as missing.
 
     Attributes
     ----------
     rows : array (k,)
-        Where they are, the farthest first.
+        Their rows, the farthest first.
     values : array (k,)
-        As the column has them.
+        Their values in the column.
     times : array (k,)
         How many robust standard deviations they are from the median.
     means : tuple of float
-        Of numbers: the mean with these cells, without them, and the standard error of the latter.
+        For numbers: the mean with these cells, without them, and the standard error of the latter.
     """
 
     rows: np.ndarray
@@ -49,7 +50,7 @@ class WildCells:
 
     @classmethod
     def of(cls, numbers: np.ndarray) -> "WildCells | None":
-        """Of numbers or times without gaps; None where there are none.
+        """The wild cells of numbers or times without missing values; None if there are none.
 
         Examples
         --------
@@ -79,7 +80,7 @@ class WildCells:
         return None
 
     def note(self, where: str, name: Hashable = None) -> str:
-        """What they are, in words, of the column that is called so; `name` is the one that `kinds` knows it by."""
+        """The note on them; `name` is that of the column in `kinds`."""
         first = zip(self.values[:SHOWN], self.rows.tolist(), strict=False)
         shown = [f"{_shown(value)} in row {row}" for value, row in first]
         more = f" and {len(self.rows) - SHOWN} more" if len(self.rows) > SHOWN else ""
@@ -102,8 +103,8 @@ class WildCells:
 
 
 def without_wild_cells(column: object, where: str, name: Hashable = None) -> tuple[np.ndarray, str]:
-    """Which rows of a column as it came hold a wild cell, and what is to be said of them: empty where none does.
-    `name` is that of the column where kinds= can say that it holds numbers however far away.
+    """Which rows of an original column hold a wild cell, and the note on them: empty if none does. `name` is that of
+    the column if kinds= can declare that such numbers are right.
     """
     there = present(column)
     none = np.zeros(len(there), dtype=bool), ""

@@ -1,4 +1,4 @@
-"""Numbers and dates that are written as text: one odd cell is enough to make text of a whole column of numbers."""
+"""Numbers and dates stored as text: one odd cell is enough to turn a whole column of numbers into text."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ OTHER_DAY = re.compile(
     rf"|{NAMED_MONTH} \d{{1,2}},? \d{{4}}\b)",
     re.IGNORECASE,
 )
-# A number and one word behind it, such as 2.16 kg.
+# A number followed by one word, such as 2.16 kg.
 UNIT = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)\s*([^\W\d_][^\s\d,;]{0,7})\s*")
 # Up to one in this many different values may be something else, such as "?".
 ODD = 10
@@ -37,7 +37,7 @@ SHOWN = 3
 
 
 def is_number(word: str) -> bool:
-    """Whether a text is a number that is finite."""
+    """Whether a text is a finite number."""
     return reads_as_number(word) and isfinite(float(word))
 
 
@@ -54,9 +54,9 @@ class Form:
     marks : str
         Characters of which at least one value holds one; empty for none.
     advice : str
-        What turns a column of it into numbers or times.
+        How to convert a column of it to numbers or times.
     python : str
-        How that is done in Python.
+        How to do so in Python.
     """
 
     what: str
@@ -111,7 +111,7 @@ FORMS = (
 
 @dataclass(frozen=True)
 class Written:
-    """What all values of a column of text are written as, or nearly all.
+    """The format of all, or nearly all, values of a column of text.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Written:
     others : tuple of str
         Values that are something else.
     many : bool
-        Whether they are too many for the names of a few groups.
+        Whether they are too many to be the names of a few groups.
     """
 
     what: str
@@ -132,7 +132,7 @@ class Written:
 
     @classmethod
     def of(cls, words: Collection[str]) -> "Written | None":
-        """What different values of a column are written as; None if they are text like any other.
+        """The format of the distinct values of a column; None if they are ordinary text.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class Written:
 
     @property
     def advice(self) -> str:
-        """How they become what they are written as, and what becomes of the others."""
+        """How to convert them, and what becomes of the others."""
         if self.what == "numbers" and self.others:
             how = ", for example with pandas.to_numeric and errors='coerce', which makes the others missing"
             return f"convert it{in_python(how)}"
@@ -175,7 +175,7 @@ class Written:
         return f"{self.what}{f' (but for {shown})' if shown else ''}"
 
     def note(self, where: str, name: object = None) -> str:
-        """What is to be said of the column of this name, called so."""
+        """The note on the column of this name."""
         kind = {"numbers": "number", "dates": "time"}.get(self.what)
         said = f", or say so with kinds={{{name!r}: {kind!r}}}" if kind and name is not None and not self.others else ""
         if name is None:
@@ -187,9 +187,8 @@ class Written:
 
 
 def written_notes(found: Mapping[Any, Written], of: str) -> list[str]:
-    """What is to be said of columns of a table, called so: a sentence for each, or for all that are written alike.
-
-    A file whose first line was taken for data makes text of every column.
+    """Notes on columns of a table: a sentence for each, or for all with the same format. If the first line of a file
+    was taken for data, every column is text.
     """
     notes = []
     for form in FORMS:
@@ -213,10 +212,10 @@ def written_notes(found: Mapping[Any, Written], of: str) -> list[str]:
 
 
 def words_of(columns: Sequence[Data]) -> set[str] | None:
-    """The different values of columns of text, missing ones left out; None of other columns.
+    """The distinct values of columns of text, without missing ones; None for other columns.
 
     Numbers among texts count as texts, as they do for `Table`. Categories are
-    labels because they were made so.
+    always labels.
     """
     words: set[Any] = set()
     for column in columns:

@@ -1,4 +1,4 @@
-"""Times with a zone and times without one: nobody knows which of them came first."""
+"""Times with a zone and times without one, which cannot be ordered."""
 
 from collections.abc import Container, Sequence
 from typing import Any
@@ -17,9 +17,8 @@ __all__ = ["check_zones", "one_zone"]
 
 
 def check_zones(samples: Sequence[Data], names: Sequence[str], times: Container[str] = ()) -> None:
-    """Refuse samples as they came in which a column has times with a zone here and without one there.
-
-    Those of NumPy have none. Columns of text that are named in `times` are to be read as such.
+    """Refuse samples in which a column has times with a zone in one place and without in another. NumPy's times have
+    none. Columns of text named in `times` are to be read as times.
     """
     found: dict[Any, dict[bool, str]] = {}
     for sample, name in zip(samples, names, strict=True):
@@ -43,7 +42,7 @@ def _columns(sample: Data, name: str) -> Sequence[tuple[Any, Any]]:
 
 
 def one_zone(zoned: str, naive: str) -> KindError:
-    """The error for two columns of times of which one alone has a zone."""
+    """The error for two columns of times of which only one has a zone."""
     localized = f"with {naive}.dt.tz_localize" if " " not in naive else f"as {naive} has after .dt.tz_localize"
     remedy = in_python(
         f", for example {localized}('Europe/Berlin'), or remove the zone of {zoned} with .dt.tz_localize(None)",
