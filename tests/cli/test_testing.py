@@ -290,7 +290,7 @@ def test_standard_input(files):
         (["two-sample", "FIRST", "SECOND", "--columns", " "], "--columns is empty"),
         (["two-sample", "FIRST", "SECOND", "--kinds", "x=label,x=number"], "--kinds declares x twice"),
         (["two-sample", "FIRST", "SECOND", "--labels", "x", "--kinds", "x=number"], "as a label and as 'number'"),
-        (["two-sample", "-", "-"], "standard input can be one of the samples only"),
+        (["two-sample", "-", "-"], "standard input can be only one of the samples"),
         (["two-sample", "TABLE", "--by", "nothing"], "has no column 'nothing'"),
         (["two-sample", "TABLE", "--by", "group", "--null", "gamma"], "with 3 groups the null is permutation"),
         (["two-sample", "TABLE", "--by", "y"], "has 1 row with y="),

@@ -15,7 +15,7 @@ def test_point_mass_takes_the_place_of_any_message(family):
         assert isinstance(result, PointMass)
         assert result.shape == (3,)
         np.testing.assert_array_equal(result.mean(), 0.5)
-    with pytest.raises(KindError, match="by PointMass: nothing can take certainty away"):
+    with pytest.raises(KindError, match="by PointMass: certainty cannot be removed"):
         family / point
 
 
@@ -42,7 +42,7 @@ def test_algebra_among_themselves():
         point * PointMass([1.0, 3.0])
     with pytest.raises(ParameterError, match=r"over one at another point at \[0\]"):
         point / PointMass([3.0, 2.0])
-    with pytest.raises(ParameterError, match="inside jit, neither is any"):
+    with pytest.raises(ParameterError, match="inside jit no such quotient is"):
         jax.jit(lambda p: p / p)(point)
     with pytest.raises(ParameterError, match="expected a power above 0"):
         point**-1.0

@@ -176,7 +176,7 @@ class TestPivotedCholesky:
             (
                 lambda: jax.jit(lambda x: PivotedCholesky.fit(RBF(1.0), x)(x))(X),
                 ParameterError,
-                "inside jit .* pass rank=50, say",
+                "inside jit .* pass, for example, rank=50",
             ),
             (
                 lambda: PivotedCholesky.fit(RBF(1.0), scipy.sparse.eye_array(4), rank=2),

@@ -134,7 +134,7 @@ def test_pickled_arrays_are_not_opened(tmp_path):
     with pytest.raises(ValueError, match="it holds Python objects, and reading them would execute code"):
         read_table(tmp_path / "a.npy")
     (tmp_path / "a.npy").rename(tmp_path / "a.npz")
-    with pytest.raises(ValueError, match="it does not begin as such a file does"):
+    with pytest.raises(ValueError, match="it does not begin like such a file"):
         read_table(tmp_path / "a.npz")
 
 
@@ -237,7 +237,7 @@ def saved(array) -> bytes:
             saved(np.zeros(3, complex)),
             "'x0' of .* is of complex128; expected arrays of numbers, times or text",
         ),
-        ("a.npz", b"PK", "does not begin as such a file does"),
+        ("a.npz", b"PK", "does not begin like such a file"),
         ("a.npz", npz(saved(np.zeros(90)), packed=8, damage=1), "cannot be read as .npz"),
         ("a.npz", npz(saved(np.zeros(3)), flags=1), "encrypted"),
         ("a.npz", npz(saved(np.zeros(3)), method=99), "compression"),

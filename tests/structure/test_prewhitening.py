@@ -139,7 +139,7 @@ def test_bad_input():
         prewhiten({"a": good[:, 0]}, "day")
     with pytest.raises(ShapeError, match=r"time has shape \(3,\); expected \(30,\)"):
         prewhiten(good, [1, 2, 3])
-    with pytest.raises(InputError, match="unequal distances"):
+    with pytest.raises(InputError, match="not equally spaced"):
         prewhiten(good, np.arange(30) ** 2, method="ar")
     with pytest.raises(InputError, match="time is the same for every row"):
         prewhiten(good, np.zeros(30))

@@ -1,7 +1,7 @@
 """Probability distributions as immutable batches: messages of expectation propagation, elements with exact embeddings.
 
 Exponential families hold natural parameters, so a product is a sum and a ratio a difference, proper or not. Every
-distribution has its characteristic function, which is its mean embedding in Fourier form.
+distribution has a characteristic function, which is its mean embedding in Fourier form.
 """
 
 from meanmap.families.adapters import from_numpyro, to_numpyro

@@ -22,7 +22,7 @@ from meanmap.families.uniform import Uniform
 
 __all__ = ["from_numpyro", "to_numpyro"]
 
-# From the name of a NumPyro class to ours. Those on the right read parameters that NumPyro calls otherwise.
+# NumPyro class names and the families here. Functions convert parameters that NumPyro names differently.
 READERS: dict[str, Callable[[Any], Distribution]] = {
     "Normal": lambda d: Normal(d.loc, d.scale**2),
     "MultivariateNormal": lambda d: MultivariateNormal(d.loc, d.covariance_matrix),
@@ -45,7 +45,7 @@ READERS: dict[str, Callable[[Any], Distribution]] = {
 
 
 def from_numpyro(distribution: object) -> Distribution:
-    """The family that a NumPyro distribution is, with its batch; `to_event` only moves axes of the batch.
+    """The family of a NumPyro distribution, with its batch; `to_event` only moves axes of the batch.
 
     Normal, MultivariateNormal, Beta, Gamma, Exponential, Chi2, Bernoulli, Categorical, Dirichlet, Laplace, Uniform,
     Delta, and MixtureSameFamily of these, so that each can be embedded, or be the prior or a message of `mm.ep`.
@@ -71,7 +71,7 @@ def from_numpyro(distribution: object) -> Distribution:
 
 
 def to_numpyro(distribution: Distribution) -> Any:
-    """The NumPyro distribution that a family or mixture is, batch and all.
+    """The NumPyro distribution of a family or mixture, with its batch.
 
     Examples
     --------
@@ -105,4 +105,4 @@ def to_numpyro(distribution: Distribution) -> Any:
         case Mixture():
             labels = numpyro.CategoricalProbs(distribution.weights)
             return numpyro.MixtureSameFamily(labels, to_numpyro(distribution.components))
-    raise KindError(f"{type(distribution).__name__} has no counterpart in NumPyro that is known here.")
+    raise KindError(f"{type(distribution).__name__} has no known counterpart in NumPyro.")

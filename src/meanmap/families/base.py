@@ -1,4 +1,4 @@
-"""What a distribution is here: an immutable batch of laws, read by name, indexed by plate."""
+"""The base class of distributions: an immutable batch of laws, indexed by plate."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ __all__ = ["Distribution", "build", "require_proper"]
 
 
 def build(kind: type, **leaves: object) -> Any:
-    """An instance with these stored fields, past the constructor, as a pytree is rebuilt."""
+    """An instance with these stored fields, bypassing the constructor, as when a pytree is rebuilt."""
     made = object.__new__(kind)
     for name, value in leaves.items():
         value = value if isinstance(value, jax.Array | Distribution | int) else np.asarray(value)
@@ -39,8 +39,8 @@ class Distribution(eqx.Module):
 
     A new law has its parameters as fields, read and checked by its constructor, and gives pure formulas on JAX arrays:
     `_mean`, `_variance`, `_log_density`, `_characteristic_function` and `_sample`; where they are cheap, `_cdf`,
-    `_quantile` and `_entropy`; and `_proper` if parameters may be no law. The public methods see to shapes, errors,
-    precision and compiling. `Laplace` is a short example.
+    `_quantile` and `_entropy`; and `_proper` if some parameters do not define a law. The public methods handle shapes,
+    errors, precision and compilation. `Laplace` is a short example.
     """
 
     coordinates: ClassVar[tuple[str, ...]] = ("x",)
@@ -68,7 +68,7 @@ class Distribution(eqx.Module):
         return self.event_shape[0] if self.event_shape else 1
 
     def gaussian_parts(self, coordinate: str) -> Parts | None:
-        """A batch of N laws as mixtures of normal laws and points, in a coordinate; None where they are no such."""
+        """A batch of N laws as mixtures of normal laws and points, in a coordinate; None if they are not."""
         del coordinate
         return None
 
@@ -169,7 +169,7 @@ class Distribution(eqx.Module):
         return {}
 
     def cdf(self, x: Data) -> Array:
-        """P(X ≤ x), where the law has a cheap one."""
+        """P(X ≤ x), if it is cheap to compute."""
         require_proper(self, "distribution function")
         return run(type(self)._cdf, self, self._read_points(x))
 
@@ -177,7 +177,7 @@ class Distribution(eqx.Module):
         raise KindError(f"{type(self).__name__} has no distribution function here; draw with .sample(n, rng) instead.")
 
     def quantile(self, q: Numbers | Sequence[float]) -> Array:
-        """The point below which a fraction q of the mass lies, where the law has a cheap one."""
+        """The q-quantile, if it is cheap to compute."""
         require_proper(self, "quantiles")
         with Door(self, q) as door:
             q = read_numbers(q, "q", door)
@@ -186,7 +186,7 @@ class Distribution(eqx.Module):
         return self._quantile_of(q)
 
     def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """Between which two values a draw lies with this probability, with as much below as above."""
+        """The central interval that contains a draw with this probability."""
         low, high = ends(confidence)
         return self.quantile(low), self.quantile(high)
 
@@ -217,7 +217,7 @@ class Distribution(eqx.Module):
     def _sample(self, n: int, key: Array) -> Array: ...
 
     def entropy(self) -> Array:
-        """−E[log p(x)] in nats, where it is known."""
+        """−E[log p(x)] in nats, if it has a closed form."""
         require_proper(self, "entropy")
         return run(type(self)._entropy, self)
 
@@ -227,7 +227,7 @@ class Distribution(eqx.Module):
     # Batches
 
     def __getitem__(self, index: Index) -> Any:
-        """The members at `index`, which counts batch axes only."""
+        """The members at `index`, which indexes batch axes only."""
         index = index if isinstance(index, tuple) else (index,)
         used = sum(map(_axes_used, index))
         if used > len(self.shape):
@@ -241,14 +241,14 @@ class Distribution(eqx.Module):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError(f"this {type(self).__name__} is one law, not a batch: it has no length.")
+            raise TypeError(f"this {type(self).__name__} is a single law, not a batch: it has no length.")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def broadcast_to(self, shape: int | tuple[int, ...]) -> Any:
-        """The laws, repeated to a larger batch shape."""
+        """The laws, broadcast to a larger batch shape."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         try:
             np.broadcast_to(np.empty(self.shape), shape)
@@ -259,7 +259,7 @@ class Distribution(eqx.Module):
         )
 
     def reshape(self, *shape: int) -> Any:
-        """The laws in another batch shape of as many members."""
+        """The laws in another batch shape with the same number of members."""
         return self._map_batch(lambda leaf, own: leaf.reshape(*shape, *leaf.shape[leaf.ndim - own :]))
 
     def _map_batch(self, function: Callable[[Any, int], Any]) -> Any:
@@ -324,7 +324,7 @@ def require_proper(distribution: Distribution, action: str) -> None:
 def proper_members(distribution: Distribution) -> np.ndarray:
     """`is_proper` of a distribution whose numbers are known, by NumPy: inside jit, JAX would trace it."""
     host = jax.tree.map(np.asarray, distribution)
-    return np.asarray(type(host)._proper(host))  # through the class: equinox wraps methods of an instance, slowly
+    return np.asarray(type(host)._proper(host))  # through the class: equinox wraps methods of instances, which is slow
 
 
 def _root_variance(distribution: Distribution) -> Array:
@@ -338,7 +338,7 @@ def _draw(distribution: Distribution, key: Array, n: int) -> Array:
 
 
 def _axes_used(index: Index) -> int:
-    """How many axes one entry of an index takes up: a mask takes as many as it has."""
+    """The number of axes that one entry of an index consumes: a mask consumes as many as it has."""
     if index is None or index is Ellipsis:
         return 0
     return getattr(index, "ndim", 1) if getattr(index, "dtype", None) == np.dtype(bool) else 1

@@ -27,7 +27,7 @@ from meanmap.families.weights import normalised_weights
 
 __all__ = ["Beta"]
 
-# Inside jit the frequencies are not known, and the number of nodes must be: frequencies above this give NaN there.
+# Inside jit the frequencies are unknown but the number of nodes must be fixed: frequencies above this give NaN there.
 _TRACED_FREQUENCY = 256.0
 
 
@@ -108,7 +108,7 @@ class Beta(Family):
 
     @classmethod
     def _check_sample(cls, x: Array) -> None:
-        check_members(x, (x > 0) & (x < 1), "x", "draws between 0 and 1, neither included")
+        check_members(x, (x > 0) & (x < 1), "x", "draws strictly between 0 and 1")
 
     @classmethod
     def _natural_by_variance(cls, x: Array, log_weights: Array) -> tuple[Array, ...]:

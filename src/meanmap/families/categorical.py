@@ -77,14 +77,14 @@ class Categorical(Family):
 
     @classmethod
     def from_weighted_samples(cls, x: Array, log_weights: Array, k: int | None = None) -> Self:
-        """The weighted frequencies of the labels in x; every one of the k labels has to occur.
+        """The weighted frequencies of the labels in x; each of the k labels has to occur.
 
         Parameters
         ----------
         x, log_weights : array_like
             As for every family: n labels along the first axis, and the logarithms of their weights.
         k : int, optional
-            How many labels there are; the largest one seen plus one by default.
+            The number of labels; by default the largest observed label plus one.
         """
         labels = np.asarray(x) if is_concrete(x) else None
         if labels is not None and not labels.size:
@@ -96,7 +96,7 @@ class Categorical(Family):
             if labels.max() >= k:
                 raise ParameterError(f"x holds label {labels.max():g}; expected labels below k={k}.")
         if k is None:
-            raise ParameterError("k is None; expected the number of labels, which traced x does not tell.")
+            raise ParameterError("k is None; expected the number of labels, which a traced x does not show.")
         return cls._project(cls._natural_from_labels, x, log_weights, k=k)
 
     @classmethod

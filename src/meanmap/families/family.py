@@ -30,11 +30,11 @@ class Family(Distribution):
 
     _fields_axes: ClassVar[dict[str, int]]
     _statistic_names: ClassVar[tuple[str, ...]]
-    # The values of x where there are finitely many; None for all other families.
+    # The values of x if there are finitely many; None for all other families.
     states: ClassVar[tuple[float, ...] | None] = None
     # Whether the density of the coordinate has derivatives and `_at_mode` is given.
     smooth: ClassVar[bool] = False
-    # Whether the mean of x is a statistic beside that of the coordinate.
+    # Whether x is a statistic in addition to the coordinate.
     _mean_is_statistic: ClassVar[bool] = False
 
     @property
@@ -180,7 +180,7 @@ class Family(Distribution):
     def _log_density(self, x: Array) -> Array:
         return self._log_unnormalised(x) - self._log_normaliser()
 
-    # As messages of expectation propagation: in the last of `coordinates`, c. What is here serves most families.
+    # Messages of expectation propagation, in the last of `coordinates`, c. These defaults suit most families.
 
     @classmethod
     def is_scalar(cls) -> bool:
@@ -188,12 +188,12 @@ class Family(Distribution):
         return not any(cls._fields_axes.values())
 
     def _log_message(self, c: Array, x: Array) -> Array:
-        """η·t(x), where that is more exact from the coordinate."""
+        """η·t(x), if that is more accurate from the coordinate."""
         del c
         return self.log_unnormalised(x)
 
     def _tails(self) -> tuple[Any, Any]:
-        """Rates of the exponential tails of the density of c below and above; None where it falls like a Normal's."""
+        """Rates of the lower and upper exponential tails of the density of c; None if it decays like a Normal's."""
         return None, None
 
     @classmethod
@@ -204,20 +204,20 @@ class Family(Distribution):
 
     @classmethod
     def _at_mode(cls, c: Array, curvature: Array) -> Self:
-        """The member whose density of c has its mode here, with this curvature of minus its logarithm."""
+        """The member whose density of c has this mode, and this curvature of its negative logarithm there."""
         raise KindError(f"{cls.__name__} has no Laplace approximation.")
 
     def _improper(self) -> Any:
-        """For each member, whether it is no limit of laws; the flat one is the limit of ever wider laws."""
+        """For each member, whether it is not a limit of laws; the flat one is the limit of ever wider laws."""
         return jnp.zeros(self.shape, bool)
 
     def _nearest_proper(self, incoming: Any) -> Self:
-        """What is sent instead of an improper message: a limit of laws that keeps the mean of the tilted one."""
+        """The replacement of an improper message: a limit of laws that keeps the mean of the tilted distribution."""
         del incoming
         return jax.tree.map(jnp.zeros_like, self)
 
     def _exponents(self) -> tuple[Any, ...] | None:
-        """Parameters that are positive in a law, in the order and with the signs of the natural ones; or None."""
+        """Parameters that are positive for a law, in the order and with the signs of the natural ones; or None."""
         return None
 
     def _turned(self, step: Array) -> Self:
@@ -254,7 +254,7 @@ class Family(Distribution):
         return self._combine(other, lambda a, b: a - b, "divide")
 
     def power(self, exponent: Numbers) -> Self:
-        """The function proportional to self to a power, one for all or one per member. Also written `**`."""
+        """The function proportional to a power of self, one exponent for all or one per member. Also written `**`."""
         with Door(self, exponent) as door:
             exponent = read_numbers(exponent, "exponent", door)
             family = door.cast(self)
@@ -268,7 +268,7 @@ class Family(Distribution):
         if type(other) is not type(self):
             raise KindError(
                 f"cannot {verb} {type(self).__name__} and {type(other).__name__}: messages about one variable "
-                "are of one family, or PointMass or Flat."
+                "must be of one family, or PointMass or Flat."
             )
         _check_fits(self, other)
         with Door(self, other) as door:
@@ -301,15 +301,15 @@ class Family(Distribution):
 
 
 class Limit(Distribution):
-    """What takes the place of a message of any family: no information at all, or all of it."""
+    """Messages that fit any family: no information, or certainty."""
 
     @abstractmethod
     def product(self, other: object) -> Any:
-        """Itself times a message of any family."""
+        """The product of itself and a message of any family."""
 
     @abstractmethod
     def divide(self, other: Family) -> Any:
-        """A message of some family over this."""
+        """The quotient of a message of some family and this."""
 
 
 def _check_fits(first: Family, second: Family) -> None:

@@ -1,4 +1,4 @@
-"""What takes the place of a message of any family: all information, or none."""
+"""Messages that fit any family: certainty, or no information."""
 
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ __all__ = ["Flat", "PointMass"]
 
 
 class PointMass(Limit):
-    """All mass at one point: what an observed variable sends, whatever the family of its neighbours.
+    """All mass at one point: the message of an observed variable, whatever the family of its neighbours.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class PointMass(Limit):
 
     Notes
     -----
-    Times or over a message of any family it stays itself. `log_density` is the log of the mass: 0 at the point and −∞
-    elsewhere.
+    Multiplied with or divided by a message of any family it is unchanged. `log_density` is the log of the mass: 0 at
+    the point and −∞ elsewhere.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class PointMass(Limit):
         return tuple(self.x.shape[self.x.ndim - self.event_axes :])
 
     def gaussian_parts(self, coordinate: str) -> Parts:
-        """A normal law without spread."""
+        """A normal law with zero variance."""
         mean = jnp.reshape(jnp.asarray(self.mean_in(coordinate)), (self.shape[0], -1))
         return one_normal(mean, jnp.zeros((*mean.shape, mean.shape[1]), mean.dtype))
 
@@ -118,7 +118,7 @@ class PointMass(Limit):
             _check_same_axes(self, other)
             differ = self._differs(other)
             if differ is not None and differ.any():
-                raise ParameterError(f"two point masses at different points{members(differ)} multiply to nothing.")
+                raise ParameterError(f"two point masses at different points{members(differ)} have a product of zero.")
         elif not isinstance(other, Family):
             raise KindError(
                 f"cannot multiply PointMass and {type(other).__name__}: messages are families, PointMass or Flat."
@@ -126,21 +126,22 @@ class PointMass(Limit):
         return self.broadcast_to(_joint_shape(self, other))
 
     def ratio(self, other: object) -> Any:
-        """The point mass over a family or Flat is itself; over the same point mass, nothing is left: Flat."""
+        """The point mass divided by a family or Flat is itself; divided by the same point mass it is Flat."""
         if isinstance(other, PointMass):
             _check_same_axes(self, other)
             differ = self._differs(other)
             if differ is None or differ.any():
                 where = "" if differ is None else members(differ)
                 raise ParameterError(
-                    f"a point mass over one at another point{where} is not a message; inside jit, neither is any."
+                    f"a point mass divided by one at another point{where} is not a message; inside jit "
+                    "no such quotient is."
                 )
             return Flat()
         return self.product(other)
 
     def divide(self, other: Family) -> Any:
-        """A family over a point mass is no message."""
-        raise KindError(f"cannot divide {type(other).__name__} by PointMass: nothing can take certainty away.")
+        """A family divided by a point mass is not a message."""
+        raise KindError(f"cannot divide {type(other).__name__} by PointMass: certainty cannot be removed.")
 
     def power(self, exponent: Numbers) -> Any:
         """The point mass itself, for any power above zero."""
@@ -177,9 +178,8 @@ def _joint_shape(first: Distribution, second: Distribution) -> tuple[int, ...]:
 
 
 class Flat(Limit):
-    """No information: the constant message, identity of the product, improper whatever the family.
-
-    It has no parameters and fits any batch. `Normal.flat(shape)` and the like say the same within one family.
+    """No information: the constant message, identity of the product, always improper. It has no parameters and fits any
+    batch. `Normal.flat(shape)` and the like are its counterparts within a family.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Flat(Limit):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one law: `()`."""
+        """That of one law: `()`."""
         return ()
 
     def _proper(self) -> Any:
@@ -209,7 +209,7 @@ class Flat(Limit):
         if isinstance(other, Flat):
             return self
         if isinstance(other, PointMass):
-            raise KindError("cannot divide Flat by PointMass: nothing can take certainty away.")
+            raise KindError("cannot divide Flat by PointMass: certainty cannot be removed.")
         if not isinstance(other, Family):
             raise KindError(f"cannot divide Flat and {type(other).__name__}: messages are families, PointMass or Flat.")
         return other.power(-1.0)
@@ -219,7 +219,7 @@ class Flat(Limit):
         return other
 
     def power(self, exponent: Numbers) -> "Flat":
-        """No information to any power is none."""
+        """Any power of no information is no information."""
         del exponent
         return self
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 __all__ = ["COORDINATES", "Coordinate"]
 
-# Up to here exp(c) and exp(−c) are numbers. The coordinate may go on beyond; a function of x is asked at this end.
+# Up to here exp(c) and exp(−c) are finite. The coordinate may go beyond; functions of x are evaluated at this end.
 LARGEST_LOG = 690.0
 
 
@@ -32,7 +32,7 @@ class Coordinate(ABC):
 
     @abstractmethod
     def inside(self, x: jax.Array) -> jax.Array:
-        """Points with those that round to an edge of the support moved inside, and NaN for those outside of it."""
+        """The points, moved inside if they round to the boundary of the support; NaN if they are outside."""
 
 
 class Plain(Coordinate):
@@ -59,7 +59,7 @@ class Log(Coordinate):
     """log x of x > 0."""
 
     def x(self, c: jax.Array) -> jax.Array:
-        """exp(c), where that is a number."""
+        """exp(c), if that is finite."""
         return jnp.exp(jnp.clip(c, -LARGEST_LOG, LARGEST_LOG))
 
     def log_jacobian(self, c: jax.Array) -> jax.Array:
@@ -91,11 +91,11 @@ class Logit(Coordinate):
         return jnp.log(x) - jnp.log1p(-x)
 
     def inside(self, x: jax.Array) -> jax.Array:
-        """Zero and one are moved inside by one rounding."""
+        """Zero and one are moved inside by one unit of rounding."""
         limits = jnp.finfo(x.dtype)
         outside = (x < 0) | (x > 1)
         return jnp.where(outside, jnp.nan, jnp.clip(x, limits.tiny, 1 - limits.epsneg))
 
 
-# By the name that a family gives its last coordinate; more may be added.
+# By the name of a family's last coordinate; more may be added.
 COORDINATES: dict[str, Coordinate] = {"x": Plain(), "log": Log(), "logit": Logit()}

@@ -1,4 +1,4 @@
-"""Mixtures of one family."""
+"""Mixtures of members of one family."""
 
 from typing import Any, ClassVar
 

@@ -99,7 +99,7 @@ class Normal(Family):
     def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
         del c
         projected = cls.from_weighted_samples(x, log_weights)
-        # Equal points differ by rounding alone: no Normal has that spread, and no numbers say so (as for a Gamma).
+        # Equal points differ by rounding only: no Normal fits that spread, and so NaN is returned (as for a Gamma).
         rounding = 8 * jnp.finfo(x.dtype).eps * jnp.abs(x).max(0)
         spread = projected.precision * rounding**2 < 1
         return jax.tree.map(lambda leaf: jnp.where(spread, leaf, jnp.nan), projected)

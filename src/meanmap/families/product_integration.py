@@ -1,9 +1,9 @@
 """Quadrature for Beta weights at nodes that do not depend on the weight: product integration at Chebyshev points.
 
 E[f(x)] for x ~ Beta(a, b) is replaced by the exact expectation of f's interpolant at n Chebyshev points of (0, 1),
-which needs the moments E[T_m(2x − 1)]. These obey a three-term recurrence that loses nothing in absolute error,
-whatever a and b are. As the nodes are shared, f is evaluated once for a whole batch of distributions, and the batch is
-one matrix product.
+which needs the moments E[T_m(2x − 1)]. These satisfy a three-term recurrence that is stable in absolute error for all a
+and b. As the nodes are shared, f is evaluated once for a whole batch of distributions, and the batch is one matrix
+product.
 """
 
 import jax

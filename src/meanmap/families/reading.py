@@ -1,4 +1,4 @@
-"""Reading parameters and values, and running formulas on them: through the door, compiled once per class and shape."""
+"""Reads parameters and values, and runs formulas on them, compiled once per class and shape."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +18,7 @@ __all__ = ["all_concrete", "as_fields", "check_members", "members", "read_number
 
 
 def all_concrete(tree: object) -> bool:
-    """Whether every leaf can be looked at now."""
+    """Whether every leaf is known (not traced)."""
     return all(is_concrete(leaf) for leaf in jax.tree.leaves(tree))
 
 
@@ -76,7 +76,7 @@ def read_parameters(door: Door, axes: tuple[int, ...] | None = None, **values: o
     except ValueError as error:
         listed = ", ".join(f"{name} {shape}" for name, shape in zip(values, batches, strict=True))
         raise ShapeError(
-            f"the batch axes do not fit together: {listed}. Give equal shapes, or single values."
+            f"the batch axes do not fit together: {listed}. Pass equal shapes, or single values."
         ) from error
     library = jnp if door.follows else np
     return [
@@ -86,7 +86,7 @@ def read_parameters(door: Door, axes: tuple[int, ...] | None = None, **values: o
 
 
 def to_jax(tree: object, dtype: np.dtype) -> Any:
-    """`tree` with JAX leaves; NumPy floats get the scope's dtype, so that nothing widens what it meets."""
+    """`tree` with JAX leaves; NumPy floats get the scope's dtype, so that nothing is promoted."""
 
     def convert(leaf):
         if isinstance(leaf, jax.Array):
@@ -98,9 +98,9 @@ def to_jax(tree: object, dtype: np.dtype) -> Any:
 
 
 def run(function: Callable[..., Any], *arguments: object, **settings: object) -> Any:
-    """Call a pure function of distributions and arrays inside their door, compiled; numbers leave as NumPy scalars.
+    """Call a pure function of distributions and arrays, compiled; numbers are returned as NumPy scalars.
 
-    `function` and `settings` are part of the compiled program, so they must be hashable and come from a short list.
+    `function` and `settings` are part of the compiled program, so they must be hashable and take few values.
     """
     with Door(arguments) as door:
         arguments = to_jax(arguments, door.dtype) if door.follows else arguments

@@ -2,7 +2,7 @@
 
 Beta, Gamma and Dirichlet distributions of large parameters are differences of log-gammas of size a log a, of which
 only order one is left. So everything here is written through Stirling's remainder δ and through ψ(x) − log x, which are
-small when x is large, and each difference is taken by hand.
+small when x is large, and each difference is rearranged analytically.
 """
 
 from collections.abc import Sequence
@@ -148,9 +148,10 @@ def excess_minus_log(p: Array, q: Array) -> Array:
 
 
 def log_gamma_divergence(q: Array, p: Array) -> Array:
-    """log Γ(q) − log Γ(p) − (q − p) ψ(p) − [q log(q/p) − (q − p)], what is left beside the leading Bregman term.
+    """log Γ(q) − log Γ(p) − (q − p) ψ(p) − [q log(q/p) − (q − p)], the remainder after the leading Bregman term.
 
-    The divergences of Beta, Gamma and Dirichlet are sums of these and of leading terms that join to something simple.
+    The divergences of Beta, Gamma and Dirichlet are sums of these and of leading terms that combine to something
+    simple.
     """
     remainders = stirling_remainder(jnp.stack(jnp.broadcast_arrays(q, p)))
     return remainders[0] - remainders[1] - 0.5 * jnp.log(q / p) - (q - p) * digamma_minus_log(p)

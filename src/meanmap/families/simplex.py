@@ -1,6 +1,6 @@
 """Formulas of Dirichlet distributions over a last axis of parameters; a Beta distribution is the case of two.
 
-Each is arranged so that terms as large as Σα log Σα never meet: they are joined on paper first.
+Each is arranged so that terms as large as Σα log Σα never cancel numerically: they are combined analytically.
 """
 
 import jax.numpy as jnp
@@ -69,7 +69,7 @@ def dirichlet_entropy(parameters: Array) -> Array:
 def dirichlet_divergence(p: Array, q: Array) -> Array:
     """KL(p ‖ q) between Dirichlet distributions: a sum of Bregman divergences of log Γ.
 
-    The leading parts join to Σq times the divergence between the two vectors of shares.
+    The leading parts combine to Σq times the divergence between the two vectors of shares.
     """
     total = q.sum(-1)
     shares = q / total[..., None]
@@ -97,7 +97,7 @@ def with_total(parameters: Array) -> Array:
 
 
 def _balance(values: Array) -> Array:
-    """The sum over the αᵢ less the value at Σα."""
+    """The sum over the αᵢ minus the value at Σα."""
     return values[..., :-1].sum(-1) - values[..., -1]
 
 
@@ -108,14 +108,12 @@ def _drift(parameters: Array) -> Array:
 
 
 def _less_last(k: int) -> np.ndarray:
-    """What takes the last of k + 1 values from each of the others, as a product.
-
-    Slices would do, but each is a loop of its own to XLA, in which parts of what is sliced are computed anew; a product
-    is compiled in half the time.
+    """The matrix that subtracts the last of k + 1 values from each of the others. XLA would compile slices as separate
+    loops that recompute parts of their input; a product compiles in half the time.
     """
     return np.concatenate([np.eye(k), -np.ones((1, k))])
 
 
 def _rest(k: int, total: Array) -> Array:
-    """What Stirling's formula leaves of log B beside logarithms of shares and remainders."""
+    """The terms of log B in Stirling's formula besides logarithms of shares and remainders."""
     return (k - 1) * (HALF_LOG_TWO_PI - 0.5 * jnp.log(total))

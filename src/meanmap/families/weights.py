@@ -1,4 +1,4 @@
-"""Weights of importance samples: given as logarithms, normalised without overflow, never silently all zero."""
+"""Weights of importance samples: passed as logarithms, normalised without overflow, refused if all are zero."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def check_weighted(x: Array, log_weights: Array, event_axes: int) -> Any:
         gone = largest == -np.inf
         if gone.any():
             raise InputError(
-                f"all weights vanish{members(gone)}: the proposal misses the factor. Draw from a proposal that covers "
+                f"all weights are zero{members(gone)}: the proposal misses the factor. Draw from a proposal that covers "
                 "where the factor is not zero, such as the cavity or a wider law."
             )
     return log_weights

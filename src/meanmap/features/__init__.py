@@ -1,4 +1,4 @@
-"""Features: finite coordinates of a kernel, random or chosen from the data."""
+"""Features: finite-dimensional coordinates of a kernel, random or chosen from the data."""
 
 from meanmap.features.base import Concatenated, FeatureKernel, Features, TensorProduct
 from meanmap.features.fourier import Fourier

@@ -1,4 +1,4 @@
-"""What features are: finite coordinates φ of a kernel, so that ⟨φ(x), φ(y)⟩ is k(x, y), exactly or nearly."""
+"""The base class of features: finite-dimensional coordinates φ of a kernel, ⟨φ(x), φ(y)⟩ ≈ k(x, y)."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -37,9 +37,9 @@ class Features(eqx.Module):
 
     kernel: eqx.AbstractVar[Kernel]
 
-    # Names of the columns that they were made for, in order; empty where the kernel needs none or has its own.
+    # Names of the columns that they were made for, in order; empty if the kernel needs none or has its own.
     columns: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
-    # Of an array of several columns, which have places and no names.
+    # For an array of several columns, which have positions and no names.
     places: Places | None = eqx.field(static=True, default=None, kw_only=True)
 
     @abstractmethod
@@ -47,16 +47,16 @@ class Features(eqx.Module):
         """φ(x), (n, r), of points already read: pure and traceable."""
 
     def transform_means(self, x: Points, size: int) -> jax.Array:
-        """Means of φ over each `size` points that follow one another, (n / size, r): pure and traceable."""
+        """Means of φ over consecutive blocks of `size` points, (n / size, r): pure and traceable."""
         return grouped_means(self.transform(x), size)
 
     def padded(self) -> tuple["Features", np.ndarray | slice]:
-        """A map with features of zero among these, and where these are: maps of like size share its program."""
+        """A map padded with zero features, and the positions of the others: maps of similar size share its program."""
         return self, slice(None)
 
     @abstractmethod
     def check(self, points: Points, argument: str) -> None:
-        """Raise if points that were read are not of the kind these features were made for."""
+        """Raise if points are not of the kind that these features were made for."""
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """Points as the kernel reads them, checked to fit it and these features."""
@@ -76,8 +76,8 @@ class Features(eqx.Module):
     def __call__(self, x: Data) -> Any:
         """φ(x) for each point, (n, r).
 
-        NumPy in, NumPy float64 out, computed in chunks of rows; JAX in, JAX out. Cost O(n r d), memory that of the
-        result.
+        Inputs of NumPy give NumPy float64, computed in chunks of rows; inputs of JAX give JAX. Cost O(n r d), memory
+        that of the result.
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)
@@ -136,7 +136,7 @@ def grouped_means(values: jax.Array, size: int) -> jax.Array:
 
 
 def transformed_means(features: Features, points: Points, size: int) -> np.ndarray:
-    """Means of φ over each `size` points (already read) that follow one another, (n / size, r), on the host."""
+    """Means of φ over consecutive blocks of `size` points (already read), (n / size, r), on the host."""
     n = count(points) // size
     if any_sparse((features, points)):
         return np.asarray(grouped_means(jnp.asarray(transformed(features, points)), size))
@@ -159,7 +159,7 @@ def transformed(features: Features, points: Points, chunk: int = CHUNK) -> np.nd
 
 
 class FeatureKernel(Kernel):
-    """The kernel that features define exactly, k̂(x, y) = ⟨φ(x), φ(y)⟩, wherever a kernel is asked for.
+    """The kernel that features define exactly, k̂(x, y) = ⟨φ(x), φ(y)⟩, for use wherever a kernel is expected.
 
     Examples
     --------
@@ -278,14 +278,14 @@ class TensorProduct(Features):
 
 
 def _parts(features: Any, x: Points) -> tuple[Any, ...]:
-    """The points of each member: a sum or product of kernels may read each its own columns, a power may not."""
+    """The points of each member: members of sums and products may read different columns, those of powers may not."""
     if isinstance(features.kernel, Composite):
         return features.kernel.parts(x)
     return (x,) * len(features.members)
 
 
 def made_from(features: Made, kernel: Kernel, data: Data, argument: str) -> Made:
-    """The features, with the names of the columns that the kernel would match by position, or that there were none."""
+    """The features, with the names of columns that the kernel would match by position, if there are any."""
     if not by_position(kernel.domain) or is_whole(data):
         return features
     if Table.has_names(data):
@@ -295,7 +295,7 @@ def made_from(features: Made, kernel: Kernel, data: Data, argument: str) -> Made
 
 
 def sample_row(kernel: Kernel, like: Data, door: Door) -> Any:
-    """One point to take shapes from: the first of `like`, or zeros if `like` is a number of columns."""
+    """One point that shows the shapes: the first of `like`, or zeros if `like` is a number of columns."""
     if is_whole(like):
         if like < 1:
             raise ParameterError(f"like is {like}; expected a number of columns of at least 1, or a sample.")

@@ -68,10 +68,11 @@ class Fourier(Features):
         kind : {"cos-sin", "cos-phase"}
             See the class.
         orthogonal : bool
-            Make frequencies orthogonal in blocks, keeping the law of each: still unbiased, and with less error the more
-            columns there are (Yu et al. 2016). Needs a radial spectral density, which Laplace does not have.
+            Make frequencies orthogonal in blocks, keeping the distribution of each: still unbiased, with an error that
+            decreases with the number of columns (Yu et al. 2016). Needs a radial spectral density, which Laplace does
+            not have.
         rng : None, int, numpy.random.Generator or JAX key
-            Where the draws come from.
+            The source of randomness.
 
         Examples
         --------
@@ -108,7 +109,7 @@ class Fourier(Features):
         width = self.kernel.coordinates(one_row(points)).shape[1]
         if width != self.frequencies.shape[1]:
             raise ShapeError(
-                f"{argument} has other columns than the sample that the features were drawn for: "
+                f"{argument} does not have the columns of the sample that the features were drawn for: "
                 f"{width} coordinates where {self.frequencies.shape[1]} were expected."
             )
 

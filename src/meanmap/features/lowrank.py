@@ -1,4 +1,4 @@
-"""Features from the data: pivoted Cholesky with a certified error, and Nyström landmarks."""
+"""Features chosen from the data: pivoted Cholesky with a certified error, and Nyström landmarks."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,7 @@ __all__ = ["Nystrom", "PivotedCholesky"]
 
 # A column of sparse points takes nearly as long as a block of them: up to this many points all are found at once.
 SPARSE_ROWS = 4000
-# Of so few dense points one call for all columns costs less than one for each pivot.
+# For this few dense points one call for all columns costs less than one per pivot.
 FEW_ROWS = 128
 
 
@@ -61,7 +61,7 @@ class PivotedCholesky(Features):
     def fit(
         cls, kernel: Kernel, x: Data, tolerance: float = 1e-6, max_rank: int | None = None, rank: int | None = None
     ) -> "PivotedCholesky":
-        """Choose pivots among `x` greedily, each the point that is worst represented so far.
+        """Choose pivots among `x` greedily: each is the point that is represented worst so far.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class PivotedCholesky(Features):
         tolerance : float
             Stop when trace(K − Φ Φᵀ) ≤ tolerance · trace(K).
         max_rank : int, optional
-            Stop at this many features at the latest; `report` then says so.
+            The largest number of features; `report` says if it was reached.
         rank : int, optional
             Exactly this many features instead of a tolerance: the only form that runs under `jit`.
 
@@ -108,7 +108,7 @@ class PivotedCholesky(Features):
         if rank is not None:
             low = _fixed(cast, points, rank)
         elif door.follows and not is_concrete(jax.tree.leaves(points)[0]):
-            raise ParameterError("inside jit the number of features must be known: pass rank=50, say.")
+            raise ParameterError("inside jit the number of features must be known: pass, for example, rank=50.")
         else:
             low = _by_tolerance(cast, points, tolerance, max_rank, door)
         return cls._of(kernel, points, low, door, rank)
@@ -130,7 +130,7 @@ class PivotedCholesky(Features):
         if rank is None:
             ending = (low.report.status, low.report.converged, low.report.notes)
         else:
-            ending = ("took the number of features asked for", True, ())
+            ending = ("computed the requested number of features", True, ())
         return cls(kernel, door.leave(chosen), factor, errors, in_use, ending)
 
     def transform(self, x: Points) -> jax.Array:
@@ -201,7 +201,7 @@ def _by_tolerance(kernel: Kernel, points: Points, tolerance: float, max_rank: in
     def column(i: int) -> np.ndarray:
         with np.errstate(all="ignore"):
             found = np.array(values(i))
-        found[i] = diagonal[i]  # distances by expansion leave 1e-16 there, of which a root makes 1e-8
+        found[i] = diagonal[i]  # expanded distances leave 1e-16 there, whose root is 1e-8
         return found
 
     low = pivoted_cholesky(diagonal, column, tolerance=tolerance, max_rank=max_rank)
@@ -225,8 +225,8 @@ class Nystrom(Features):
     The best approximation of the kernel in the span of the landmarks, exact on them. Directions in which the landmarks'
     Gram matrix is numerically singular are left out.
 
-    Made by `Nystrom.fit`. `PivotedCholesky` chooses its points one after another by need and certifies its error;
-    this one costs a single factorisation.
+    Made by `Nystrom.fit`. `PivotedCholesky` chooses its points one by one where the error is largest, and certifies its
+    error; this one costs a single factorisation.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Features of distributions: exact means of random Fourier features, each distinct law mapped once."""
+"""Features of distributions: exact means of random Fourier features, computed once for each distinct law."""
 
 from abc import abstractmethod
 from functools import partial
@@ -23,7 +23,7 @@ from meanmap.kernels.distributions.laws import characteristic, check_traced_freq
 __all__ = ["FeaturesOfLaws", "Kind", "MeanFourier", "compiled"]
 
 Kind = Literal["cos-sin", "cos-phase"]
-# Laws that are cheaper to map than to look up, and bags, which are hardly ever equal.
+# Laws that are cheaper to map than to look up, and bags, which are rarely equal.
 CHEAP = (Normal, MultivariateNormal, PointMass, Bags)
 
 
@@ -35,24 +35,24 @@ class _Table(eqx.Module):
 
 
 class _Law(eqx.Module):
-    """A batch whose characteristic function is still to be taken, in a coordinate."""
+    """A batch whose characteristic function is yet to be computed, in a coordinate."""
 
     law: Any
     place: str = eqx.field(static=True)
 
 
 class FeaturesOfLaws(Features):
-    """Features of distributions: what is known of them is tabulated on the host, the rest is one compiled call."""
+    """Features of distributions: known parts are tabulated on the host, the rest is one compiled call."""
 
     seed: eqx.AbstractVar[int | None]
 
     @abstractmethod
     def gather(self, x: Points, tabulate: bool) -> Any:
-        """The laws of each variable, in tables where that is asked for and pays."""
+        """The laws of each variable, in tables if requested and worthwhile."""
 
     @abstractmethod
     def finish(self, gathered: Array) -> jax.Array:
-        """φ, (N, r), of what was gathered: pure and traceable."""
+        """φ, (N, r), of the gathered laws: pure and traceable."""
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (N, r), of distributions already read: pure and traceable."""
@@ -69,8 +69,8 @@ class FeaturesOfLaws(Features):
     def __call__(self, x: Data) -> Any:
         """φ(P) for each distribution, or tuple of them, (N, r).
 
-        NumPy in, NumPy float64 out; JAX in, JAX out. Cost O(N d_in d_out) and, for laws that are not normal, one
-        characteristic function for each distinct law.
+        Inputs of NumPy give NumPy float64, inputs of JAX give JAX. Cost O(N d_in d_out) and, for laws that are not
+        normal, one characteristic function for each distinct law.
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)
@@ -91,7 +91,7 @@ class FeaturesOfLaws(Features):
 @compiled_anew
 @partial(jax.jit, static_argnames="stage")
 def compiled(features: object, gathered: Array, stage: str) -> jax.Array:
-    """One of the pure methods of features on what they gathered, compiled once for each shape."""
+    """One of the pure methods of features on gathered laws, compiled once for each shape."""
     return getattr(features, stage)(gathered)
 
 
@@ -166,7 +166,7 @@ class MeanFourier(FeaturesOfLaws):
 
     @property
     def size(self) -> int:
-        """D, how many features there are."""
+        """D, the number of features."""
         return self.frequencies[0].shape[0] * (2 if self.kind == "cos-sin" else 1)
 
 

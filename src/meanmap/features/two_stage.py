@@ -45,8 +45,8 @@ class TwoStage(FeaturesOfLaws):
         The first stage of each factor.
     frequencies : array (d_out or d_out/2, Σ d_in)
     seed : int
-        `TwoStage.draw(kernel, like, ..., rng=features.seed)` draws the same features again, so that the seed is all
-        that has to be kept (Dai et al. 2014).
+        `TwoStage.draw(kernel, like, ..., rng=features.seed)` draws the same features again, so that only the seed has
+        to be stored (Dai et al. 2014).
 
     References
     ----------
@@ -74,14 +74,14 @@ class TwoStage(FeaturesOfLaws):
             those: `d_in` mean features. `MeanVariance`: `d_out` Fourier features. A `TupleSum`, or a sum of such
             kernels: those of the members side by side.
         like : distributions
-            Some of the points, to take the variables and their dimensions from.
+            Some of the points, which determine the variables and their dimensions.
         d_in, d_out : int
             Features of the first and second stage; even for `kind="cos-sin"`. Jitkrittum et al. (2015) use 300 and 500.
             The error of a Gram entry falls as d_in^(−1/2) and d_out^(−1/2).
         kind : {"cos-sin", "cos-phase"}
             As for `Fourier`; the paper has "cos-phase", "cos-sin" has less variance.
         rng : None, int, numpy.random.Generator or JAX key
-            Where the draws come from.
+            The source of randomness.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class TwoStage(FeaturesOfLaws):
             return door.leave(_draw(door.cast(kernel), points, plan, source.key))
 
     def gather(self, x: Points, tabulate: bool) -> Any:
-        """What each first stage gathers."""
+        """The laws gathered by each first stage."""
         parts = zip(self.inner, _parts(self.kernel, x), strict=True)
         return tuple(part if isinstance(s, MeanVariance) else s.gather(part, tabulate) for s, part in parts)
 
@@ -135,7 +135,7 @@ class TwoStage(FeaturesOfLaws):
         return self.scale * jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
     def write(self, gathered: Array, out: np.ndarray) -> None:
-        """The features by NumPy, whose cosine in float64 is more than twice as quick as XLA's on a CPU."""
+        """The features with NumPy, whose cosine in float64 is more than twice as fast as XLA's on a CPU."""
         angles = np.asarray(compiled(self, gathered, "angles"))[: len(out)]
         half = out.shape[1] // 2
         if self.kind == "cos-phase":
@@ -153,7 +153,7 @@ class TwoStage(FeaturesOfLaws):
 
     @property
     def size(self) -> int:
-        """d_out, how many outer features there are."""
+        """d_out, the number of outer features."""
         return self.frequencies.shape[0] * (2 if self.kind == "cos-sin" else 1)
 
 
@@ -165,7 +165,7 @@ class SideBySide(FeaturesOfLaws):
     seed: int | None = eqx.field(static=True)
 
     def gather(self, x: Points, tabulate: bool) -> Any:
-        """What each member gathers."""
+        """The laws gathered by each member."""
         parts = zip(self.members, self.kernel.parts(x), strict=True)
         return tuple(m.gather(part, tabulate) if isinstance(m, FeaturesOfLaws) else part for m, part in parts)
 
@@ -188,7 +188,7 @@ class SideBySide(FeaturesOfLaws):
 
 
 class _Plan:
-    """What all the draws of one call share."""
+    """Settings shared by all draws of one call."""
 
     def __init__(self, d_in: int, d_out: int, kind: Kind, seed: int | None, door: Door):
         self.d_in, self.d_out, self.seed, self.dtype = d_in, d_out, seed, door.dtype
@@ -199,7 +199,7 @@ class _Plan:
         return features // 2 if self.kind == "cos-sin" else features
 
     def phases(self, key: jax.Array, features: int) -> jax.Array | None:
-        """Uniform on [0, 2π), if any are wanted."""
+        """Phases uniform on [0, 2π), if needed."""
         if self.kind == "cos-sin":
             return None
         return jax.random.uniform(key, (features,), self.dtype, 0, 2 * np.pi)
@@ -289,7 +289,7 @@ def _draw_means(kernel: ExpectedProduct, points: Points, plan: _Plan, key: jax.A
 
 
 def _joined(kernel: TupleProduct, points: Points) -> ExpectedProduct:
-    """The expected product on the tuple that a product of expected products is."""
+    """The expected product on the tuple that equals a product of expected products."""
     names, laws = variables(points)
     members: Any = kernel.members
     found = [member.variables(law)[0] for member, law in zip(members, laws, strict=True)]

@@ -1,4 +1,4 @@
-"""Kernels on points: the similarity of two points, and so the differences that a mean embedding can detect."""
+"""Kernels on points. They measure similarity, and determine which differences a mean embedding can detect."""
 
 from meanmap.kernels.algebraic import Cosine, Linear, Polynomial, RandomProjection
 from meanmap.kernels.base import Kernel, Power, Product, Scaled, Sum

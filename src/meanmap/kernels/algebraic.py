@@ -98,7 +98,7 @@ class Cosine(_OfInnerProduct):
     """
 
     def profile(self, inner: jax.Array, x_norm: jax.Array, y_norm: jax.Array) -> jax.Array:
-        """The inner product over both lengths."""
+        """The inner product divided by both lengths."""
         # One root each: the product of two squared lengths leaves the range of float32 far too soon.
         length = safe_sqrt(x_norm) * safe_sqrt(y_norm)
         positive = length > 0

@@ -1,4 +1,4 @@
-"""What a kernel is, and the algebra of kernels: sums, products, scalings, powers."""
+"""The base class of kernels, and their algebra: sums, products, multiples, powers."""
 
 import math
 from abc import abstractmethod
@@ -40,11 +40,11 @@ class Kernel(eqx.Module):
         """k(x, y) for two points."""
 
     def gram(self, x: Points, y: Points) -> jax.Array:
-        """The (n, m) Gram matrix of points already read: pure, traceable, everything at once."""
+        """The (n, m) Gram matrix of points already read: pure, traceable, computed at once."""
         return jax.vmap(lambda p: jax.vmap(lambda q: self.evaluate(p, q))(y))(x)
 
     def columns(self, x: Points) -> Callable[[int], Any]:
-        """`columns(x)(i)` is k(x, xᵢ), (n,), for one i after another: what all of them share is computed once."""
+        """`columns(x)(i)` is k(x, xᵢ), (n,), for one i after another: shared parts are computed once."""
         gram = self.gram
         return lambda i: gram(rows(x, slice(i, i + 1)), x)[0]
 
@@ -54,7 +54,7 @@ class Kernel(eqx.Module):
 
     @property
     def in_numpy(self) -> bool:
-        """Whether `gram` and `diagonal` compute NumPy points by NumPy, so that a small matrix compiles nothing."""
+        """Whether `gram` and `diagonal` use NumPy for NumPy points, so that a small matrix needs no compilation."""
         return False
 
     def check(self, points: Points, argument: str) -> None:
@@ -63,8 +63,8 @@ class Kernel(eqx.Module):
     def coordinates(self, x: Points) -> Any:
         """Points as (n, D) Euclidean coordinates in which the kernel is shift-invariant, if it has any."""
         raise KindError(
-            f"{type(self).__name__} has no spectral density, so no random Fourier features: "
-            "use mm.features.Nystrom or mm.features.PivotedCholesky, which take any kernel."
+            f"{type(self).__name__} has no spectral density, so it has no random Fourier "
+            "features: use mm.features.Nystrom or mm.features.PivotedCholesky, which take any kernel."
         )
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
@@ -164,7 +164,7 @@ class Kernel(eqx.Module):
 
 
 def as_kernel(value: object, argument: str, otherwise: str = "") -> Kernel:
-    """A kernel as it came; anything else is refused, with what else would do."""
+    """The kernel; anything else is refused, with a suggestion."""
     if not isinstance(value, Kernel):
         raise KindError(f"{argument} is {value!r}; expected a kernel such as mm.kernels.RBF(1.0){otherwise}.")
     return value
@@ -186,7 +186,10 @@ def _show(value: object) -> str:
 
 
 class Composite(Kernel):
-    """Several kernels on the same data. Points are read once where the members read alike, else once for each."""
+    """Several kernels on the same data.
+
+    Points are read once if all members read them alike, otherwise once for each.
+    """
 
     members: eqx.AbstractVar[tuple[Kernel, ...]]
 
@@ -202,7 +205,7 @@ class Composite(Kernel):
         return all(member.in_numpy for member in self.members)
 
     def with_members(self, members: tuple[Kernel, ...]) -> Kernel:
-        """The sum or product with other kernels in the place of its members."""
+        """The sum or product with other members."""
         return eqx.tree_at(lambda k: k.members, self, members)
 
     def parts(self, x: Points) -> tuple[Any, ...]:
@@ -286,7 +289,7 @@ class Product(Composite):
 
 
 class Wrapper(Kernel):
-    """One kernel seen through another definition; its points are read as the inner kernel reads them."""
+    """A kernel derived from another one, whose points are read as the inner kernel reads them."""
 
     kernel: eqx.AbstractVar[Kernel]
 

@@ -1,4 +1,4 @@
-"""Kernels on things that are equal or not, on texts, and kernels known only as a matrix."""
+"""Kernels on categories and on texts, and kernels known only as a matrix."""
 
 import equinox as eqx
 import jax
@@ -87,8 +87,8 @@ class Spectrum(Kernel):
     Notes
     -----
     Leslie, Eskin & Noble (2002). Counts are sparse; a Gram matrix costs time in proportion to shared substrings. It
-    runs on the host, not under `jit`. A text shorter than `length` has no such substring and counts as its own only
-    one: it is similar to equal texts only.
+    runs on the host, not under `jit`. A text shorter than `length` counts as a single substring: it is similar only to
+    equal texts.
 
     Examples
     --------
@@ -163,5 +163,5 @@ class Precomputed(Kernel):
         return jnp.asarray(self.matrix)[x, y]
 
     def gram(self, x: Points, y: Points) -> jax.Array:
-        """The rows and columns asked for."""
+        """The requested rows and columns."""
         return jnp.asarray(self.matrix)[x[:, None], y[None, :]]

@@ -82,7 +82,7 @@ def squared_distances(x: Points, y: Points) -> jax.Array:
 def pair_distances(points: np.ndarray, metric: Literal["euclidean", "cityblock"] = "euclidean") -> np.ndarray:
     """Distances of all pairs i < j of NumPy rows, by differences.
 
-    For what is asked once: `scipy.spatial.distance.pdist` takes a fifth of the time, and fifty milliseconds to import.
+    For single use: `scipy.spatial.distance.pdist` takes a fifth of the time, and fifty milliseconds to import.
     """
     if len(points) < 2:
         return np.zeros(0)
@@ -123,7 +123,7 @@ def _safe_sqrt_jvp(primals: Array, tangents: Array) -> tuple[jax.Array, jax.Arra
 
 
 def known(value: object, name: str) -> Any:
-    """What meets sparse points, which live on the host: numbers that must be known; sparse points as they are."""
+    """Arrays combined with sparse points on the host, whose values must be known; sparse points unchanged."""
     if not is_concrete(value):
         raise KindError(
             f"{name} is traced by jit or grad, and sparse points are computed on the host: pass x.toarray()."

@@ -1,4 +1,4 @@
-"""Gram matrices by tiles: full ones, and products with big ones that are never held.
+"""Gram matrices by tiles: full ones, and products with large ones that are never stored.
 
 Small ones are computed by NumPy where the formula of a kernel allows it: a program would take longer to compile.
 Otherwise a tile is one compiled call on a fixed shape, so a new number of points does not compile anything new once it
@@ -39,18 +39,18 @@ FEW_VALUES = 1 << 17
 # NumPy takes this many values at a time: what is in between stays in a core's nearest cache, and is not asked of the
 # system anew for each step.
 NUMPY_BLOCK = 1 << 15
-# Two tiles in work while two are copied out keep both the cores and the copying busy.
+# Two tiles computed while two are copied keep both the cores and the copying busy.
 IN_FLIGHT = 4
 # Rows of a sparse Gram block are chosen so that a block holds about this many numbers (64 MiB).
 SPARSE_BLOCK = 1 << 23
 
 
 class OnPoints(Protocol):
-    """A kernel as it is asked here: for values between points that were read."""
+    """The part of a kernel used here: values between points that were read."""
 
     @property
     def in_numpy(self) -> bool:
-        """Whether its values can be computed by NumPy."""
+        """Whether its values can be computed with NumPy."""
         ...
 
     def gram(self, x: Points, y: Points) -> jax.Array:
@@ -128,7 +128,7 @@ def _tiles(points: Points) -> tuple[list[slice], list[Any]]:
 
 
 def diagonal_array(kernel: OnPoints, x: Points, door: Door) -> Any:
-    """k(xᵢ, xᵢ) on the side of the door that the inputs came from."""
+    """k(xᵢ, xᵢ), as NumPy or JAX like the inputs."""
     if any_sparse(x):
         with jax.enable_x64(True):
             diagonal = _sparse_diagonal(kernel, x)
@@ -271,7 +271,7 @@ def product(kernel: OnPoints, x: Points, y: Points, v: jax.Array) -> jax.Array:
 
 
 def times(kernel: OnPoints, x: Points, y: Points, v: Array, door: Door) -> Any:
-    """K(x, y) v for v of shape (m, q), streamed, on the side of the door that the inputs came from."""
+    """K(x, y) v for v of shape (m, q), streamed, as NumPy or JAX like the inputs."""
     if door.follows and not any_sparse((x, y)):
         return product(kernel, x, y, on_device(v))
     with jax.enable_x64(True):  # sparse points stay on the host, in float64

@@ -1,4 +1,4 @@
-"""From what users pass to points that fit a kernel and each other."""
+"""Converts users' data to points that fit a kernel and each other."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ __all__ = ["by_position", "check_alike", "is_flat", "read_alike", "read_pair", "
 
 
 class Reads(Protocol):
-    """A kernel as it is asked here: how it reads what users pass, and which points it takes."""
+    """The part of a kernel used here: how it reads users' data, and which points it accepts."""
 
     @property
     def domain(self) -> Domain:
@@ -28,12 +28,12 @@ class Reads(Protocol):
         ...
 
     def check(self, points: Points, argument: str) -> None:
-        """Refuse points that its hyperparameters do not fit."""
+        """Refuse points that do not fit its hyperparameters."""
         ...
 
 
 def is_flat(data: Any, kernel: Reads) -> bool:
-    """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
+    """Whether points were passed as plain numbers, so that their mean is a number and not a vector of length one."""
     return holds_vectors(kernel.domain) and np.ndim(data) == 1 and not source_of(data).named
 
 
@@ -48,7 +48,7 @@ def read_points(kernel: Reads, data: Data, argument: str, door: Door) -> Any:
 
 
 def read_pair(kernel: Reads, x: Data, y: Data, door: Door) -> tuple[Any, Any, Any]:
-    """The kernel in the door's dtype and the points of x and y (`None` stays), checked to fit it and each other."""
+    """The kernel in the scope's dtype and the points of x and y (`None` stays None), checked to fit each other."""
     if y is None:
         return door.cast(kernel), read_points(kernel, x, "x", door), None
     return door.cast(kernel), *read_alike(kernel, (x, y), ("x", "y"), door)

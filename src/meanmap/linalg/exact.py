@@ -1,8 +1,8 @@
-"""Sums over rows that come out the same bit for bit, however the rows are divided and in whatever order they are added.
+"""Sums over rows that are identical bit for bit, however the rows are divided and in whatever order they are added.
 
-Floating-point sums depend on their order. So rows are rounded to whole multiples of a unit first, each by itself, and
-the sums are those of whole numbers: adding them is exact, hence associative and commutative. Products of two numbers
-below 2¹⁷ are summed exactly in double precision too, 2¹⁹ rows at a time, so that matrix products do the work.
+Floating-point sums depend on their order. So each row is first rounded to integer multiples of a unit, and the sums are
+sums of integers: adding them is exact, hence associative and commutative. Products of two numbers below 2¹⁷ are summed
+exactly in double precision too, 2¹⁹ rows at a time, so that matrix products do the work.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ __all__ = ["DIGITS", "ExactSums", "Grid", "correlations"]
 
 # The largest distance from the origin that was seen when the grid was laid is between 2¹⁵ and 2¹⁶ units.
 DIGITS = 16
-# Rows further out than this are rounded to larger units, 2⁸ times as large for each level, and summed by themselves.
+# Rows further out than this are rounded to larger units, 2⁸ times as large for each level, and summed separately.
 MOST = 2.0 ** (DIGITS + 1)
 STEP = 8
 # This many rows of numbers up to `MOST` have sums of products that double precision holds.
@@ -27,7 +27,7 @@ AT_ONCE = 1 << 18
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grid(Value):
-    """What rows are rounded to: origin + unit · whole numbers.
+    """The grid that rows are rounded to: origin + unit · integers.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class Grid(Value):
         return len(self.origin)
 
     def units(self, rows: np.ndarray) -> np.ndarray:
-        """Each row less the origin in whole units, (n, r)."""
+        """Each row minus the origin in whole units, (n, r)."""
         return np.rint((rows - self.origin) / self.unit)
 
     def rounded(self, rows: np.ndarray) -> np.ndarray:
-        """Each row as the nearest one of the grid, (n, r)."""
+        """Each row rounded to the grid, (n, r)."""
         return self.origin + self.unit * self.units(rows)
 
 
@@ -72,7 +72,7 @@ class Grid(Value):
 class ExactSums(Value):
     """The number of some rows, their sums and the sums of their products, all in whole units of a grid.
 
-    `merge` adds the sums of other rows; in which order and in which groups makes no difference to any bit.
+    `merge` adds the sums of other rows; order and grouping do not change a single bit.
 
     Attributes
     ----------
@@ -83,8 +83,8 @@ class ExactSums(Value):
     counts : int array (levels,)
     sums : int array (levels, r)
     products : int array (levels, r, r) or (levels, r)
-        Of all pairs of numbers of a row, or only of each with itself, which costs a tenth: covariances are then known
-        where the correlations of a sample of the rows are.
+        Products of all pairs of numbers in a row, or only squares, at a tenth of the cost: covariances then need the
+        correlations of a sample of rows.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class ExactSums(Value):
 
     @classmethod
     def none(cls, grid: Grid, pairs: bool = True) -> "ExactSums":
-        """Those of no rows; products are of all pairs of numbers, or only of each with itself."""
+        """The sums over no rows, with products of all pairs of numbers or only squares."""
         return cls(grid, (), **_zeros(0, (grid.size,) * (1 + pairs)))
 
     @property
@@ -120,18 +120,18 @@ class ExactSums(Value):
         return self.grid.origin + self.grid.unit * np.einsum("l,li->i", scale, self.sums.astype(float)) / self.n
 
     def add(self, rows: np.ndarray) -> "ExactSums":
-        """Those of these rows (n, r) too."""
+        """The sums with these rows (n, r) added."""
         return self.add_units(self.grid.units(rows))
 
     def add_units(self, units: np.ndarray) -> "ExactSums":
-        """Those of rows that were rounded to whole units already, as `grid.units` does."""
+        """The sums with rows added that were already rounded by `grid.units`."""
         total = self
         for start in range(0, len(units), AT_ONCE):
             total = total.merge(self._of(units[start : start + AT_ONCE]))
         return total
 
     def add_totals(self, n: int, sums: np.ndarray, squares: np.ndarray) -> "ExactSums":
-        """Those of n rows of units up to `MOST` too, whose sums and sums of squares are known."""
+        """The sums with n rows added, of units up to `MOST`, whose sums and sums of squares are known."""
         there = {"counts": np.array([n]), "sums": sums[None], "products": squares[None]}
         return self.merge(replace(self, levels=(0,), **{name: part.astype(np.int64) for name, part in there.items()}))
 

@@ -1,4 +1,4 @@
-"""First and second moments of rows: what a pass over data adds up, and what parts of the data are merged by."""
+"""First and second moments of rows, accumulated in one pass and mergeable between parts of the data."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ __all__ = ["Moments"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments(Value):
-    """The number of some rows, their sum, and the sum of their outer products, all of them less an origin.
-
-    Parts of a sample are merged in O(r²), whoever added them up; sums of the same parts in the same order are equal bit
-    for bit. An origin near the mean keeps sums from cancelling in the covariance.
+    """The number of rows, their sum, and the sum of their outer products, relative to an origin. Parts of a sample are
+    merged in O(r²); sums of the same parts in the same order are equal bit for bit. An origin near the mean keeps sums
+    from cancelling in the covariance.
 
     Attributes
     ----------
@@ -44,7 +43,7 @@ class Moments(Value):
 
     @classmethod
     def of(cls, rows: np.ndarray, origin: np.ndarray | None = None) -> "Moments":
-        """Those of rows (n, r), about zero unless another origin is given."""
+        """The moments of rows (n, r), about zero unless another origin is passed."""
         if origin is None:
             return cls(len(rows), np.zeros(rows.shape[1]), rows.sum(axis=0), rows.T @ rows)
         centred = rows - origin
@@ -52,12 +51,12 @@ class Moments(Value):
 
     @classmethod
     def none(cls, size: int) -> "Moments":
-        """Those of no rows of this length."""
+        """The moments of no rows of this length."""
         return cls(0, np.zeros(size), np.zeros(size), np.zeros((size, size)))
 
     @classmethod
     def merged(cls, parts: Iterable["Moments"]) -> "Moments":
-        """Those of all parts together, added up in their order; at least one."""
+        """The moments of all parts together, added in order; at least one part."""
         listed = iter(parts)
         total = next(listed)
         for part in listed:
@@ -65,7 +64,7 @@ class Moments(Value):
         return total
 
     def merge(self, other: "Moments") -> "Moments":
-        """Those of both parts together, about the origin of the first."""
+        """The moments of both parts together, about the origin of the first."""
         if self.sums.shape != other.sums.shape:
             raise ShapeError(f"one part has rows of length {len(self.sums)} and the other of {len(other.sums)}.")
         if not self.n:
@@ -74,7 +73,7 @@ class Moments(Value):
         return Moments(self.n + other.n, self.origin, self.sums + other.sums, self.products + other.products)
 
     def about(self, origin: np.ndarray) -> "Moments":
-        """The moments of these rows less another origin."""
+        """The moments about another origin."""
         shift = self.origin - origin
         if not shift.any():
             return self

@@ -17,7 +17,8 @@ from meanmap.linalg.ridge import check_precision
 
 __all__ = ["OnlineRegression"]
 
-# On the host, small blocks wait to be added to XᵀX together: one product of 256 rows costs what a few single ones do.
+# On the host, small blocks are buffered and added to XᵀX together: a product of 256 rows costs as much as a few single
+# ones.
 WAITING_BLOCKS = 256
 SMALL_BLOCK = 32
 
@@ -25,7 +26,7 @@ SMALL_BLOCK = 32
 class OnlineRegression(eqx.Module):
     """The posterior of the weights of y = wᵀ φ + ε, ε ~ N(0, s² I), w ~ N(0, s₀ I), with q outputs that share S.
 
-    S = (XᵀX / s² + I / s₀)⁻¹ and mean = S XᵀY / s². Every method returns a new value; this one stays as it is.
+    S = (XᵀX / s² + I / s₀)⁻¹ and mean = S XᵀY / s². Every method returns a new value; this one is unchanged.
 
     Attributes
     ----------
@@ -38,8 +39,8 @@ class OnlineRegression(eqx.Module):
     noise, prior_variance : number
         s² and s₀.
     refit_every : int or None
-        After how many rows mean and covariance are computed afresh from the statistics; None: only by batches of at
-        least D rows, for which it is the cheaper way.
+        The number of rows after which mean and covariance are recomputed from the statistics; None: only for batches of
+        at least D rows, for which that is cheaper.
 
     Notes
     -----
@@ -67,7 +68,7 @@ class OnlineRegression(eqx.Module):
     _inputs: Any
     _cross: Any
     _outputs: Any
-    # Rows not yet in the statistics. A tuple that grows by sharing, so that the value before an update stays valid.
+    # Rows not yet in the statistics: an immutable tuple, so that the value before an update stays valid.
     _waiting: tuple[tuple[Any, Any], ...]
 
     @classmethod
@@ -85,7 +86,7 @@ class OnlineRegression(eqx.Module):
         prior_variance : float
             Variance s₀ of each weight before any data.
         refit_every : int or None
-            Rows between refits, which stop rounding errors from adding up.
+            Rows between refits, which keep rounding errors from accumulating.
         """
         size, q = (int(parameter(v, n, axes=0, integer=True)) for v, n in ((dim, "dim"), (outputs, "outputs")))
         every = None if refit_every is None else int(parameter(refit_every, "refit_every", axes=0, integer=True))
@@ -98,8 +99,8 @@ class OnlineRegression(eqx.Module):
     def update(self, phi: Array, y: Data) -> "OnlineRegression":
         """The posterior after more rows: `phi` (k, D) or (D,), `y` (k, q), or (q,) for one row.
 
-        A Kalman step; or a refit from the statistics, for a batch of at least D rows and once `refit_every` rows have
-        come since the last.
+        A Kalman step; or a refit from the statistics, for a batch of at least D rows or when `refit_every` rows have
+        been added since the last.
         """
         with _door(self, phi, y) as door:
             phi = _read(phi, "phi", self.mean.shape[0], door)
@@ -129,7 +130,7 @@ class OnlineRegression(eqx.Module):
             return online_steps.predict(mean, covariance, rows)
 
     def leave_one_out(self, phi: Array, y: Data) -> tuple[Any, Any]:
-        """What `predict` would say at each of the rows seen, had that row not been seen: mean (n, q), variance (n,).
+        """The leave-one-out prediction at each of the rows seen: mean (n, q), variance (n,).
 
         `phi` (n, D) and `y` (n, q) are rows this posterior was fitted to. With hᵢ = φᵢᵀ S φᵢ / s², the left-out error
         is (yᵢ − φᵢᵀ mean) / (1 − hᵢ) and the left-out variance φᵢᵀ S φᵢ / (1 − hᵢ). Cost n D², never n × n.
@@ -144,7 +145,7 @@ class OnlineRegression(eqx.Module):
             return outputs - (outputs - mean) / left[:, None], variance / left
 
     def merge(self, other: "OnlineRegression") -> "OnlineRegression":
-        """The posterior of the rows of both, as if one had seen them all; dimensions, noise and prior must agree."""
+        """The posterior given the rows of both; dimensions, noise and prior must agree."""
         if not isinstance(other, OnlineRegression):
             raise KindError(f"other is a {type(other).__name__}; expected an OnlineRegression.")
         if self.mean.shape != other.mean.shape:
@@ -234,12 +235,12 @@ def _update_xla(one: OnlineRegression, phi: Array, y: jax.Array) -> OnlineRegres
 
 
 def _door(one: OnlineRegression, *inputs: object) -> Door:
-    # Not the whole value: looking through hundreds of waiting rows would cost more than the update itself.
+    # Not the whole value: inspecting hundreds of buffered rows would cost more than the update itself.
     return Door(one.mean, one.noise, one.prior_variance, *inputs)
 
 
 def _settle(one: OnlineRegression) -> OnlineRegression:
-    """With the waiting rows added to the statistics."""
+    """The value with buffered rows added to the statistics."""
     return _with(one, **_settled(one)) if one._waiting else one
 
 

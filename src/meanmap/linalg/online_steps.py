@@ -1,4 +1,4 @@
-"""The two ways to bring a Bayesian linear regression up to date: a Kalman step, or Cholesky from the statistics.
+"""The two ways to update a Bayesian linear regression: a Kalman step, or Cholesky from the statistics.
 
 Each is written for NumPy and for XLA. The host form calls NumPy's BLAS and LAPACK only: SciPy brings a thread pool of
 its own, and where both are at work in one loop their threads wait for each other (ten times slower on 2 cores).
@@ -48,7 +48,7 @@ def _kalman_xla(mean: Array, covariance: Array, phi: Array, y: Array, noise: Arr
 def refit(mean: Array, inputs: Any, cross: Array, noise: Array, prior_variance: Array) -> tuple[Any, Any, Any]:
     """Mean, covariance and log determinant of A = XᵀX + (s² / s₀) I, from XᵀX and XᵀY. Cost D³.
 
-    The mean is refined from where it is: mean + A⁻¹ (XᵀY − A mean).
+    The mean is refined iteratively: mean + A⁻¹ (XᵀY − A mean).
     """
     ratio = noise / prior_variance
     if isinstance(inputs, jax.Array):

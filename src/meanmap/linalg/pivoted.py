@@ -44,7 +44,7 @@ class PivotedCholesky(eqx.Module):
     rank : integer
         Columns in use; below r only for `pivoted_cholesky_fixed` on a matrix of lower numerical rank. The others are 0.
     stopped : str
-        Why it stopped: "tolerance", "max_rank", "rounding" or "fixed".
+        The reason for stopping: "tolerance", "max_rank", "rounding" or "fixed".
     """
 
     factor: Any
@@ -61,7 +61,7 @@ class PivotedCholesky(eqx.Module):
         columns = library.arange(self.factor.shape[1])
         used = (columns < self.rank)[:, None] & (columns < self.rank)[None, :]
         rows = self.factor[self.pivots]
-        # Above the diagonal the residual of a pivot has been eliminated: what is left there is rounding.
+        # Above the diagonal the residual of a pivot has been eliminated; only rounding errors remain there.
         identity = library.eye(columns.size, dtype=self.factor.dtype)
         return library.where(used, library.tril(rows), identity)
 
@@ -97,7 +97,7 @@ class PivotedCholesky(eqx.Module):
             "tolerance": "reached the trace tolerance",
             "max_rank": "stopped at max_rank before the trace tolerance",
             "rounding": "stopped at the rounding floor before the trace tolerance",
-            "fixed": "took every column asked for"
+            "fixed": "computed every requested column"
             if complete
             else "stopped at the rounding floor: other columns are 0",
         }[self.stopped]
@@ -124,7 +124,8 @@ def pivoted_cholesky(
 
     Each step takes the row with the largest residual variance as pivot p and adds the column
     (K[:, p] − L L[p]ᵀ) / √residual[p]. K is never formed. It stops early, and says so in `.report`, when the largest
-    residual is below its own rounding error (r + 2) · u · max(diagonal), u the unit roundoff: what follows is noise.
+    residual is below its own rounding error (r + 2) · u · max(diagonal), u the unit roundoff: further columns would be
+    noise.
 
     Parameters
     ----------
@@ -179,8 +180,8 @@ def pivoted_cholesky(
 
 
 def pivoted_cholesky_whole(matrix: np.ndarray, *, tolerance: float, max_rank: int | None = None) -> PivotedCholesky:
-    """`pivoted_cholesky` of a matrix (n, n) that is there, by LAPACK: for few rows, where each step in Python costs
-    more than its numbers. It goes on to the rounding floor and drops what is beyond the tolerance. Cost n r².
+    """`pivoted_cholesky` of a given matrix (n, n), by LAPACK: for few rows, where each step in Python costs
+    more than its numbers. It continues to the rounding floor and drops columns beyond the tolerance. Cost n r².
     """
     size, diagonal = len(matrix), matrix.diagonal()
     roundoff, largest = float(np.finfo(np.float64).eps) / 2, float(diagonal.max())

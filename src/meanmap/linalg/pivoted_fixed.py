@@ -77,7 +77,7 @@ def _pivots_and_rows(diagonal: jax.Array, read: Callable[[Any], jax.Array], rank
         pivots, rows, residual, taken, reached = state
         pivot = jnp.argmax(jnp.where(taken, -jnp.inf, residual)).astype(jnp.int32)
         variance = residual[pivot]
-        # Once at the floor, always at the floor: a later column would not be in triangular order.
+        # After reaching the floor it stays there: a later column would not be in triangular order.
         good = (variance > (k + 2) * floor) & (reached == k)
         root = jnp.sqrt(jnp.where(good, variance, 1.0))
         seen = jax.lax.stop_gradient(read(pivot))
@@ -100,7 +100,7 @@ def _pivots_and_rows(diagonal: jax.Array, read: Callable[[Any], jax.Array], rank
 
 @jax.custom_jvp
 def _with_derivative(columns, rows, pivots, reached):
-    """`rows` as they are, with their derivative as a function of `columns` = K[pivots] (r, n) at fixed pivots."""
+    """`rows` unchanged, with their derivative as a function of `columns` = K[pivots] (r, n) at fixed pivots."""
     return rows
 
 

@@ -33,7 +33,7 @@ class Ridge(eqx.Module):
     triangle : array (n, n)
         The lower Cholesky factor; what is above its diagonal is not used.
     shift : number
-        What was added to the diagonal: n λ for a Gram matrix, λ for features.
+        The number added to the diagonal: n λ for a Gram matrix, λ for features.
 
     Examples
     --------
@@ -57,13 +57,13 @@ class Ridge(eqx.Module):
         gram : array (n, n)
             K, symmetric positive semidefinite; only one triangle is read.
         ridge : float
-            λ ≥ 0; zero only where K itself can be inverted.
+            λ ≥ 0; zero only if K itself is invertible.
 
         Raises
         ------
         PrecisionError
             Where eps · trace(K) / (n λ) > 0.01: the solve would lose more than a percent to rounding. Inside `jit` the
-            numbers are not known and the check is left out.
+            numbers are unknown and the check is skipped.
         """
         with Door(gram, ridge) as door:
             matrix = read_square(gram, "gram", door)

@@ -27,7 +27,7 @@ SPECTRAL_ROWS = 2000
 LOW_RANK = 1000
 # The low-rank route drops target directions that hold this share of the targets' variance: far below any noise.
 TARGET_TOLERANCE = 1e-3
-# A low-rank factor should leave out less than this share of the smallest shift: then no score moves noticeably.
+# A low-rank factor should omit less than this share of the smallest shift, so that no score changes noticeably.
 GRAM_TOLERANCE = 1e-2
 
 
@@ -48,7 +48,7 @@ class RidgePath(eqx.Module):
     rank : int
         Columns of the decomposition.
     criterion : str
-        What the scores are.
+        The criterion of the scores.
     """
 
     ridges: Any
@@ -92,7 +92,7 @@ def choose_ridge(
     method: str = "auto",
     rank: int | None = None,
 ) -> RidgePath:
-    """Score a grid of ridges λ for predicting targets with (K + n λ I)⁻¹ and name the best.
+    """Score a grid of ridges λ for predicting targets with (K + n λ I)⁻¹ and choose the best.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def choose_ridge(
         "generalised": generalised cross-validation. "evidence": marginal likelihood of a Gaussian process with noise
         variance n λ times its scale, the scale at its best value. "k-fold": the error on folds left out, closed form.
     folds : int or array (n,)
-        For "k-fold": a number of folds, to which rows are dealt in turn, or the label of each row's fold.
+        For "k-fold": a number of folds, to which rows are assigned in turn, or the label of each row's fold.
     method : str
         "spectral": exact, one eigendecomposition of K, about 9 n³ operations. "low-rank": the scores of K ≈ L Lᵀ
         by pivoted Cholesky, n r² operations, with a certificate. "auto": spectral up to 2000 rows.
@@ -118,7 +118,7 @@ def choose_ridge(
 
     Notes
     -----
-    Leaving out keeps n λ, the shift of the diagonal, as it is. With the shift fixed, leave-one-out errors are
+    Leaving out a row keeps n λ, the shift of the diagonal, unchanged. With the shift fixed, leave-one-out errors are
     (Y − HY)ᵢ / (1 − Hᵢᵢ): Hastie, Tibshirani and Friedman (2009), equation 7.64; in an RKHS the norm of the same
     combination of targets, (A L Aᵀ)ᵢᵢ / Aᵢᵢ² with A = I − H.
 
@@ -164,8 +164,8 @@ def choose_ridge_features(
     Parameters and results are those of `choose_ridge`; scores are exact. A `target_gram` is n × n by itself: for large
     n pass its pivoted Cholesky factor as `targets` instead.
 
-    Where targets and features are what a first regression left of them, such as one on a line, `taken` (n,) are its
-    leverages: a row left out is left out of both. Without them features as many as rows seem to predict everything.
+    If targets and features are residuals of a first regression, such as one on a line, `taken` (n,) are its leverages:
+    a row left out is left out of both. Without them as many features as rows would appear to predict perfectly.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def _score(
 
 
 def _low_rank(matrix: Array, tolerance: Array, limit: int) -> tuple[Any, Any]:
-    """A pivoted Cholesky factor of `matrix` and the trace it leaves out."""
+    """A pivoted Cholesky factor of `matrix` and the trace of the remainder."""
     if isinstance(matrix, jax.Array):
         low = pivoted_cholesky_fixed(matrix.diagonal(), lambda i: matrix[i], limit)
     else:

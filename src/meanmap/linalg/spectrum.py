@@ -61,7 +61,7 @@ class Spectrum(eqx.Module):
 
     @property
     def complete(self) -> bool:
-        """Whether the eigenvectors span everything, so that I − U Uᵀ is exactly zero."""
+        """Whether the eigenvectors span the whole space, so that I − U Uᵀ is exactly zero."""
         return self.vectors.shape[0] == self.vectors.shape[1]
 
     def degrees_of_freedom(self, shifts: Array) -> Any:
@@ -72,7 +72,7 @@ class Spectrum(eqx.Module):
     def leave_one_out(self, targets: Array, shifts: Array, taken: Array | None = None) -> Any:
         """(1/n) Σᵢ ‖(Y − HY)ᵢ / (1 − Hᵢᵢ)‖² for each shift (g,). Cost n k (q + g min(q, k)).
 
-        `taken` (n,) is the part of Hᵢᵢ that is of a first regression, whose columns Y and K are free of.
+        `taken` (n,) is the part of Hᵢᵢ due to a first regression, whose columns have been projected out of Y and K.
         """
         library, multiply = _tools(self.vectors)
         coordinates, outside, constant = self._split(targets, reduce=True)
@@ -115,7 +115,7 @@ class Spectrum(eqx.Module):
     def folds(self, targets: Array, shifts: Array, labels: np.ndarray) -> Any:
         """K-fold error (1/n) Σ_B ‖(I − H_BB)⁻¹ (Y − HY)_B‖² for each shift; `labels` (n,) names the fold of each row.
 
-        Each block is left out in closed form, with n λ kept as it is. Cost g Σ_B b (b k + b² + b q).
+        Each block is left out in closed form, with n λ unchanged. Cost g Σ_B b (b k + b² + b q).
         """
         library, multiply = _tools(self.vectors)
         coordinates, outside, _ = self._split(targets, reduce=False)
@@ -138,7 +138,7 @@ class Spectrum(eqx.Module):
         """Uᵀ Y, (I − U Uᵀ) Y and the squared row norms of what was rotated out of the latter.
 
         A rotation of the outputs changes no norm. With more outputs than eigenvectors one exists after which only k
-        columns of Uᵀ Y are not zero; the others never meet the ridge, and only their norms are kept.
+        columns of Uᵀ Y are not zero; the ridge does not affect the others, and only their norms are kept.
         """
         library, multiply = _tools(self.vectors)
         coordinates = multiply(self.vectors.T, targets)

@@ -1,1 +1,1 @@
-"""Sums of features over rows of any number, wherever they lie: for tests and regressions."""
+"""Sums of features over any number of rows, wherever they are stored, for tests and regressions."""

@@ -1,4 +1,4 @@
-"""Features of rows and the sums of them, block by block: the same bit for bit however the rows are divided."""
+"""Sums of features over rows, block by block: identical bit for bit, however the rows are divided."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,14 +30,14 @@ LEAST, MOST = 1e-15, 1e15
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureMap(Value):
-    """Features that are rounded to a grid, so that sums over rows are exact.
+    """Features rounded to a grid, so that sums over rows are exact.
 
     Attributes
     ----------
     features : Features
     grid : Grid
     precision : {"float32", "float64"}
-        In which features are computed.
+        The precision in which features are computed.
     correlations : array (r, r) or None
         Of features in a sample of rows. Then sums are of features and their squares alone, which takes half the time of
         the sums of all their products.
@@ -65,7 +65,7 @@ class FeatureMap(Value):
 
     @property
     def for_sums(self) -> "FeatureMap":
-        """What sums need: correlations, which can be megabytes, stay with those who read the sums."""
+        """The part that sums need, without correlations, which can be megabytes and are needed only for results."""
         return self if self.correlations is None else replace(self, correlations=np.zeros((0, 0)))
 
     def sums(self, parts: Iterable[Points]) -> ExactSums:
@@ -112,7 +112,7 @@ def working_precision(points: Points) -> Any:
 
 
 def blocks(parts: Iterable[Points], dtype: DType) -> Iterator[tuple[Any, int]]:
-    """Parts of any lengths cut and joined to blocks of one length, and how many of their rows are not padding."""
+    """Parts of any length as blocks of equal length, and the number of their rows that are not padding."""
     waiting: list[Any] = []
     held = 0
     for part in parts:

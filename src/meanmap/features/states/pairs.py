@@ -1,4 +1,4 @@
-"""Variables whose rows lie side by side, with features of each: what a pass over them adds up."""
+"""Paired variables with features of each, for one pass over their rows."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ def readings_beside(
 
 
 def beside_state(plan: object, sources: Sequence[Data], names: Sequence[str] = NAMES) -> SampleState:
-    """What some rows add; the first source alone is an iterator of pieces, tuples with a member for each variable.
+    """The state of some rows; the first source alone is an iterator of pieces, tuples with a member for each variable.
 
     The plan has the variables' `readings`, the features of each as `members`, a map of all as `features`, and says what
     becomes of `missing` values.
@@ -75,7 +75,7 @@ def beside_state(plan: object, sources: Sequence[Data], names: Sequence[str] = N
 
 
 def _state(plan: Any, source: object, name: str, sides: tuple[str, ...]) -> SampleState:
-    """What the rows of one source, or of several side by side, add."""
+    """The state of the rows of one source, or of several side by side."""
     rows, gaps = 0, Counter()
 
     def points(door: Door) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""One pass over data of any size, wherever they lie, and the sample of rows that comes before."""
+"""One pass over data of any size, wherever they are stored, after reading a sample of rows."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from meanmap.linalg.exact import ExactSums
 
 __all__ = ["SAMPLE", "SampleState", "known_seed", "one_pass", "parts_of"]
 
-# Rows of each sample that a plan is made from: landmarks, units and the range of distances.
+# Rows of each sample used for a plan: landmarks, units and the range of distances.
 SAMPLE = 8192
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleState(Value):
-    """What is known of some rows: sums of their features, which `merge` adds up exactly.
+    """The state of some rows: sums of their features, which `merge` adds exactly.
 
     Made by the `state` of a plan, such as `TwoSamplePlan`.
 
@@ -30,9 +30,9 @@ class SampleState(Value):
     ----------
     sums : ExactSums
     rows : int
-        How many rows came.
+        The number of rows read.
     gaps : dict
-        How many values were missing in which column.
+        The number of missing values in each column.
     """
 
     sums: ExactSums
@@ -41,19 +41,19 @@ class SampleState(Value):
 
     @property
     def n(self) -> int:
-        """How many rows were kept: those without missing values, unless missing is a label."""
+        """The number of rows used: those without missing values, unless missing is a label."""
         return self.sums.n
 
     def merge(self, other: "SampleState") -> "SampleState":
-        """That of both parts together: equal bit for bit, in whatever order and groups parts are merged."""
+        """The state of both parts together: identical bit for bit, whatever the order and grouping of merges."""
         gaps = Counter(self.gaps) + Counter(other.gaps)
         return SampleState(self.sums.merge(other.sums), self.rows + other.rows, dict(sorted(gaps.items())))
 
 
 def known_seed(random: Rng) -> int:
-    """The seed that a plan keeps; refused where there is none."""
+    """The seed that a plan stores; an error if there is none."""
     if random.seed is None:
-        raise ParameterError("a plan needs a seed that is known: make it outside jit.")
+        raise ParameterError("a plan needs a known seed: create it outside jit.")
     return random.seed
 
 
@@ -63,7 +63,7 @@ def one_pass(
     """`step(plan, part, name)` for each part of each source, merged; `step` is a function that can be imported.
 
     A source that is a tuple is one whose members lie side by side. Collections of Dask are computed together, by the
-    scheduler that the user chose; nothing comes back but states.
+    scheduler that the user chose; only states are returned.
     """
     found: dict[int, Any] = {}
     tasks = {}
@@ -79,7 +79,7 @@ def one_pass(
 
 
 def _for_workers(plan: Any) -> Any:
-    """A plan without what only its result needs: Dask warns of graphs of 10 MB, and sends them to every worker."""
+    """A plan without the parts that only its result needs, because Dask sends it to every worker."""
     features: Any = getattr(plan, "features", None)
     return replace(plan, features=features.for_sums) if hasattr(features, "for_sums") else plan
 

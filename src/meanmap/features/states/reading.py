@@ -1,4 +1,4 @@
-"""How the rows of a large table are read: like those of the sample that the plan was made from."""
+"""Reads the rows of a large table like those of the sample that the plan was made from."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Reading(Value):
         Whether kernels are given tables, by the names of their columns.
     missing : {"raise", "drop", "category"}
     notes : tuple of str
-        Which columns of the sample may not be what they seem.
+        Notes on columns of the sample that may not be what they seem.
     """
 
     schema: Schema | None
@@ -43,7 +43,7 @@ class Reading(Value):
     def of(
         cls, samples: Sequence[Any], names: Sequence[str], missing: str, kinds: Mapping[str, Any] | None, least: int
     ) -> tuple["Reading", list[Any]]:
-        """From samples of the same columns, with these as they are read."""
+        """The reading for samples with the same columns, and these samples after reading."""
         read, schemas, _ = opened(samples, names, missing, kinds, least=least)
         notes = doubts(read, names, kinds or ())
         return cls(schemas[0], source_of(read[0]).named, missing, notes), read
@@ -51,7 +51,7 @@ class Reading(Value):
     def pieces(self, source: Data, name: str) -> Iterator[tuple[Any, int, Mapping[str, int]]]:
         """Pieces of a source for a kernel to read, how many rows came, and how many values of a column were missing.
 
-        None stands for a piece all of whose rows were left out.
+        None represents a piece all of whose rows were left out.
         """
         rows = 0
         there = source_of(on_host(source))
@@ -74,11 +74,11 @@ class Reading(Value):
 
 
 def notes_of(readings: Sequence[Reading]) -> tuple[str, ...]:
-    """What is to be said of the samples from which it was learned how variables are read."""
+    """Notes on the samples that determine how variables are read."""
     return tuple(note for reading in readings for note in reading.notes)
 
 
 def left_out_of(name: str, state: Any) -> tuple[str, ...]:
-    """What a result says about missing values in the rows of a state."""
+    """The note of a result on missing values in the rows of a state."""
     where = ", ".join(f"{column} ({number})" for column, number in state.gaps.items())
     return (left_out(name, state.rows, state.n, where),) if where else ()

@@ -1,4 +1,4 @@
-"""Bags: samples of different sizes as the points of one data set, for distribution regression."""
+"""Bags: samples of different sizes, each a point of one data set, for distribution regression."""
 
 from types import ModuleType
 from typing import Any, ClassVar
@@ -67,7 +67,7 @@ class Bags(eqx.Module):
 
     @property
     def row_shape(self) -> tuple[int, ...]:
-        """What two sets of bags must share: their columns, not the size of their largest bag."""
+        """What two sets of bags must share: the number of columns, not the size of the largest bag."""
         return tuple(self.points.shape[2:])
 
     @property
@@ -82,7 +82,7 @@ class Bags(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """d, how many columns each point has."""
+        """d, the number of columns."""
         return self.points.shape[-1]
 
     def lengthened(self, size: int) -> "Bags":
@@ -136,7 +136,7 @@ def _characteristic(bags: Bags, w: Array) -> jax.Array:
         waves = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
         return jnp.matmul(weights, waves, precision="highest")
 
-    # One bag at a time: the waves of all of them would be as large as bags × points × frequencies.
+    # One bag at a time: all of them together would need an array of bags × points × frequencies.
     cosines, sines = jnp.split(jax.lax.map(one, (bags.points, bags.weights)), 2, axis=-1)
     return jax.lax.complex(cosines, sines)
 
@@ -176,6 +176,6 @@ def _lengthen(matrix: Array, size: int, library: ModuleType) -> Any:
 
 
 def check_bags(bags: Bags, argument: str) -> None:
-    """Refuse bags that were indexed down to one, or put on more axes."""
+    """Refuse bags that were indexed down to one, or reshaped to more axes."""
     if len(bags.shape) != 1:
         raise InputError(f"{argument} has batch shape {bags.shape}; expected bags along one leading axis.")

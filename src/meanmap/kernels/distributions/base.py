@@ -1,4 +1,4 @@
-"""What kernels on distributions have in common: laws are prepared once, and then met in pairs."""
+"""The base of kernels on distributions: laws are prepared once, then compared in pairs."""
 
 from abc import abstractmethod
 from typing import Any
@@ -18,8 +18,8 @@ __all__ = ["DistributionKernel"]
 class DistributionKernel(Kernel):
     """A kernel whose points are distributions: a batched family, bags of samples, or a tuple or mapping of these.
 
-    To write one, give `prepared`, which turns laws into plain arrays and a kernel on those, so that what is dear about
-    a law (its characteristic function) is computed once and not in every pair; and `check_variables`.
+    To write one, give `prepared`, which turns laws into plain arrays and a kernel on those, so that the expensive part
+    of a law (its characteristic function) is computed once and not for every pair; and `check_variables`.
     """
 
     @property
@@ -31,8 +31,8 @@ class DistributionKernel(Kernel):
     def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
         """A kernel of plain arrays, and those of x and of y (`None` for `y = x`). Pure and traceable.
 
-        Where all numbers are known, rules of integration are as long as the laws need; where they are traced, they have
-        a fixed length and `check` has to be asked whether it is enough.
+        If all numbers are known, integration rules are as long as the laws need; if they are traced, the length is
+        fixed and `check` decides whether it suffices.
         """
 
     @abstractmethod
@@ -40,10 +40,10 @@ class DistributionKernel(Kernel):
         """Raise if the variables of points that were read are not those that this kernel has settings for."""
 
     def check_traced(self, points: Points, argument: str) -> None:
-        """Raise if numbers that were read are known to be out of reach of the rules used inside `jit`."""
+        """Raise if numbers are known to be beyond the range of the rules used inside `jit`."""
 
     def check(self, points: Points, argument: str) -> None:
-        """Both: what sums, products and features of this kernel ask."""
+        """Both checks, for sums, products and features of this kernel."""
         self.check_variables(points, argument)
         self.check_traced(points, argument)
 

@@ -23,7 +23,7 @@ class Messages:
     """N distributions, or N tuples of them: a batched family, a list of samples, or a tuple or mapping of these."""
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """The laws as they came, each checked: batched along one axis, proper, as many in each variable."""
+        """The laws after checks: batched along one axis, proper, equally many in each variable."""
         if isinstance(data, Mapping):
             names = sorted(data, key=str)
             points = {name: _read_law(data[name], label(argument, name), door) for name in names}
@@ -46,16 +46,16 @@ class Messages:
 
 @dataclass(frozen=True)
 class Ready:
-    """Points that were read before and pass as they are."""
+    """Points that were read before, unchanged."""
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """The data as they came: there is nothing to read."""
+        """The data unchanged: there is nothing to read."""
         del argument, door
         return data
 
 
 def variables(points: Points) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Names and laws of the variables of points: keys in order, positions, or `None` for a variable on its own."""
+    """Names and laws of the variables of points: keys in order, positions, or `None` for a single variable."""
     if isinstance(points, Mapping):
         names = tuple(sorted(points, key=str))
         return names, tuple(points[name] for name in names)
@@ -65,7 +65,7 @@ def variables(points: Points) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def label(argument: str, name: object) -> str:
-    """How a variable is called in messages: x, x[0] or x['height']."""
+    """The name of a variable in messages: x, x[0] or x['height']."""
     return argument if name is None else f"{argument}[{name!r}]"
 
 
@@ -145,7 +145,7 @@ def _in_dtype(law: object, door: Door) -> Any:
 
 
 def settings(value: object, argument: str) -> tuple[Any, tuple[Any, ...] | None]:
-    """A setting as one value for every variable, or a tuple with the names it goes by (`None` for positions)."""
+    """A setting as one value for every variable, or a tuple with their names (`None` for positions)."""
     if isinstance(value, Mapping):
         names = tuple(sorted(value, key=str))
         value = {**value}
@@ -162,7 +162,7 @@ def _not_empty(values: tuple[Any, ...], argument: str) -> tuple[Any, ...]:
 
 
 def named(values: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
-    """Values of a setting as users give them: one for a variable on its own, by name, or in order."""
+    """Values of a setting as users pass them: one for a single variable, by name, or in order."""
     if names == (None,):
         return values[0]
     return dict(zip(names, values, strict=True)) if isinstance(names[0], str) else values
@@ -180,7 +180,7 @@ def per_variable(
         )
     if keys is None and any(isinstance(name, str) for name in names):
         raise ColumnError(
-            f"{setting} is a tuple and {argument} has named variables, {_listed(names)}: give {setting} by name too."
+            f"{setting} is a tuple and {argument} has named variables, {_listed(names)}: pass {setting} by name too."
         )
     if len(value) != len(names):
         raise ShapeError(

@@ -119,7 +119,7 @@ def _nodes(
 
 
 def _reach(family: Distribution, coordinate: str) -> float:
-    """How far from its mean a law reaches, to within 1e-15 of probability."""
+    """The radius around its mean that contains a law up to a probability of 1e-15."""
     variance, mean = np.asarray(family.variance_in(coordinate)), np.asarray(family.mean_in(coordinate))
     scale = np.sqrt(variance)
     if isinstance(family, Gamma) and coordinate == "x":

@@ -51,7 +51,8 @@ class ExpectedProduct(DistributionKernel):
     kernel : Kernel, or a tuple or mapping of them
         k: one for all variables, or one for each.
     coordinate : str, or a tuple or mapping of them
-        Where k acts: "x"; "log" for a Gamma and "logit" for a Beta, in which spreads over many decades are alike;
+        The coordinate in which k acts: "x"; "log" for a Gamma and "logit" for a Beta, in which spreads over many
+        decades are alike;
         "auto" for those two where they exist and "x" otherwise.
 
     Notes
@@ -106,7 +107,7 @@ class ExpectedProduct(DistributionKernel):
         widths : {"total", "within"}
             ℓ² is the mean variance of the distributions plus the variance of their means (so, the variance of their
             equal mixture), or the mean variance alone (Jitkrittum et al. 2015), which resolves narrow laws better but
-            sees far ones as equally far.
+            makes distant ones equally distant.
 
         Examples
         --------
@@ -135,7 +136,7 @@ class ExpectedProduct(DistributionKernel):
                 kernel.check(np.zeros((1, law.dimension)), label(argument, name))
 
     def check_traced(self, points: Points, argument: str) -> None:
-        """No variable that spreads over more lengthscales than the fixed rule resolves."""
+        """Refuse variables that spread over more lengthscales than the fixed rule resolves."""
         for name, law, kernel, place in self.variables(points, argument):
             lengthscale = getattr(_base(kernel), "lengthscale", None)
             if not isinstance(_base(kernel), RBF) or not all_concrete((law, lengthscale)):
@@ -151,7 +152,7 @@ class ExpectedProduct(DistributionKernel):
                 )
 
     def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
-        """Each variable as what makes the quickest Gram matrix: normal components, spectral coordinates, points."""
+        """Each variable in the form with the fastest Gram matrix: normal components, spectral coordinates, points."""
         first = self.variables(x)
         second = first if y is None else self.variables(y, "y")
         parts = [
@@ -163,7 +164,7 @@ class ExpectedProduct(DistributionKernel):
 
 
 def _split(kernel: Kernel) -> tuple[Any, Kernel]:
-    """c and k of c k; None and the kernel of one that is no multiple."""
+    """c and k of c k; None and the kernel if it is not a multiple."""
     if not isinstance(kernel, Scaled):
         return None, kernel
     scale, base = _split(kernel.kernel)

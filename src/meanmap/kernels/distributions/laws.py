@@ -1,4 +1,4 @@
-"""What kernels on distributions ask of a law, be it a family or a bag: coordinate, moments, characteristic function."""
+"""Properties of laws, families or bags, for kernels on distributions: coordinate, moments, characteristic function."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ __all__ = ["MeanVariance"]
 class MeanVariance(DistributionKernel):
     """κ = Π_l exp(−(m_l − m′_l)²/2w_l²) exp(−(v_l − v′_l)²/2u_l²) of the means and variances of the variables.
 
-    Blind to all but two moments, and cheap: it is an RBF kernel on R^P, whose features are those of
+    It ignores all but two moments, and is cheap: it is an RBF kernel on R^P, whose features are those of
     `mm.features.Fourier.draw`.
 
     Parameters
@@ -33,7 +33,7 @@ class MeanVariance(DistributionKernel):
     mean_width, variance_width : float or array (d,), or a tuple or mapping of them
         w and u: one for all variables, or one for each.
     coordinate : str, or a tuple or mapping of them
-        Where moments are taken, as for `ExpectedProduct`.
+        The coordinate of the moments, as for `ExpectedProduct`.
 
     Notes
     -----
@@ -107,7 +107,7 @@ class MeanVariance(DistributionKernel):
                     )
 
     def coordinates(self, x: Points) -> jax.Array:
-        """All means and variances over their widths, side by side."""
+        """All means and variances divided by their widths, side by side."""
         columns = []
         for name, law, mean_width, variance_width, place in self._variables(x, "x"):
             mean, variance = moments(law, resolve_coordinate(place, law, name))

@@ -1,4 +1,4 @@
-"""Inner products of embeddings on prepared points: what one variable's laws become before a Gram matrix is made."""
+"""Inner products of embeddings on prepared points: the form of one variable's laws from which a Gram matrix is made."""
 
 import math
 from abc import abstractmethod
@@ -18,7 +18,7 @@ from meanmap.kernels.geometry import inner_products, squared_norms
 
 __all__ = ["BagPart", "GaussianPart", "Joint", "OuterGaussian", "Prepared", "SpectralPart", "lift"]
 
-# Points of one bag that meet points of other bags in one tile: a tile of doubles stays in a core's cache.
+# Points of a bag in one tile: a tile of doubles stays in a core's cache.
 CHUNK = 256
 TILE_POINTS = 2048
 
@@ -166,5 +166,5 @@ class OuterGaussian(Prepared):
         return jnp.exp(-jnp.maximum(squares, 0) / (2 * jnp.asarray(self.width) ** 2))
 
     def diagonal(self, x: Points) -> jax.Array:
-        """Ones, as each point is at no distance of itself."""
+        """Ones, because each point is at distance zero from itself."""
         return jnp.ones_like(jnp.asarray(x[1]))

@@ -47,8 +47,8 @@ def _kernel(law: Distribution | Bags, place: str, widths: str, name: object) -> 
         square = square + mean.var(axis=0)
     if is_concrete(square) and not (np.asarray(square) > 0).all():
         raise InputError(
-            f"{label('messages', name)} has no spread in some column: there is no lengthscale to take from it. "
-            "Give one, as in RBF(1.0)."
+            f"{label('messages', name)} has no spread in some column, so no lengthscale can be chosen. Pass one, "
+            "as in RBF(1.0)."
         )
     return RBF(jnp.sqrt(square) if isinstance(square, jax.Array) else np.sqrt(square))
 

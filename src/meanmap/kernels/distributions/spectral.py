@@ -29,7 +29,7 @@ __all__ = ["bag_coordinates", "extent", "law_coordinates", "nodes_for"]
 
 
 def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
-    """The interval, (d,) and (d,), that holds all the laws of a batch to within 1e-15 of probability."""
+    """The interval, (d,) and (d,), that contains all laws of a batch up to a probability of 1e-15."""
     law = jax.tree.map(
         np.asarray, law
     )  # known numbers, and inside an enclosing `jit` JAX would trace what is made of them
@@ -51,7 +51,7 @@ def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nodes_for(x: Points, y: Points, lengthscale: Array | None, coordinate: str, name: object = None) -> np.ndarray:
-    """How many frequencies each coordinate needs for the laws x against the laws y, (d,)."""
+    """The number of frequencies that each coordinate needs for the laws x and y, (d,)."""
     (low_x, high_x), (low_y, high_y) = extent(x, coordinate), extent(y, coordinate)
     lengthscale = np.broadcast_to(np.asarray(lengthscale, dtype=float), low_x.shape)
     distance = np.maximum(high_x - low_y, high_y - low_x)
@@ -95,7 +95,7 @@ def _waves(x: jax.Array, number: int) -> jax.Array:
     omega, roots = _rule(number)
     angles = x[..., None] * jnp.asarray(omega, x.dtype)
     roots = jnp.asarray(roots, x.dtype)
-    # The sine of frequency zero is no coordinate.
+    # The sine of frequency zero is not a coordinate.
     return jnp.concatenate([jnp.cos(angles) * roots, (jnp.sin(angles) * roots)[..., 1:]], axis=-1)
 
 

@@ -41,7 +41,7 @@ class TupleKernel(DistributionKernel):
             member.check_traced(part, argument)
 
     def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
-        """What each member prepares of its variable."""
+        """The prepared variable of each member."""
         ours = self.parts(x)
         theirs = (None,) * len(ours) if y is None else self.parts(y, "y")
         made = [member.prepared(a, b) for member, a, b in zip(self.members, ours, theirs, strict=True)]
@@ -68,8 +68,8 @@ class TupleProduct(TupleKernel):
 
     Notes
     -----
-    Of expected products it is `ExpectedProduct` of the tuple. Of Gaussians it adds up squared distances of the separate
-    embeddings, where `EmbeddingGaussian` of the tuple takes the distance of joint ones.
+    For expected products it is `ExpectedProduct` of the tuple. For Gaussians it sums squared distances of the separate
+    embeddings, whereas `EmbeddingGaussian` of the tuple uses the distance of joint ones.
 
     Examples
     --------
