@@ -1,4 +1,4 @@
-"""Linear algebra without kernels: mergeable moments, low-rank factors, ridge solves and their choice, online regression."""
+"""Linear algebra without kernels: moments that merge, low-rank factors, ridge solves, online regression."""
 
 from meanmap.linalg.moments import Moments
 from meanmap.linalg.online import OnlineRegression
