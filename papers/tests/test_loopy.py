@@ -8,6 +8,7 @@ from meanmap_papers.registry import find
 
 FIGURES = [f"loopy-figure-{number}" for number in (1, 2, 3, 4)]
 FIGURES += ["loopy-depth", "loopy-stereo", "loopy-torsion", "loopy-competitors", "loopy-cost", "loopy-constants"]
+FIGURES += ["loopy-labels"]
 
 
 def test_ranks_are_those_of_figure_2():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from meanmap_papers.experiment import Setting, verdict
-from meanmap_papers.messages import doubt_in_time, features, methods, simulator
+from meanmap_papers.messages import doubt_in_time, features, methods, simulator, uci_times
 from meanmap_papers.messages.jointly import Jointly
 
 
@@ -42,7 +42,7 @@ def test_joint_outputs_are_those_of_the_dense_formula():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", [doubt_in_time, features, methods, simulator])
+@pytest.mark.parametrize("module", [doubt_in_time, features, methods, simulator, uci_times])
 def test_smoke_runs_show_what_they_can(module):
     outcome = module.EXPERIMENT.run(Setting("smoke"))
     found = verdict(module.EXPERIMENT.claims, outcome.numbers, "smoke")
