@@ -24,6 +24,13 @@ def test_a_number_has_a_standard_error_or_the_record_says_why_not(record):
     assert not without or "no standard error, because" in record["afterwards"]
 
 
+@pytest.mark.parametrize("record", papers.kept().values(), ids=lambda record: record["id"])
+def test_a_number_with_a_standard_error_of_zero_is_exact_and_the_record_says_why(record):
+    exact = [name for name, (_, error) in record["numbers"].items() if error == 0]
+    assert all(name in record.get("afterwards", "") for name in exact), exact
+    assert not exact or "exact" in record["afterwards"]
+
+
 def test_every_record_has_its_pictures():
     for id, record in papers.kept().items():
         pictures = sorted(papers.FOLDER.glob(f"{id}-[0-9].png"))
