@@ -94,7 +94,7 @@ def test_extensions_are_members_of_the_class(seed):
 
 def test_a_square_without_directions_has_no_extension():
     square = PDAG.of([], [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
-    with pytest.raises(InputError, match="cannot all be directed"):
+    with pytest.raises(InputError, match="cannot all be oriented"):
         consistent_extension(square)
 
 

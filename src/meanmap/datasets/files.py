@@ -1,4 +1,4 @@
-"""Where a raw file is: the user's own folder, the cache, or a public address."""
+"""Locates raw files: the user's own folder, the cache, or a public address."""
 
 import os
 from importlib.resources import files
@@ -14,14 +14,14 @@ class DataNotFoundError(FileNotFoundError):
 
 
 def own(name: str) -> Path | None:
-    """The file of this name in the folder that MEANMAP_DATA names, if there is one."""
+    """The file with this name in the folder named by MEANMAP_DATA, if there is one."""
     folder = os.environ.get("MEANMAP_DATA")
     path = Path(folder, name) if folder else None
     return path if path is not None and path.is_file() else None
 
 
 def fetched(name: str) -> Path:
-    """The file of this name in the cache, downloaded first if it is not there; its checksum is that of the registry."""
+    """The file with this name in the cache, downloaded first if necessary, with the checksum of the registry."""
     with optional("downloading a data set"):
         import pooch
 
@@ -29,7 +29,7 @@ def fetched(name: str) -> Path:
     cache = Path(os.environ.get("MEANMAP_CACHE") or pooch.os_cache("meanmap"), name).parent
     try:
         return Path(pooch.retrieve(address, None if checksum == "-" else checksum, Path(name).name, cache))
-    except OSError as problem:  # pooch lets those of requests through, which are of this kind
+    except OSError as problem:  # pooch passes on errors of requests, which are of this type
         raise DataNotFoundError(
             f"{name} is not in the folder that MEANMAP_DATA names, not in the cache ({cache}), and could not be "
             f"downloaded from {address} ({type(problem).__name__}). With a network, try again; without one, download "

@@ -1,4 +1,4 @@
-"""Networks: papers that cite each other, with their words and topics."""
+"""Networks: papers with citations, words and topics."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["Citation", "citation"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Citation(Value):
-    """Papers that cite each other.
+    """A citation network of papers.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Pictures with known depth: stereo scenes of Middlebury 2006."""
+"""Images with known depth: stereo scenes of Middlebury 2006."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +18,14 @@ STEREO_SCENES = tuple(f"{name}{number}" for name, count in STEREO_SIBLINGS.items
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stereo(Value):
-    """One scene from two places.
+    """One scene from two viewpoints.
 
     Attributes
     ----------
     left, right : (height, width, 3) arrays of float
-        The pictures, colours between 0 and 1.
+        The images, with colours between 0 and 1.
     disparity : (height, width) array of float
-        By how many pixels each point of the left picture moves; NaN where it is not known. Depth is proportional to its
+        The shift in pixels of each point of the left image; NaN where it is unknown. Depth is proportional to its
         inverse, up to an offset of the scene.
     """
 

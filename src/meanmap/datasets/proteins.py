@@ -54,7 +54,7 @@ def torsion_angles(path: Any) -> list[Backbone]:
         if line.startswith("ENDMDL"):
             break
         name = line[12:16].strip()
-        # Residues that are chemically modified stand among HETATM, with the same atoms; water and ligands lack them.
+        # Chemically modified residues are listed as HETATM, with the same atoms; water and ligands lack these.
         if line[:6] not in ("ATOM  ", "HETATM") or name not in BACKBONE:
             continue
         try:

@@ -25,7 +25,7 @@ UCI_COLUMNS = {
     "ionosphere": tuple(f"x{number:02}" for number in range(1, 35)),
 }
 UCI_NAMES = tuple(UCI_COLUMNS)
-# What the raw file of each set writes for the label 1.
+# The raw value of the label 1 in each set.
 UCI_ONE = {"banknote": "1", "transfusion": "1", "fertility": "O", "ionosphere": "g"}
 
 
@@ -80,7 +80,7 @@ def uci(name: str) -> tuple[Table, Any]:
         rows, one = _rows(prepared)[1:], "1"
     else:
         rows, one = _rows(own(f"uci/{name}.txt") or fetched(f"uci/{name}.txt")), UCI_ONE[name]
-        rows = rows[1:] if name == "transfusion" else rows  # the only one with a header
+        rows = rows[1:] if name == "transfusion" else rows  # the only file with a header
     values = np.array([[float(cell) for cell in row[:-1]] for row in rows])
     labels = np.array([int(row[-1].strip() == one) for row in rows])
     return Table.of(dict(zip(UCI_COLUMNS[name], values.T, strict=True))), labels

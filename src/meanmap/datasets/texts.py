@@ -1,4 +1,4 @@
-"""Texts: the same pages, or the same debates, in nine languages."""
+"""Parallel texts: the same pages, or the same debates, in nine languages."""
 
 import os
 import re
@@ -12,7 +12,7 @@ LANGUAGES = ("da", "de", "en", "es", "fr", "it", "nl", "pt", "sv")
 
 
 def parallel_help() -> dict[str, list[str]]:
-    """876 pages of the help of LibreOffice 7.4 in nine languages: by language, one text a page, in the same order.
+    """876 pages of the help of LibreOffice 7.4 in nine languages: by language, one text per page, in the same order.
 
     The texts are not downloaded: put `da.txt`, `de.txt`, ... (UTF-8, one page a line, line k the same page in each)
     in `parallel_help` below the folder that MEANMAP_DATA names. They are made from the Debian packages
@@ -45,7 +45,7 @@ def europarl(documents: int = 300) -> dict[str, list[str]]:
     Returns
     -------
     dict
-        By language, one text a chapter, in the same order; speakers and paragraphs are not marked.
+        By language, one text per chapter, in the same order; speakers and paragraphs are not marked.
     """
     folder = Path(os.environ.get("MEANMAP_DATA") or ".", "europarl", "txt")
     missing = next((language for language in LANGUAGES if not (folder / language).is_dir()), None)

@@ -1,4 +1,4 @@
-"""The demo: each part of the library on data made on the spot, as one HTML page."""
+"""The demo: each part of the library on simulated data, as one HTML page."""
 
 import platform
 import time
@@ -29,7 +29,7 @@ PARTS = {
 
 
 def run(path: str | Path = "meanmap-demo.html", seed: int = 0) -> tuple[Path, list[Section], float]:
-    """Run every part and write the page; returns where it is, what it says and the seconds it took."""
+    """Run every part and write the page; returns its path, its sections and the seconds it took."""
     with optional("the demo"):
         import matplotlib  # noqa: F401  # before anything is computed
         import networkx  # noqa: F401

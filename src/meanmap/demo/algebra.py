@@ -1,4 +1,4 @@
-"""The demo's second part: conditional operators, likelihoods, exact embeddings, and what is read out of them."""
+"""The demo's part on conditional operators, likelihoods, exact embeddings, and summaries of these."""
 
 import time
 
@@ -43,8 +43,8 @@ def _conditional(rng: np.random.Generator) -> Section:
         "A conditional distribution is an operator",
         f"Learned from 1000 pairs in {seconds:.1f} s, lengthscale and ridge chosen by leave-one-out; the 90 % band "
         f"holds {100 * inside:.0f} % of the points.",
-        "One factorisation answers every query, and each answer is an embedding again: it has a mean, quantiles, a "
-        "density with two branches where the data have two, modes and samples.",
+        "One factorisation answers every query, and each answer is again an embedding, with a mean, quantiles, "
+        "modes, samples, and a density with two branches where the data have two.",
         "op = mm.condition(x, y)\nb = op(x_new)\nb.mean(), b.quantile([0.05, 0.95]), b.density(grid), b.mode()",
         (
             (
@@ -105,7 +105,8 @@ def _shrinkage(rng: np.random.Generator) -> Section:
         "A better average",
         f"For {n} points in {d} dimensions shrinkage has {100 * (1 - means['shrinkage'] / means['empirical']):.0f} % "
         "less squared error than the average.",
-        f"The truth is known: the embedding of a normal law has a closed form. Mean over {repeats} samples of "
+        f"The truth is known, because the embedding of a normal distribution has a closed form. Mean over {repeats} "
+        "samples of "
         "‖estimate − truth‖², its standard error, and the ratio to the plain average.",
         'mm.embed(x, k, estimator="shrinkage") - mm.embed(mm.families.MultivariateNormal.standard(10), k)',
         tables=((("estimator", "mean squared error", "s.e.", "ratio"), *rows),),

@@ -1,4 +1,4 @@
-"""The demo's fourth part: graphical models, learned from data and given."""
+"""The demo's part on graphical models, learned from data or specified."""
 
 import time
 
@@ -39,8 +39,9 @@ def _tree(rng: np.random.Generator) -> Section:
         "A graphical model learned from a table",
         f"Three variables and 500 rows, learned in {fitted:.1f} s with every bandwidth and ridge chosen for its edge. "
         f"With both pieces of evidence the state is positive with probability {right:.2f}.",
-        "The sensor sees the square of the state, so its value leaves two possibilities; a label that is right four "
-        "times in five tips the balance. Variables may be anything that has a kernel, and beliefs are embeddings.",
+        "The sensor measures the square of the state, so its value leaves two possibilities; a label that is right "
+        "four times in five decides between them. Variables may be anything that has a kernel, and beliefs are "
+        "embeddings.",
         'model = mm.KernelGraph([("state", "sensor"), ("state", "label")]).fit(table)\n'
         'model.query({"sensor": 1.4, "label": "right"}, targets=["state"])["state"].density(grid)',
         ((figure, "One piece of evidence leaves two modes, the second chooses between them."),),
@@ -78,8 +79,8 @@ def _grid(rng: np.random.Generator) -> Section:
         "Belief propagation on a graph with cycles",
         f"{side * side} variables with {colours} states: the error falls from {before:.2f} to {after:.2f} in "
         f"{beliefs.report.steps} sweeps, {seconds:.1f} s with compiling.",
-        "The same engine as for learned models. A message is its values at the receiver's states, and products over "
-        "all neighbours but one need neither a division nor a logarithm.",
+        "The same engine as for learned models. A message is a vector of values at the receiver's states, and "
+        "products over all neighbours but one need neither divisions nor logarithms.",
         "network = mm.bp.DiscreteGraph(graph, potential, likelihood)\nnetwork.query(damping=0.3)[node]",
         ((figure, "Noisy rings, and what neighbours agree on."),),
     )
@@ -105,8 +106,7 @@ def _image(rng: np.random.Generator) -> Section:
         "Kernel belief propagation on an image",
         "1600 continuous variables on a graph with cycles, relations learned from an example: the error falls from "
         f"30 to {error:.1f} grey levels in {seconds:.1f} s with learning and compiling.",
-        "A sweep costs the same however many pairs the relations were learned from. The hole is filled by what its "
-        "neighbours say.",
+        "The cost of a sweep does not depend on the number of training pairs. The hole is filled from its neighbours.",
         "mm.KernelGrid().fit(clean, noisy_example).restore(noisy)",
-        ((figure, "A noisy image with a hole, its restoration, and how sure that is."),),
+        ((figure, "A noisy image with a hole, its restoration, and the uncertainty."),),
     )

@@ -1,4 +1,4 @@
-"""The demo's first part: Gram matrices of anything, features, and embeddings of samples too big for a matrix."""
+"""The demo's part on Gram matrices of any data, features, and embeddings of samples too large for a Gram matrix."""
 
 import time
 
@@ -12,7 +12,7 @@ __all__ = ["sections"]
 
 
 def sections(rng: np.random.Generator) -> list[Section]:
-    """One section per idea of the ground floor."""
+    """One section per basic idea."""
     return [_gram(rng), _features(rng), _pivots(rng), _embedding(rng)]
 
 
@@ -42,10 +42,11 @@ def _gram(rng: np.random.Generator) -> Section:
     return Section(
         "A kernel of anything",
         f"4000 points in 10 dimensions: the Gram matrix and that of NumPy by hand differ by {difference:.0e} at most.",
-        "Lists, NumPy, pandas, polars, sparse matrices and JAX arrays go in; what comes in goes out. The picture is "
+        "Inputs may be lists, NumPy and JAX arrays, pandas, polars and sparse matrices; JAX arrays give JAX arrays, "
+        "all others NumPy. The picture is "
         "the default kernel of a table with two numeric columns and one of labels.",
         "k = mm.default_kernel(table)\nk(table)",
-        ((figure, "Gram matrix of a mixed table: two blocks, since people of one region are alike."),),
+        ((figure, "Gram matrix of a mixed table: two blocks, since people from one region are similar."),),
     )
 
 
@@ -68,10 +69,10 @@ def _features(rng: np.random.Generator) -> Section:
         "Finite coordinates",
         f"With {sizes[-1]} random features the Gram matrix is right to {errors[False][-1]:.1e}; orthogonal ones reach "
         f"{errors[True][-1]:.1e}.",
-        "Every shift-invariant kernel has random Fourier features. Their error falls like one over the root of their "
-        "number, whatever the dimension.",
+        "Every shift-invariant kernel has random Fourier features. Their error decreases like one over the square root "
+        "of their number, in any dimension.",
         "phi = mm.features.Fourier.draw(k, x, n_features=1000, orthogonal=True, rng=0)\nphi(x) @ phi(x).T   # ≈ k(x)",
-        ((figure, "Error of random features against their number, with the rate of theory dotted."),),
+        ((figure, "Error of random features against their number; the theoretical rate is dotted."),),
     )
 
 
@@ -88,7 +89,7 @@ def _pivots(rng: np.random.Generator) -> Section:
     return Section(
         "A Gram matrix that is never formed",
         f"20,000 points, {phi.size} features, relative trace error {phi.relative_error:.0e}, in {seconds:.1f} s.",
-        "Pivoted incomplete Cholesky adds the point that is worst represented so far. What is left out is positive "
+        "Pivoted incomplete Cholesky adds the point that is represented worst so far. The remainder is positive "
         "semidefinite, so its trace bounds every error: the number is a certificate, not an estimate.",
         "phi = mm.features.PivotedCholesky.fit(k, x, tolerance=1e-6)\nphi.relative_error",
         ((figure, "Left: error against features, falling exponentially. Right: chosen points spread over the data."),),
@@ -114,7 +115,7 @@ def _embedding(rng: np.random.Generator) -> Section:
         "A distribution is a function",
         f"The two samples of {n} differ most near x = {worst:.1f}; both embeddings took {seconds:.2f} s.",
         "A mean embedding is the average of the kernel over a sample. Where two embeddings differ, the distributions "
-        "do: their difference is the witness function of the two-sample test. Sums over big samples are streamed.",
+        "do: their difference is the witness function of the two-sample test. Sums over large samples are streamed.",
         "k.mean(grid, p) - k.mean(grid, q)",
         (
             (
@@ -132,7 +133,7 @@ def _timed(action):
 
 
 def _gram_in_numpy(x: np.ndarray, lengthscale: float) -> np.ndarray:
-    """What a user would write by hand; the yardstick."""
+    """What a user would write by hand, for comparison."""
     squares = (x**2).sum(axis=1)
     distances = squares[:, None] + squares[None, :] - 2 * x @ x.T
     return np.exp(-np.maximum(distances, 0) / (2 * lengthscale**2))

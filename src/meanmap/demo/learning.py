@@ -1,4 +1,4 @@
-"""The demo's part on what is learned from data alone: a kernel, and what causes what."""
+"""The demo's part on learning a kernel and a causal graph."""
 
 import time
 
@@ -33,7 +33,8 @@ def _kernel(rng: np.random.Generator) -> Section:
         "A kernel learned from a sample",
         f"Nine clusters on a grid: the lengthscales are {modes}, likeliest first ({seconds:.1f} s with compiling), and "
         f"the median distance is {median_heuristic(x):.3g}.",
-        "The median is a distance between clusters and resolves none of them. All modes are reported: which matters "
+        "The median is a distance between clusters and does not resolve any of them. All modes are reported: which "
+        "matters "
         "depends on what the kernel is for.",
         "fit = mm.learn_kernel(x, landmarks=0.15)\nfit.kernel, fit.modes, fit.report",
         ((fit.plot().figure, "The objective over lengthscales, for each draw of landmarks and on average."),),
@@ -51,8 +52,9 @@ def _causes(rng: np.random.Generator) -> Section:
     return Section(
         "What causes what?",
         f"500 rows of four variables, {found.report.steps} kernel tests, {seconds:.1f} s: {arrows or 'no arrow'}.",
-        "Variables that nothing makes independent are joined; two causes of one effect differ from a chain, since they "
-        "become dependent once the effect is known. The relations here are not linear, and none of them was named.",
+        "Variables that no conditioning set makes independent are adjacent; two causes of one effect differ from a "
+        "chain, since they become dependent given the effect. The relations here are not linear, and their form was "
+        "not specified.",
         "mm.pc(table, level=0.01)",
         ((found.plot().figure, "Arrows from causes to effects."),),
     )

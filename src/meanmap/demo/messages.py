@@ -43,10 +43,10 @@ def sections(rng: np.random.Generator) -> list[Section]:
             "Can any function be a factor?",
             f"{post.report.status.capitalize()} in {post.report.steps} sweeps, {seconds:.2f} s once compiled; "
             f"log evidence {post.log_evidence:.2f}.",
-            "The engine knows a linear map and coins; the sigmoid between them is a plain function, and its messages "
-            "are computed by quadrature, a whole plate at once.",
+            "The linear map and the Bernoulli likelihood have exact messages; the sigmoid between them is a plain "
+            "function, and its messages are computed by quadrature, for a whole plate at once.",
             "model = ep.FactorGraph(\n    ep.Dot(X, w, z), ep.BlackBox(sigmoid, z, p), ep.Bernoulli(p, observed=y)\n)\n"
             'post = ep.infer(model)\npost["w"].mean(), post["w"].cov(), post.report',
-            ((figure, "Left: the posterior of two weights. Right: what is believed about every label."),),
+            ((figure, "Left: the posterior of two weights. Right: the belief about the probability of each label."),),
         )
     ]

@@ -1,4 +1,4 @@
-"""The demo's third part: tests of two samples, of independence with and without a third variable, level and power."""
+"""The demo's part on two-sample tests, marginal and conditional independence, level and power."""
 
 import time
 
@@ -41,8 +41,8 @@ def _two_samples(rng: np.random.Generator) -> Section:
         f"p = {default.pvalue:.3g} with the default, {median.pvalue:.2g} with the median heuristic, "
         f"in {seconds:.1f} s.",
         "The samples differ only in the shape of each of nine clusters. The median distance is that between clusters, "
-        "and a kernel of that width sees nothing. The default tries five scales and keeps the level exactly. The "
-        "witness shows that y is denser at the ends of each cluster's diagonal.",
+        "and a kernel of that width does not detect the difference. The default combines five scales and keeps the "
+        "level exactly. The witness shows that y is denser at the ends of each cluster's diagonal.",
         "r = mm.two_sample_test(x, y)\nr.pvalue, r.reject(0.05), r.plot(), r.plot_witness(), r.driving_columns()",
         (
             (
@@ -96,7 +96,8 @@ def _simulation(rng: np.random.Generator) -> Section:
         "What level does a test keep, and how many points does it need?",
         f"{level.rejections} of {level.repeats} independent data sets were rejected at level 0.05. So few say "
         f"that the rate is between {low:.2f} and {high:.2f} (95 %).",
-        "Any test, from anywhere, is run on data drawn again and again; more repeats narrow the interval. P-values of "
+        "Any test, from any package, is run on repeatedly simulated data; more repeats narrow the interval. P-values "
+        "of "
         "a calibrated test stay in the band; the power curve says which sample size is enough.",
         "mm.stats.rejection_rate(test, draw)\nmm.power_curve(test, draw, [25, 50, 100]).needed(0.8)",
         ((figure, "Left: the p-values of independent data. Right: the power on a noisy wave."),),
@@ -120,8 +121,9 @@ def _conditional(rng: np.random.Generator) -> Section:
     return Section(
         "Are two variables independent given a third?",
         f"p = {alone.pvalue:.2g} alone, {given.pvalue:.2g} given z; {linked.pvalue:.2g} once x enters y.",
-        "What z says about each is removed by regression, in a metric learned from the data; signs of what is left are "
-        "flipped at random for the null. The level was measured with up to five conditioning variables.",
+        "The effect of z on each is removed by regression, in a metric learned from the data; for the null the signs "
+        "of "
+        "residuals are flipped at random. The level was measured with up to five conditioning variables.",
         "mm.conditional_independence_test(x, y, z)\n"
         'mm.conditional_independence_test(income, drink, table[["age", "town"]])',
         ((figure, "Left: the data. Right: the null and the statistic within it."),),

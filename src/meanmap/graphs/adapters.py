@@ -1,4 +1,4 @@
-"""Discrete models of pgmpy as factors."""
+"""Converts discrete models of pgmpy to factors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How often each edge is in a random spanning tree: the weights of tree-reweighted belief propagation."""
+"""The probability of each edge in a random spanning tree: the weights of tree-reweighted belief propagation."""
 
 import numpy as np
 import scipy.sparse
@@ -15,8 +15,8 @@ COLUMNS = 256
 def edge_appearance(graph: Graph) -> np.ndarray:
     """ρ_st, the share of all spanning trees (forests, where the graph is in parts) that have the edge, (|E|,).
 
-    It is the effective resistance between both ends (Kirchhoff 1847), so that ρ sums to n minus the number of parts,
-    and an edge that lies on no cycle has ρ = 1. Cost one sparse factorisation and |E| solves.
+    It is the effective resistance between its ends (Kirchhoff 1847), so that ρ sums to n minus the number of
+    components, and an edge on no cycle has ρ = 1. Cost one sparse factorisation and |E| solves.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def edge_appearance(graph: Graph) -> np.ndarray:
     if graph.is_forest:
         return np.ones(len(graph.edges))
     adjacency = graph.adjacency.astype(float)
-    # One node of each part is held at zero: the rest of the Laplacian can be inverted.
+    # One node of each component is fixed at zero, which makes the rest of the Laplacian invertible.
     held = np.unique(graph.components, return_index=True)[1]
     free = np.setdiff1d(np.arange(graph.size), held)
     place = np.full(graph.size, -1)

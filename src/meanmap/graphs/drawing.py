@@ -1,4 +1,4 @@
-"""Pictures of graphs."""
+"""Drawing graphs."""
 
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ def draw(
     labels: Mapping[tuple, str] | None = None,
     support: Mapping[tuple, float] | None = None,
 ) -> Any:
-    """Draw a NetworkX graph; an edge that a DiGraph has in both directions is a line without a head.
+    """Draw a NetworkX graph; an edge in both directions of a DiGraph is drawn without arrowheads.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ def draw(
     ax : matplotlib Axes, optional
         Where; by default a new figure.
     positions : mapping from names to (x, y), optional
-        By default distances on the page follow those along edges (Kamada & Kawai 1989).
+        By default distances in the figure approximate path lengths (Kamada & Kawai 1989).
     labels : mapping from pairs to text, optional
-        What is written at edges.
+        Labels of edges.
     support : mapping from pairs to float, optional
-        How often an edge was found in half of the data; those found in less than half of the tries are dashed.
+        The share of half-samples in which an edge was found; edges below one half are dashed.
     """
     if ax is None:
         side = 3.5 + 0.25 * len(graph)
@@ -55,7 +55,7 @@ def draw(
     for a, b in graph.edges:
         line = not graph.is_directed() or graph.has_edge(b, a)
         if line and graph.is_directed() and number[a] > number[b]:
-            continue  # its other direction is drawn
+            continue  # the other direction is drawn
         style = {"arrowstyle": "-" if line else "-|>", "patchA": boxes[a], "patchB": boxes[b], "mutation_scale": 14}
         style |= {"color": "C7" if line else "C0", "linewidth": 1.6, "shrinkA": 1, "shrinkB": 1}
         if support and support.get((a, b), support.get((b, a), 0.0)) < MAJORITY:
@@ -75,7 +75,7 @@ def draw(
 
 
 def _places(graph: "networkx.Graph") -> dict[Hashable, np.ndarray]:
-    """Positions by distances along edges, the parts of a graph side by side."""
+    """Positions from path lengths, with the components of a graph side by side."""
     with optional("drawing a graph"):
         import networkx
 
@@ -90,7 +90,7 @@ def _places(graph: "networkx.Graph") -> dict[Hashable, np.ndarray]:
 
 
 def draw_forest(graph: Graph, ax: Axes | None = None, **written: Any) -> Any:
-    """Draw a graph; a forest hangs from its centres, leaves side by side, each other node above its children."""
+    """Draw a graph; a forest is drawn from its centres down, leaves side by side and each parent above its children."""
     return draw(graph.to_networkx(), ax, positions=hanging(graph) if graph.is_forest else None, **written)
 
 

@@ -1,4 +1,4 @@
-"""Edges as rows of a table, with what is known of each."""
+"""Edges as rows of a table, with their attributes."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ class EdgeTable:
     """A result with `to_networkx`, whose edges are rows of a frame."""
 
     def to_frame(self) -> Any:
-        """A pandas frame with a row for each edge: from, to, and all that `to_networkx` says of it."""
+        """A pandas frame with a row for each edge: from, to, and all attributes in `to_networkx`."""
         rows = edge_rows(self)
         names = dict.fromkeys(["from", "to", *(name for row in rows for name in row)])
         return frame_of({name: [row.get(name, np.nan) for row in rows] for name in names})
 
 
 def edge_rows(graph: Any) -> list[dict[str, Any]]:
-    """Each edge once, with what is known of it; one without a direction says so."""
+    """Each edge once, with its attributes; undirected edges are marked."""
     found: dict[Any, dict[str, Any]] = {}
     for a, b, data in graph.to_networkx().edges(data=True):
         known = {name: value for name, value in data.items() if value is not None}

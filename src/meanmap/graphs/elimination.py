@@ -1,4 +1,4 @@
-"""Cliques of a network of factors: variables are summed out one by one, in an order that keeps tables small."""
+"""Cliques of a factor network: variables are summed out one by one, in an order that keeps tables small."""
 
 import heapq
 import math
@@ -15,16 +15,16 @@ Neighbours = list[set[int]]
 
 @dataclass(frozen=True, eq=False)
 class CliqueForest:
-    """A tree, or several, of cliques: every scope lies in one, and the cliques that hold a variable hang together.
+    """A clique tree or forest: every scope lies in a clique, and the cliques that contain a variable are connected.
 
     Attributes
     ----------
     cliques : tuple of tuples of int
         Variables in the order in which they are eliminated, and so in the same order in every clique.
     parent : tuple of int
-        Behind each clique's own place; −1 at a root.
+        The parent of each clique; −1 at a root.
     size : float
-        How many joint states there are in all cliques together.
+        The number of joint states of all cliques together.
 
     Examples
     --------
@@ -39,7 +39,8 @@ class CliqueForest:
 
     @classmethod
     def of(cls, cardinalities: Sequence[int] | np.ndarray, scopes: Sequence[tuple[int, ...]]) -> "CliqueForest":
-        """The smaller of two greedy forests: by the next table, and by what it newly joins (Kjærulff 1990).
+        """The smaller of two greedy forests: by the size of the next table, and by the fill-in it creates (Kjærulff
+        1990).
 
         On trees linear in the number of variables, however many neighbours one of them has.
         """
@@ -48,8 +49,8 @@ class CliqueForest:
 
 
 class _Weight:
-    """The size of the table that eliminating a node needs: its logarithm in whole multiples of 2⁻⁴⁰, which add up to
-    the same number in every order.
+    """The size of the table that eliminating a node needs: its logarithm in integer multiples of 2⁻⁴⁰, whose sum does
+    not depend on the order.
     """
 
     def __init__(self, states: list[int], near: Neighbours):
@@ -57,13 +58,13 @@ class _Weight:
         self.price = [self.logs[node] + sum(self.logs[other] for other in near[node]) for node in range(len(states))]
 
     def removed(self, node: int, others: set[int]) -> set[int]:
-        """Take a node away from its neighbours, all of which meet; whose price changed."""
+        """Eliminate a node and connect all of its neighbours; returns the nodes whose cost changed."""
         for other in others:
             self.price[other] -= self.logs[node]
         return others
 
     def joined(self, a: int, b: int, common: set[int]) -> set[int]:
-        """Bring two nodes together; whose price changed, beside theirs."""
+        """Connect two nodes; returns the other nodes whose cost changed."""
         del common
         self.price[a] += self.logs[b]
         self.price[b] += self.logs[a]
@@ -71,7 +72,7 @@ class _Weight:
 
 
 class _Fill:
-    """The size of the tables of all pairs that eliminating a node newly joins, kept up to date by what changes.
+    """The total size of the tables of all pairs that eliminating a node would newly connect, updated incrementally.
 
     Of a node whose neighbours have S states together, S₂ their squares, it is (S² − S₂) / 2 less the sizes of pairs
     that meet already.
@@ -89,16 +90,16 @@ class _Fill:
                         self.price[node] -= states[a] * states[b]
 
     def removed(self, node: int, others: set[int]) -> set[int]:
-        """Take a node away from its neighbours, all of which meet; whose price changed."""
+        """Eliminate a node and connect all of its neighbours; returns the nodes whose cost changed."""
         together = sum(self.states[other] for other in others)
         for other in others:
             self.around[other] -= self.states[node]
-            # The pairs of this node and of neighbours that it does not meet.
+            # The pairs of this node with neighbours that are not adjacent to it.
             self.price[other] -= self.states[node] * (self.around[other] - together + self.states[other])
         return others
 
     def joined(self, a: int, b: int, common: set[int]) -> set[int]:
-        """Bring two nodes together; whose price changed, beside theirs."""
+        """Connect two nodes; returns the other nodes whose cost changed."""
         shared = sum(self.states[node] for node in common)
         for node, other in ((a, b), (b, a)):
             self.price[node] += self.states[other] * (self.around[node] - shared)
@@ -121,7 +122,7 @@ def _forest(states: list[int], scopes: Sequence[tuple[int, ...]], rule: type[_We
     while heap:
         price, node = heapq.heappop(heap)
         if node in place or price != prices.price[node]:
-            continue  # it is dearer or cheaper by now, and stands elsewhere
+            continue  # its cost has changed, and it is queued elsewhere
         others = near[node]
         place[node] = len(found)
         found.append({node, *others})
@@ -141,13 +142,13 @@ def _forest(states: list[int], scopes: Sequence[tuple[int, ...]], rule: type[_We
 
 
 def _merged(cliques: list[tuple[int, ...]], parent: list[int], states: list[int]) -> CliqueForest:
-    """Cliques that lie in one of their children give their place to it."""
+    """Cliques contained in one of their children are replaced by it."""
     into = list(range(len(cliques)))
     kept: list[int] = []
     for c in range(len(cliques)):
         if into[c] == c:
             kept.append(c)
-        # The first child that holds all of the parent stands for it.
+        # The first child that contains the parent replaces it.
         up = parent[c]
         if up >= 0 and into[up] == up and cliques[c][1:] == cliques[up]:
             into[up] = into[c]

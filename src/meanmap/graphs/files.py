@@ -41,7 +41,7 @@ def read_graphml(path: str | Path) -> Graph:
         graph = networkx.read_graphml(path)
     except OSError:
         raise
-    except Exception as error:  # NetworkX and its parsers have a dozen kinds for what is damaged
+    except Exception as error:  # NetworkX and its parsers raise a dozen kinds of errors for damaged files
         raise InputError(f"{path} is no GraphML file: {type(error).__name__}: {error}.") from error
     try:
         return Graph.of(graph)
@@ -75,7 +75,7 @@ class Factors:
     Attributes
     ----------
     cardinalities : array (n,)
-        How many states each variable has; variables are 0, 1, ..., n − 1.
+        The number of states of each variable; variables are 0, 1, ..., n − 1.
     scopes : tuple of tuples of int
         The variables of each factor.
     tables : tuple of arrays
@@ -83,7 +83,7 @@ class Factors:
     names : tuple
         Of the variables; their numbers unless given.
     labels : mapping
-        The labels of the states of those variables, by name, that have some.
+        The labels of states, by the names of those variables that have labels.
     """
 
     cardinalities: np.ndarray
@@ -94,7 +94,7 @@ class Factors:
 
     @property
     def size(self) -> int:
-        """How many variables there are."""
+        """The number of variables."""
         return len(self.cardinalities)
 
     def __post_init__(self):

@@ -24,7 +24,7 @@ __all__ = ["Graph", "is_networkx", "refuse_both_directions"]
 
 
 def is_networkx(graph: object) -> TypeGuard["networkx.Graph"]:
-    """Whether a graph is one of NetworkX (known without importing it)."""
+    """Whether a graph is a NetworkX graph (checked without importing NetworkX)."""
     return hasattr(graph, "is_multigraph")
 
 
@@ -32,13 +32,13 @@ def is_networkx(graph: object) -> TypeGuard["networkx.Graph"]:
 class Graph(Paged):
     """An undirected graph without loops or double edges.
 
-    Edge number e joins `edges[e, 0]` and `edges[e, 1]`. As a directed edge, along which a message travels, it has
+    Edge number e joins `edges[e, 0]` and `edges[e, 1]`. As a directed edge, along which messages are sent, it has
     number e in that direction and e + |E| in the other.
 
     Attributes
     ----------
     names : sequence
-        The user's names of the nodes; node i is `names[i]`.
+        The user's names for the nodes; node i is `names[i]`.
     edges : array (|E|, 2)
         Node numbers.
 
@@ -66,8 +66,8 @@ class Graph(Paged):
         Parameters
         ----------
         data : Graph, networkx.Graph, sequence of pairs, or array (|E|, 2)
-            Edges. The nodes of an array of integers are 0, 1, ..., up to the largest; of a list of pairs, as they first
-            appear. Directions of a NetworkX graph are dropped, and its edge data are not read.
+            Edges. The nodes of an array of integers are 0, 1, ..., up to the largest; for a list of pairs, in order of
+            first appearance. Directions of a NetworkX graph are dropped, and its edge data are not read.
         nodes : iterable, optional
             All nodes, in order, for nodes without an edge or another order.
         """
@@ -129,7 +129,7 @@ class Graph(Paged):
         return {name: i for i, name in enumerate(self.names)}
 
     def index(self, name: Hashable) -> int:
-        """The number of a node; "0" is found as 0, and 0 as "0"."""
+        """The number of a node; "0" also finds 0, and 0 finds "0"."""
         known = as_known(name, self._number)
         if known is None:
             shown = ", ".join(map(repr, self.names[:10])) + (", ..." if self.size > 10 else "")
@@ -163,7 +163,7 @@ class Graph(Paged):
 
     @cached_property
     def outgoing(self) -> tuple[np.ndarray, np.ndarray]:
-        """Directed edges sorted by sender, and where each node's begin: node i's are `order[start[i]:start[i+1]]`."""
+        """Directed edges sorted by sender, and where each node's start: those of node i are `order[start[i]:start[i+1]]`."""
         return np.argsort(self.sources, kind="stable"), np.concatenate([[0], np.cumsum(self.degrees)])
 
     @cached_property
@@ -225,7 +225,7 @@ class Graph(Paged):
 
 
 def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
-    """Each edge may be named in one of its directions; of two, one would be forgotten."""
+    """Each edge may be named in one direction only; otherwise one of two would be lost."""
     known: set[frozenset] = set()
     for edge in edges:
         if frozenset(edge) in known:

@@ -1,4 +1,4 @@
-"""Grids: the pixels of an image as nodes, neighbours joined by edges whose direction is known."""
+"""Grids: the pixels of an image as nodes, with edges between neighbours whose direction is known."""
 
 import numpy as np
 
@@ -37,5 +37,5 @@ def grid(height: int, width: int, neighbours: int = 4) -> tuple[Graph, np.ndarra
         second = number[down:, max(right, 0) : width + min(right, 0)]
         edges.append(np.stack([first.ravel(), second.ravel()], axis=1))
         direction.append(np.full(first.size, which))
-    # Right by construction: no need to look for loops and doubles among millions of edges.
+    # Correct by construction: no need to check millions of edges for loops and duplicates.
     return Graph(range(height * width), np.concatenate(edges)), np.concatenate(direction)

@@ -1,4 +1,4 @@
-"""Directions that follow from others: Meek's rules, and the equivalence class of a directed acyclic graph."""
+"""Directions implied by others: Meek's rules, and the equivalence class of a directed acyclic graph."""
 
 from collections.abc import Hashable, Iterable
 from graphlib import CycleError, TopologicalSorter
@@ -24,7 +24,7 @@ __all__ = [
 def meek(
     matrix: np.ndarray, barred: np.ndarray | None = None, doubtful: Iterable[tuple[int, int, int]] = ()
 ) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Direct every edge whose other direction would make a cycle or a new collider (Meek 1995, rules 1 to 4).
+    """Orient every edge whose other direction would create a cycle or a new collider (Meek 1995, rules 1 to 4).
 
     Parameters
     ----------
@@ -33,21 +33,21 @@ def meek(
     barred : bool array (d, d), optional
         Arrows that must not be drawn, as by background knowledge.
     doubtful : triples (a, b, c), optional
-        Unshielded triples a — b — c that may be colliders or not. The rules conclude nothing from b being no collider
-        (Colombo & Maathuis 2014, section 4.2).
+        Unshielded triples a — b — c that may be colliders or not. The rules conclude nothing from b not being a
+        collider (Colombo & Maathuis 2014, section 4.2).
 
     Returns
     -------
     matrix : bool array (d, d)
         The PDAG with more arrows.
     refused : list of pairs
-        Edges that the rules would direct both ways, against `barred`, or into a cycle. They stay undirected: the
-        colliders or the knowledge they follow from contradict each other.
+        Edges that the rules would orient both ways, against `barred`, or into a cycle. They stay undirected, because
+        the colliders or the background knowledge behind them contradict each other.
 
     Notes
     -----
-    Edges that leave a contradiction are left alone, so that the answer does not depend on the order of nodes. Rule 4 is
-    needed only with background knowledge. Cost O(d³) a round.
+    Edges that lead to a contradiction are left undirected, so that the answer does not depend on the order of nodes.
+    Rule 4 is needed only with background knowledge. Cost O(d³) a round.
     """
     matrix = matrix.copy()
     refused, barred = np.zeros_like(matrix), np.zeros_like(matrix) if barred is None else barred
@@ -61,7 +61,7 @@ def meek(
         found &= ~refused
         if not found.any():
             return matrix, [(int(a), int(b)) for a, b in np.argwhere(np.triu(refused))]
-        # One at a time where there may be cycles: each arrow changes what the next one reaches.
+        # One at a time if there may be cycles, because each arrow changes what the next one reaches.
         for a, b in np.argwhere(found):
             if reaches(matrix & ~matrix.T)[b, a]:
                 refused[a, b] = refused[b, a] = True
@@ -70,7 +70,7 @@ def meek(
 
 
 def _implied(matrix: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The undirected edges a — b, as entries (a, b), that have to be a → b, from triples that are `known`."""
+    """The undirected edges a — b, as entries (a, b), that must be a → b, from triples that are `known`."""
     arrows, lines, joined = matrix & ~matrix.T, matrix & matrix.T, matrix | matrix.T
     apart = ~joined & ~np.eye(len(matrix), dtype=bool)
     found = np.zeros_like(matrix)
@@ -87,7 +87,7 @@ def _implied(matrix: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def reaches(arrows: np.ndarray) -> np.ndarray:
-    """Which node leads to which along arrows, itself included."""
+    """Which nodes are reachable from which along arrows, each from itself."""
     reach = arrows | np.eye(len(arrows), dtype=bool)
     while True:
         further = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
@@ -97,7 +97,7 @@ def reaches(arrows: np.ndarray) -> np.ndarray:
 
 
 def causes_first(graph: PDAG) -> list[Hashable]:
-    """The names of a graph whose arrows make no cycle, causes before effects: level by level, each in its order."""
+    """The names of an acyclic graph in topological order: level by level, each in the graph's order."""
     order, found = _sorter(graph), []
     place = {name: number for number, name in enumerate(graph.names)}
     order.prepare()
@@ -170,7 +170,7 @@ def consistent_extension(graph: PDAG) -> PDAG:
                 heappush(waiting, other)
     if len(removed) < graph.size:
         raise InputError(
-            "the undirected edges of the graph cannot all be directed without a cycle or a new collider: direct "
+            "the undirected edges of the graph cannot all be oriented without a cycle or a new collider: orient "
             "some of them yourself, mm.graphs.PDAG.of(arrows, lines)."
         )
     return PDAG(graph.names, np.array(sorted(arrows), dtype=int).reshape(-1, 2), np.zeros((0, 2), dtype=int))

@@ -21,7 +21,8 @@ __all__ = ["PDAG", "structural_hamming_distance"]
 
 @dataclass(frozen=True, eq=False)
 class PDAG(Paged):
-    """A partially directed graph: what data determine about causes; some edges have a direction, others none.
+    """A partially directed graph: the part of a causal graph that data determine; some edges have a direction, others
+    none.
 
     Attributes
     ----------
@@ -77,12 +78,12 @@ class PDAG(Paged):
             arrows = [pair for pair in directed.edges if not directed.has_edge(*pair[::-1])]
         else:
             arrows = list(directed)
-        whole = Graph.of([*arrows, *lines], nodes)  # reads pairs, refuses loops and double edges
+        whole = Graph.of([*arrows, *lines], nodes)  # reads pairs, refuses loops and duplicate edges
         return cls(whole.names, whole.edges[: len(arrows)], whole.edges[len(arrows) :])
 
     @classmethod
     def of_matrix(cls, names: Sequence[Hashable], matrix: np.ndarray) -> "PDAG":
-        """From a matrix whose entry (i, j) says whether there is an edge that may be i → j; both: no direction."""
+        """From a matrix whose entry (i, j) is true if i → j is possible; both entries mean an undirected edge."""
         matrix = np.asarray(matrix, dtype=bool)
         arrows, lines = matrix & ~matrix.T, np.triu(matrix & matrix.T)
         return cls(tuple(names), np.argwhere(arrows), np.argwhere(lines))
@@ -133,11 +134,11 @@ class PDAG(Paged):
         return draw(self.to_networkx(), ax, positions=positions, labels=self._labels(), support=self._support())
 
     def _labels(self) -> dict[tuple, str]:
-        """What is written at edges."""
+        """Labels of edges."""
         return {}
 
     def _support(self) -> Mapping[tuple, float]:
-        """How often each edge was found in half of the data, where that was tried."""
+        """The share of half-samples in which each edge was found, if these were requested."""
         return {}
 
     def _as_page(self, brief: bool = False) -> Page:
@@ -163,7 +164,7 @@ class PDAG(Paged):
 
 
 def structural_hamming_distance(first: PDAG, second: PDAG) -> int:
-    """How many pairs of nodes are joined differently: an edge too few, too many, or with another direction.
+    """The number of pairs of nodes that are connected differently: a missing, an extra, or a differently oriented edge.
 
     An arrow in one graph and an undirected edge in the other differ by one, as do opposite arrows (Tsamardinos, Brown &
     Aliferis 2006, compared as equivalence classes).

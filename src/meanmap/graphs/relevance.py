@@ -1,4 +1,4 @@
-"""Which variables an answer depends on once others are known."""
+"""Which variables an answer depends on, given others."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 
@@ -41,9 +41,8 @@ def ancestors(parents: Parents, names: Iterable[Hashable]) -> set[Hashable]:
 def relevant(parents: Parents, targets: Iterable[Hashable], known: Collection[Hashable]) -> set[Hashable]:
     """The variables that are not known and on which beliefs about the targets depend, the targets among them.
 
-    In the graph of ancestors in which all of a variable and its parents are joined, those that a path joins to a target
-    without meeting what is known (Lauritzen et al. 1990). What is set, and no longer hears of its causes, comes without
-    parents.
+    In the moral graph of the ancestors, those connected to a target by a path that avoids known variables (Lauritzen et
+    al. 1990). Variables set by an intervention have no parents.
 
     Examples
     --------

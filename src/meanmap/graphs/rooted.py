@@ -1,4 +1,4 @@
-"""Rooted forests: parents, depths, centres, and what can be left out once evidence is known."""
+"""Rooted forests: parents, depths, centres, and pruning given evidence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["Rooted", "centres", "check_forest", "informed", "prune", "steps_to_f
 
 @dataclass(frozen=True, eq=False)
 class Rooted:
-    """A forest hung up at one node of each component.
+    """A forest with a root in each component.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Rooted:
 
     @classmethod
     def at(cls, graph: GraphLike, roots: Iterable | None = None) -> "Rooted":
-        """Hang `graph` up at `roots`, by name, and components without a root at their centre (the shallowest tree)."""
+        """Root `graph` at `roots`, by name, and components without a root at their centre (the shallowest tree)."""
         graph = Graph.of(graph)
         check_forest(graph)
         chosen = centres(graph)
@@ -86,7 +86,7 @@ def check_forest(graph: Graph) -> None:
 
 
 def _outwards(graph: Graph, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Breadth-first order, parents and depths; one search, from a node that is joined to all roots."""
+    """Breadth-first order, parents and depths, by one search from a node connected to all roots."""
     n = graph.size
     fields = np.ones(len(roots), dtype=np.int8), (np.full(len(roots), n), roots)
     above = scipy.sparse.coo_array(fields, shape=(n + 1, n + 1))
@@ -101,7 +101,7 @@ def _outwards(graph: Graph, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def steps_to_farthest(graph: Graph, nodes: np.ndarray) -> int:
-    """How many steps the farthest node that can be reached is from the nearest of some nodes (k,); 0 without any.
+    """The distance from some nodes (k,) to the farthest reachable node, each from its nearest; 0 without nodes.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _farthest(graph: Graph, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 def informed(tree: Rooted, evidence: np.ndarray) -> np.ndarray:
     """Whether any evidence lies behind each directed edge, on the sender's side: (2 |E|, ...) from (n, ...) booleans.
 
-    Where none does, the message is constant whatever was learned, and need not be sent.
+    If none does, the message is constant for any model, and need not be sent.
     """
     below = np.array(evidence, dtype=np.int64)
     for node in tree.order[::-1]:
@@ -156,8 +156,9 @@ def informed(tree: Rooted, evidence: np.ndarray) -> np.ndarray:
 def prune(graph: GraphLike, evidence: Iterable, targets: Iterable) -> Graph:
     """The part of a forest that matters for the targets once `evidence` is known exactly.
 
-    What lies behind an observed node cannot be heard (Song et al. 2010, section 2.1), and a branch without evidence
-    says nothing. The answer keeps the targets, the observed nodes that can be seen from them, and the paths in between.
+    Nodes behind an observed node are irrelevant (Song et al. 2010, section 2.1), and so is a branch without evidence.
+    The result keeps the targets, the observed nodes reachable without passing other observed ones, and the paths in
+    between.
 
     Examples
     --------
@@ -174,14 +175,14 @@ def prune(graph: GraphLike, evidence: Iterable, targets: Iterable) -> Graph:
     kept, stack = set(wanted), list(wanted)
     while stack:
         node = stack.pop()
-        if node in seen:  # what is observed hides what is behind it
+        if node in seen:  # observed nodes separate what is behind them
             continue
         new = [other for other in neighbours[node] if other not in kept]
         kept.update(new)
         stack += new
     ends = kept & seen | set(wanted)
     stack = list(kept - ends)
-    while stack:  # branches without evidence are taken away leaf by leaf
+    while stack:  # branches without evidence are pruned leaf by leaf
         node = stack.pop()
         near = [other for other in neighbours[node] if other in kept]
         if node in kept and node not in ends and len(near) <= 1:

@@ -1,7 +1,6 @@
-"""Schedules: in which order messages are sent. Small values; the engine of `bp` carries them out.
-
-On a tree two passes, inwards and outwards, make every message final. On a graph with cycles messages are sent again and
-again until they stop changing, and the order decides how soon.
+"""Schedules: the order in which messages are sent. They are small values that the engine of `bp` carries out. On a tree
+two passes, inwards and outwards, make every message final. On a graph with cycles messages are sent repeatedly until
+they stop changing, and the order determines how soon.
 """
 
 from abc import ABC, abstractmethod
@@ -19,15 +18,14 @@ __all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "Sweeps",
 
 
 class Schedule(ABC):
-    """In which order messages are sent: `run` is handed a `bp.engine.Exchange` and gives what was sent.
-
-    A schedule of your own overrides `run`; `exchange.silence()`, `exchange.sweep(messages)` and
-    `exchange.sent(messages, steps, changes)` are enough to write one.
+    """The order in which messages are sent: `run` takes a `bp.engine.Exchange` and returns what was sent. A custom
+    schedule overrides `run`; `exchange.silence()`, `exchange.sweep(messages)` and `exchange.sent(messages, steps,
+    changes)` are enough to write one.
     """
 
-    # What a step is called in reports.
+    # The name of a step in reports.
     unit: ClassVar[str] = "sweeps"
-    # Whether single nodes send, which needs a table of what each receives; whether the graph must be a forest.
+    # Whether single nodes send, which needs a table of their incoming messages; whether the graph must be a forest.
     single_nodes: ClassVar[bool] = False
     forests_only: ClassVar[bool] = False
     # Whether it can be part of a larger compiled program, and differentiated.
@@ -35,10 +33,10 @@ class Schedule(ABC):
 
     @abstractmethod
     def run(self, exchange: object) -> Any:
-        """Send messages until they settle."""
+        """Send messages until they converge."""
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]] | None:
-        """Directed edges that send at once, group after group, round by round; None where the messages decide."""
+        """Directed edges that send simultaneously, group by group and round by round; None if messages determine the order."""
         del graph
         return None
 
@@ -64,7 +62,7 @@ class TwoPass(Schedule):
 
 @dataclass(frozen=True)
 class Sweeps(Schedule):
-    """Again and again; at most `max_sweeps` times as many messages as the graph has."""
+    """Repeatedly, with at most `max_sweeps` times as many messages as the graph has."""
 
     max_sweeps: int = 100
 
@@ -74,14 +72,14 @@ class Sweeps(Schedule):
 
 @dataclass(frozen=True)
 class Flooding(Sweeps):
-    """All messages at once, from those of the sweep before. The fastest sweep; often needs damping.
+    """All messages at once, from those of the previous sweep. The fastest sweep; often needs damping.
 
     Parameters
     ----------
     max_sweeps : int
     mesh : jax.sharding.Mesh, optional
-        Devices among which nodes are divided: each sends the messages of its own nodes, and those that cross from one
-        device to another travel once a sweep. Images are cut into strips of rows.
+        Devices among which nodes are divided: each sends the messages of its own nodes, and messages between devices
+        are exchanged once per sweep. Images are divided into strips of rows.
     """
 
     mesh: Any = None
@@ -101,7 +99,8 @@ class Flooding(Sweeps):
 class Sequential(Sweeps):
     """Node after node, each sending all its messages from the latest ones; forwards and backwards in turn.
 
-    Nodes go in their order in the graph. Nodes that do not meet are worked on at once, with the same result.
+    Nodes are visited in the order of the graph. Nodes that are not adjacent are processed simultaneously, with the same
+    result.
     """
 
     single_nodes = True
@@ -111,7 +110,7 @@ class Sequential(Sweeps):
         return exchange.node_by_node(self.max_sweeps)
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
-        """Layer after layer of nodes that do not meet, forwards and backwards in turn."""
+        """Layer after layer of nodes that are not adjacent, forwards and backwards in turn."""
         order, start = graph.outgoing
         groups = [np.concatenate([order[start[i] : start[i + 1]] for i in layer]) for layer in layers(graph)]
         for sweep in range(self.max_sweeps):
@@ -120,12 +119,12 @@ class Sequential(Sweeps):
 
 @dataclass(frozen=True)
 class Residual(Sweeps):
-    """Always the messages that would change most (Elidan, McGraw & Koller 2006).
+    """Always the messages that would change most: residual belief propagation (Elidan, McGraw & Koller 2006).
 
     Parameters
     ----------
     at_once : int
-        How many messages are sent together: 1 is the algorithm as published, more is faster on wide machines.
+        The number of messages sent together: 1 is the published algorithm, more is faster on parallel hardware.
     """
 
     at_once: int = 1
@@ -143,12 +142,12 @@ class Residual(Sweeps):
 
 @dataclass(frozen=True)
 class Splash(Sweeps):
-    """Around the node whose messages changed most, a two-pass on a tree (Gonzalez, Low & Guestrin 2009).
+    """Two passes on a tree around the node whose messages changed most (Gonzalez, Low & Guestrin 2009).
 
     Parameters
     ----------
     splash_size : int
-        How many nodes the tree has; it is the breadth-first tree.
+        The number of nodes of the breadth-first tree.
     """
 
     splash_size: int = 32
@@ -165,9 +164,8 @@ class Splash(Sweeps):
 
 
 def layers(graph: Graph) -> list[np.ndarray]:
-    """Groups of nodes in which nobody meets, such that group after group is the same as node after node.
-
-    A node comes one group later than the latest of its neighbours with smaller numbers.
+    """Groups of nodes without adjacent nodes, such that group after group gives the same result as node after node. A
+    node is in the group after the latest of its neighbours with smaller numbers.
     """
     order, start = graph.outgoing
     neighbours = graph.targets[order].tolist()

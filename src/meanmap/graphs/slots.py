@@ -1,7 +1,7 @@
-"""Where messages live: a row for each node and slot, nodes of like degree together.
+"""The storage of messages: a row for each node and slot, with nodes of similar degree together.
 
 The message that node t receives from its j-th neighbour lies at row (t, j). Nodes are sorted into buckets whose members
-have the same number of slots, so that the messages of a bucket are one array (nodes, slots, ...) and products over all
+have the same number of slots, so that the messages of a bucket are one array (nodes, slots, ...), and products over all
 slots but one need neither division nor a list of neighbours.
 """
 
@@ -21,7 +21,7 @@ SHARE_SAVED = 1 / 16
 
 @dataclass(frozen=True, eq=False)
 class Bucket:
-    """Nodes that share a number of slots: rows `start`, ..., `start + len(nodes) * width − 1`, node after node."""
+    """Nodes with the same number of slots: rows `start`, ..., `start + len(nodes) * width − 1`, node after node."""
 
     nodes: np.ndarray
     width: int
@@ -30,7 +30,7 @@ class Bucket:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.nodes) * self.width
 
 
@@ -79,12 +79,12 @@ class Slots:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.edge)
 
 
 def widths(degrees: np.ndarray) -> np.ndarray:
-    """For each degree the number of slots: fewest rows, where one more bucket costs as many as it has to save.
+    """The number of slots for each degree that minimises the number of rows, including a cost in rows for each bucket.
 
     Cost O(d²) for d different degrees.
     """
@@ -92,7 +92,7 @@ def widths(degrees: np.ndarray) -> np.ndarray:
     price = max(LEAST_SAVED, SHARE_SAVED * int(degrees.sum()))
     nodes = np.concatenate([[0], np.cumsum(count)])
     costs, begin = np.zeros(len(degree) + 1), np.zeros(len(degree) + 1, dtype=np.int64)
-    for end in range(1, len(degree) + 1):  # the last bucket before `end` begins where all costs least
+    for end in range(1, len(degree) + 1):  # the last bucket before `end` begins where the total cost is least
         tried = costs[:end] + degree[end - 1] * (nodes[end] - nodes[:end]) + price
         begin[end] = np.argmin(tried)
         costs[end] = tried[begin[end]]

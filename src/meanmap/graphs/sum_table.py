@@ -1,4 +1,4 @@
-"""Tables that only ask for the sum of their variables' states: parity checks, counts, exactly one of many."""
+"""Tables that depend only on the sum of their variables' states: parity checks, counts, exactly one of many."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,8 @@ __all__ = ["SumTable"]
 
 @dataclass(frozen=True, eq=False, init=False)
 class SumTable:
-    """ψ(x) = values[Σ_i x_i], or values[Σ_i x_i mod M]: a table on any number of variables that is not written out.
-
-    Wherever a table of `Factors` is expected it can stand; `numpy.asarray` writes it out.
+    """ψ(x) = values[Σ_i x_i], or values[Σ_i x_i mod M]: a table on any number of variables that is never stored in
+    full. It can be used wherever a table of `Factors` is expected; `numpy.asarray` expands it.
 
     Parameters
     ----------
@@ -61,16 +60,16 @@ class SumTable:
 
     @property
     def ndim(self) -> int:
-        """How many variables there are."""
+        """The number of variables."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many entries the table has when it is written out."""
+        """The number of entries of the full table."""
         return int(np.prod([float(k) for k in self.shape]))
 
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
-        del copy  # what is written out is always new
+        del copy  # the expanded table is always a new array
         sums = np.zeros((), dtype=np.int64)
         for k in self.shape:
             sums = sums[..., None] + np.arange(k)
