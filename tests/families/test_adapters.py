@@ -89,5 +89,5 @@ def test_what_has_no_counterpart():
         from_numpyro(dist.Cauchy(0.0, 1.0))
     with pytest.raises(KindError, match="distribution is a float; expected one of numpyro"):
         from_numpyro(1.0)
-    with pytest.raises(KindError, match="Flat has no counterpart"):
+    with pytest.raises(KindError, match="Flat has no known counterpart"):
         to_numpyro(families.Flat())

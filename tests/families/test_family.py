@@ -151,11 +151,11 @@ def test_weighted_samples_project(costly_family):
 def test_vanishing_and_bad_weights(family):
     draws = np.stack([points(family)] * 4)
     kind = type(family)
-    with pytest.raises(InputError, match="all weights vanish: the proposal misses the factor"):
+    with pytest.raises(InputError, match="all weights are zero: the proposal misses the factor"):
         kind.from_weighted_samples(draws, np.full(4, -np.inf))
     some = np.zeros((4, 3))
     some[:, 1] = -np.inf
-    with pytest.raises(InputError, match=r"all weights vanish at \[1\]"):
+    with pytest.raises(InputError, match=r"all weights are zero at \[1\]"):
         kind.from_weighted_samples(draws, some)
     with pytest.raises(InputError, match="log_weights holds NaN"):
         kind.from_weighted_samples(draws, [0.0, np.nan, 0.0, 0.0])

@@ -167,7 +167,7 @@ def test_bad_covariances():
 def test_bad_draws_and_probabilities():
     with pytest.raises(ParameterError, match="draws above 0"):
         Gamma.from_weighted_samples([1.0, 0.0], [0.0, 0.0])
-    with pytest.raises(ParameterError, match=r"x is 1\. at \[1\]; expected draws between 0 and 1"):
+    with pytest.raises(ParameterError, match=r"x is 1\. at \[1\]; expected draws strictly between 0 and 1"):
         Beta.from_weighted_samples([0.5, 1.0], [0.0, 0.0])
     with pytest.raises(ParameterError, match="zeros and ones"):
         Bernoulli.from_weighted_samples([0.5, 1.0], [0.0, 0.0])

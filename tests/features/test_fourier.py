@@ -282,11 +282,11 @@ def test_feature_kernel_obeys_every_law(law):
         (
             lambda: Fourier.draw(RBF(1.0), 2, rng=0)(POINTS),
             ShapeError,
-            "x has other columns than the sample.*3 coordinates where 2",
+            "x does not have the columns of the sample.*3 coordinates where 2",
         ),
         (lambda: Fourier.draw(RBF(1.0), 2, rng=0).mean(POINTS), ShapeError, "other columns"),
         (lambda: Fourier.draw(RBF(1.0) + RBF(2.0), 2, rng=0)(POINTS), ShapeError, "other columns"),
-        (lambda: FeatureKernel(Fourier.draw(RBF(1.0), 2, rng=0))(POINTS), ShapeError, "x has other columns"),
+        (lambda: FeatureKernel(Fourier.draw(RBF(1.0), 2, rng=0))(POINTS), ShapeError, "x does not have the columns"),
         (lambda: Fourier.draw(Torus(1.0), 2, rng=0)(jnp.ones((2, 3))), ShapeError, "6 coordinates where 4"),
     ],
 )

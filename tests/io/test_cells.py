@@ -37,7 +37,7 @@ def test_whole_numbers_that_begin_with_a_zero_are_names(read):
     found, told = read("zip\n" + "10115\n" * 21_000 + "01067\n10115.0\n\n7\n")
     assert sorted(set(found)) == ["01067", "10115", "10115.0", "7"]
     assert "'zip' of" in told
-    assert "begin with a zero, such as '01067', and counts as labels" in told
+    assert "begin with zero, such as '01067', and counts as labels" in told
     assert "kinds={'zip': 'number'}" in told
 
 

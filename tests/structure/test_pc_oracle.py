@@ -127,7 +127,9 @@ def test_too_few_rows_are_told():
     found = mm.pc(answers)
     assert len(found.undirected) == 6
     (said,) = found.report.notes
-    assert said.startswith("the rows are too few to condition on more than 1 variables: edges may be too many, and dir")
+    assert said.startswith(
+        "the rows are too few to condition on more than 1 variables: there may be too many edges, and dir"
+    )
 
 
 def test_bad_knowledge():

@@ -131,7 +131,7 @@ def test_bad_input():
         prewhiten(good[:10])
     with pytest.raises(EmptyError, match="at most 2000 for method='gp': pass method='ar'"):
         prewhiten(np.arange(2001.0))
-    with pytest.raises(ColumnError, match="'b' is no series of numbers"):
+    with pytest.raises(ColumnError, match="'b' is not a series of numbers"):
         prewhiten({"a": good[:, 0], "b": ["x", "y"] * 15})
     with pytest.raises(ColumnError, match="'b' is constant"):
         prewhiten({"a": good[:, 0], "b": np.ones(30)})

@@ -163,7 +163,7 @@ class Graph(Paged):
 
     @cached_property
     def outgoing(self) -> tuple[np.ndarray, np.ndarray]:
-        """Directed edges sorted by sender, and where each node's start: those of node i are `order[start[i]:start[i+1]]`."""
+        """Directed edges by sender, and where each node's start: those of node i are `order[start[i]:start[i+1]]`."""
         return np.argsort(self.sources, kind="stable"), np.concatenate([[0], np.cumsum(self.degrees)])
 
     @cached_property

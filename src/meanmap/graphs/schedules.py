@@ -36,7 +36,7 @@ class Schedule(ABC):
         """Send messages until they converge."""
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]] | None:
-        """Directed edges that send simultaneously, group by group and round by round; None if messages determine the order."""
+        """Directed edges that send simultaneously, group by group, in rounds; None if messages determine the order."""
         del graph
         return None
 
