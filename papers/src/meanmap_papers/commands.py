@@ -11,7 +11,7 @@ from meanmap.cli.options import refused, say
 
 __all__ = ["list_experiments", "reproduce"]
 
-# Seconds that a scheduler may take to answer.
+# Seconds to wait for a scheduler.
 PATIENCE = 10
 
 
@@ -31,12 +31,12 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Experiments at a time.")] = 2,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler whose workers run them, in a folder that all share.")
+        str | None, typer.Option(help="Address of a Dask scheduler whose workers run them in a shared folder.")
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Where outcomes are kept, and the report.")] = Path("meanmap-results"),
-    fail_on_miss: Annotated[bool, typer.Option("--fail-on-miss", help="Exit with 1 unless all is reproduced.")] = False,
+    folder: Annotated[Path, typer.Option(help="Folder for outcomes and the report.")] = Path("meanmap-results"),
+    fail_on_miss: Annotated[bool, typer.Option("--fail-on-miss", help="Exit with 1 unless all claims hold.")] = False,
 ) -> None:
-    """Run figures of the papers and set what comes out beside what the papers claim, on one page."""
+    """Run figures of the papers and compare the results with the papers' claims, on one page."""
     if listed:
         list_experiments()
         return
@@ -65,7 +65,7 @@ def reproduce(
 
 @contextmanager
 def _workers_of(scheduler: str | None) -> Iterator[Any]:
-    """The workers of a Dask scheduler as an executor, and the client gone in the end; None where there is none."""
+    """The workers of a Dask scheduler as an executor, with the client closed at the end; None without a scheduler."""
     if scheduler is None:
         yield None
         return

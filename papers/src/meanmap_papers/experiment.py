@@ -91,7 +91,7 @@ class Claim:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the numbers that it speaks of."""
+        """The names of the numbers that it refers to."""
         return (self.number,) if isinstance(self.number, str) else self.number
 
     def holds(self, *numbers: Number) -> bool:
@@ -104,7 +104,7 @@ class Claim:
         return next(word for word in _FROM_BAD_TO_GOOD if word in words)
 
     def of(self, numbers: Mapping[str, Number]) -> tuple[Number, ...]:
-        """Those of the measured numbers that it speaks of."""
+        """The measured numbers that it refers to."""
         return tuple(numbers[name] for name in self.names)
 
     def _judged(self, number: Number) -> Held:
@@ -127,7 +127,7 @@ class Claim:
 class Setting:
     """How an experiment is run: its scale and its seed.
 
-    With `parts` a long run that was stopped goes on where it was.
+    With `parts` a long run that was stopped can be resumed.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Setting:
         return np.random.default_rng([self.seed, *stream])
 
     def part(self, name: str, measure: Callable[[], Value]) -> Value:
-        """What `measure` gives, as JSON can hold it; what an earlier run measured under this name is not run again."""
+        """The result of `measure` as plain JSON values, read from an earlier run if it has this name already."""
         return measure() if self.parts is None else self.parts.measured(name, measure)
 
 
@@ -164,7 +164,7 @@ class Outcome:
     Attributes
     ----------
     answer : str
-        What came out, in a sentence.
+        The result, in a sentence.
     numbers : dict of str to Number
         The measured numbers, by the names that claims use.
     figures : tuple of (matplotlib Figure, str)
@@ -172,7 +172,7 @@ class Outcome:
     table : tuple of tuples of str
         Rows of a table, the first being its header.
     notes : tuple of str
-        What a reader must know: where the paper is silent or wrong, what differs here and why.
+        Notes: where the paper is silent or wrong, what differs here and why.
     """
 
     answer: str
@@ -195,7 +195,7 @@ class Experiment:
     source : str
         The paper and the place in it.
     claims : tuple of Claim
-        What the paper says of it, as numbers.
+        The paper's claims, as numbers.
     minutes : dict
         Minutes on two cores, by scale.
     run : callable
@@ -245,7 +245,7 @@ def verdict(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Sca
 def how_many_hold(
     claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale, *, ours: bool = False
 ) -> tuple[int, int]:
-    """How many claims of the paper, or of `ours`, hold, of how many that a scale is able to show."""
+    """The number of claims of the paper, or of `ours`, that hold, and of those that a scale can show."""
     spoken = [name for claim in claims if scale in claim.scales for name in claim.names]
     unknown = [name for name in spoken if name not in numbers]
     if unknown:

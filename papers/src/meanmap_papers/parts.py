@@ -1,4 +1,4 @@
-"""What a long experiment has measured so far, in a file, so that a run that was stopped goes on where it was."""
+"""The measurements of a long experiment so far, in a file, so that a stopped run can be resumed."""
 
 import json
 import time
@@ -32,11 +32,11 @@ class Parts:
             self.seconds += seconds
 
     def measured(self, name: str, measure: Callable[[], Value]) -> Value:
-        """What the file has under a name, or what `measure` gives, which is kept."""
+        """The stored value of a name, or the result of `measure`, which is then stored."""
         if name not in self._known:
             start = time.process_time()
             self._known[name] = measure()
             line = json.dumps([name, self._known[name], time.process_time() - start])
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(f"\n{line}")  # whatever a kill left stays on a line of its own
+                file.write(f"\n{line}")  # a partial line left by a kill stays on its own line
         return self._known[name]

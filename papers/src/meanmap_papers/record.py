@@ -1,4 +1,4 @@
-"""The outcome of an experiment as a file: JSON with its pictures inside, written whole or not at all."""
+"""The outcome of an experiment as a file: JSON that includes its pictures, written atomically."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Record:
-    """What one run of an experiment left: outcome, pictures as PNG, setting, processor seconds and versions."""
+    """The record of one run of an experiment: outcome, pictures as PNG, setting, processor seconds and versions."""
 
     id: str
     setting: Setting
@@ -51,7 +51,7 @@ def record_of(experiment: Experiment, setting: Setting, outcome: Outcome, second
 
 
 def record_path(folder: Path, id: str, setting: Setting) -> Path:
-    """Where the record of an experiment lies: one file for each version of the library, scale and seed."""
+    """The path of an experiment's record: one file for each version of the library, scale and seed."""
     key = json.dumps([FORMAT, __version__, setting.scale, setting.seed])
     return folder / f"{id}.{setting.scale}.{hashlib.sha256(key.encode()).hexdigest()[:12]}.json"
 
@@ -76,7 +76,7 @@ def write_record(path: Path, record: Record) -> None:
 
 
 def read_record(path: Path) -> Record | None:
-    """The record in a file; none if there is no file or it is no record of this format."""
+    """The record in a file; None if there is no file or it is not a record of this format."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:

@@ -1,4 +1,4 @@
-"""Run experiments in processes of their own, keep each outcome in a file, and set them beside the papers' claims."""
+"""Run experiments in separate processes, store each outcome in a file, and compare them with the papers' claims."""
 
 import os
 import time
@@ -33,7 +33,7 @@ def run_one(id: str, setting: Setting, folder: Path) -> Record:
     """Run one experiment, or read what an earlier run with the same setting left: its record, or parts of one."""
     experiment, path = find(id), record_path(folder, id, setting)
     kept = read_record(path)
-    # One that lacks a claim's number was left by an earlier form of the experiment.
+    # One that lacks a claim's number is from an earlier version of the experiment.
     if kept is not None and all(name in kept.numbers for claim in experiment.claims for name in claim.names):
         return kept
     parts, start = Parts(path.with_suffix(".parts")), time.process_time()
@@ -55,8 +55,8 @@ def reproduce(
     """The records of several experiments, in their order.
 
     Each runs in a process of its own and is written to `folder` as soon as it is done, so that a run that was stopped
-    goes on where it was: what lies there for the same version, scale and seed is read and not run again. An experiment
-    that raises, because its data are not to be had for one, becomes a `Failure` and leaves the others alone.
+    goes on where it was: records for the same version, scale and seed are read and not run again. An experiment that
+    raises, for example because its data are not available, becomes a `Failure` and does not affect the others.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def reproduce(
     setting : Setting
         Scale and seed.
     folder : path
-        Where records are kept; made if it is not there.
+        The folder of records, created if necessary.
     workers : int
         Processes at a time.
     executor : concurrent.futures.Executor, optional

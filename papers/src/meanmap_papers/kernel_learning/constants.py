@@ -1,4 +1,4 @@
-"""Which constants matter to a learned lengthscale: its noise, its landmarks, their draws, and the sample."""
+"""How a learned lengthscale depends on its constants: noise, landmarks, their draws, and the sample."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Settin
 
 __all__ = ["EXPERIMENT"]
 
-# What is changed one at a time, and the values that it takes; the others stay as in figure 2.
+# The constants that are varied one at a time, and their values; the others are as in figure 2.
 USUAL = {"noise": 1.0, "landmarks": 90, "draws": 5, "points": 1800}
 VALUES = {
     "noise": (0.1, 1.0, 10.0, 100.0),

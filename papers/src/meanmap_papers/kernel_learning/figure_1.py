@@ -8,7 +8,7 @@ LENGTHSCALE, LEVEL = 0.25, 0.8
 
 
 def run(setting: Setting) -> Outcome:
-    """Draw the three panels, and measure how often intervals hold the truth, as printed and with our noise."""
+    """Draw the three panels, and measure the coverage of intervals, as printed and with our noise."""
     import numpy as np
     from matplotlib.figure import Figure
 

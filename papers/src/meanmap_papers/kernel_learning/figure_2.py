@@ -13,7 +13,7 @@ LARGE = (2.0, 3.0, 4.0, 6.0, 10.0, 15.0)
 
 
 def kernels_for(pooled: Any, rng: int) -> dict[str, Any]:
-    """What is compared: the learned kernel alone, as in the paper (by name it is fused with others), and two more."""
+    """The kernels compared: the learned one alone, as in the paper (by name it is fused with others), and two more."""
     import meanmap as mm
 
     return {"learned": mm.learn_kernel(pooled, rng=rng).kernel, "median": "median", "default": None}

@@ -17,7 +17,7 @@ PAPERS, MEDIAN = "learned lengthscales, residuals", "median lengthscales, residu
 
 
 def run(setting: Setting) -> Outcome:
-    """Pre-whiten, and search by every reading of the paper's test with several seeds."""
+    """Pre-whiten, and search with every interpretation of the paper's test and several seeds."""
     import networkx
     from matplotlib.figure import Figure
 
@@ -29,7 +29,7 @@ def run(setting: Setting) -> Outcome:
     seeds = setting.choose(smoke=1, quick=2, paper=10)
 
     def marks(name: str) -> list[str]:
-        """What stands between temperature and ozone, for each seed."""
+        """The edge between temperature and ozone, for each seed."""
         found = [pc(white, most_given=most, rng=seed, **READINGS[name]) for seed in _seeds(setting, seeds)]
         return [graph.mark("temp", "O3") or "" for graph in found]
 

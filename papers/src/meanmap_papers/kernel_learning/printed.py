@@ -35,7 +35,7 @@ def sample_printed(
 
 
 def printed_log_density(lengthscale: Array, noise: Array, x: jax.Array, z: jax.Array) -> jax.Array:
-    """What the program adds up for points x (n,) and landmarks z (m,), before its Gamma(1, 1) priors.
+    """The log density of the program for points x (n,) and landmarks z (m,), before its Gamma(1, 1) priors.
 
     It differs from log p of eq. 15 in four places, listed in the errata: the volume enters squared; R has no amplitude;
     the eigenvalue n of the matrix of ones is paired with the first of its eigenvectors in ascending order, which is not

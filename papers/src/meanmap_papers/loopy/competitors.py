@@ -28,7 +28,7 @@ DIVERGED = 10
 
 
 def run(setting: Setting) -> Outcome:
-    """All methods in all settings on new seeds; which setting counts was chosen before, on others."""
+    """All methods in all settings on new seeds; the setting to report was chosen before, on other seeds."""
     pairs = setting.choose(smoke=100, quick=300, paper=500)
     size = setting.choose(smoke=6, quick=12, paper=30)
     tasks = {
@@ -79,7 +79,7 @@ def _timed(field: Any, asked: dict[str, Any]) -> tuple[Any, float, float]:
 
 
 def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: int) -> Outcome:
-    """What errors and seconds (seeds, 4) of every task, method and setting say."""
+    """Numbers and pictures from errors and seconds (seeds, 4) of every task, method and setting."""
     numbers, sentences = {}, []
     for task in tasks:
         best = {m.name: found[task, m.name, chosen[task, m.name]] for m in METHODS}
@@ -156,7 +156,7 @@ def picture(found: dict, chosen: dict, tasks: list[str]) -> Any:
 
 
 def table(found: dict, chosen: dict) -> tuple[tuple[str, ...], ...]:
-    """A row for each task, method and setting; the one that was chosen is marked."""
+    """A row for each task, method and setting; the chosen one is marked."""
     header = "task", "method", "setting (✓ chosen)", "error ± s.d.", "s a query ± s.d.", "by the clock", "s to learn"
     rows: list[tuple[str, ...]] = [header]
     for (task, method, label), each in found.items():

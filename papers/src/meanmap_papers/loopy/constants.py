@@ -1,4 +1,4 @@
-"""Which constants matter to beliefs on a cycle: each alone is changed, and beliefs are compared with exact ones."""
+"""How beliefs on a cycle depend on constants: each is varied alone, and beliefs are compared with exact ones."""
 
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ USUAL: dict[str, Any] = {
     "damping": None,
     "counting": None,
 }
-# None is what the library chooses by itself. Lengthscales are in standard deviations of a variable.
+# None is the library's own choice. Lengthscales are in standard deviations of a variable.
 VALUES: dict[str, tuple[Any, ...]] = {
     "pairs": (100, 1000, 10_000),
     "lengthscale": (None, 0.25, 0.5, 1.0),

@@ -1,4 +1,4 @@
-"""What a message costs: seconds against the number of pairs, for full, linear and constant updates."""
+"""The cost of a message: seconds against the number of pairs, for full, linear and constant updates."""
 
 import time
 from functools import partial
@@ -10,7 +10,7 @@ from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Settin
 __all__ = ["EXPERIMENT"]
 
 TOLERANCE = 1e-2
-# Messages at a time, and how often: the least is shown.
+# Messages at a time, and repetitions, of which the fastest is shown.
 TOGETHER, REPEATS = 16, 10
 # Exponents are those from this many pairs on, where there are two such sizes: below, most of the time is that of
 # calling a compiled program.
@@ -18,7 +18,7 @@ FROM = {"full": 300, "linear": 10_000, "constant": 1000}
 
 
 def run(setting: Setting) -> Outcome:
-    """Learn an edge from more and more pairs, and send messages along it."""
+    """Learn an edge from increasingly many pairs, and send messages along it."""
     from matplotlib.figure import Figure
 
     sizes = setting.choose(

@@ -1,4 +1,4 @@
-"""What the denoising figures share: the picture of rings, restoring it by kernel and by discrete belief propagation."""
+"""Common parts of the denoising figures: the picture of rings, restored by kernel and discrete belief propagation."""
 
 import time
 from typing import Any

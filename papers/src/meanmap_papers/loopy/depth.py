@@ -1,4 +1,4 @@
-"""Depth from one picture: rooms that were not learned from, by kernel and by discrete belief propagation."""
+"""Depth from one picture, in rooms that were not used for training, by kernel and discrete belief propagation."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ METHODS = (
     "ridge regression of each cell",
     "boosting of each cell",
 )
-# Powers of the likelihood and how much of a message counts: the last third of the training scenes chooses.
+# Powers of the likelihood and weights of messages, chosen on the last third of the training scenes.
 POWERS = (1.0, 0.5, 0.3)
 COUNTING = (1.0, 0.5, 0.4, 0.3)
 OPTIONS = [(power, counting) for power in POWERS for counting in COUNTING]
@@ -52,8 +52,8 @@ def compare(
     """Depth of test scenes by each of `METHODS`, (6, n, h, w), learned from others, with one class of likelihoods; and
     medians of the first method's beliefs.
 
-    Powers and counting of both kinds of belief propagation are chosen on the last third of the scenes, by models that
-    did not learn from them.
+    Powers and weights of both kinds of belief propagation are chosen on the last third of the scenes, by models trained
+    without them.
     """
     options, seed = setting.choose(smoke=OPTIONS[1::5], quick=OPTIONS, paper=OPTIONS), setting.seed
     kept = len(depth) * 2 // 3
@@ -73,7 +73,7 @@ def compare(
 
 
 def _models(features: list[np.ndarray], depth: list[np.ndarray], seed: int, likelihood: Any) -> dict[str, Any]:
-    """What both kinds of belief propagation learn: relations for each row and direction, and one likelihood."""
+    """The model of both kinds of belief propagation: relations for each row and direction, and one likelihood."""
     import meanmap as mm
     from meanmap import bp
 
@@ -129,7 +129,7 @@ def _discrete(models: dict[str, Any], features: np.ndarray, power: float, counti
 
 
 def outcome(errors: np.ndarray, shown: Any, scenes: str, *notes: str, methods: tuple[str, ...] = METHODS) -> Outcome:
-    """What the errors (methods, n) in n scenes say, with pictures of the first ones."""
+    """Numbers from the errors (methods, n) in n scenes, with pictures of the first ones."""
     from matplotlib import pyplot
 
     truth, found = shown

@@ -10,7 +10,7 @@ PROJECTED = 10  # d: the paper projects 367 categories to 100 numbers; here are 
 SWEEPS = 5
 ALWAYS_KNOWN = 10  # papers with more links are always in the training set
 AT = 1, 2, 3, 4  # k; at 5, the number of topics, every method finds all
-# Which methods are compared, by their place in the list of names.
+# The methods compared, by position in the list of names.
 COMPARED = {
     "over regression": (0, 1),
     "over direct regression": (0, 2),
@@ -131,7 +131,7 @@ def _one_split(data: Any, dimensions: int, rng: np.random.Generator) -> tuple[li
 def regression(words: Any, targets: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Kernel ridge regression with a linear kernel on tf-idf vectors (Hsu, Kakade, Langford & Zhang 2009).
 
-    Guesses for all papers, and leave-one-out guesses for those that were learned from.
+    Predictions for all papers, and leave-one-out predictions for training papers.
     """
     from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -148,7 +148,7 @@ def regression(words: Any, targets: np.ndarray, seen: np.ndarray) -> tuple[np.nd
 
 
 def decoded(projection: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Topics in the order in which orthogonal matching pursuit takes them."""
+    """Topics in the order chosen by orthogonal matching pursuit."""
     import warnings
 
     from sklearn.linear_model import orthogonal_mp
@@ -159,7 +159,7 @@ def decoded(projection: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     columns: Any = vectors.T
     for k in range(1, topics + 1):
         with warnings.catch_warnings():
-            # A belief that is certain is a column itself: nothing is left for a second one.
+            # A certain belief equals a column, with no residual for a second one.
             warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended prematurely", RuntimeWarning)
             coefficients: Any = orthogonal_mp(projection, columns, n_nonzero_coefs=k)
             found = np.reshape(coefficients, (topics, -1)).T != 0

@@ -1,6 +1,6 @@
-"""Two views of a scene: what their likeness says about the disparity of a cell, and matching without learned relations.
-
-Costs say how unlike the views are around a cell at each of K disparities, over windows of several sizes: (..., K, W).
+"""Two views of a scene: the likelihood of a cell's disparity given their similarity, and matching without learned
+relations. Costs measure how different the views are around a cell at each of K disparities, over windows of several
+sizes: (..., K, W).
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from meanmap.core.types import Data, Points
 
 __all__ = ["MatchingLikelihood", "semi_global", "window"]
 
-# The penalty on squared weights keeps those apart that say nearly the same.
+# The penalty on squared weights stabilises those of nearly collinear features.
 PENALTY = 1e-4
 # Of a change of the disparity by one, and how much more any other change costs: chosen on training scenes.
 STEPS, JUMPS = (0.0025, 0.005, 0.01, 0.02), (2, 4, 8, 12, 16)
@@ -22,10 +22,10 @@ DIRECTIONS = [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 
 
 @dataclass(frozen=True, eq=False)
 class MatchingLikelihood(Likelihood):
-    """What costs say about the disparity: a logistic choice among the K, or, with a share ε, nothing.
+    """The likelihood of the disparity given costs: a logistic choice among the K, mixed with a uniform share ε.
 
     p(d | costs) = (1 − ε) exp(s_d) / Σ exp(s) + ε / K, with s_d linear in how much larger costs at d are than the least
-    ones, and in the roots of that. Where a surface has no pattern there are many peaks: a single guess with a
+    ones, and in the roots of that. Where a surface has no texture there are many peaks, and a single guess with a
     spread would be wrong between them. Points are logarithms of disparities.
     """
 
@@ -97,7 +97,7 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def window(costs: np.ndarray, disparities: np.ndarray) -> np.ndarray:
-    """The disparity with the least costs (h, w, K) at each cell by itself."""
+    """The disparity with the least cost (h, w, K), separately for each cell."""
     return disparities[costs.argmin(axis=-1)]
 
 

@@ -1,4 +1,4 @@
-"""Depth of each cell by itself: what a practitioner would fit first, on standardised features."""
+"""Depth of each cell separately, by what a practitioner would try first, on standardised features."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def _ridge(inputs: np.ndarray, targets: np.ndarray, seed: int) -> Any:
 
 
 def _kernel_ridge(inputs: np.ndarray, targets: np.ndarray, seed: int) -> Any:
-    """On landmarks; width and ridge are those that did best on the last third of the cells, which are other scenes."""
+    """On landmarks; width and ridge are the best on the last third of the cells, which are from other scenes."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline

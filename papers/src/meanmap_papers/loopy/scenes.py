@@ -1,4 +1,4 @@
-"""Scenes whose depth is known, cut into cells: rendered rooms seen by one eye, real tables seen by two."""
+"""Scenes with known depth, divided into cells: rendered rooms with one view, real scenes with two."""
 
 from importlib.resources import files
 from typing import Any
@@ -45,7 +45,7 @@ def _cut(sheet: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def _room_features(picture: np.ndarray) -> np.ndarray:
-    """Where a cell is, colours and edges around it at several scales, edges above and below it."""
+    """Position of a cell, colours and edges around it at several scales, edges above and below it."""
     from scipy.ndimage import uniform_filter
 
     down, right = np.mgrid[: HEIGHT // 2, : WIDTH // 2]
@@ -66,7 +66,7 @@ def _cells(image: np.ndarray, side: int) -> np.ndarray:
     blocks = image[: height * side, : width * side].reshape(height, side, width, side, *image.shape[2:])
     known = ~np.isnan(blocks)
     count = known.sum(axis=(1, 3))
-    # A cell of which less than half is known is not.
+    # A cell is unknown if less than half of it is known.
     mean = np.where(known, blocks, 0).sum(axis=(1, 3)) / np.maximum(count, 1)
     return np.where(2 * count >= side**2, mean, np.nan)
 
@@ -74,7 +74,7 @@ def _cells(image: np.ndarray, side: int) -> np.ndarray:
 def stereo_scenes() -> tuple[np.ndarray, np.ndarray]:
     """Costs (n, h, w, K, W) of the cells of the Middlebury scenes, and the logarithm of the disparity (n, h, w).
 
-    How unlike both views are at each of K disparities, over windows of W sizes. The logarithm is that of the inverse
+    The difference of both views at each of K disparities, over windows of W sizes. The logarithm is that of the inverse
     depth, but for an offset of the scene; NaN where it is not known. Scenes are cut to the width of the narrowest.
     """
     from meanmap.datasets import STEREO_SCENES, stereo
@@ -86,7 +86,7 @@ def stereo_scenes() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _costs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """How unlike both views are at each disparity, over several windows, (h, w, K, W)."""
+    """The difference of both views at each disparity, over several windows, (h, w, K, W)."""
     from scipy.ndimage import uniform_filter
 
     width = left.shape[1]

@@ -1,11 +1,11 @@
-"""Depth from two pictures: real scenes that were not learned from, by kernel and by discrete belief propagation."""
+"""Depth from two pictures, in real scenes not used for training, by kernel and discrete belief propagation."""
 
 import numpy as np
 
 from meanmap_papers.experiment import Claim, Experiment, Outcome, Setting
 from meanmap_papers.loopy.depth import METHODS, compare, error, outcome
 
-# Matching without learned relations, beside the methods of `depth`.
+# Matching without learned relations, in addition to the methods of `depth`.
 MATCHING = "window matching", "semi-global matching"
 
 
@@ -52,7 +52,7 @@ def run(setting: Setting) -> Outcome:
 
 
 def matched(costs: np.ndarray, depth: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """Log-disparities of test scenes by matching alone, (2, n, h, w), with what errs least on others."""
+    """Log-disparities of test scenes by matching alone, (2, n, h, w), with the best settings on others."""
     from meanmap_papers.loopy.matching import JUMPS, STEPS, semi_global, window
     from meanmap_papers.loopy.scenes import DISPARITIES, WINDOWS
 

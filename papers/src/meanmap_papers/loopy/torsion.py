@@ -1,4 +1,4 @@
-"""Torsion angles of chains from their letters: points on a torus, related along the chain."""
+"""Torsion angles of chains from their residues: points on a torus, related along the chain."""
 
 from typing import Any
 
@@ -162,7 +162,7 @@ def discrete(angles: np.ndarray, letters: np.ndarray, new: np.ndarray, bins: int
 
 
 def gaussian(angles: np.ndarray, letters: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Means of a Gaussian chain over cosines and sines, its letters noisy linear observations of them."""
+    """Means of a Gaussian chain over cosines and sines, with letters as noisy linear observations of them."""
     both = np.concatenate([np.cos(angles), np.sin(angles)], axis=-1)
     mean = both.mean(axis=(0, 1))
     x = both - mean
@@ -188,7 +188,7 @@ def gaussian(angles: np.ndarray, letters: np.ndarray, new: np.ndarray) -> np.nda
 
 
 def best_possible(new: np.ndarray, emission: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Mean directions under the posterior of the model that drew the chains: forwards and backwards over its states."""
+    """Mean directions under the posterior of the true model, by forward-backward recursion over its states."""
     likelihood = emission.T[new]
     forward, backward = np.empty_like(likelihood), np.ones_like(likelihood)
     forward[:, 0] = _stationary() * likelihood[:, 0]

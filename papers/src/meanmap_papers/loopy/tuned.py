@@ -1,4 +1,4 @@
-"""The methods that are compared, what is tuned of each, and the settings of the paper's appendix."""
+"""The methods compared, their tuned settings, and the settings of the paper's appendix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ __all__ = ["EXPERIMENT"]
 # 1 to 2, where one message in six is further off; and a first batch of a hundred leaves less to ask for later than the
 # twenty of the paper.
 THRESHOLD, INITIAL, D_IN, D_OUT, AUDIT = 1.0, 100, 300, 500, 0.005
-# Nodes of the quadrature that is the oracle, and problems that are timed.
+# Nodes of the quadrature used as oracle, and problems that are timed.
 NODES, TIMED = 2001, 1000
 
 
@@ -49,7 +49,7 @@ def run(setting: Setting) -> Outcome:
         natural.append(np.ravel(learned.answer(questions).messages[0].natural))
         asked.append(learned.diary(factor.name).sweeps[-1][0])
         spent.append(time.process_time() - start)
-    timed = min(TIMED, count // 4)  # of the last problems: all is compiled and learned by then
+    timed = min(TIMED, count // 4)  # the last problems, when everything is compiled and learned
     always = []
     for at in range(count - timed - 1, count):
         start = time.process_time()
@@ -59,7 +59,7 @@ def run(setting: Setting) -> Outcome:
     posterior = came * ep.Gamma.from_natural(*np.transpose(natural))
     errors = np.stack([posterior.shape_parameter / exact.shape_parameter - 1, posterior.rate / exact.rate - 1])
     worst = abs(errors).max(axis=0)
-    # The first batch is asked in any case.
+    # The first batch is always computed by the oracle.
     quarters = np.array_split(np.array(asked[initial:]), 4)
     after, late = (Number.share([bool(each) for each in quarters[at]]) for at in (0, -1))
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)

@@ -21,7 +21,7 @@ def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def measured(setting: Setting, repeat: int) -> dict[str, Any]:
-    """Operators trained on means in one region are asked along a line that leaves it, and about new messages."""
+    """Operators trained on means in one region predict along a line that leaves it, and for new messages."""
     from meanmap import ep
     from meanmap.ep.learned import MessageOperator
     from meanmap_papers.rivals import Forest
@@ -38,7 +38,7 @@ def measured(setting: Setting, repeat: int) -> dict[str, Any]:
     }
     operators = {name: operator.learn((came,), answer) for name, operator in operators.items()}
 
-    # Means from the middle of what was seen to far beyond it, at a variance that was seen.
+    # Means from the middle of the training region to far beyond it, at a training variance.
     line = ep.Normal(LINE, 0.5)
     doubts = {name: np.sqrt(operator.predict((line,)).novelty) for name, operator in operators.items()}
     last, edge = doubts["kernel"][-1], doubts["kernel"][LINE < EDGE].max()

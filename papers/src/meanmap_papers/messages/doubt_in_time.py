@@ -1,4 +1,4 @@
-"""The doubt about every incoming message, in the order in which they come (figures 5 and 7 of the draft)."""
+"""The doubt about every incoming message, in order (figures 5 and 7 of the draft)."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ PROBLEMS = 4
 
 
 def measured(setting: Setting, repeat: int) -> tuple[dict[str, float], Any]:
-    """Numbers of one sequence of logistic regressions with one operator, and the doubt that was written down."""
+    """Numbers of one sequence of logistic regressions with one operator, and the recorded doubt."""
     from meanmap import ep
     from meanmap.ep.learned import MessageOperator
     from meanmap_papers.messages.problems import four_synthetic, logistic_model
@@ -23,7 +23,7 @@ def measured(setting: Setting, repeat: int) -> tuple[dict[str, float], Any]:
     started = 0
 
     class Watched(ep.Learned):
-        """Notes what the operator doubts, before it may ask."""
+        """Records the doubt of the operator before it can call the oracle."""
 
         def answer(self, questions: Any) -> Any:
             if questions.sweep is not None and current:

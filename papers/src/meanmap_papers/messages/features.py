@@ -1,4 +1,4 @@
-"""How well random features stand for their kernels, by the number of each stage (draft, appendix B)."""
+"""How well random features approximate their kernels, by the number in each stage (draft, appendix B)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Outputs regressed jointly, by coregionalisation: a rival of the library's one covariance for all outputs."""
+"""Outputs regressed jointly by coregionalisation, compared with the library's single covariance for all outputs."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["Jointly"]
 
 @dataclass(frozen=True)
 class Jointly(Regression):
-    """Weights of the outputs with prior covariance B ⊗ I, B the correlation of what is learned (Alvarez et al. 2011).
+    """Weights of the outputs with prior covariance B ⊗ I, B the correlation of the targets (Alvarez et al. 2011).
 
     With B = V Λ Vᵀ the columns of Y V are independent, with prior variances λ and the same noise.
     """

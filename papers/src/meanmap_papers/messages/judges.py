@@ -1,4 +1,4 @@
-"""Slow judges of a posterior: long Hamiltonian Monte Carlo, weighted draws, and annealed sampling of the evidence."""
+"""Slow reference posteriors: long Hamiltonian Monte Carlo, weighted draws, and annealed sampling of the evidence."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["annealed", "nuts", "weighted", "worst_z"]
 
 
 def nuts(log_density: Callable[[Any], Any], d: int, draws: int = 10_000, seed: int = 1) -> np.ndarray:
-    """Draws (draws, d) of a density by the No-U-Turn sampler of numpyro, after 1000 steps of warming up."""
+    """Draws (draws, d) of a density by the No-U-Turn sampler of NumPyro, after 1000 warm-up steps."""
     from numpyro.infer import MCMC, NUTS
 
     with jax.enable_x64(True):

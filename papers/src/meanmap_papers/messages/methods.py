@@ -1,4 +1,4 @@
-"""Error and time of all ways to send the messages of the logistic factor (figures 6 and 8 of the draft)."""
+"""Error and time of all methods for the messages of the logistic factor (figures 6 and 8 of the draft)."""
 
 import time
 from typing import Any
@@ -14,7 +14,7 @@ SWEEPS = 10
 
 
 def methods(setting: Setting) -> dict[str, Any]:
-    """The oracles by name; those that learn keep what they know from one problem to the next."""
+    """The oracles by name; those that learn continue from one problem to the next."""
     from meanmap import ep
     from meanmap.ep.learned import MessageOperator
     from meanmap_papers.rivals import Forest
@@ -58,7 +58,7 @@ def run(setting: Setting) -> Outcome:
             proper = bool(post["w"].is_proper())
             divergence.setdefault(name, []).append(float(exact[at].kl(post["w"])) if proper else np.inf)
             wrong.setdefault(name, []).append(int(np.sum((X_test @ np.asarray(post["w"].mean()) > 0) != y_test)))
-    # Times of the first problem hold compilation and most of the learning.
+    # Times of the first problem include compilation and most of the learning.
     ratio = np.divide(seconds["importance sampling, as published"], seconds["kernel, learned"])
     tested = [len(y_test) for _, _, _, y_test in problems]
     changed = int(np.abs(np.subtract(wrong["kernel, learned"], wrong["quadrature"])).sum())

@@ -8,7 +8,7 @@ from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Settin
 
 __all__ = ["EXPERIMENT", "log_range", "training_messages"]
 
-# What an operator learns: the paper's moments of the tilted law, or derivatives of log Z, as this library does.
+# The target of an operator: the paper's moments of the tilted law, or this library's derivatives of log Z.
 TARGETS = ("tilted moments", "derivatives")
 
 
@@ -63,7 +63,7 @@ def divergences(setting: Setting, repeat: int) -> dict[str, list[float]]:
         for name, operator in operators(target).items():
             said = new[0] * operator.learn(came, answer).predict(new).messages[0]
             proper = np.asarray(said.is_proper())
-            # An improper belief is infinitely far from the truth.
+            # An improper belief has infinite divergence from the truth.
             far = np.full(len(proper), np.inf)
             far[proper] = log_range(np.asarray(truth[proper].kl(said[proper])))
             found[f"{target} | {name}"] = np.sort(far).tolist()
@@ -86,7 +86,7 @@ def outcome(every: list[dict[tuple[str, ...], list[float]]]) -> Outcome:
     kernels = [name for name in names if name.startswith("kernel") and ", " not in name and name != papers[1]]
 
     def lead(over: list[str], target: str) -> Number:
-        """How many decades the kernel on joint embeddings is ahead of the best of others."""
+        """The advantage, in decades, of the kernel on joint embeddings over the best of the others."""
         best = np.min([medians[target, name] for name in over], axis=0)
         return Number.mean(best - medians[target, "kernel: embedding"])
 

@@ -9,7 +9,7 @@ from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Settin
 __all__ = ["EXPERIMENT"]
 
 ROWS = 300
-# Of the chain that is compared with, whose draws depend on each other.
+# Batches of the reference chain, whose draws are autocorrelated.
 BATCHES = 20
 
 

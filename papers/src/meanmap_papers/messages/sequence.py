@@ -8,7 +8,7 @@ from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Settin
 
 __all__ = ["EXPERIMENT"]
 
-# The paper runs ten iterations without a test of convergence; so does its preset here.
+# The paper runs ten iterations without a convergence test, as does its preset here.
 PUBLISHED_SWEEPS = 10
 
 

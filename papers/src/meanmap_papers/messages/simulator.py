@@ -1,4 +1,4 @@
-"""A factor that is a simulator: how an infection spreads on a ward, of which only is known whether many fell ill."""
+"""A factor that is a simulator: an infection spreads on a ward, and only whether many fell ill is observed."""
 
 import math
 import time
@@ -12,9 +12,9 @@ __all__ = ["EXPERIMENT"]
 
 # Patients of a ward, and how many of them make an outbreak.
 WARD, MANY = 40, 5
-# Beliefs about coefficients are wanted to a thousandth of a standard deviation.
+# Beliefs about coefficients are required to a thousandth of a standard deviation.
 TOLERANCE = 1e-3
-# What covariates do to the log of the infection rate.
+# The effects of covariates on the log infection rate.
 COEFFICIENTS = np.array([0.3, 0.5, -0.4, 0.3])
 
 
@@ -22,7 +22,7 @@ def chances(log_rate: float) -> tuple[float, float]:
     """The chances that an infection stays small, and that MANY patients or more fall ill.
 
     The jump chain of the stochastic SIR model: with i ill and s not yet, the next event is an infection with
-    probability r s/(r s + 1), r being the infection rate of a pair over the rate of recovery. All ways are followed.
+    probability r s/(r s + 1), r being the infection rate of a pair over the rate of recovery. All paths are followed.
     """
     rate = math.exp(log_rate) / WARD
     ill = [0.0] * (WARD + 2)  # the chance of each number of ill, given how many have been infected so far
@@ -61,7 +61,7 @@ def problem(rows: int, rng: np.random.Generator) -> Any:
 
 
 def run(setting: Setting) -> Outcome:
-    """Hospitals one after the other: the oracle is asked for every message, or a learned operator where it is sure."""
+    """Hospitals one by one: the oracle computes every message, or a learned operator predicts those it is sure of."""
     from matplotlib import pyplot
 
     from meanmap import ep

@@ -1,4 +1,4 @@
-"""What is compared with: other ways to send messages round cycles, and other regressions of messages.
+"""Competitors: other methods of belief propagation on graphs with cycles, and other regressions of messages.
 
     from meanmap_papers import rivals
 

@@ -1,4 +1,4 @@
-"""Bins of a number: where they end, what they hold, and how many pairs of neighbours tell apart."""
+"""Bins of a number: their edges, their contents, and how many of them pairs of neighbours support."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -162,8 +162,8 @@ def choose_bins(
 ) -> tuple[dict[Hashable, Bins], Smoothing, float]:
     """Bins of each kind, smoothing, and their held-out mean of log p(x_s | x_t).
 
-    Of all that are tried the best; and of those that are within a standard error of it, the fewest bins: a sweep costs
-    their square.
+    Of all that are tried the best; or rather, of those within a standard error of it, the fewest bins, because a sweep
+    costs their square.
     """
     values = {name: sample.points[:, 0] for name, sample in samples.items()}
     levels = {name for name, value in values.items() if number is None and _are_levels(value)}
@@ -200,7 +200,7 @@ def _scores(
 ) -> dict[Smoothing, np.ndarray]:
     """Held-out scores (folds,) of all ways of smoothing.
 
-    Bins are cut without the held-out pairs, too: ends at quantiles that know them lie suspiciously well.
+    Bins are cut without the held-out pairs, too: otherwise scores would be too optimistic.
     """
     found = {Smoothing(added, blur): np.zeros(FOLDS) for blur in BLURS for added in COUNTS}
     for fold in range(FOLDS):

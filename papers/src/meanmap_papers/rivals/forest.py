@@ -1,4 +1,4 @@
-"""A forest as the operator (Eslami et al. 2014), to compare with: trees on moments of messages, split online."""
+"""A forest as the operator (Eslami et al. 2014), for comparison: trees on moments of messages, split online."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -90,7 +90,7 @@ class Forest(Regression):
         return partial(kind, min_samples_leaf=self.leaf, max_features=1.0, random_state=self.seed * self.trees + at)
 
     def predict(self, incoming: tuple[Any, ...]) -> Estimate:
-        """Mean over trees, and their spread with what is left out of bag."""
+        """Mean over trees, and their spread with the out-of-bag error."""
         rows = _rows(incoming)
         votes = np.stack([tree.predict(rows) for tree in self.forest])
         spread = votes.var(axis=0)

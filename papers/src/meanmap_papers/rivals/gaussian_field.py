@@ -1,4 +1,4 @@
-"""Random fields of numbers taken to be jointly Gaussian: means, variances and correlations of neighbours from pairs."""
+"""Random fields of numbers assumed jointly Gaussian: means, variances and correlations of neighbours from pairs."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A neural network as the operator (Heess et al. 2013), to compare with: quick to ask, without any doubt of its own."""
+"""A neural network as the operator (Heess et al. 2013), for comparison: fast predictions without uncertainty."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +10,7 @@ from meanmap.ep.learned.regression import Estimate, Regression
 
 __all__ = ["Network"]
 
-# The network is trained again once so much more has been learned.
+# The network is trained again when the number of rows has grown by this factor.
 _GROWTH = 1.5
 
 
@@ -69,7 +69,7 @@ class Network(Regression):
             random_state=self.seed,
         )
         with warnings.catch_warnings():
-            # A network that could go on training is still the rival of its budget.
+            # A network that has not converged is still a fair competitor at this budget.
             warnings.simplefilter("ignore", ConvergenceWarning)
             network.fit(scaler.transform(self.rows), self.targets)
         said = np.reshape(network.predict(scaler.transform(self.rows)), self.targets.shape)
@@ -77,7 +77,7 @@ class Network(Regression):
         return replace(self, network=network, scaler=scaler, noise=noise, trained_on=len(self.rows))
 
     def predict(self, incoming: tuple[Any, ...]) -> Estimate:
-        """What the network says, and its training error."""
+        """The prediction of the network, and its training error."""
         rows = self.scaler.transform(coordinates(incoming))
         mean = self.network.predict(rows).reshape(len(rows), -1)
         return Estimate(mean, np.broadcast_to(np.sqrt(self.noise), mean.shape).copy(), np.zeros(len(rows)))

@@ -1,4 +1,4 @@
-"""What mixture and particle belief propagation know of a field: conditional densities of pairs, and densities of nodes.
+"""The model of mixture and particle belief propagation: conditional densities of pairs, and densities of nodes.
 
 As in kernel belief propagation (Song et al. 2011, appendix 6), a message divided by its fixed point is
 

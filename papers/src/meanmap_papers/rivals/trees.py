@@ -1,4 +1,4 @@
-"""One tree of a forest that learns online: a leaf that more rows come to is split, by a small tree of its own."""
+"""One tree of a forest that learns online: a leaf that receives more rows is split by a small tree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class OnlineTree:
     tree : sklearn Tree
         The splits.
     means : array (nodes, q)
-        What each leaf says: the mean of the targets of its rows.
+        The prediction of each leaf: the mean of the targets of its rows.
     members : dict
         For each leaf the places of its rows.
     grafts : dict

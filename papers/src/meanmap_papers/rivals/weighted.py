@@ -15,7 +15,7 @@ EFFECTIVE = "effective particles, at least"
 
 
 def normalised(logs: np.ndarray) -> np.ndarray:
-    """Weights (..., N) that sum to one from their logarithms; equal ones where all are zero."""
+    """Weights (..., N) that sum to one from their logarithms; equal weights if all are zero."""
     top = logs.max(axis=-1, keepdims=True)
     weights = np.exp(logs - np.where(np.isfinite(top), top, 0))
     total = weights.sum(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Theorem 3: beliefs at the end of a chain converge as pairs grow, the slower the longer the chain."""
+"""Theorem 3: beliefs at the end of a chain converge with the number of pairs, more slowly for longer chains."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Theorems 1 and 2: operators of one edge converge as pairs grow, measured where the truth is known."""
+"""Theorems 1 and 2: operators of one edge converge with the number of pairs, measured where the truth is known."""
 
 from functools import partial
 

@@ -10,13 +10,13 @@ from meanmap_papers.trees.searching import DEPTH, METHODS
 __all__ = ["GRAPHS", "SHOWN", "case_of", "curves_against_depth", "summary"]
 
 GRAPHS = ("chain", "linguistic tree", "Chow-Liu tree")
-# How many candidates are looked at where one number is shown: among ten, all is found on the trees.
+# The number of candidates considered for single numbers: among ten, everything is found on the trees.
 SHOWN = {"chain": 10, "linguistic tree": 1, "Chow-Liu tree": 1}
 COLOURS = dict(zip(METHODS, ("C0", "C1", "C7"), strict=True))
 
 
 def case_of(graph: str, case: int, cases: int) -> str:
-    """What is known in one case, in words."""
+    """The evidence in one case, in words."""
     if graph == "chain":
         return f"{case + 2} languages"
     return f"{cases - 1 + case} known"

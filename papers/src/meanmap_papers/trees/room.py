@@ -1,4 +1,4 @@
-"""A camera that turns at one point of a room: its rotations, and what it sees.
+"""A camera that rotates at a fixed point of a room: its rotations, and its images.
 
 The room was rendered once by POV-Ray, in all directions, with shadows and light from wall to wall; a camera that does
 not move sees a part of that picture, so that frames are looked up in it. `room.pov` is the scene, with the command.
@@ -43,7 +43,7 @@ def panorama() -> np.ndarray:
 
 
 def frames(rotations: np.ndarray, height: int, width: int) -> np.ndarray:
-    """What the camera sees at each rotation, (n, height, width, 3)."""
+    """The camera's image at each rotation, (n, height, width, 3)."""
     from scipy.ndimage import map_coordinates
 
     room = panorama()

@@ -1,4 +1,4 @@
-"""Figure 2: where a camera points that turns in a room, from noisy pictures.
+"""Figure 2: the orientation of a camera that rotates in a room, from noisy pictures.
 
 At the paper's scale, on three walks that nothing was chosen on (seed 20263), the learned tree was ahead at every noise:
 2.86 ± .04, 2.75 ± .05, 2.78 ± .02 and 2.66 ± .04 at noise 0, .2, .4 and .8, conditional embeddings 2.67 ± .08,
@@ -19,11 +19,11 @@ METHODS = ("learned tree", "conditional embeddings", "Kalman filter", "kernel ri
 # The methods that the paper compares with; those after them are ours.
 RIVALS, STRONGER = METHODS[1:3], METHODS[3:]
 HEIGHT, WIDTH = 24, 32
-# Three times the standard deviation of a pixel along a walk: where the others fell on walks that were tried.
+# Three times the standard deviation of a pixel along a walk, at which the others failed on trial walks.
 MODERATE = 0.4
 # exp(−‖R − R'‖² / 2): about 40 degrees.
 LENGTHSCALE = 1.0
-# Conditional embeddings have nothing to choose their settings by: the best on the last quarter of the training path.
+# Conditional embeddings have no rule for their settings: the best on the last quarter of the training path.
 RIDGES, LENGTHSCALES = (1e-2, 1e-3, 1e-4), (0.5, 1.0)
 
 
@@ -96,7 +96,7 @@ def kalman_filter(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) ->
 
 
 def kernel_ridge(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Each frame by itself: the rotation nearest to the matrix that kernel ridge regression predicts."""
+    """Each frame separately: the rotation nearest to the matrix that kernel ridge regression predicts."""
     from meanmap_papers.trees.baselines.regressions import KernelRidge
 
     return nearest(KernelRidge(images, rotations.reshape(-1, 9)).predict(new).reshape(-1, 3, 3))

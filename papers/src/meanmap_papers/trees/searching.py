@@ -1,4 +1,4 @@
-"""Looking for documents by three methods, each learned from the same pairs for each edge of a graph."""
+"""Retrieval of documents by three methods, each trained on the same pairs for each edge of a graph."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -36,7 +36,7 @@ class Split:
         self._divergences: dict[tuple[str, str], np.ndarray] = {}
 
     def documents(self, edge: frozenset[str]) -> np.ndarray:
-        """The documents that an edge is learned from, drawn once."""
+        """The training documents of an edge, drawn once."""
         if edge not in self._pairs:
             self._pairs[edge] = self.rng.choice(self.others, self.pairs, replace=False)
         return self._pairs[edge]
@@ -76,7 +76,7 @@ class Split:
             total = np.zeros((self.size, self.size))
             for language in languages:
                 way = networkx.shortest_path(graph, language, target)
-                if not set(way[1:]) & set(languages):  # what lies behind another known language says no more
+                if not set(way[1:]) & set(languages):  # languages behind another known one are irrelevant
                     total += route([self._divergence(s, t) for s, t in pairwise(way)])
             scores.append(-total)
         return scores

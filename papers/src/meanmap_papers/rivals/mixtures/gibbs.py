@@ -10,7 +10,7 @@ from meanmap_papers.rivals.mixtures.products import ProductSampler
 
 __all__ = ["Gibbs"]
 
-# Numbers that are worked on at once: some tens of megabytes.
+# Numbers that are processed at once: some tens of megabytes.
 AT_ONCE = 4_000_000
 
 

@@ -1,4 +1,4 @@
-"""Messages that are Gaussian mixtures, and draws from what a node knows (Sudderth et al. 2003)."""
+"""Messages that are Gaussian mixtures, and draws from beliefs (Sudderth et al. 2003)."""
 
 from dataclasses import dataclass
 

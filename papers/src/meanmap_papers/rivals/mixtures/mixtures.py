@@ -24,7 +24,7 @@ class Mixtures:
     means : array (..., K, d)
         μ.
     variance : array (..., d)
-        σ² of each mixture. Infinity is a message that says nothing.
+        σ² of each mixture. Infinity is an uninformative message.
 
     Examples
     --------

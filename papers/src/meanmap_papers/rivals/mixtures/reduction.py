@@ -1,4 +1,4 @@
-"""Fewer components for a mixture, and how wide to make those that stand for samples."""
+"""Reduction of mixtures to fewer components, and bandwidths of kernel density estimates."""
 
 from typing import Any
 

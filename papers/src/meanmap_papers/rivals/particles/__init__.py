@@ -1,4 +1,4 @@
-"""Particles as messages: where they are put, what is sent from them, how they are moved."""
+"""Particles as messages: initial positions, messages from particles, and moves."""
 
 from meanmap_papers.rivals.particles.cloud import Cloud
 from meanmap_papers.rivals.particles.functions import MessageFunctions

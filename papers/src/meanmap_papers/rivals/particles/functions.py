@@ -1,4 +1,4 @@
-"""Messages from particles as functions, so that they can be asked at new particles."""
+"""Messages from particles as functions, so that they can be evaluated at new particles."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from meanmap_papers.rivals.pair_densities import PairDensities
 
 __all__ = ["MessageFunctions", "edge_matrices"]
 
-# Edges that are worked on at once.
+# Edges that are processed at once.
 EDGES_AT_ONCE = 512
 TINY = 1e-300
 

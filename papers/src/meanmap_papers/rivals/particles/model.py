@@ -1,4 +1,4 @@
-"""What is known of each node before its neighbours speak: its density, and what was observed there."""
+"""The information at each node before messages arrive: its density, and its observations."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where the next particles are put: moved by Metropolis-Hastings, or drawn from Gaussians matched to messages."""
+"""New particles: moved by Metropolis-Hastings, or drawn from Gaussians matched to messages."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ LEARNING = 0.7
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What a round of messages has found.
+    """The result of a round of messages.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Adaptive(Proposal):
 
 
 def _difference(behind: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """The gain of a move; to where nothing is probable it is never made, and away from there always."""
+    """The log ratio of a move; moves to points of zero density are never accepted, moves away from them always."""
     with np.errstate(invalid="ignore"):
         return np.where(behind == -np.inf, -np.inf, np.where(before == -np.inf, np.inf, behind - before))
 

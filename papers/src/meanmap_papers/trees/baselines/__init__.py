@@ -1,1 +1,1 @@
-"""What learned trees are compared with: the methods a reader would otherwise use."""
+"""Baselines for learned trees: the methods that a reader would otherwise use."""

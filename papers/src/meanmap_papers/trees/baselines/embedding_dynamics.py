@@ -42,7 +42,7 @@ class EmbeddingDynamics:
     def filter(self, observations: Data) -> np.ndarray:
         """Weights (n, m) on the training states `following` after each of n observations.
 
-        The first belief before anything is heard is the mean embedding of the training states.
+        The first belief, before any observation, is the mean embedding of the training states.
         """
         heard = np.asarray(self.kernel(self.seen, observations)).T @ self.hear.T
         weights = np.full(len(self.following), 1 / len(self.following))

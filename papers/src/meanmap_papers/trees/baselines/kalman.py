@@ -74,7 +74,7 @@ class LinearDynamics:
 
 
 def _regression(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slopes (d, k) and intercepts of y on x by least squares, and what is left."""
+    """Slopes (d, k) and intercepts of y on x by least squares, and the residuals."""
     slopes = np.linalg.lstsq(x - x.mean(axis=0), y - y.mean(axis=0), rcond=None)[0].T
     intercept = y.mean(axis=0) - slopes @ x.mean(axis=0)
     return slopes, intercept, y - x @ slopes.T - intercept

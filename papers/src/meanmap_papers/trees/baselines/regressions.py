@@ -1,4 +1,4 @@
-"""What a practitioner would try first: rotations by ridge regression on frames, alone or with a Kalman filter."""
+"""Practitioners' baselines: rotations by ridge regression on frames, alone or with a Kalman filter."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ BLOCKS = 4
 class KernelRidge:
     """Kernel ridge regression of vectors on frames, standardised pixel by pixel; width and ridge by cross-validation.
 
-    Frames that follow each other are alike, so that whole stretches of the path are left out at a time.
+    Consecutive frames are alike, so whole stretches of the path are left out at a time.
 
     Attributes
     ----------
     left_out : (n, k) array
-        Predictions for the frames that it learned from, each without its own stretch.
+        Predictions for the training frames, each without its own stretch.
     """
 
     def __init__(self, frames: np.ndarray, targets: np.ndarray):
