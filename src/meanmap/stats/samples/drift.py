@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.arrays import check_rows, plain
+from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import count, is_sparse, joined, on_host, refuse_unread, rows
+from meanmap.core.points import count, joined, on_host, refuse_unread, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
@@ -19,7 +19,7 @@ from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import gaps_in, settle
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, admitted
-from meanmap.core.tables.table import Table, named_columns, values_of
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.features.states.passes import SampleState, one_pass
@@ -35,7 +35,7 @@ from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows
 from meanmap.stats.samples.run_length import LEAST_PVALUE, accumulated, limit_for, wealth
-from meanmap.stats.samples.samples import read_samples
+from meanmap.stats.samples.samples import read_reference, read_samples
 from meanmap.stats.samples.strangers import KnownLabels
 from meanmap.stats.samples.subsets import TIE, among_subsets, blocks_of
 from meanmap.stats.settings import check_draws
@@ -225,7 +225,7 @@ class DriftMonitor(Paged):
             if margin is not None:
                 raise ParameterError("a margin applies to all rows together: pass only one of within= and margin=.")
             reference, strata = Strata.of(reference, within)
-        data, schema = _read_reference(reference, kinds)
+        data, schema = read_reference(reference, kinds)
         n = count(data)
         check_rows(n, "reference", 4 * LEAST)
         order = random.generator.permutation(n)
@@ -393,14 +393,3 @@ class DriftMonitor(Paged):
         return "\n".join([said, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = __str__
-
-
-def _read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
-    """The reference as a table with its schema, or unchanged if it has no columns."""
-    if kinds or named_columns(reference, "reference"):
-        schema = Schema.of(reference, kinds=kinds, names=("reference",))
-        return schema.read(reference, "reference"), schema
-    values = values_of(reference, "reference")
-    if values is None:
-        return (reference if is_sparse(reference) else np.atleast_1d(plain(reference, "reference"))), None
-    return values, Schema.of(values, names=("reference",))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_rows
+from meanmap.core.arrays import check_rows, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import any_sparse, count, in_columns, is_sparse, joined, on_host, rows
@@ -15,9 +15,9 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.matching import aligned
-from meanmap.core.tables.schema import check_alike
-from meanmap.core.tables.table import Table, values_of
-from meanmap.core.types import KernelLike, Points
+from meanmap.core.tables.schema import Schema, check_alike
+from meanmap.core.tables.table import Table, named_columns, values_of
+from meanmap.core.types import Data, KernelLike, Points
 from meanmap.core.values import as_tuple
 from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel, agree
@@ -37,7 +37,7 @@ from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.stats.texts import texts_as_labels
 
-__all__ = ["Outcome", "Samples", "columns_of", "exact_test", "read_samples"]
+__all__ = ["Outcome", "Samples", "columns_of", "exact_test", "read_reference", "read_samples"]
 
 
 @dataclass(frozen=True)
@@ -294,3 +294,14 @@ def _strangers(samples: list[Any], names: Sequence[str], kinds: Mapping[str, str
                 shown = f"{sorted(first)[0]!r} in {names[0]}, {sorted(other)[0]!r} in {where}"
                 found.append(f"column {name!r} has no label in common between {names[0]} and {where} ({shown}).")
     return tuple(found)
+
+
+def read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
+    """The reference as a table with its schema, or unchanged if it has no columns."""
+    if kinds or named_columns(reference, "reference"):
+        schema = Schema.of(reference, kinds=kinds, names=("reference",))
+        return schema.read(reference, "reference"), schema
+    values = values_of(reference, "reference")
+    if values is None:
+        return (reference if is_sparse(reference) else np.atleast_1d(plain(reference, "reference"))), None
+    return values, Schema.of(values, names=("reference",))
