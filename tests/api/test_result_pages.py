@@ -1,7 +1,9 @@
 """Every kind of result has a page and is drawn in a notebook: one table."""
 
+import inspect
 import json
 import re
+import typing
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import meanmap as mm
 from meanmap import bp, ep
 from meanmap.plots import Paged
+from meanmap.stats.simulation import PowerCurve, RejectionRate
 
 RNG = np.random.default_rng(0)
 A, NOISE, MORE = RNG.normal(size=(3, 80))
@@ -31,6 +34,25 @@ def posterior():
     return ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=2.0)), rng=0)
 
 
+def effect(outcome):
+    table = {"dose": A, "mood": A + NOISE, "well": np.where(A + NOISE > 0, "yes", "no")}
+    model = mm.bp.BayesianNetwork([("dose", "mood"), ("dose", "well")])
+    return model.effect(table, of="dose", on=outcome, from_=0.0, to=1.0, rng=0)
+
+
+def rate():
+    return mm.stats.rejection_rate(lambda x: x, lambda rng: rng.random(), repeats=40, rng=0)
+
+
+def power():
+    found = [RejectionRate(np.repeat([0.01, 0.5], [k, 100 - k]), 0.05, 0, rate().report) for k in (20, 90)]
+    return PowerCurve((50, 100), tuple(found))
+
+
+def field():
+    return mm.KernelField([(0, 1), (1, 2), (2, 0)]).fit((A, A + NOISE))
+
+
 RESULTS = {
     "two samples": lambda: mm.two_sample_test(TABLE, {**TABLE, "sun": A + 1}, **QUICK),
     "several samples": lambda: mm.k_sample_test({"a": A, "b": NOISE, "c": MORE}, **QUICK),
@@ -48,6 +70,35 @@ RESULTS = {
     "beliefs about numbers": lambda: network().query({"wet": "yes"}),
     "posterior": posterior,
     "model": lambda: ep.models.logistic_regression(np.stack([A, NOISE], axis=1), A + NOISE > 0),
+    "Gaussian graph": lambda: bp.GaussianGraph([[2.0, -1.0], [-1.0, 2.0]], [1.0, 0.0], ["sun", "rain"]),
+    "Bayesian network": lambda: mm.BayesianNetwork([("sun", "rain"), ("rain", "mud")]),
+    "fitted Bayesian network": lambda: mm.BayesianNetwork([("sun", "wet")]).fit(LABELS),
+    "dependency network": lambda: bp.DependencyNetwork().fit(TABLE),
+    "causal effect": lambda: effect("mood"),
+    "causal effect on a label": lambda: effect("well"),
+    "unfitted network": lambda: mm.KernelGraph([("sun", "wet")]),
+    "unfitted field": lambda: mm.KernelField([(0, 1), (1, 2), (2, 0)]),
+    "field": field,
+    "scores of arrows": lambda: mm.BayesianNetwork([("sun", "mud"), ("rain", "mud")]).judge(TABLE),
+    "rejection rate": rate,
+    "power": power,
+    "learned kernel": lambda: mm.learn_kernel(A[:, None], rng=0),
+    "bet": lambda: mm.stats.TwoSampleBet.of(A, NOISE, rng=0).update(NOISE, A),
+    "bet on independence": lambda: mm.stats.IndependenceBet.of(A, NOISE, rng=0).update(NOISE, A),
+    "Gaussian process": lambda: ep.models.gp_classification(
+        A[:, None], A > 0, kernel=mm.kernels.RBF(1.0), variance=1.0, rng=0
+    ),
+    "adjusted": lambda: mm.stats.adjusted({"sun": 0.01, "rain": 0.3}),
+    "belief about a number": lambda: network().query({"wet": "yes"})["sun"],
+    "belief about a label": lambda: network().query({"sun": 1.0})["wet"],
+    "beliefs of several queries": lambda: network().query({"wet": ["yes", "no"]})["sun"],
+    "normal belief": lambda: RESULTS["Gaussian graph"]().query({"sun": 1.0})["rain"],
+    "histogram": lambda: RESULTS["dependency network"]().query({"sun": 1.0})["rain"],
+    "posterior of a number": lambda: posterior()["mu"],
+    "law of a state": lambda: mm.families.Bernoulli(0.3),
+    "law of a vector": lambda: mm.families.MultivariateNormal(np.zeros(2), np.eye(2)),
+    "embedding": lambda: mm.embed(A, mm.kernels.RBF(1.0)),
+    "embedding of vectors": lambda: mm.embed(np.stack([A, NOISE], axis=1), mm.kernels.RBF(1.0)),
     "formula": lambda: mm.fit("rain ~ sun", TABLE),
 }  # fmt: skip
 
@@ -96,3 +147,58 @@ def test_a_belief_shows_its_mean_and_interval(tmp_path):
 def test_samples_are_not_drawn_row_by_row(tmp_path):
     chart = facts_of(RESULTS["several samples"](), tmp_path / "a.html")["charts"][0]
     assert [mark["kind"] for mark in chart["panels"][0]["marks"]] == ["bars"] * 3
+
+
+# Classes that public functions and methods return, by what is no answer to look at: functions and spaces, settings,
+# what is being built on, and arrays that are read by their attributes.
+WITHOUT_PAGE = {
+    "kernels and features": "Bags EmbeddingGaussian ExpectedProduct Features Kernel MeanVariance Nystrom "
+    "PivotedCholesky RandomProjection TensorProduct KernelDraws",
+    "functions and operators": "Combination Embedding FeatureEmbedding Operator PosteriorEmbedding Witness "
+    "ConditionalMixture RegressionPlan",
+    "factors and oracles": "Answer AroundMode BlackBox Density Diary Factor Factors ImportanceSampling "
+    "Interval Learned MCMC MessageOperator Quadrature Stratified",
+    "likelihoods and messages": "CentredLikelihood EdgeOperators LearnedLikelihood NoiseLikelihood Variable",
+    "estimators of scikit-learn": "BagRegressor ConditionalMeanRegressor KernelGraphClassifier KernelGraphRegressor "
+    "TwoStageFeatures",
+    "linear algebra": "Moments OnlineRegression Ridge RidgePath Solution",
+    "data and settings": "Citation Exchange FunctionTests KernelTests Knowledge Outcome Rng Rooted SampleState Schema "
+    "Section Slots Stereo Table",
+    "restorers of images": "FittedForestGrid FittedKernelGrid",
+    "a few numbers, printed": "Configuration Pooled Sensitivity Stream",
+}
+
+
+def returned():
+    """Classes of this library that public functions and methods say they return."""
+    folders = "bp core datasets embeddings ep estimators families features graphs io kernels learning linalg stats"
+    for place in (mm, ep.models, mm.structure, *(getattr(mm, name) for name in folders.split())):
+        for name in place.__all__:
+            held = getattr(place, name)
+            parts = vars(held) if isinstance(held, type) else {name: held}
+            for part in (each for key, each in parts.items() if not key.startswith("_")):
+                function = getattr(part, "__func__", part)
+                if inspect.isfunction(function):
+                    try:
+                        found = typing.get_type_hints(function).get("return")
+                    except NameError:  # names that are imported for type checkers alone
+                        continue
+                    if isinstance(found, type) and found.__module__.startswith("meanmap"):
+                        yield found
+
+
+def test_every_class_of_results_has_a_page_or_a_reason():
+    excused = {name for names in WITHOUT_PAGE.values() for name in names.split()}
+    found = set(returned())
+    assert len(found) > 60
+    assert sorted({each.__name__ for each in found if not issubclass(each, Paged)} - excused) == []
+    assert sorted(excused - {each.__name__ for each in found}) == []
+
+
+def test_a_difference_of_embeddings_and_a_message_say_why_nothing_is_drawn(tmp_path):
+    kernel = mm.kernels.RBF(1.0)
+    improper = mm.families.Normal.from_natural(0.0, -1.0)
+    for each, why in ((mm.embed(A, kernel) - mm.embed(NOISE, kernel), "no density"), (improper, "no probability law")):
+        text = each.page(tmp_path / "a.html").read_text("utf-8")
+        assert why in text
+        assert "<svg" not in each._repr_html_()

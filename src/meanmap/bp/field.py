@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.pages import MOST_NODES, beliefs_page
 from meanmap.bp.edges.field_samples import ONE, FieldSamples, read_relations
 from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.observations import Likelihood, learn_likelihoods
@@ -29,6 +30,8 @@ from meanmap.core.types import Data, GraphLike, Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, Schedule, TwoPass
 from meanmap.graphs.rooted import steps_to_farthest
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["DAMPING", "SWEEPS", "Field", "FittedField", "sweeps_to_cross"]
 
@@ -54,7 +57,7 @@ def sweeps_to_cross(graph: Graph, informed: np.ndarray, damping: float) -> int:
     return SWEEPS * 2 ** math.ceil(math.log2(rounds))
 
 
-class Field(ABC, Generic[Fitted]):
+class Field(Paged, ABC, Generic[Fitted]):
     """A pairwise random field whose relations are learned from pairs.
 
     Parameters
@@ -130,11 +133,14 @@ class Field(ABC, Generic[Fitted]):
     def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> Fitted:
         """Relations from points of each kind (N, d) and the rows of their pairs in each direction."""
 
+    def _as_page(self, brief: bool = False) -> Page:
+        return self.graph._as_page(brief)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.graph!r})"
 
 
-class FittedField(FittedModel):
+class FittedField(Paged, FittedModel):
     """A fitted field, ready for queries.
 
     Attributes
@@ -162,6 +168,15 @@ class FittedField(FittedModel):
         self.graph, self.samples, self.directions = graph, read.samples, read.directions
         self.template, self.kind, self.likelihoods = read.template, read.kind, dict(likelihoods)
         self.schedule = (TwoPass() if graph.is_forest else Flooding(self.sweeps)) if schedule is None else schedule
+
+    def _as_page(self, brief: bool = False) -> Page:
+        """Its graph and, unless that is large, beliefs without evidence."""
+        drawn = self.graph._as_page()
+        if brief or self.graph.size > MOST_NODES:
+            return replace(drawn, title=type(self).__name__)
+        known = beliefs_page(self.query({}), brief)
+        sections = (*drawn.sections, *(replace(each, title="Beliefs without evidence") for each in known.sections))
+        return Page("A field that answers queries", "", sections, {**drawn.facts, **known.facts})
 
     @property
     def node_samples(self) -> list[NodeSample]:

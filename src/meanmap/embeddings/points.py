@@ -8,9 +8,10 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.domains import holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.core.points import count, joined, library_of, of_batch
+from meanmap.core.points import count, in_columns, joined, library_of, of_batch
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, Index, Numbers, Points
 from meanmap.embeddings import certified
@@ -19,8 +20,14 @@ from meanmap.embeddings.readouts import Readouts
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product, streamed_product
 from meanmap.kernels.reading import check_alike
+from meanmap.plots.beliefs import MOST_QUERIES, BeliefPaged, of_number
+from meanmap.plots.facts import Page, Section
+from meanmap.plots.intervals import intervals_chart
 
 __all__ = ["PointEmbedding", "Weights", "weighted_sums"]
+
+# Weights whose sum is this share of their absolute sum or less are no distribution.
+NO_MASS = 1e-6
 
 
 def weighted_sums(kernel: Kernel, at: Any, points: Points, weights: Array, door: Door) -> Any:
@@ -62,7 +69,7 @@ class Weights(eqx.Module):
         """The weights (..., m) that other points would have; None where weights are no function of the point."""
 
 
-class PointEmbedding(Embedding, Readouts):
+class PointEmbedding(Embedding, Readouts, BeliefPaged):
     """f = Σᵢ wᵢ k(xᵢ, ·): the embedding of a weighted sample, a belief, a difference of two samples.
 
     Attributes
@@ -210,6 +217,41 @@ class PointEmbedding(Embedding, Readouts):
         if self.later is not None:
             return self._weighing(self.later.take(index), self.conditional)
         return self._weighing(self.weights[of_batch(index)], self.conditional)
+
+    def _in_numbers(self) -> list[dict[str, Any]]:
+        points = self.points
+        if not self._is_law or points.shape[1] != 1 or len(self.batch) > 1:
+            return []
+        if len(points) == 1 or (self.batch and len(points) == self.batch[0]):
+            return [{"mean": float(value), "observed": True, "levels": [float(value)]} for value in points[:, 0]]
+        each = [self[i] for i in range(min(self.batch[0], MOST_QUERIES))] if self.batch else [self]
+        return [of_number(one) for one in each]
+
+    @property
+    def _is_law(self) -> bool:
+        """Whether the points are numbers or vectors, with weights of some mass: a difference of samples has none."""
+        if not (holds_vectors(self.kernel.domain) and in_columns(self.points)):
+            return False
+        weights = np.asarray(self.weights)
+        mass = weights.sum(axis=-1)
+        return self.conditional or bool((mass > NO_MASS * np.abs(weights).sum(axis=-1)).all())
+
+    def _as_page(self, brief: bool = False) -> Page:
+        """Of vectors each column with its mean and interval."""
+        if self.batch or not self._is_law or self.points.shape[1] == 1:
+            return super()._as_page(brief)
+        low, high = (np.ravel(end) for end in self.interval())
+        mean = np.ravel(self.mean())
+        names = self.schema.names if self.schema else [f"column {j}" for j in range(len(mean))]
+        names = names if len(names) == len(mean) else [f"column {j}" for j in range(len(mean))]
+        rows = zip(names, mean, low, high, strict=True)
+        table = (
+            ("column", "mean", "95 % interval"),
+            *((f"{name}", f"{m:.4g}", f"{a:.4g} to {b:.4g}") for name, m, a, b in rows),
+        )
+        chart = intervals_chart("The belief", [f"{name}" for name in names], mean, low, high, "mean and 95 % interval")
+        facts = {"mean": mean, "interval": [low, high]}
+        return Page("A belief", "", (Section("The belief", "", charts=(chart,), tables=(table,)),), facts)
 
     def __repr__(self) -> str:
         n = self.source.shape[-1]

@@ -17,7 +17,10 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import ends, whole_number
 from meanmap.core.types import Array, Data, Index, Numbers, Seed
 from meanmap.families.gaussian_parts import Parts
+from meanmap.families.pages import law_page
 from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["Distribution", "build", "require_proper"]
 
@@ -31,7 +34,7 @@ def build(kind: type, **leaves: object) -> Any:
     return made
 
 
-class Distribution(eqx.Module):
+class Distribution(Paged, eqx.Module):
     """A batch of probability laws with one array leaf per parameter; leading axes of the leaves are plates.
 
     A member is read through `mean()`, `sd()`, `var()`, `quantile(q)`, `interval(confidence)`, `log_density`,
@@ -195,6 +198,9 @@ class Distribution(eqx.Module):
 
     def _quantile(self, p: Array) -> Array:
         raise KindError(f"{type(self).__name__} has no quantiles here; draw with .sample(n, rng) instead.")
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return law_page(self, type(self)._quantile is not Distribution._quantile)
 
     def sample(self, n: int, rng: Seed = None) -> Array:
         """n independent draws of every member, shape `(n,) + shape + event_shape`.

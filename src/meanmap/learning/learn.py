@@ -25,7 +25,10 @@ from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import landscape_of
 from meanmap.learning.modes import Mode, Profile, find_modes
+from meanmap.learning.pages import learned_page
 from meanmap.learning.samples import draw_landmarks, read_sample, rows_used, units_of
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["LearnedKernel", "learn_kernel"]
 
@@ -38,7 +41,7 @@ MOST_POINTS_OF_MANY = 800
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedKernel(Value):
+class LearnedKernel(Paged, Value):
     """A kernel learned from a sample, with every mode that was found.
 
     Attributes
@@ -74,6 +77,9 @@ class LearnedKernel(Value):
             doubt = f"±{100 * float(np.nanmax(mode.spread)):.0f} %" if np.isfinite(mode.spread).any() else "±?"
             lines.append(f"  mode at {mode.kernel}: {mode.objective:.1f}, {doubt}, in {mode.share:.0%} of draws")
         return "\n".join([*lines, *(f"  {line}" for line in str(self.report).splitlines())])
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return learned_page(self)
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the objective over lengthscales, each draw of landmarks and their mean, with the modes."""

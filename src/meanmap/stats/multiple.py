@@ -9,6 +9,9 @@ from meanmap.core.errors import EmptyError, KindError, ParameterError
 from meanmap.core.settings import is_number, one_of, probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value, entries_of, frame_of, is_sequence, plain
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
+from meanmap.stats.pages import adjusted_page
 
 __all__ = ["Adjusted", "adjusted", "holm"]
 
@@ -22,7 +25,7 @@ METHODS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Adjusted(Value):
+class Adjusted(Paged, Value):
     """Results of tests, corrected for multiplicity.
 
     `mm.stats.adjusted` returns it: `found.pvalues`, `found.rejected(0.05)`, `print(found)`, `found.to_frame()`.
@@ -59,6 +62,9 @@ class Adjusted(Value):
     def to_frame(self) -> Any:
         """A pandas frame with the column `pvalue`, and a row for each hypothesis by its name."""
         return frame_of({"pvalue": list(self.pvalues.values())}, list(self.pvalues))
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return adjusted_page(self)
 
     def __str__(self) -> str:
         shown = sorted(self.pvalues.items(), key=lambda item: item[1])

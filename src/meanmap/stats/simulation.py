@@ -19,12 +19,15 @@ from meanmap.core.settings import one_of, probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Seed
 from meanmap.core.values import Value, frame_of, plain
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
+from meanmap.stats.pages import power_page, rejection_page
 
 __all__ = ["PowerCurve", "RejectionRate", "power_curve", "rejection_rate"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RejectionRate(Value):
+class RejectionRate(Paged, Value):
     """The rejection rate of a test, over simulated data sets.
 
     Attributes
@@ -123,6 +126,9 @@ class RejectionRate(Value):
 
         return float(kstwo.ppf(probability(confidence, "confidence"), self.repeats)) if self.repeats else 1.0
 
+    def _as_page(self, brief: bool = False) -> Page:
+        return rejection_page(self)
+
     def __str__(self) -> str:
         low, high = self.interval()
         first = f"rejected {self.rejections} of {self.repeats} data sets at level {self.level:g}"
@@ -131,7 +137,7 @@ class RejectionRate(Value):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PowerCurve(Value):
+class PowerCurve(Paged, Value):
     """Rejection rates against the sample size.
 
     Attributes
@@ -208,6 +214,9 @@ class PowerCurve(Value):
         ax.minorticks_off()
         ax.legend(fontsize="small")
         return ax
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return power_page(self)
 
     def __str__(self) -> str:
         lines = ["       n    rate   95 % interval"]

@@ -16,6 +16,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import ends
 from meanmap.core.types import Array, Index, Numbers, Seed
 from meanmap.core.values import Value
+from meanmap.plots.beliefs import MOST_QUERIES, BeliefPaged, of_number
 
 __all__ = ["Density", "NormalMixture", "check_levels", "pick"]
 
@@ -25,7 +26,7 @@ ASCENT_STEPS = 100
 CLIMBERS, MOST_PAIRS = 20, 10_000_000
 
 
-class Density(Value, ABC):
+class Density(BeliefPaged, Value, ABC):
     """A batch (...) of densities on the line."""
 
     @property
@@ -64,6 +65,10 @@ class Density(Value, ABC):
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draws by the law's own method, (..., n)."""
+
+    def _in_numbers(self) -> list[dict[str, Any]]:
+        each = [self[at] for at in list(np.ndindex(self.batch))[:MOST_QUERIES]] if self.batch else [self]
+        return [of_number(one) for one in each]
 
     def sd(self) -> Any:
         """The standard deviation, (...,)."""

@@ -12,6 +12,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.types import Array, Index, Points, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.base import Kernel
+from meanmap.plots.beliefs import of_labels
 
 __all__ = ["LabelBelief"]
 
@@ -52,6 +53,9 @@ class LabelBelief(PointEmbedding):
         for i, label in enumerate(self.labels):
             found[label] = found.get(label, 0.0) + weights[..., i]
         return found
+
+    def _in_numbers(self) -> list[dict[str, Any]]:
+        return of_labels(self.labels, np.asarray(self.weights))
 
     def mode(self, candidates: Array | None = None, n_starts: int = 10) -> Array:
         """The most probable label, one or (B,); of `candidates` the number of the best, as of any embedding."""

@@ -25,6 +25,8 @@ from meanmap.core.types import Data, GraphLike, Seed
 from meanmap.graphs.orientation import consistent_extension, find_cycle
 from meanmap.graphs.partial import PDAG
 from meanmap.graphs.relevance import parents_by_name
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["BayesianNetwork"]
 
@@ -33,7 +35,7 @@ __all__ = ["BayesianNetwork"]
 LEAST_ROWS, MOST_ROWS = 20, 1_000_000
 
 
-class BayesianNetwork:
+class BayesianNetwork(Paged):
     """A Bayesian network of numbers, labels and times: each variable modelled given its parents.
 
     `model = mm.bp.BayesianNetwork(graph).fit(table)` learns; `model.query({"b": 1.0}, ["a"])` is the belief about a
@@ -82,6 +84,9 @@ class BayesianNetwork:
         if cycle:
             raise InputError(f"the arrows of the graph have the cycle {' → '.join(map(str, cycle))}; expected none.")
         self.directed = consistent_extension(self.graph)
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return self.graph._as_page(brief)
 
     @one_blas_thread()
     @own_words

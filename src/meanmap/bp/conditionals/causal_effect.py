@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.conditionals.pages import effect_page
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.settings import ends, probability
 from meanmap.core.types import Array
 from meanmap.core.values import Value, frame_of
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["Arm", "CausalEffect", "Estimate"]
 
@@ -100,7 +103,7 @@ class Arm(Value):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CausalEffect(Value):
+class CausalEffect(Paged, Value):
     """The effect on one variable of setting another to `to` rather than to `from_`, by `BayesianNetwork.effect`.
 
     Attributes
@@ -176,6 +179,9 @@ class CausalEffect(Value):
         found = found or {"mean": self.difference(), "median": self.quantiles()}
         low, high = zip(*(each.interval(confidence) for each in found.values()), strict=True)
         return frame_of({"estimate": [each.value for each in found.values()], "low": low, "high": high}, list(found))
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return effect_page(self)
 
     def __str__(self) -> str:
         lines = [f"the effect of {self.of!r} from {self.from_!r} to {self.to!r} on {self.on!r}, with intervals of 90 %"]

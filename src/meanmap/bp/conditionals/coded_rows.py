@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
 from meanmap.bp.evidence.named import as_columns
 from meanmap.bp.rows import RowModel
@@ -92,7 +93,7 @@ class CodedRows:
         return drawn
 
 
-class CodedModel(RowModel):
+class CodedModel(QueriedPage, RowModel):
     """A model of the rows of a `CodedTable`."""
 
     if TYPE_CHECKING:
@@ -138,6 +139,9 @@ class CodedModel(RowModel):
         columns, sizes = as_columns(evidence)
         known = self._known(columns, "evidence", not sizes)
         return self._told(known, self._targets(targets, known.raw), rng)
+
+    def _answers_of_page(self, evidence: Mapping[Any, Any], targets: Any = None) -> Any:
+        return self.query(evidence, targets, rng=0)
 
     def _known(self, columns: Mapping[Any, Any], argument: str, single: bool) -> CodedRows:
         """Columns of evidence as numbers; labels that were never seen are refused."""

@@ -13,12 +13,14 @@ from meanmap.bp.conditionals.coded_rows import ROWS_AT_ONCE, CodedModel, CodedRo
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of
+from meanmap.bp.conditionals.pages import held_out_page
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.two_part import TwoPart
 from meanmap.core.points import slices
 from meanmap.core.report import Report
 from meanmap.core.tables.missing import take
 from meanmap.core.types import Seed
+from meanmap.plots.facts import Page
 
 __all__ = ["FittedDependencyNetwork"]
 
@@ -61,6 +63,12 @@ class FittedDependencyNetwork(CodedModel):
         chosen by the same rows, so that "this" is a little low.
         """
         return {name: law.held for name, law in zip(self.table.columns, self.conditionals, strict=True)}
+
+    def _picture(self) -> Page:
+        return held_out_page(self.held_out, self.notes)
+
+    def _variables_of_page(self) -> Any:
+        return tuple(self.table.columns)
 
     def _called(self, name: Hashable) -> Hashable:
         self.table.place(name)

@@ -9,18 +9,21 @@ import numpy as np
 from meanmap.bp.beliefs.gain import Gain
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.laws import law_given
+from meanmap.bp.conditionals.pages import scores_page
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.graphs.drawing import draw
 from meanmap.graphs.edge_table import EdgeTable
 from meanmap.graphs.partial import PDAG
 from meanmap.graphs.relevance import parents_by_name
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["ArrowScores", "judged"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ArrowScores(EdgeTable, Value):
+class ArrowScores(Paged, EdgeTable, Value):
     """How much parents improve predictions, in nats per held-out row.
 
     Attributes
@@ -52,6 +55,9 @@ class ArrowScores(EdgeTable, Value):
         for pair, gain in self.arrows.items():
             graph.edges[pair].update(gain=gain.mean, error=gain.error)
         return graph
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return scores_page(self)
 
     def __str__(self) -> str:
         lines = ["gains in log density per held-out row, relative to no parents"]

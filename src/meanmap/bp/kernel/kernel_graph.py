@@ -19,11 +19,13 @@ from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG, Graph, Schedule
 from meanmap.graphs.graph import is_networkx
 from meanmap.kernels.base import Kernel, as_kernel
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 
 __all__ = ["KernelGraph"]
 
 
-class KernelGraph:
+class KernelGraph(Paged):
     """A tree of variables with kernels, whose edges are learned from data: a nonparametric tree graphical model.
 
     `model = mm.KernelGraph([("a", "b")]).fit(table)` learns, `model.query({"b": 1.0}, targets=["a"])["a"]` is a belief.
@@ -134,6 +136,9 @@ class KernelGraph:
                         del books[node]
             messages, likelihoods = ([learned[e][i] for e in range(len(directed))] for i in (0, 1))
             return FittedKernelGraph(self.graph, samples, tuple(messages), tuple(likelihoods), self.schedule)
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return self.graph._as_page(brief)
 
     def __repr__(self) -> str:
         return f"KernelGraph({self.graph!r})"

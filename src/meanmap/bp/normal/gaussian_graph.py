@@ -9,6 +9,7 @@ import scipy.sparse
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import NormalMixture
+from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.normal.gaussian import GaussianModel, is_positive_definite, spectral_radius
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.door import Door
@@ -25,7 +26,7 @@ __all__ = ["GaussianGraph", "add_edges", "normal_belief", "read_precision"]
 SYMMETRIC = 1e-10
 
 
-class GaussianGraph:
+class GaussianGraph(QueriedPage):
     """A Gaussian Markov random field, p(x) ∝ exp(−½ xᵀ J x + hᵀ x).
 
     Parameters

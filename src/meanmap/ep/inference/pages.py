@@ -5,19 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.families.family import Family
+from meanmap.families.pages import moments_of
 from meanmap.plots.facts import Page, Section
 from meanmap.plots.intervals import intervals_chart
 
 __all__ = ["posterior_page"]
 
-# Of a plate so many members are listed.
-MOST = 100
-
 
 def posterior_page(posterior: Any) -> Page:
     """Means with two standard deviations on either side: numbers of a vector and members of a plate one by one."""
-    rows = [row for name, law in posterior.items() for row in _rows(name, law)]
+    rows = [row for name, law in posterior.items() for row in moments_of(name, law)]
     names = [name for name, *_ in rows]
     numbers = np.array([row[1:] for row in rows], float).reshape(-1, 2)
     reach = 2 * numbers[:, 1]
@@ -33,10 +30,3 @@ def posterior_page(posterior: Any) -> Page:
     status = posterior.report.status
     said = f"{status[:1].upper()}{status[1:]}; log evidence {posterior.log_evidence:.6g}."
     return Page("Posterior", "", (Section("Beliefs", said, charts=chart, tables=(table, notes)),), facts)
-
-
-def _rows(name: str, law: Family) -> list[tuple[str, float, float]]:
-    mean = np.asarray(law.mean(), float)
-    sd = np.sqrt(np.asarray(law.var(), float))
-    places = list(np.ndindex(mean.shape))[:MOST]
-    return [(name + "".join(f"[{i}]" for i in at), float(mean[at]), float(sd[at])) for at in places]

@@ -1,6 +1,5 @@
 """Gaussian-process classification: the process as a linear map of kernel features, with Normal weights."""
 
-import html
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,9 @@ from meanmap.families import MultivariateNormal, Normal
 from meanmap.features import PivotedCholesky
 from meanmap.kernels import RBF, Kernel
 from meanmap.learning.default import column_lengthscales
+from meanmap.plots.facts import Page, Section
+from meanmap.plots.intervals import intervals_chart
+from meanmap.plots.paged import Paged
 
 __all__ = ["GPClassification", "gp_classification"]
 
@@ -39,7 +41,7 @@ _MOST_FEATURES = 512
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GPClassification(Inferred):
+class GPClassification(Paged, Inferred):
     """A fitted Gaussian-process classifier.
 
     Attributes
@@ -154,10 +156,13 @@ class GPClassification(Inferred):
         title = f"Gaussian-process classification ({self.link}), P({label_text(self.classes[1])})"
         return "\n".join([title, *(f"  {name}: {text}" for name, text in self._facts())])
 
-    def _repr_html_(self) -> str:
-        """As notebooks show it."""
-        rows = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self._facts())
-        return f"<table><caption>Gaussian-process classification</caption>{rows}</table>"
+    def _as_page(self, brief: bool = False) -> Page:
+        names = [f"{variance:g} × {kernel}" for kernel, variance, _ in self.tried]
+        evidence = np.array([each for _, _, each in self.tried])
+        chart = intervals_chart("What was tried", names, evidence, evidence, evidence, "log evidence")
+        said = f"P({label_text(self.classes[1])}), with the {self.link} link."
+        section = Section("The model", said, charts=(chart,), tables=((("what", "which"), *self._facts()),))
+        return Page("Gaussian-process classification", "", (section,), self.to_dict())
 
 
 def gp_classification(

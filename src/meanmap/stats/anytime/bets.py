@@ -21,9 +21,12 @@ from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
 from meanmap.features.states.reading import Reading
 from meanmap.learning.default import is_default
+from meanmap.plots.facts import Page
+from meanmap.plots.paged import Paged
 from meanmap.stats.anytime.wager import GROUP, Wager
 from meanmap.stats.independence.moments import features_of
 from meanmap.stats.independence.variables import for_two, kernels_of
+from meanmap.stats.pages import bet_page
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.settings import LEAST_POINTS
@@ -37,7 +40,7 @@ NAMES = ("x", "y")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bet(Value, ABC):
+class Bet(Paged, Value, ABC):
     """A bet against the null hypothesis that continues from batch to batch.
 
     Attributes
@@ -105,6 +108,9 @@ class Bet(Value, ABC):
         ax.set(xlabel="batch", ylabel="log₁₀ e-value")
         ax.legend(fontsize="small")
         return ax
+
+    def _as_page(self, brief: bool = False) -> Page:
+        return bet_page(self)
 
     def __str__(self) -> str:
         verdict = "rejected" if self.reject() else "not rejected"

@@ -1,0 +1,54 @@
+"""The page of a law: its density with mean and interval, probabilities of states, or means of many numbers."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.plots.beliefs import belief_page, of_number
+from meanmap.plots.facts import Page, Section
+from meanmap.plots.intervals import intervals_chart
+
+__all__ = ["law_page", "moments_of"]
+
+# Of a plate so many members are listed.
+MOST = 100
+
+
+class _Line:
+    """A law of one number, with its density."""
+
+    def __init__(self, law: Any):
+        self.mean, self.sd, self.quantile, self._law = law.mean, law.sd, law.quantile, law
+
+    def density(self, grid: np.ndarray) -> np.ndarray:
+        return np.exp(np.asarray(self._law.log_density(grid)))
+
+
+def law_page(law: Any, has_quantiles: bool) -> Page:
+    """A single number as a density if the law has quantiles; vectors, plates and others by means and deviations."""
+    if not np.all(np.asarray(law.is_proper())):
+        text = "It is no probability law, as messages on the way to one may be."
+        return Page("A belief", "", (Section("The belief", repr(law), text),))
+    states = getattr(law, "states", None)
+    if law.shape == () and states is not None:
+        chances = np.exp(np.asarray(law.log_density(np.array(states))))
+        return belief_page([{"probabilities": dict(zip(states, chances.tolist(), strict=True))}])
+    if law.shape == () and law.event_shape == () and has_quantiles:
+        return belief_page([of_number(_Line(law))])
+    rows = moments_of("value", law)
+    names, numbers = [name for name, *_ in rows], np.array([row[1:] for row in rows], float).reshape(-1, 2)
+    reach = 2 * numbers[:, 1]
+    chart = intervals_chart(
+        "The belief", names, numbers[:, 0], numbers[:, 0] - reach, numbers[:, 0] + reach, "mean ± 2 sd"
+    )
+    table = (("name", "mean", "sd"), *((name, f"{mean:.4g}", f"{sd:.3g}") for name, mean, sd in rows))
+    section = Section("The belief", type(law).__name__, charts=(chart,), tables=(table,))
+    return Page("A belief", "", (section,), {"beliefs": {name: {"mean": mean, "sd": sd} for name, mean, sd in rows}})
+
+
+def moments_of(name: str, law: Any) -> list[tuple[str, float, float]]:
+    """Mean and standard deviation of each number of a law, by name and place."""
+    mean = np.asarray(law.mean(), float)
+    sd = np.sqrt(np.asarray(law.var(), float))
+    places = list(np.ndindex(mean.shape))[:MOST]
+    return [(name + "".join(f"[{i}]" for i in at), float(mean[at]), float(sd[at])) for at in places]
