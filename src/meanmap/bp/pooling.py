@@ -1,4 +1,4 @@
-"""Estimates from tables whose gaps were filled several times, pooled by Rubin's rules."""
+"""Estimates from multiply imputed tables, pooled by Rubin's rules."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ NAMES = ("estimates", "variances")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pooled(Value):
-    """An estimate from a table with gaps, with what the gaps add to its variance.
+    """A pooled estimate from multiply imputed tables, with the variance due to missing values.
 
     Made by `bp.pooled`.
 
@@ -33,9 +33,9 @@ class Pooled(Value):
     variance : array (...)
         Within the tables and between them.
     freedom : array (...)
-        Degrees of freedom of Student's law about the estimate (Barnard & Rubin 1999).
+        Degrees of freedom of Student's t distribution (Barnard & Rubin 1999).
     lost : array (...)
-        The share of the variance that is due to the gaps.
+        The share of the variance that is due to missing values: the fraction of missing information.
     """
 
     estimate: np.ndarray
@@ -61,7 +61,7 @@ class Pooled(Value):
 def pooled(
     function: Callable[[Any], tuple[Any, Any]], tables: Sequence[Data], *, freedom: float | None = None
 ) -> Pooled:
-    """An estimate from several completed tables, by Rubin's rules.
+    """Pool an estimate over several completed tables, by Rubin's rules.
 
     With the mean W of the variances of m tables and the variance B of their estimates the variance is
     T = W + (1 + 1/m) B (Rubin 1987).
@@ -69,8 +69,8 @@ def pooled(
     Parameters
     ----------
     function : callable
-        From a completed table to estimates and the variance of each: numbers, or two arrays of one shape. The laws of
-        estimates should be near normal: logarithms of odds, not odds.
+        From a completed table to estimates and the variance of each: numbers, or two arrays of one shape. The
+        distributions of estimates should be nearly normal: log odds, not odds.
     tables : sequence of tables
         As `impute(frame, draws=20)` gives them.
     freedom : float, optional
@@ -84,7 +84,7 @@ def pooled(
 
     Notes
     -----
-    Linear regressions of drawn tables had intervals that hold: with 200 rows and 15 % of all cells missing, those of
+    Linear regressions on imputed tables had valid intervals: with 200 rows and 15 % of all cells missing, those of
     95 % held coefficients in .94 to .95 of 193 data sets (standard error .016).
 
     Coefficients of products and squares are pulled towards zero a little, as each has to be seen in held-out rows

@@ -1,4 +1,4 @@
-"""What every model of a table does with rows, whatever cells are missing: fill in, predict, score, draw, query."""
+"""Methods of every table model for rows with any missing cells: impute, predict, score, sample, query."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
@@ -25,8 +25,8 @@ __all__ = ["RowModel"]
 class RowModel(ABC):
     """A model fitted to a table, which answers for every row of another from the cells that are observed.
 
-    A model gives four functions of rows that it has read: beliefs, the best values of gaps, densities, and draws. What
-    is odd about values is a note of the report; where there is no report, a warning; in `score`, a low density.
+    A model gives four functions of rows that it has read: beliefs, the best values of gaps, densities, and draws.
+    Unusual values lead to a note in the report, or to a warning if there is no report; in `score`, to a low density.
     """
 
     @filled_by_partition
@@ -41,13 +41,13 @@ class RowModel(ABC):
         ----------
         frame : table
             As `fit` takes it: a DataFrame, a mapping from names to columns, or an (n, d) array. Any cells may be
-            missing, each row its own; columns that are no variable of the model stay as they are.
+            missing, each row its own; columns that are not variables of the model are unchanged.
         draws : int, optional
-            How many tables to draw instead, each filled in jointly by a network that was learned anew from resampled
-            rows: what is computed from them, `bp.pooled` pools. Of a `DependencyNetwork`; 20 are usual.
+            How many tables to draw instead, each imputed jointly by a network fitted to resampled rows; `bp.pooled`
+            pools what is computed from them. Of a `DependencyNetwork`; 20 are usual.
         rng : None, int, Generator or JAX key
-            What repeats `draws`, and those of a `BayesianNetwork`: there the same for every row, so that rows with the
-            same cells are filled alike.
+            Seed of `draws`, and of those of a `BayesianNetwork`, which are the same for every row, so that equal rows
+            are imputed equally.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class RowModel(ABC):
         Parameters
         ----------
         frame : table
-            As of `impute`. Columns of the targets, if there are any, are not looked at.
+            As of `impute`. Columns of the targets, if there are any, are ignored.
         targets : names
             Variables of the model.
         rng : None, int, Generator or JAX key
@@ -167,7 +167,7 @@ class RowModel(ABC):
             return self._scores(self._asked(columns_of(frame), "frame", (), door))
 
     def sample(self, n: int, evidence: Data | None = None, *, rng: Seed = None) -> dict[Hashable, Any]:
-        """Joint draws of all variables, given what is known of some.
+        """Joint draws of all variables, given values of some.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class RowModel(ABC):
         evidence : mapping from names to values, or table, optional
             Single values, or a column for each variable that may miss cells: `n` draws for every row.
         rng : None, int, Generator or JAX key
-            What repeats the draws.
+            Seed of the draws.
 
         Returns
         -------

@@ -65,7 +65,7 @@ class FittedBayesianNetwork(NetworkRows):
         evidence : mapping from names to single values, optional
             Values observed after the intervention.
         rng : None, int, Generator or JAX key
-            What repeats the draws.
+            Seed of the draws.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class FittedBayesianNetwork(NetworkRows):
         values : mapping from names to single values, optional
             What is set; evidence is then of single values, too.
         rng : None, int, Generator or JAX key
-            What repeats the draws.
+            Seed of the draws.
 
         Returns
         -------

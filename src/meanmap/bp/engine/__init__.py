@@ -1,4 +1,4 @@
-"""The engine: a graph, operators and own factors in; messages, beliefs and a report out. It knows no data."""
+"""The engine: from a graph, operators and own factors to messages, beliefs and a report. It does not see data."""
 
 from meanmap.bp.engine.exchange import Exchange, Sent
 from meanmap.bp.engine.messages import Given

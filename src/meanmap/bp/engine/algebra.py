@@ -1,4 +1,4 @@
-"""How messages come together at a node: values are multiplied, natural parameters are added.
+"""How messages are combined at a node: values are multiplied, natural parameters are added.
 
 The schedules do not know which. A third way multiplies powers of messages, for tree-reweighted belief propagation.
 """
@@ -51,11 +51,11 @@ class Algebra(eqx.Module):
         return values
 
     def nothing(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        """What nobody has said anything to, open."""
+        """The identity, open."""
         return jnp.full(shape, self.neutral, dtype)
 
     def close(self, joined: Any) -> jax.Array:
-        """What came together, as values again."""
+        """The combined message, as values again."""
         return joined
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Algebra(eqx.Module):
         """Messages as they are kept, for some rows."""
 
     def reweighted(self, products: jax.Array, received: jax.Array, rows: Array) -> jax.Array:
-        """What a node knows without one neighbour; `received` is what that one said."""
+        """A node's product without one neighbour; `received` is the message of that one."""
         del received, rows
         return products
 

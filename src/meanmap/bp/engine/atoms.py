@@ -1,4 +1,4 @@
-"""Reading beliefs on the host: what a node heard, at the atoms of its variable instead of its landmarks."""
+"""Reading beliefs on the host: a node's messages at the atoms of its variable instead of its landmarks."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,14 +15,14 @@ from meanmap.core.progress import track
 
 __all__ = ["beliefs_at_atoms", "outgoing", "shares_sent"]
 
-# Numbers that are worked on at once: some tens of megabytes.
+# Numbers that are processed at once: some tens of megabytes.
 AT_ONCE = 4_000_000
 # Beyond this many messages each value of their product carries a power of two of its own: it may underflow on the way.
 FEW = 8
 
 
 def outgoing(layout: Layout, messages: object, own: np.ndarray) -> np.ndarray:
-    """What each node knows without one neighbour, (rows, B, L), from settled messages of directed edges.
+    """Each node's product without one neighbour, (rows, B, L), from converged messages of directed edges.
 
     Some nodes at a time: with a million of them, what is in between would need two gigabytes.
     """

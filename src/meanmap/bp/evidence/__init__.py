@@ -1,1 +1,1 @@
-"""What is known in a query: values, functions and observations, read for every model."""
+"""Evidence of a query: values, functions and observations, read for every model."""

@@ -1,4 +1,4 @@
-"""Evidence for random fields of any method: values that were seen, functions, and an observation for every node."""
+"""Evidence for random fields of any method: observed values, functions, and an observation for every node."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ class Evidence:
     informed : array (n,) of bool
         Where there is any evidence.
     notes : tuple of str
-        What is odd about values that were seen.
+        Notes on unusual observed values.
     """
 
     values: dict[int, Any]

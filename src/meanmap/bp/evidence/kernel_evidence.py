@@ -55,7 +55,7 @@ class Evidence:
     batched : bool
         Whether beliefs have a batch axis.
     notes : tuple of str
-        What is odd about values that were seen.
+        Notes on unusual observed values.
     """
 
     points: dict[int, Any]

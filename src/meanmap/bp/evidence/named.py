@@ -16,7 +16,7 @@ __all__ = ["as_columns", "named", "number_of_queries", "refuse_missing"]
 
 
 def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
-    """Evidence as a mapping: of a table its columns, a row for each query; of one row of it the values."""
+    """Evidence as a mapping: the columns of a table, with a row for each query, or the values of a single row."""
     if evidence is None:
         return {}
     if isinstance(evidence, Mapping):

@@ -134,7 +134,7 @@ class KernelGrid:
         Parameters
         ----------
         images : array (H, W), (B, H, W), or list of images of any sizes
-            What is to be restored; NaN for missing pixels.
+            The images to be restored; NaN for missing pixels.
         observed : the same with pixels, or features (H, W, d), optional
             Noisy images or `mm.bp.patches` of them, one for each of `images`.
         likelihood : class, Likelihood or function, optional

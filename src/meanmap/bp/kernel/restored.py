@@ -15,7 +15,7 @@ from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["Restored"]
 
-# Numbers that are worked on at once: some tens of megabytes.
+# Numbers that are processed at once: some tens of megabytes.
 AT_ONCE = 4_000_000
 
 

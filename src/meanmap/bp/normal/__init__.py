@@ -1,1 +1,1 @@
-"""Gaussian models: two numbers a message."""
+"""Gaussian models, whose messages are two numbers."""

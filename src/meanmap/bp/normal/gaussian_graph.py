@@ -41,8 +41,8 @@ class GaussianGraph(QueriedPage):
     Notes
     -----
     On forests two passes give all means and variances exactly, at cost O(n). With cycles messages are sent until they
-    settle: they do where J is walk-summable, `spectral_radius` < 1, and means are then exact; variances leave out walks
-    that go round cycles. The report says which, and by how much the means miss J m = h.
+    converge, which they do if J is walk-summable, `spectral_radius` < 1, and means are then exact; variances leave out
+    walks that go round cycles. The report says which, and by how much the means miss J m = h.
 
     References
     ----------
@@ -86,7 +86,7 @@ class GaussianGraph(QueriedPage):
         Parameters
         ----------
         graph : Graph, NetworkX graph or list of edges
-            Who meets whom.
+            The graph of neighbours.
         means, variances : array (n,)
             Of each variable.
         covariances : array (|E|,)
@@ -124,7 +124,7 @@ class GaussianGraph(QueriedPage):
 
     @property
     def graph(self) -> Graph:
-        """Who meets whom."""
+        """The graph of neighbours."""
         return self._model.graph
 
     @property
@@ -217,7 +217,7 @@ def normal_belief(name: Hashable, mean: np.ndarray, precision: np.ndarray, batch
         raise InputError(
             f"there is no belief about {name!r}: its precision is {precision.min():.3g}. The report says why."
         )
-    # A seen value has no spread: the smallest that a density can be computed with.
+    # An observed value has no spread: the smallest for which a density can be computed.
     variance = np.maximum(1 / precision, np.finfo(float).eps * (1e-6 + mean**2))
     return NormalMixture.normal(mean, variance) if batched else NormalMixture.normal(mean[0], variance[0])
 

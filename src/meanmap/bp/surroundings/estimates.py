@@ -1,4 +1,4 @@
-"""First guesses of an image without its noise: averages, shrunken cosines, averages of patches that look alike."""
+"""Initial estimates of an image without its noise: averages, shrunken cosines, averages of similar patches."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ LEAST_SEEN = 0.02
 # Cosines below this many standard deviations of the noise are noise (Guleryuz 2007 and others take 2.5 to 3).
 THRESHOLD = 2.7
 WINDOW = 8
-# An image without noise has so much: its square is still a number.
+# The noise assigned to an image without noise, whose square is still a normal number.
 LEAST_NOISE = 1e-100
 # Rows of windows that are transformed at once: about 100 megabytes for an image 1000 pixels wide.
 ROWS_AT_ONCE = 100
@@ -40,7 +40,7 @@ def filled(image: np.ndarray, scales: tuple[int, ...]) -> tuple[np.ndarray, list
 
 
 def clipped(image: np.ndarray) -> np.ndarray:
-    """Wild pixels pulled in towards the median around them."""
+    """Outlying pixels pulled in towards the median around them."""
     middle = median_filter(image, 5, mode="reflect")
     away = image - middle
     most = MOST_DEVIATIONS * 1.4826 * np.median(np.abs(away))
@@ -101,7 +101,7 @@ def _over_windows(image: np.ndarray, other: np.ndarray, shrink) -> np.ndarray:
 
 
 def like_patches(image: np.ndarray, noise: float, width: float, guide: np.ndarray | None = None) -> np.ndarray:
-    """The average of the pixels around whose patches look alike (Buades, Coll & Morel 2005).
+    """The average of surrounding pixels with similar patches: non-local means (Buades, Coll & Morel 2005).
 
     Patches are compared in `guide`, an estimate, or in the image itself less what its noise makes them differ by.
     """

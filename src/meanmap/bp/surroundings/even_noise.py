@@ -1,4 +1,4 @@
-"""Scales of brightness in which noise is about as large in the dark as in the light."""
+"""Variance-stabilising scales of brightness, on which dark and light parts have about the same noise."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class EvenNoise:
 
     @classmethod
     def of(cls, clean: list[np.ndarray], noisy: list[np.ndarray]) -> "EvenNoise | None":
-        """Learned from pairs of images; None where noise is not seen to depend on brightness.
+        """Learned from pairs of images; None if noise does not appear to depend on brightness.
 
         The variance is a line in brightness, a + b x, as that of photons with the noise of a sensor. The scale is the
         integral f of 1 / √(a + b (x + 3 b / 8)), Anscombe's (1948) for b = 1 and a = 0. The mean of f
@@ -60,7 +60,7 @@ class EvenNoise:
         return _between(noisy, self.values, self.stretched)
 
     def stretch_clean(self, clean: np.ndarray) -> np.ndarray:
-        """What noise on that scale is around."""
+        """The mean of noise on that scale."""
         return self.stretch(clean - self.shift)
 
     def back(self, clean: np.ndarray) -> np.ndarray:

@@ -46,19 +46,19 @@ class ForestGrid:
     made there are the belief about its error here (a quantile regression forest, Meinshausen 2006). No messages are
     sent: surroundings of neighbours overlap, and messages were measured to count the same pixels again and again.
 
-    Observed and missing pixels are learned apart: for the latter, rectangles are cut from all training images. Which
-    first guess, and how coarse the trees are, is decided by images that are left out (bands of the image where there is
-    one only). How far beliefs reach is corrected by the same images (Kuleshov, Fenner & Ermon 2018), and by more where
-    they differ. Reports say how often intervals of 90 % covered images that had no part in their correction. Trees do
-    not see how bright a pixel is: from three images they would learn the brightness of plain parts and be overconfident
-    about a fourth. Beliefs about missing pixels are corrected for each image: its holes are moved to where it was
-    observed, and what lies there is compared with beliefs that do not see it. How often intervals hold new images is
-    measured on the page of benchmarks.
+    Observed and missing pixels have separate forests: for the latter, rectangles are cut from all training images. The
+    first guess, and the depth of the trees, are chosen on held-out images (bands of the image if there is only one).
+    The width of beliefs is calibrated on the same images (Kuleshov, Fenner & Ermon 2018), and more so where they
+    differ. Reports say how often 90 % intervals covered images that were not used for calibration. Trees do not see how
+    bright a pixel is: from three images they would learn the brightness of plain parts and be overconfident about a
+    fourth. Beliefs about missing pixels are corrected for each image: its holes are moved to where it was observed, and
+    what lies there is compared with beliefs that do not see it. The coverage on new images is on the page of
+    benchmarks.
 
     Noise that grows with brightness, as that of photons, is made even first: all of this is on a scale learned from the
     pairs. How much noise there is, is learned from them, too, not estimated from new images, where texture is easily
-    taken for noise. Images with another amount of noise than those learned from need a model of their own; reports name
-    images whose noise seems to be another.
+    taken for noise. Images with a different noise level from the training images need a separate model; reports name
+    images whose noise seems to differ.
 
     `KernelGrid` is for noise that is known, relations that are of interest themselves, and images without clean ones
     beside noisy ones.
@@ -81,11 +81,11 @@ class ForestGrid:
         Parameters
         ----------
         images : array (H, W), (B, H, W), or list of images of any sizes
-            What is to be restored; NaN for missing pixels.
+            The images to be restored; NaN for missing pixels.
         observed : the same
             Noisy images, one for each of `images`; NaN where nothing was observed.
         rng : None, int, numpy.random.Generator or JAX key
-            Places the cuts of trees and of rectangles.
+            Draws the splits of trees and the rectangles.
 
         Notes
         -----

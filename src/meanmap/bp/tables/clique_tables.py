@@ -1,7 +1,6 @@
-"""Tables of cliques: products that neither underflow nor overflow, sums and largest values over some variables.
-
-What a thousand neighbours make unlikely by e⁻¹⁰⁰⁰ a thousand others may make likely again. Plain numbers are kept where
-they hold every product; elsewhere each value has a power of two of its own, as in `engine.products`.
+"""Tables of cliques: products that neither underflow nor overflow, sums and maxima over some variables. A factor e⁻¹⁰⁰⁰
+from a thousand neighbours may be offset by a thousand others. Plain numbers are kept where they hold every product;
+elsewhere each value has a power of two of its own, as in `engine.products`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ __all__ = ["CliqueTable"]
 
 # Plain numbers hold products of two whose smallest values are above 2 to this power.
 PLAIN = -500.0
-# Beside the largest value of a sum, values below 2 to this power are nothing.
+# Relative to the largest value of a sum, values below 2 to this power are negligible.
 NOTHING = -1100
 
 
@@ -43,7 +42,7 @@ class CliqueTable:
 
     @classmethod
     def ones(cls, axes: int) -> "CliqueTable":
-        """The table that says nothing, with axes of one state."""
+        """The constant table, with axes of one state."""
         return cls(np.ones((1,) * (1 + axes)))
 
     def __mul__(self, other: "CliqueTable") -> "CliqueTable":

@@ -22,7 +22,7 @@ __all__ = ["CliqueTree"]
 
 Marginals = tuple[dict[int, np.ndarray], np.ndarray]
 
-# Joint states of all cliques together, in all queries that are answered at once: eight bytes each, and some for work.
+# Joint states of all cliques together, in all queries answered at once: eight bytes each, plus working memory.
 MOST_STATES = 4 * 10**8
 STATES_AT_ONCE = 10**7
 # A tree for one answer costs about .3 ms a variable, and joint states 20 ns each.
@@ -30,7 +30,7 @@ STATES_PER_VARIABLE = 2 * 10**4
 
 
 class CliqueTree:
-    """A discrete network p(x) ∝ Π_c ψ_c(x_c) turned into a tree of cliques, in which messages are exact.
+    """A discrete network p(x) ∝ Π_c ψ_c(x_c) as a tree of cliques, in which messages are exact.
 
     A message is a table over the variables that two neighbouring cliques share (Lauritzen & Spiegelhalter 1988; Jensen,
     Lauritzen & Olesen 1990). Cliques come from greedy elimination orders. If cliques are large, a query for few targets
@@ -86,7 +86,7 @@ class CliqueTree:
             for i in sets[c]:
                 holding[i].append(c)
         scopes = [*self.factors.scopes, *((i,) for i in range(self.factors.size))]
-        # Where the variable of the fewest cliques is: a hub is in thousands.
+        # Search the cliques of the variable that is in the fewest: a hub is in thousands.
         looked_at = [min((holding[i] for i in scope), key=len, default=[0]) for scope in scopes]
         return [next(c for c in some if sets[c] >= set(scope)) for scope, some in zip(scopes, looked_at, strict=True)]
 
@@ -143,7 +143,7 @@ class CliqueTree:
         return marginals, logs + log
 
     def _constant(self, c: int, i: int) -> float | None:
-        """What a factor sums to over one of its variables, if that is the same everywhere."""
+        """The sum of a factor over one of its variables, if it is constant."""
         if (c, i) not in self._sums:
             self._sums[c, i] = constant_sum(np.asarray(self.factors.tables[c]), self.factors.scopes[c].index(i))
         return self._sums[c, i]
@@ -170,7 +170,7 @@ class CliqueTree:
         return Beliefs(self.factors.names, answers, _exact(), log_evidence if batched else log_evidence[0])
 
     def _inwards(self, likelihoods: dict[int, np.ndarray], reduce: object) -> tuple[list[CliqueTable], np.ndarray]:
-        """What each clique knows from its factors and its children, and log Z (B,)."""
+        """The product of each clique's factors and its children's messages, and log Z (B,)."""
         values = [*(np.asarray(table, dtype=float)[None] for table in self.factors.tables), *likelihoods.values()]
         scopes = [*self.factors.scopes, *((i,) for i in likelihoods)]
         homes = [
@@ -201,7 +201,7 @@ class CliqueTree:
         return tables, logs
 
     def _outwards(self, tables: list[CliqueTable], asked: Iterable[int]) -> None:
-        """What some cliques know becomes what all know: a message inwards is divided out and the answer put in."""
+        """Outward messages: the inward message is divided out and the parent's marginal multiplied in."""
         for c in self._towards(asked):
             up, shared, clique = self._forest.parent[c], self._shared[c], self.cliques[c]
             said = tables[c].onto(clique, shared, np.sum)
@@ -223,7 +223,7 @@ class CliqueTree:
         return states
 
     def _towards(self, asked: Iterable[int]) -> list[int]:
-        """The cliques between roots and those that are asked, parents first, without the roots."""
+        """The cliques between the roots and the targets, parents first, without the roots."""
         found: set[int] = set()
         for c in asked:
             while c not in found and self._forest.parent[c] >= 0:

@@ -104,7 +104,7 @@ class DiscreteGraph(QueriedPage):
         Parameters
         ----------
         evidence : mapping from names to states or likelihoods
-            An integer is the state that was seen, a float array (k,) the likelihood of each state. With one more axis,
+            An integer is the observed state, a float array (k,) the likelihood of each state. With one more axis,
             (B,) integers or (B, k) likelihoods, B queries at once; others are repeated for all of them.
         targets : names, optional
             All variables unless given.
@@ -123,7 +123,7 @@ class DiscreteGraph(QueriedPage):
         Notes
         -----
         Tables, priors and likelihoods that are JAX arrays can be jitted, mapped and differentiated: with two passes,
-        and with flooding, whose derivatives are those of its fixed point, and NaN where messages do not settle.
+        and with flooding, whose derivatives are those of its fixed point, and NaN where messages do not converge.
         """
         nodes = {name: self.graph.index(name) for name in (() if targets is None else targets)}
         targets = tuple(self.graph.names if targets is None else nodes)
@@ -210,7 +210,7 @@ class DiscreteGraph(QueriedPage):
         return {}
 
     def _decode(self, messages: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """From the roots outwards, each node's best state given its parent's: right where states tie, too."""
+        """From the roots outwards, each node's best state given its parent's, which is correct for ties too."""
         graph, matrices = self.graph, np.asarray(self._matrices)
         tree = Rooted.at(graph)
         order, start = graph.outgoing

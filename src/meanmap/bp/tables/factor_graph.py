@@ -39,7 +39,7 @@ class FactorGraph:
 
     Examples
     --------
-    Three bits with an even sum, of which the second came through most noisily:
+    Three bits with an even sum, of which the second was received with the most noise:
 
     >>> from meanmap.graphs import SumTable
     >>> parity = Factors([2, 2, 2], ((0, 1, 2),), (SumTable([1, 0], (2, 2, 2), cyclic=True),))
@@ -88,7 +88,7 @@ class FactorGraph:
         Notes
         -----
         Tables and likelihoods that are JAX arrays can be jitted, mapped and differentiated; derivatives are
-        those of the fixed point, and NaN where messages do not settle.
+        those of the fixed point, and NaN where messages do not converge.
         """
         names = tuple(self.factors.names if targets is None else targets)
         for name in names:
@@ -157,7 +157,7 @@ class FactorGraph:
 
     @cached_property
     def _usual(self) -> Flooding:
-        """With sweeps enough for what one end of a tree says to reach the other: then messages are exact, and rest."""
+        """With enough sweeps for messages to reach both ends of a tree: then they are exact, and no longer change."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -168,7 +168,7 @@ class FactorGraph:
         edges = coo_array((np.ones(sum(lengths)), (self.factors.size + places[0], places[1])), shape=(size, size))
         ways = np.bincount(connected_components(edges, directed=False)[1], minlength=1)
         is_forest = sum(lengths) == size - len(ways)
-        # A way goes through each factor of its tree once at most, and a last sweep sees that nothing changes.
+        # A path contains each factor of its tree at most once, and a last sweep confirms that nothing changes.
         return Flooding(max(Flooding().max_sweeps, int(ways.max()) + 1)) if is_forest else Flooding()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where the messages of a factor graph lie: those of like factors side by side, variables gather theirs by degree."""
+"""The storage of messages of a factor graph: similar factors side by side, gathered by variables of equal degree."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -67,12 +67,12 @@ class FactorLayout(eqx.Module):
         return cls(tuple(nodes), tuple(incoming), place)
 
     def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
-        """Messages that say nothing."""
+        """Constant messages."""
         del given
         return jnp.ones((len(self.place) + 1, *own.shape[1:]), own.dtype)
 
     def heard(self, messages: jax.Array, own: jax.Array) -> jax.Array:
-        """What factors hear: all that a variable knows without what that factor told it, (rows, B, L)."""
+        """Messages to factors: each variable's product without the message from that factor, (rows, B, L)."""
         parts = [jnp.zeros((0, *own.shape[1:]), own.dtype)] + [
             PRODUCT.all_but_one(own[nodes], messages[rows]).reshape(-1, *own.shape[1:])
             for nodes, rows in zip(self.nodes, self.incoming, strict=True)
@@ -85,7 +85,7 @@ class FactorLayout(eqx.Module):
         """All messages at once from those before."""
         sent = [group.send(said)[0] for group, said in _by_group(operators, self.heard(messages, own))]
         new = jnp.concatenate([messages[:0], *(each.reshape(-1, *own.shape[1:]) for each in sent)])
-        # The last row depends on no message: were it handed on, derivatives by it would never settle.
+        # The last row depends on no message: if it were passed on, derivatives by it would never converge.
         return jnp.concatenate([finish(new, given, settings), jnp.ones_like(messages[-1:])])
 
 
@@ -158,7 +158,7 @@ class Alike:
 
 
 def _by_group(operators: tuple[Like, ...], rows: jax.Array) -> list[tuple[Like, jax.Array]]:
-    """What each group hears, (F, d, B, L)."""
+    """The messages to each group, (F, d, B, L)."""
     found, start = [], 0
     for group in operators:
         count = len(group.which) * group.variables

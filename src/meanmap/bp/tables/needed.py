@@ -1,4 +1,4 @@
-"""The part of a discrete network that a query needs: observations are substituted, factors that sum to one dropped."""
+"""The part of a discrete network that a query needs: observations substituted, factors that sum to one dropped."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Needed:
     number : mapping
         The new number of each of these, by its old one.
     log_constant : float
-        The logarithm of what all that was left out sums to.
+        The logarithm of the sum of everything left out.
     """
 
     factors: Factors
@@ -77,7 +77,7 @@ class Needed:
 
 
 def constant_sum(table: np.ndarray, axis: int) -> float | None:
-    """What a table sums to over an axis where that is the same everywhere, to rounding; elsewhere None."""
+    """The sum of a table over an axis if it is constant up to rounding; otherwise None."""
     sums = np.asarray(table, dtype=float).sum(axis=axis)
     most = float(sums.max())
     alike = most > 0 and most - float(sums.min()) <= 4 * np.finfo(float).eps * table.shape[axis] * most
