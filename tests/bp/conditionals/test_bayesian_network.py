@@ -55,6 +55,37 @@ def test_causes_compete_for_an_effect():
     assert fitted.query({"b": 2.0}, ["a"], rng=0)["a"].mean() == pytest.approx(0, abs=0.15)
 
 
+def test_draws_of_costs_are_no_less_than_nothing():
+    """Lognormal costs of two groups: means within four standard errors of those of the rows, which are exact."""
+    group, noise = np.random.default_rng(2).integers(2, size=1500), np.random.default_rng(3).normal(size=1500)
+    cost = np.exp(1.0 * group + (0.5 + 0.5 * group) * noise)
+    later = cost * np.exp(0.5 * np.random.default_rng(4).normal(size=1500))
+    table = {"group": np.array(["a", "b"])[group], "cost": cost, "later": later}
+    fitted = mm.bp.BayesianNetwork([("group", "cost"), ("cost", "later")]).fit(table)
+    drawn = fitted.sample(4000, rng=0)
+    assert drawn["cost"].min() > 0
+    assert drawn["later"].min() >= 0
+    for k, label in enumerate("ab"):
+        belief, seen = fitted.do({"group": label}, ["cost"], rng=0)["cost"], cost[group == k]
+        assert belief.points.min() > 0
+        assert abs(belief.mean() - seen.mean()) < 4 * seen.std() * np.sqrt(1 / len(seen) + 1 / 4000)
+    completed = fitted.impute({"group": ["a", "b"], "cost": [np.nan, np.nan], "later": [1.0, 1.0]})
+    assert np.min(completed["cost"]) > 0
+    row = {"group": "a", "cost": 0.1, "later": 0.1}
+    assert fitted.counterfactual(row, {"cost": 0.01}, ["later"])["later"] >= 0
+
+
+def test_draws_stay_in_the_limits_of_the_column():
+    """Whatever scale it is regressed on: shares near 0, their opposite, and small numbers of one sign."""
+    x, noise = np.random.default_rng(5).normal(size=(2, 400))
+    share = 1 / (1 + np.exp(-2 * x - noise - 2))
+    for values, (low, high) in [(share, (0, 1)), (-np.abs(x + noise), (-np.inf, 0)), (np.round(share), (0, 1))]:
+        fitted = mm.bp.BayesianNetwork([("x", "y")]).fit({"x": x, "y": values})
+        drawn = fitted.do({"x": -2.0}, ["y"], rng=0)["y"].points
+        assert low <= drawn.min()
+        assert drawn.max() <= high
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "truth"), [(linear, lambda x: x), (bent, lambda x: np.sin(2 * x) + 1)])
 def test_effects_are_the_true_ones(law, truth):

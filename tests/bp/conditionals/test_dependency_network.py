@@ -160,7 +160,7 @@ def test_few_values_are_all_there_is():
     assert found.at[1:-1].tolist() == [0.5, 2.0]
     assert found.edges[1:].tolist() == [0, 1, 3]
     values, shares = np.array([[0.0], [1.0], [3.0], [1.2], [9.0]]), np.tile([0.5, 0.3, 0.2], (5, 1))
-    np.testing.assert_allclose(found.density(shares, values), [0.5, 0.3, 0.2, 0.003, 0])
+    np.testing.assert_allclose(found.density(shares, values), [0.5, 0.3, 0.2, 0.003, 0.002])
 
 
 @pytest.fixture(scope="module")
@@ -297,11 +297,33 @@ def test_scores_are_the_chain_rule(model):
             if pd.isna(value):
                 continue
             belief = model.predict(before, [name])[name]
-            # Of 241 rows one is kept for labels that never came.
-            chance = belief.probabilities()[value] * 240 / 241 if name == "k" else belief.density([value])
+            # Of 241 rows one is kept for labels that never came, and 1e-4 for numbers beyond all bins.
+            label = name == "k"
+            chance = belief.probabilities()[value] * 240 / 241 if label else belief.density([value]) * (1 - 1e-4)
             total += np.log(chance)[0].item()
             before[name] = [value]
         assert scores[i] == pytest.approx(total, rel=1e-9)
+
+
+def test_a_number_far_beyond_the_data_has_a_low_score_not_an_infinite_one():
+    """Of lognormal numbers of held-out rows one in a hundred is beyond the bins: one alone made the mean −∞."""
+    a, noise = np.exp(np.random.default_rng(0).normal(size=(2, 1100)))
+    fitted = mm.bp.DependencyNetwork(FEW).fit({"a": a[:100], "b": (a * noise)[:100]})
+    new = fitted.score({"a": a[100:], "b": (a * noise)[100:]})
+    (law, _), beyond = fitted.conditionals, a[100:] > 1.5 * a[:100].max()
+    assert beyond.any()
+    assert np.isfinite(new).all()
+    assert new[beyond].max() < np.median(new[~beyond]) - 4
+    end = law.thresholds.at[-1]
+    near, far, negative = fitted.score({"a": [1.1 * end, 1e6 * end, -1.0]})
+    assert -60 < far < near < new.max()
+    assert -60 < negative < new.max()
+    low, high = law.thresholds.at[0], end
+    grid = np.concatenate([low - np.geomspace(1e-9, 1e9, 4000)[::-1], high + np.geomspace(1e-9, 1e9, 4000)])
+    tails = law.thresholds.density(np.ones((len(grid), len(law.thresholds.at) - 1)), grid[:, None])
+    assert np.trapezoid(tails[:4000], grid[:4000]) + np.trapezoid(tails[4000:], grid[4000:]) == pytest.approx(
+        1e-4, rel=0.01
+    )
 
 
 @pytest.fixture(scope="module")

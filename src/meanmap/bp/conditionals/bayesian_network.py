@@ -60,9 +60,11 @@ class BayesianNetwork(Paged):
     whose probability is divided in proportion to their frequencies. If all relevant unobserved variables are labels,
     answers are exact, by a clique tree. Otherwise they come from draws along the arrows, weighted by the likelihood of
     the evidence, and converge as draws increase (Fung & Chang 1990; Shachter & Peot 1990). Reports say which method was
-    used. Irrelevant variables are left out. Draws and beliefs about numbers of one sign, or between 0 and 1, may reach
-    beyond that, as a straight line with residuals does; what `impute` fills in does not. Effects are those of the
-    truncated factorisation (Pearl 2009, section 3.2), assuming that no common cause is missing from the graph.
+    used. Irrelevant variables are left out. Numbers of one sign, or between 0 and 1, stay so: they are regressed as
+    logarithms, roots or log odds where left-out rows are more probable by two standard errors; where they are not,
+    draws beyond are set to 0 or 1, which moves means a little. Densities of `predict` are smoothed and reach a little
+    beyond. Effects are those of the truncated factorisation (Pearl 2009, section 3.2), assuming that no common cause is
+    missing from the graph.
 
     Examples
     --------
@@ -126,7 +128,7 @@ class BayesianNetwork(Paged):
             if there.sum() < LEAST_ROWS:
                 together = f"{name!r} and its parents are observed together in {there.sum()} rows"
                 raise EmptyError(f"{together}; expected at least {LEAST_ROWS}.")
-            learned[name] = law_given([each[there] for each in above], numbers[name][there])
+            learned[name] = law_given([each[there] for each in above], numbers[name][there], table.columns[name])
         return FittedBayesianNetwork(self.graph, self.directed, table, learned, notes)
 
     def judge(self, data: Data, folds: int = 5) -> ArrowScores:
@@ -159,7 +161,7 @@ class BayesianNetwork(Paged):
         (True, False)
         """
         table, raw, _ = self._read(data)
-        return judged(self.directed, table.standardised(raw), whole_number(folds, "folds", 2))
+        return judged(self.directed, table, raw, whole_number(folds, "folds", 2))
 
     @one_blas_thread()
     @own_words

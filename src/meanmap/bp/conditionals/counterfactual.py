@@ -5,7 +5,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 import numpy as np
 
 from meanmap.bp.conditionals.columns import CodedColumn
-from meanmap.bp.conditionals.given_parents import GivenParents, joined
+from meanmap.bp.conditionals.given_parents import joined
+from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import Law
 from meanmap.core.errors import InputError
 from meanmap.graphs.partial import PDAG
@@ -47,7 +48,7 @@ def what_would_have_been(
         before = joined([row[parent] for parent in parents[name]], 1)
         after = joined([became.get(parent, row[parent]) for parent in parents[name]], 1)
         law = conditionals[name]
-        assert isinstance(law, GivenParents)  # labels were refused
+        assert not isinstance(law, LabelsGivenParents)  # labels were refused
         became[name] = np.array([[law.moved(before, float(row[name][0, 0]), after)]])
     missing = next((name for name in targets if name not in became and name not in row), None)
     if missing is not None:

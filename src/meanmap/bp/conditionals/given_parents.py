@@ -128,6 +128,10 @@ class GivenParents:
         top = np.maximum.reduceat(exponents, starts)
         return top + np.log(np.add.reduceat(weights.data * np.exp(exponents - np.repeat(top, sizes)), starts))
 
+    def widths(self, value: np.ndarray) -> np.ndarray:
+        """By which draws are smoothed to a density."""
+        return np.full(value.shape, self.width)
+
     def moved(self, before: np.ndarray, value: float, after: np.ndarray) -> float:
         """The number that is to parents `after` (1, q) what `value` is to parents `before`: of the same rank among the
         numbers that these leave possible, as smoothed as their density is.

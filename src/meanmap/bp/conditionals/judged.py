@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.gain import Gain
+from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.laws import law_given
 from meanmap.bp.conditionals.pages import scores_page
@@ -68,32 +69,32 @@ class ArrowScores(Paged, EdgeTable, Value):
         return "\n".join(lines)
 
 
-def judged(graph: PDAG, numbers: Mapping[Hashable, np.ndarray], folds: int) -> ArrowScores:
-    """By cross-validation, from a directed graph and the standardised numbers (n, width) of each variable."""
-    nodes, lines, arrows = {}, {}, {}
+def judged(graph: PDAG, table: CodedTable, raw: Mapping[Hashable, np.ndarray], folds: int) -> ArrowScores:
+    """By cross-validation, from a directed graph, how variables are read, and the numbers (n, width) of each."""
+    numbers, nodes, lines, arrows = table.standardised(raw), {}, {}, {}
     for name, parents in parents_by_name(graph.names, graph.named("directed")).items():
         if not parents:
             continue
-        y, inputs = numbers[name], [numbers[p] for p in parents]
+        column, y, inputs = table.columns[name], numbers[name], [numbers[p] for p in parents]
         there = ~np.isnan(np.concatenate([*inputs, y], axis=1)).any(axis=1)
         y, inputs = y[there], [each[there] for each in inputs]
         part = np.random.default_rng(0).permutation(len(y)) % folds
-        whole = _left_out(inputs, y, part)
-        none = _left_out([], y, part)
+        whole = _left_out(inputs, y, part, column)
+        none = _left_out([], y, part, column)
         nodes[name] = Gain.of(whole, none)
         if y.shape[1] == 1:
             lines[name] = Gain.of(_line(np.concatenate(inputs, axis=1), y[:, 0], part), none)
         for i, parent in enumerate(parents):
-            less = none if len(parents) == 1 else _left_out([*inputs[:i], *inputs[i + 1 :]], y, part)
+            less = none if len(parents) == 1 else _left_out([*inputs[:i], *inputs[i + 1 :]], y, part, column)
             arrows[parent, name] = Gain.of(whole, less)
     return ArrowScores(graph, nodes, lines, arrows)
 
 
-def _left_out(inputs: Sequence[np.ndarray], values: np.ndarray, part: np.ndarray) -> np.ndarray:
+def _left_out(inputs: Sequence[np.ndarray], values: np.ndarray, part: np.ndarray, column: CodedColumn) -> np.ndarray:
     found = np.empty(len(values))
     for p in np.unique(part):
         left = part == p
-        law = law_given([each[~left] for each in inputs], values[~left])
+        law = law_given([each[~left] for each in inputs], values[~left], column)
         found[left] = law.log_chance(joined([each[left] for each in inputs], int(left.sum())), values[left])
     return found
 

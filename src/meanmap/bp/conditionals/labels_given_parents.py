@@ -28,9 +28,6 @@ class LabelsGivenParents:
     law: CountedTables | LabelCurve
     rows: int
 
-    # Labels are not smoothed.
-    width = 0.0
-
     @classmethod
     def fit(cls, rows: np.ndarray, widths: tuple[int, ...], hits: np.ndarray) -> "LabelsGivenParents":
         """From rows of the parents and zeros and ones (n, L)."""

@@ -6,19 +6,22 @@ import numpy as np
 
 from meanmap.bp.conditionals.columns import FAR, CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
+from meanmap.bp.conditionals.in_range import InRange, number_given
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.core.held import holds_floats
 
 __all__ = ["Law", "beyond_data", "law_given", "pooled_note"]
 
-Law = GivenParents | LabelsGivenParents
+Law = GivenParents | InRange | LabelsGivenParents
 
 
-def law_given(parents: Sequence[np.ndarray], values: np.ndarray) -> Law:
-    """From what stands for each parent in n rows (n, width), and for the variable: one number, or zeros and a one."""
+def law_given(parents: Sequence[np.ndarray], values: np.ndarray, column: CodedColumn) -> Law:
+    """From what stands for each parent in n rows (n, width), and for the variable, one number, or zeros and a one; and
+    how it is read.
+    """
     rows = joined(list(parents), len(values))
     if values.shape[1] == 1:
-        return GivenParents.fit(rows, values)
+        return number_given(rows, values, column)
     return LabelsGivenParents.fit(rows, tuple(each.shape[1] for each in parents), values)
 
 
@@ -49,13 +52,13 @@ def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[H
     """Of a parent and the variable whose law it is in: a number beyond those that this was learned with, or nothing."""
     low, high = law.ends(start)
     out = max(low - value, value - high)
-    regression = isinstance(law, GivenParents)
+    regression = not isinstance(law, LabelsGivenParents)
     if out <= 0 or (regression and out > FAR * (high - low)):  # which is noted where evidence is read
         return ""
     ends = column.back(np.array([low, high]))
     first, last = (f"{end:.4g}" if holds_floats(ends) else str(end) for end in ends)
     labels = "its probabilities are those at the nearest end, shrunk towards those of all rows."
-    numbers = "its mean is extrapolated linearly, without support from the data."
+    numbers = "its mean is extrapolated, without support from the data."
     return (
         f"the value of {of[0]!r} is outside the range from which {of[1]!r} was learned ({first} to {last}): "
         f"{numbers if regression else labels}"

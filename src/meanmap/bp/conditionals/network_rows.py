@@ -13,6 +13,7 @@ from meanmap.bp.beliefs.densities import NormalMixture
 from meanmap.bp.conditionals.coded_rows import CodedModel, CodedRows
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.label_tables import tables_of
+from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import Law, beyond_data
 from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.core.door import Door
@@ -258,8 +259,10 @@ class NetworkRows(CodedModel):
         if column.labels is not None:
             return column.label_belief(np.array([w @ numbers for numbers, w in answers]).reshape(-1, column.width))
         drawn, weights = (np.array([each[i].ravel() for each in answers]).reshape(-1, ROW_DRAWS) for i in (0, 1))
-        width = column.scale * self.conditionals[name].width
-        return NormalMixture(weights, column.centre + column.scale * drawn, np.full(drawn.shape, width**2))
+        law = self.conditionals[name]
+        assert not isinstance(law, LabelsGivenParents)
+        widths = column.scale * law.widths(drawn)
+        return NormalMixture(weights, column.centre + column.scale * drawn, widths**2)
 
 
 def _normalised(log_weights: np.ndarray) -> np.ndarray:

@@ -17,6 +17,8 @@ OFTEN, LEAST_OFTEN, NARROW, LEAST_STEP = 0.02, 2, 0.01, 1e-7
 FEW_VALUES, ROWS_EACH = 20, 5
 # The probability of a value between these is this share of that of the one next to it.
 NEVER_SEEN = 0.01
+# Rows that are scored may lie beyond all thresholds, half of this probability on either side.
+BEYOND = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +83,16 @@ class Thresholds:
 
     def density(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The density of a number (m, 1) in each row from probabilities of bins, of a column with few values the
-        probability; zero beyond all thresholds.
+        probability. Beyond all thresholds it falls with the square of the distance.
         """
         bins = self.bins(values)
         found = np.take_along_axis(shares, bins, 1)[:, 0]
         if self.points.all():
-            known = np.isin(values[:, 0], self.edges[1:])
-            found = found * np.where(known, 1, NEVER_SEEN)
-        else:
-            found = found / np.diff(self.edges)[bins[:, 0]]
-        return np.where((values[:, 0] < self.at[0]) | (values[:, 0] > self.at[-1]), 0.0, found)
+            return found * np.where(np.isin(values[:, 0], self.edges[1:]), 1, NEVER_SEEN)
+        first, last = self.at[0], self.at[-1]
+        away, reach = np.maximum(first - values[:, 0], values[:, 0] - last), (last - first) / 2
+        tail = BEYOND / 2 * reach / (reach + np.maximum(away, 0.0)) ** 2
+        return np.where(away > 0, tail, (1 - BEYOND) * found / np.diff(self.edges)[bins[:, 0]])
 
 
 def few_values(values: np.ndarray) -> bool:

@@ -10,7 +10,7 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.core.points import spread_rows
 
-__all__ = ["Transformation", "chosen"]
+__all__ = ["KINDS", "LEAST_VALUES", "MOST_GAIN", "Transformation", "chosen"]
 
 # Chosen on up to this many rows, in this many rounds over the columns; numbers with fewer values stay as they are.
 MOST_ROWS, ROUNDS, LEAST_VALUES = 1000, 2, 5

@@ -1,0 +1,138 @@
+"""p(number | parents) of a column with one sign, or between 0 and 1: regressed on a scale on which it has no ends."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from meanmap.bp.conditionals.columns import CodedColumn
+from meanmap.bp.conditionals.given_parents import GivenParents
+from meanmap.bp.conditionals.transformations import KINDS, LEAST_VALUES, MOST_GAIN, Transformation
+from meanmap.core.points import spread_rows
+
+__all__ = ["InRange", "number_given"]
+
+# Transformations are chosen on up to this many rows.
+MOST_ROWS = 1000
+# Draws are smoothed by at least this share of the standard deviation of the column.
+LEAST_WIDTH = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class InRange:
+    """The law of a number given its parents that stays within the limits of the column.
+
+    Attributes
+    ----------
+    law : GivenParents
+        Of the transformed number.
+    transformation : Transformation
+        To the logarithm, root or log odds, or "plain".
+    centre, scale : float
+        Of the column: numbers come and go standardised.
+    limits : pair of float
+        In the unit of the column. Draws beyond are set to them.
+    within : pair of float
+        Where the transformation is regular; beyond the density falls as the kernel does there.
+    """
+
+    law: GivenParents
+    transformation: Transformation
+    centre: float
+    scale: float
+    limits: tuple[float, float]
+    within: tuple[float, float]
+
+    @classmethod
+    def fit(cls, rows: np.ndarray, raw: np.ndarray, transformation: Transformation, column: CodedColumn) -> "InRange":
+        """From rows of the parents and numbers (n, 1) in the unit of the column."""
+        plain, low, high = transformation.kind == "plain", float(raw.min()) / 2, (1 + float(raw.max())) / 2
+        within = column.limits if plain else (low, high if transformation.kind == "log odds" else np.inf)
+        law = GivenParents.fit(rows, transformation(raw))
+        return cls(law, transformation, column.centre, column.scale, column.limits, within)
+
+    @property
+    def rows(self) -> int:
+        """Of how many rows the line is."""
+        return self.law.rows
+
+    def ends(self, column: int) -> tuple[float, float]:
+        """From where to where a number that stands for a parent was seen."""
+        return self.law.ends(column)
+
+    def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """One value (m, 1) for each row of the parents."""
+        return self._back(self.law.draw(rows, random))
+
+    def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """The logarithm of the density of numbers (m, 1) at rows of the parents."""
+        raw, slopes = self._regular(value)
+        beyond = (value - (raw - self.centre) / self.scale) / self.widths(value)
+        return self.law.log_chance(rows, self.transformation(raw)) + (slopes - beyond**2 / 2)[:, 0]
+
+    def widths(self, value: np.ndarray) -> np.ndarray:
+        """By which draws are smoothed to a density."""
+        return np.maximum(self.law.width * np.exp(-self._regular(value)[1]), LEAST_WIDTH)
+
+    def moved(self, before: np.ndarray, value: float, after: np.ndarray) -> float:
+        """The number of the same rank given parents `after` as `value` given `before`: see `GivenParents`."""
+        if np.array_equal(before, after):
+            return value
+        there = float(self.transformation(self._regular(np.array([value]))[0])[0])
+        return float(self._back(np.array([self.law.moved(before, there, after)]))[0])
+
+    def _regular(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers in the unit of the column, and the logarithms of the slopes there."""
+        raw = np.clip(self.centre + self.scale * value, *self.within)
+        return raw, self.transformation.log_slopes(raw.ravel()).reshape(raw.shape) + np.log(self.scale)
+
+    def _back(self, transformed: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):  # odds may be beyond all floats
+            raw = self.transformation.back(transformed)
+        return (np.clip(raw, *self.limits) - self.centre) / self.scale
+
+
+def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> GivenParents | InRange:
+    """From rows of the parents (n, q) and the standardised values (n, 1) of a column of numbers.
+
+    The transformation under which a straight line with normal noise has the largest likelihood is tried, and kept where
+    left-out rows are more probable by two standard errors than with the numbers as they are.
+    """
+    if not rows.shape[1] or not np.isfinite(column.limits).any():  # without parents draws are values of rows
+        return GivenParents.fit(rows, values)
+    raw = np.clip(column.centre + column.scale * values, *column.limits)
+    plain = InRange.fit(rows, raw, Transformation("plain", 0.0, -np.inf, np.inf, column.centre, column.scale), column)
+    tried = _tried(rows, raw[:, 0]) if column.column.kind in ("number", "count") else None
+    if tried is None:
+        return plain
+    other = InRange.fit(rows, raw, tried, column)
+    gain = np.clip(_left_out(other, rows, raw[:, 0]) - _left_out(plain, rows, raw[:, 0]), -MOST_GAIN, MOST_GAIN)
+    return other if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)) else plain
+
+
+def _tried(rows: np.ndarray, raw: np.ndarray) -> Transformation | None:
+    """The transformation with the largest likelihood, None where that is none. Roots have no slope at zero."""
+    if len(np.unique(raw)) < LEAST_VALUES:
+        return None
+    kinds = ["plain", *(kind for kind in KINDS if Transformation.possible(kind, raw))]
+    kinds = [kind for kind in kinds if kind != "root" or raw.min() > 0]
+    each = [Transformation.of(kind, raw) for kind in kinds]
+    design = np.column_stack([np.ones(len(rows)), rows])
+    logs = []
+    for transformation in each:
+        values = transformation(raw)
+        left = values - design @ np.linalg.lstsq(design, values)[0]
+        logs.append(transformation.log_slopes(raw).mean() - np.log(max(left.std(), np.finfo(float).tiny)))
+    best = int(np.argmax(logs))
+    return each[best] if best else None
+
+
+def _left_out(law: InRange, rows: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """The log density of the residuals of some rows under those of the others, in the unit of the column, (m,)."""
+    residuals, width = law.law.values, law.law.width
+    some, learned = spread_rows(len(residuals), MOST_ROWS), spread_rows(len(rows), len(residuals))
+    here = learned[some]
+    apart = -(((residuals[some, None] - residuals) / width) ** 2) / 2
+    apart[np.arange(len(some)), some] = -np.inf
+    logs = logsumexp(apart, axis=1) - np.log(width) - np.log(law.law.sizes(rows[here]))
+    return logs + law.transformation.log_slopes(raw[here])
