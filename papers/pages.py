@@ -50,6 +50,7 @@ def take(folder: Path, commit: str) -> None:
             _picture(record.id, number).write_bytes(small(png))
         if before and "afterwards" in before:
             content["afterwards"] = before["afterwards"]
+            print(f"{record.id}: what was written afterwards is about the run before: read it again.", file=sys.stderr)
         content["captions"] = [caption for _, caption in content.pop("figures")]
         del content["verdict"]  # the pages judge anew
         content |= {"date": str(datetime.date.fromtimestamp(path.stat().st_mtime)), "commit": commit}

@@ -59,7 +59,7 @@ def test_a_page_says_what_does_not_hold_with_its_number():
     numbers["median_error_10"] = [0.6, 0.01]
     text = papers.written(records)[page]
     assert "What does not hold: with the median's kernel the test always fails to reject" in text
-    assert "0.6 ± 0.01 (median error 10); 0.95 ± 0.01 (median error 15) (band: at least 0.85)" in text
+    assert "0.600 ± 0.010 (median error 10); 0.950 ± 0.010 (median error 15) (band: at least 0.85)" in text
 
 
 def test_claims_of_ours_stand_apart_from_those_of_the_paper():

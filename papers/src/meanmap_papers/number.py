@@ -18,7 +18,7 @@ class Number:
     Examples
     --------
     >>> print(Number(0.25, 0.01), Number(0.25, 0.0), Number(0.25), sep="; ")
-    0.25 ± 0.01; 0.25; 0.25, no standard error
+    0.250 ± 0.010; 0.25; 0.25, no standard error
     """
 
     value: float
@@ -44,7 +44,7 @@ class Number:
         Examples
         --------
         >>> print(Number.share([True] * 10))
-        1 ± 0.09
+        1.000 ± 0.087
         """
         runs, smoothed = len(held), (sum(held) + 1) / (len(held) + 2)
         return cls(sum(held) / runs, math.sqrt(smoothed * (1 - smoothed) / runs))
@@ -56,7 +56,7 @@ class Number:
         Examples
         --------
         >>> print(Number.root_mean_square([3.0, 5.0]))
-        4.12 ± 1
+        4.12 ± 0.97
         """
         square = cls.mean(np.square(np.asarray(values, dtype=float)))
         root = math.sqrt(square.value)
@@ -81,4 +81,12 @@ class Number:
             return "not measured yet"
         if self.error is None:
             return f"{self.value:.3g}, no standard error"
-        return f"{self.value:.3g} ± {self.error:.1g}" if self.error else f"{self.value:.3g}"
+        if not self.error:
+            return f"{self.value:.3g}"
+        # Two digits of the error, and as many decimals of the value.
+        decimals = 1 - math.floor(math.log10(self.error))
+        if not -2 < decimals < 6:
+            return f"{self.value:.3g} ± {self.error:.2g}"
+        return (
+            f"{round(self.value, decimals):.{max(decimals, 0)}f} ± {round(self.error, decimals):.{max(decimals, 0)}f}"
+        )
