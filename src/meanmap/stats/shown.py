@@ -9,8 +9,8 @@ import numpy as np
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.points import spread_rows
 from meanmap.core.tables.chunks import any_once, source_of
-from meanmap.core.tables.missing import length
-from meanmap.core.tables.table import Table, values_of
+from meanmap.core.tables.missing import length, take
+from meanmap.core.tables.table import Table, raw_columns, values_of
 from meanmap.core.values import Value
 from meanmap.plots.columns import single
 
@@ -37,12 +37,12 @@ class Shown(Value):
         taken = []
         for part, name in zip(parts, names, strict=True):
             tabular = source_of(part).named
-            rows = part if tabular else values_of(part, str(name))
+            rows: Any = raw_columns(part, str(name)) if tabular else values_of(part, str(name))
             if rows is None:
                 return None
-            width = len(Table.names_in(part)) if tabular else max(rows.size // max(len(rows), 1), 1)
-            most = min(MOST_ROWS, max(MOST_NUMBERS // width, 20))
-            taken.append(source_of(rows).take(spread_rows(length(part), most)))
+            width = len(rows) if tabular else max(rows.size // max(len(rows), 1), 1)
+            some = spread_rows(length(part), min(MOST_ROWS, max(MOST_NUMBERS // width, 20)))
+            taken.append({key: take(column, some) for key, column in rows.items()} if tabular else rows[some])
         return cls(tuple(map(str, names)), tuple(taken), tuple(map(length, parts)), paired)
 
     def columns(self, part: int) -> dict[str, np.ndarray]:

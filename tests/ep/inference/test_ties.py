@@ -104,7 +104,7 @@ def test_a_chain_with_an_unknown_coefficient_is_too_wide_and_says_by_how_much(se
         assert post.report.status == "converged, but standard deviations may be too large"
         assert "the standard deviation of 'phi'" in found[0]
         said = float(found[0].split("about ")[1].split(" times")[0])
-        assert said == pytest.approx(post["phi"].sd() / exact, abs=0.06)
+        assert said == pytest.approx(post["phi"].sd() / exact, abs=0.08)
 
 
 def doses(host, seed=4, n=30):

@@ -72,7 +72,7 @@ MODELS = {"probit": probit, "uneven": uneven, "blocks": blocks, "black box": bla
 def program(model, mesh):
     """The compiled program of one sweep."""
     with jax.enable_x64(True):
-        factors, _hosts = _ready(model, None, 1.0)
+        factors, *_ = _ready(model, None, 1.0)
         layout = Layout(mesh, model.variables, factors)
         plan = jax.tree.map(np.asarray, prepare(model.variables, layout.asked(factors), layout.length))
         placed = layout.plan(plan), layout.state(plan, start(plan))

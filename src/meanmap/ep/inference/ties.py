@@ -8,6 +8,8 @@ from scipy import sparse
 
 from meanmap.ep.inference.block import computed_by
 from meanmap.ep.inference.run import Run
+from meanmap.ep.quadrature.enough import is_remembered
+from meanmap.ep.quadrature.quadrature import Quadrature
 from meanmap.ep.sweeps.plan import Plan, Port, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
 from meanmap.families import Beta, Family, Gamma, Normal
@@ -45,6 +47,7 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
         for at, factor in enumerate(plan.factors)
         if at not in run.hosts
         and not factor.whole
+        and not _asks_anew(run.record.factors[at])
         and len(places := [k for k, port in enumerate(factor.arguments) if port.variable in first]) > 1
     }
     looked_at = _looked_at(plan, first)
@@ -93,6 +96,14 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
         "argument of a function, or as w in ep.Dot(X, w, z) for sums and differences."
     )
     return (note,)
+
+
+def _asks_anew(factor: Any) -> bool:
+    """Whether other messages cost evaluations of a function on the host, whose values are not kept in a table."""
+    if not getattr(factor, "host", False):
+        return False
+    kinds = [variable.family for variable in factor.integrated()]
+    return not isinstance(factor.oracle, Quadrature) or not is_remembered(factor, kinds)
 
 
 def _unknown(plan: Plan) -> list[int]:
@@ -159,7 +170,7 @@ def _covariance(run: Run, state: State, at: int, places: list[int]) -> np.ndarra
     chosen = np.flatnonzero(np.atleast_1d(proper)[:size])
 
     def real(law: Family) -> Family:
-        return jax.tree.map(lambda leaf: fetched(leaf)[chosen] if proper.ndim else fetched(leaf)[None], law)
+        return jax.tree.map(lambda leaf: fetched(leaf)[chosen] if proper.ndim else fetched(leaf)[None][chosen], law)
 
     def means(came: list[Any]) -> np.ndarray:
         sent = compiled_answer(factor, tuple(came), alpha, key).messages
