@@ -67,7 +67,7 @@ class FactorLayout(eqx.Module):
         return cls(tuple(nodes), tuple(incoming), place)
 
     def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
-        """Constant messages."""
+        """Messages that are constant and so say nothing."""
         del given
         return jnp.ones((len(self.place) + 1, *own.shape[1:]), own.dtype)
 
