@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.api.test_hostile_pages import HOSTILE, KINDS
 from tests.api.test_result_pages import RESULTS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -131,3 +132,16 @@ def test_pages_fit_and_no_script_fails(browser, opened, kind, width):
         assert np.all([each.size["width"] <= width for each in css(browser, ".plot > svg")])
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hostile_names_execute_nothing(browser, opened, kind):
+    opened(KINDS[kind](HOSTILE))  # an alert would fail the next command
+    for place in css(browser, "figure.chart select, figure.chart input"):
+        last = len(css(place, "option")) - 1 if place.tag_name == "select" else place.get_attribute("max")
+        chosen(browser, place, str(last))
+    for place in css(browser, "details summary"):
+        place.click()
+    assert css(browser, "img, iframe, object, [onerror], [onload], [onclick]") == []
+    assert len(css(browser, "script")) == 4
+    assert not browser.get_log("browser")
