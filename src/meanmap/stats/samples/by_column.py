@@ -84,7 +84,7 @@ class ColumnDifference(Value):
 
     def __str__(self) -> str:
         what, first, second, by = self.cells()
-        more = "" if self.medians is None else "; medians {:.4g} and {:.4g}".format(*self.medians)
+        more = "" if self.medians is None else "; medians {} and {}".format(*_apart(*self.medians))
         return f"{what}: {first} in {self.names[0]}, {second} in {self.names[1]}, a difference of {by}{more}"
 
 
