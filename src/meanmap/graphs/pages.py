@@ -59,5 +59,11 @@ def graph_page(
     )
     table = (("from", "edge", "to", *known), *rows)
     text = "" if chart is not None else "The graph is too large to be drawn: its edges are listed."
-    section = Section("The graph", first, text, charts=() if chart is None else (chart,), tables=(table, notes))
+    section = Section(
+        "The graph",
+        f"{first[:1].upper()}{first[1:]}",
+        text,
+        charts=() if chart is None else (chart,),
+        tables=(table, notes),
+    )
     return Page("A graph", "", (section,), {"names": list(graph.names), "edges": facts})

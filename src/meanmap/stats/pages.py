@@ -25,7 +25,8 @@ def rejection_page(result: Any) -> Page:
     )
     panel = Panel(Axis("u", limits=(0.0, 1.0)), Axis("share of p-values ≤ u", limits=(0.0, 1.0)), marks)
     first, *rest = str(result).splitlines()
-    section = Section("The answer", first, " ".join(map(str.strip, rest)), charts=(Chart("Calibration", (panel,)),))
+    first, text = (f"{each[:1].upper()}{each[1:]}." for each in (first, "; ".join(map(str.strip, rest))))
+    section = Section("The answer", first, text, charts=(Chart("Calibration", (panel,)),))
     return Page("How often a test rejects", "", (section,), result.to_dict())
 
 

@@ -28,10 +28,15 @@ def effect_page(effect: Any) -> Page:
     table = (("difference of", "estimate", "90 % interval"), *rows)
     head, *rest = str(effect).splitlines()
     said = [line.strip() for line in rest[len(found) :] if not line.startswith("  note: ")]
+    text = "; ".join(said)
     notes = (("note",), *((note,) for note in effect.notes))
     title = f"The effect of {effect.of} on {effect.on}"
     section = Section(
-        "The answer", f"{head[:1].upper()}{head[1:]}.", "; ".join(said), charts=tuple(charts), tables=(table, notes)
+        "The answer",
+        f"{head[:1].upper()}{head[1:]}.",
+        f"{text[:1].upper()}{text[1:]}.",
+        charts=tuple(charts),
+        tables=(table, notes),
     )
     return Page(title, "", (section,), effect.to_dict())
 

@@ -25,8 +25,7 @@ from meanmap.families import MultivariateNormal, Normal
 from meanmap.features import PivotedCholesky
 from meanmap.kernels import RBF, Kernel
 from meanmap.learning.default import column_lengthscales
-from meanmap.plots.facts import Page, Section
-from meanmap.plots.intervals import intervals_chart
+from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.plots.paged import Paged
 
 __all__ = ["GPClassification", "gp_classification"]
@@ -159,7 +158,10 @@ class GPClassification(Paged, Inferred):
     def _as_page(self, brief: bool = False) -> Page:
         names = [f"{variance:g} × {kernel}" for kernel, variance, _ in self.tried]
         evidence = np.array([each for _, _, each in self.tried])
-        chart = intervals_chart("What was tried", names, evidence, evidence, evidence, "log evidence")
+        places = -np.arange(len(names), dtype=float)
+        dots = Mark("dots", {"x": evidence, "y": places}, "", names)
+        ticks = tuple(zip(places.tolist(), names, strict=True))
+        chart = Chart("What was tried", (Panel(Axis("log evidence"), Axis(ticks=ticks), (dots,)),))
         said = f"P({label_text(self.classes[1])}), with the {self.link} link."
         section = Section("The model", said, charts=(chart,), tables=((("what", "which"), *self._facts()),))
         return Page("Gaussian-process classification", "", (section,), self.to_dict())

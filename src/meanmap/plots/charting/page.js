@@ -100,6 +100,7 @@
 
   function scale(axis, most) {
     const found = { label: axis.label || null, type: axis.time ? "utc" : axis.log ? "log" : "linear" };
+    if (axis.log) found.tickFormat = "~g"; // 0.2, not 200m
     if (axis.limits) found.domain = axis.time ? axis.limits.map((v) => new Date(v)) : axis.limits;
     if (axis.ticks) {
       const names = new Map(axis.ticks);
