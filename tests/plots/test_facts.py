@@ -137,3 +137,10 @@ def test_logarithmic_axes_and_what_is_not_finite_in_a_still_picture():
     text = sketch(Chart("a", (Panel(Axis("x"), Axis("y", log=True), marks),)))
     assert ">100</text>" in text
     assert "nan" not in text
+
+
+def test_a_still_log_axis_has_several_ticks():
+    marks = (Mark("line", {"x": [50, 100], "y": [0.2, 0.9]}),)
+    drawn = sketch(Chart("Power", (Panel(Axis("points", log=True), Axis("rate"), marks),)))
+    assert ">50<" in drawn
+    assert ">100<" in drawn

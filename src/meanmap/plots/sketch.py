@@ -32,7 +32,7 @@ def sketch(chart: Chart, panel: int = 0) -> str:
     named = {mark["series"]: _colour(mark) for mark in marks if mark["series"]}
     height = 340.0 if bare else max(250.0, 26.0 * len(shown.y.ticks) + 70)
     letters = max((len(_short(text)) for _, text in shown.y.ticks), default=8)
-    left, right = (30.0, WIDTH - 30.0) if bare else (10 + LETTER * letters, WIDTH - 16.0)
+    left, right = (30.0, WIDTH - 30.0) if bare else (10 + LETTER * max(letters, 4), WIDTH - 16.0)
     bottom, top = (height - 20, 20.0) if bare else (height - 40, 26.0)
     x = _Scale.of(shown.x, marks, "x", left, right)
     y = _Scale.of(shown.y, marks, "y", bottom, top)
@@ -83,7 +83,11 @@ class _Scale:
         if axis.ticks:
             return list(axis.ticks)
         if self.log:
-            return [(10.0**k, f"{10.0**k:g}") for k in range(math.ceil(self.low), math.floor(self.high) + 1)]
+            powers = 10.0 ** np.arange(math.floor(self.low), math.floor(self.high) + 1)
+            units = (1, 2, 5) if self.high - self.low < 2 else (1,)
+            values = [float(power * unit) for power in powers for unit in units]
+            inside = [each for each in values if self.low - 1e-9 <= math.log10(each) <= self.high + 1e-9]
+            return [(each, f"{each:g}") for each in inside]
         rough = (self.high - self.low) / number
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(power * unit for unit in (1, 2, 5, 10) if power * unit >= rough * 0.999)
