@@ -306,7 +306,7 @@ def test_scores_are_the_chain_rule(model):
 
 
 def test_a_number_far_beyond_the_data_has_a_low_score_not_an_infinite_one():
-    """Of lognormal numbers of held-out rows one in a hundred is beyond the bins: one alone made the mean −∞."""
+    """A number beyond all bins, or of a sign that none had, made the mean over rows −∞."""
     a, noise = np.exp(np.random.default_rng(0).normal(size=(2, 1100)))
     fitted = mm.bp.DependencyNetwork(FEW).fit({"a": a[:100], "b": (a * noise)[:100]})
     new = fitted.score({"a": a[100:], "b": (a * noise)[100:]})
