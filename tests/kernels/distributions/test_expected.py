@@ -239,7 +239,7 @@ def test_bad_settings_are_named():
         ExpectedProduct((RBF(1.0), RBF(1.0)))(NORMALS)
     with pytest.raises(ColumnError, match=r"kernel is given for the variables 'a' and x has the variables 'b'"):
         ExpectedProduct({"a": RBF(1.0)})({"b": NORMALS})
-    with pytest.raises(ColumnError, match="give kernel by name too"):
+    with pytest.raises(ColumnError, match="pass kernel by name too"):
         ExpectedProduct((RBF(1.0),))({"b": NORMALS})
     with pytest.raises(ShapeError, match="lengthscale has 3 entries"):
         ExpectedProduct(RBF([1.0, 1.0, 1.0]))(MultivariateNormal.standard(2, (4,)))
