@@ -78,8 +78,8 @@ class Variables:
         wild = {name: rows for name, (rows, note) in far.items() if note}
         # What is said of wild cells is not said once more of codes.
         others = table | {str(name): take(table[str(name)], np.flatnonzero(~rows)) for name, rows in wild.items()}
-        seen = doubts([others], [argument], list(map(str, kinds))), copied_rows([table], [argument])
-        notes = (*gaps, *seen[0], *seen[1], *(note for _, note in far.values() if note))
+        seen = (*doubts([others], [argument], list(map(str, kinds))), *copied_rows([table], [argument]))
+        notes = (*gaps, *seen, *(note for _, note in far.values() if note))
         some, values, there = drawn_rows(here, most), {}, {}
         for name in raw:
             column = table[str(name)] if len(some) == here else take(table[str(name)], some)

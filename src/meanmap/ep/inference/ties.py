@@ -16,7 +16,7 @@ from meanmap.families import Beta, Family, Gamma, Normal
 
 __all__ = ["TOO_WIDE", "advice"]
 
-# Beliefs narrower than this, over what all ties together leave, are worth a note; among at most this many unknowns.
+# Beliefs narrower than this, over what all ties together leave, are worth a note; at most this many are looked at.
 _NARROW, _MOST = 0.8, 500
 # Beliefs that are this many times as wide as the joint one are worth a note, too: a coefficient of a chain of unknowns.
 _WIDE = 1.1
@@ -36,11 +36,14 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
     would have, whose inverse is compared with the separate variances. On trees of Gaussians these agree.
     """
     plan: Plan = run.last
-    first, total = {}, 0
+    first, spreads, total = {}, [], 0
     for at in _unknown(plan):
+        if not isinstance(state.beliefs[at], NUMBERS):
+            continue
         belief = _real(state.beliefs[at], plan, at)
-        if isinstance(belief, NUMBERS) and fetched(belief.is_proper()).all():
+        if fetched(belief.is_proper()).all():
             first[at] = total
+            spreads.append(_spread(belief))
             total += int(plan.variable_sizes[at])
     tied = {
         at: places
@@ -53,7 +56,7 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
     looked_at = _looked_at(plan, first)
     if not tied or not len(looked_at):
         return ()
-    spread = np.concatenate([_spread(_real(state.beliefs[at], plan, at)) for at in first])
+    spread = np.concatenate(spreads)
     everywhere = np.arange(total)
     rows, columns, entries = [everywhere], [everywhere], [1 / spread]
     for at, places in tied.items():
