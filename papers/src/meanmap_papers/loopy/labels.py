@@ -1,6 +1,6 @@
 """Topics of papers from fewer numbers than there are topics: figure 4 with a projection that compresses."""
 
-from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.experiment import Experiment, Number, Outcome, Setting
 from meanmap_papers.loopy import figure_4
 
 __all__ = ["EXPERIMENT"]
@@ -42,21 +42,19 @@ EXPERIMENT = Experiment(
     "loopy-labels",
     "Topics of papers from fewer numbers than topics",
     "Song et al. (2011), appendix 4",
-    tuple(
-        Claim(words, tuple(f"{name}, k = {k}" for k in AT), 0.0, ours=ours)
-        for name, words, ours in (
-            (
-                "over regression",
-                "kernel belief propagation is better than independent regression of the same numbers (appendix 4)",
-                False,
-            ),
-            (
-                "over direct regression",
-                "kernel belief propagation is better than regression of each topic, which compresses nothing",
-                True,
-            ),
-            ("lost by regression", "compression costs independent regression recall", True),
-        )
+    figure_4.claims_at(
+        AT,
+        (
+            "over regression",
+            "kernel belief propagation is better than independent regression of the same numbers (appendix 4)",
+            False,
+        ),
+        (
+            "over direct regression",
+            "kernel belief propagation is better than regression of each topic, which compresses nothing",
+            True,
+        ),
+        ("lost by regression", "compression costs independent regression recall", True),
     ),
     {"smoke": 0.5, "quick": 1.5, "paper": 5},
     run,
