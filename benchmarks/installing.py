@@ -165,14 +165,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("pythons", nargs="+", metavar="PYTHON", help="interpreters, such as python3.11")
     parser.add_argument("--keep", action="store_true", help="store what was found, and write the pages")
     chosen = parser.parse_args(arguments)
-    found: Found = {}
     for number, python in enumerate(chosen.pythons):
         version = run(python, "-c", "import platform; print(platform.python_version())").strip()
         with tempfile.TemporaryDirectory() as folder:
-            found[version] = measured(python, Path(folder), SETS if number == 0 else ())
-        print(version, json.dumps(found[version]), flush=True)
+            found = measured(python, Path(folder), SETS if number == 0 else ())
+        print(version, json.dumps(found), flush=True)
         if chosen.keep:
-            pages.store({**pages.stored(), "installing": found})
+            stored = pages.stored()
+            pages.store({**stored, "installing": {**stored.get("installing", {}), version: found}})
 
 
 if __name__ == "__main__":
