@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from scipy import stats
 
 from meanmap_papers.experiment import Number
 from meanmap_papers.registry import PAPERS, all_experiments
@@ -39,6 +40,32 @@ def test_every_claim_that_an_experiment_tests_for_a_paper_is_one_row():
     listed = [(row["figure"], tuple(row["number"])) for _, row in TESTED]
     judged = [(id, claim.names) for id, each in EXPERIMENTS.items() for claim in each.claims if not claim.ours]
     assert sorted(listed) == sorted(judged)
+
+
+@pytest.mark.parametrize("row", [row for _, row in TESTED], ids=lambda row: row["says"][:40])
+def test_a_verdict_follows_from_the_numbers_of_the_record(row):
+    """Worked out once more, from the record's file and the ends of the band."""
+    claim, found = claims.claim_of(row, EXPERIMENTS), []
+    for name in claim.names:
+        value, error, *runs = RECORDS[row["figure"]]["numbers"].get(name, [math.nan, None])
+        if error is None:
+            found.append("not settled")
+            continue
+        half = error * (stats.t(runs[0] - 1) if runs and runs[0] else stats.norm).ppf(stats.norm.cdf(2))
+        inside = claim.low <= value - half and value + half <= claim.high
+        outside = value + half < claim.low or value - half > claim.high
+        found.append("yes" if inside else "no" if outside else "not settled")
+    word = next(word for word in ("no", "not settled", "yes") if word in found)
+    page = claims.page(EXPERIMENTS, pages.known(EXPERIMENTS, RECORDS))
+    (said,) = [each for each in _rows(page) if each[:2] == [row["place"], row["says"]]]
+    assert said[-1].split(":")[0] in (word, "not tested")
+    assert (said[-1] == "not tested") == (RECORDS[row["figure"]]["scale"] not in claim.scales)
+
+
+def _rows(lines):
+    """Cells of the rows of all tables."""
+    rows = "\n".join(lines).replace("\n\n", "\n   * - ").split("\n   * - ")
+    return [row.rstrip("\n").split("\n     - ") for row in rows]
 
 
 def test_what_fails_the_rule_is_not_called_held():

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from meanmap.cli.commands import app
 from meanmap.core.errors import KindError
 from meanmap_papers import commands, registry, reproduce
-from meanmap_papers.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, how_many_hold, verdict
+from meanmap_papers.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, how_judged, verdict
 from meanmap_papers.parts import Parts
 from meanmap_papers.record import read_record, record_path
 from meanmap_papers.report import report
@@ -37,7 +37,7 @@ TOY = Experiment(
     "toy-figure-1",
     "The mean of a standard normal",
     "Nobody (2000), figure 1",
-    (Claim("the mean is 0", "mean", -0.0, 0.0), Claim("the mean is 5", "mean", 5.0, 5.0, scales=("paper",))),
+    (Claim("the mean is 0", "mean", -1.0, 1.0), Claim("the mean is 5", "mean", 4.0, 6.0, scales=("paper",))),
     dict.fromkeys(SCALES, 0.01),
     measure,
 )
@@ -54,6 +54,37 @@ def test_superiority_is_ahead_by_two_standard_errors():
     assert [fewer.holds(Number(value, 0.1)) for value in (0.79, 0.81, 1.0)] == [True, False, False]
 
 
+def test_what_is_behind_by_less_than_two_standard_errors_is_not_refuted():
+    better, fewer = Claim("better", "a", low=1.0), Claim("fewer", "a", high=1.0)
+    words = [better.judged(Number(value, 0.1)).split(":")[0] for value in (0.79, 0.81, 1.19, 1.21)]
+    assert words == ["no", "not settled", "not settled", "yes"]
+    assert [fewer.judged(Number(value, 0.1)) for value in (0.79, 0.81, 1.19, 1.21)] == [
+        "yes",
+        "not settled: the interval crosses the band",
+        "not settled: the interval crosses the band",
+        "no",
+    ]
+
+
+@pytest.mark.parametrize("runs", [3, 6, 10])
+def test_a_null_effect_is_called_better_as_rarely_by_few_repetitions_as_by_many(runs):
+    better = Claim("better", "a", low=0.0)
+    words = [better.judged(Number.mean(each)) for each in np.random.default_rng(runs).normal(size=(20_000, runs))]
+    allowed = 3 * np.sqrt(0.02275 * 0.97725 / 20_000)
+    assert [np.mean([word == wanted for word in words]) for wanted in ("yes", "no")] == pytest.approx(
+        [0.02275, 0.02275], abs=allowed
+    )
+
+
+def test_repetitions_are_counted_where_the_standard_error_is_their_spread():
+    three = [1.0, 2.0, 4.0]
+    ways = Number.mean(three), Number.ratio(three, [1.0, 1.5, 1.0]), Number.root_mean_square(three)
+    assert [number.runs for number in ways] == [3, 3, 3]
+    assert Number.share([True, False, True]).runs is None
+    assert Number.mean(three).reach == pytest.approx(4.5266 * Number.mean(three).error, rel=1e-4)
+    assert Number(1.0, 0.1).reach == 0.2
+
+
 def test_what_has_no_standard_error_settles_nothing_unless_it_is_exact():
     claim = Claim("better", "a", low=1.0)
     assert claim.judged(Number(2.0)) == "not settled: no standard error"
@@ -66,7 +97,21 @@ def test_claims_of_ours_do_not_enter_a_verdict():
     numbers = {"a": Number(2.0, 0.1), "b": Number(0.0, 0.1)}
     assert verdict(claims, numbers, "smoke") == "reproduced"
     assert verdict(claims[1:], numbers, "smoke") == "no claim of the paper"
-    assert [how_many_hold(claims, numbers, "smoke", ours=ours) for ours in (False, True)] == [(1, 1), (0, 1)]
+    assert [how_judged(claims, numbers, "smoke", ours=ours) for ours in (False, True)] == [{"yes": 1}, {"no": 1}]
+
+
+def test_where_no_claim_holds_one_that_is_refuted_is_enough():
+    claims = Claim("a", "a", low=1.0), Claim("b", "b", low=1.0), Claim("c", "c", low=1.0)
+    held, open, refuted = Number(2.0, 0.1), Number(1.0, 0.1), Number(0.0, 0.1)
+    said = {
+        (held, held, held): "reproduced",
+        (held, open, open): "partly",
+        (held, refuted, open): "partly",
+        (open, refuted, open): "not reproduced",
+        (open, open, open): "not settled",
+    }
+    for found, word in said.items():
+        assert verdict(claims, dict(zip("abc", found, strict=True)), "smoke") == word
 
 
 def test_a_statement_about_several_numbers_is_as_good_as_the_worst_of_them():
@@ -74,12 +119,14 @@ def test_a_statement_about_several_numbers_is_as_good_as_the_worst_of_them():
     well, behind, unknown = Number(1.0, 0.1), Number(0.1, 0.1), Number(1.0)
     assert claim.judged(well, well, well) == "yes"
     assert claim.judged(well, unknown, well) == "not settled: no standard error"
-    assert claim.judged(unknown, behind, well) == "no"
+    assert claim.judged(unknown, Number(-1.0, 0.1), well) == "no"
+    assert claim.judged(behind, well) == "not settled: the interval crosses the band"
     numbers = {"a": well, "b": behind}
     with pytest.raises(KeyError, match="did not measure 'c'"):
         verdict((claim,), numbers, "smoke")
-    assert verdict((claim,), numbers | {"c": well}, "smoke") == "not reproduced"
-    assert how_many_hold((claim,), numbers | {"c": well}, "smoke") == (0, 1)
+    assert verdict((claim,), numbers | {"c": well}, "smoke") == "not settled"
+    assert verdict((claim,), numbers | {"c": Number(-1.0, 0.1)}, "smoke") == "not reproduced"
+    assert how_judged((claim,), numbers | {"c": well}, "smoke") == {"not settled": 1}
 
 
 def test_the_error_of_a_share_is_never_zero():
@@ -93,13 +140,15 @@ def test_the_error_of_a_share_is_never_zero():
 def test_a_number_alone_has_no_standard_error_and_says_so():
     assert Number.mean([2.0]) == Number(2.0)
     assert str(Number.mean([2.0])) == "2, no standard error"
-    assert Number.mean([1.0, 2.0, 3.0]) == Number(2.0, 1 / np.sqrt(3))
+    assert Number.mean([1.0, 2.0, 3.0]) == Number(2.0, 1 / np.sqrt(3), 3)
 
 
-def test_a_printed_number_allows_two_standard_errors_and_no_more():
-    claim = Claim("it is 1", "a", 1.0, 1.0)
-    assert [claim.holds(Number(value, 0.1)) for value in (0.79, 0.81, 1.19, 1.21)] == [False, True, True, False]
-    assert not claim.holds(Number(0.999, 0.0))
+def test_a_poor_measurement_does_not_help_a_printed_number():
+    claim = Claim("it is 1.4", "a", 1.3, 1.5)
+    assert claim.judged(Number(1.4, 0.3)) == "not settled: the interval crosses the band"
+    assert claim.judged(Number(1.4, 0.01)) == "yes"
+    with pytest.raises(ValueError, match=r"low < high, got \[1.4, 1.4\]"):
+        Claim("it is 1.4", "a", 1.4, 1.4)
 
 
 def test_things_are_alike_where_the_whole_interval_lies_in_the_band():
@@ -215,10 +264,10 @@ def test_the_report_sets_claims_beside_numbers(tmp_path):
     for expected in (
         "1 reproduced",
         "1 not run",
-        "1 of 1",
+        "1 yes",
         "no data &amp; no net",
         "It is &lt;about&gt; 0.",
-        "0, the printed number",
+        "-1 to 1",
         "A histogram.",
     ):
         assert expected in page

@@ -5,6 +5,7 @@ To add one, write a module in the folder of its paper (such as `trees`) that def
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -14,7 +15,7 @@ import numpy as np
 from meanmap_papers.number import Number
 from meanmap_papers.parts import Parts
 
-__all__ = ["SCALES", "Claim", "Experiment", "Number", "Outcome", "Setting", "Verdict", "how_many_hold", "verdict"]
+__all__ = ["SCALES", "Claim", "Experiment", "Number", "Outcome", "Setting", "Verdict", "how_judged", "verdict"]
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
@@ -23,7 +24,6 @@ Verdict = Literal[
 ]
 Held = Literal[
     "yes",
-    "yes, within two standard errors",
     "no",
     "not settled: no standard error",
     "not settled: not measured yet",
@@ -35,7 +35,6 @@ _FROM_BAD_TO_GOOD: tuple[Held, ...] = (
     "not settled: no standard error",
     "not settled: not measured yet",
     "not settled: the interval crosses the band",
-    "yes, within two standard errors",
     "yes",
 )
 Value = TypeVar("Value")
@@ -45,11 +44,11 @@ Value = TypeVar("Value")
 class Claim:
     """One statement, as a band in which a measured number should lie, or each of several numbers.
 
-    A statement with one end ("better", "at most") holds if the number clears that end by two standard errors: a rival
-    that is as good clears it once in forty times. A band whose ends are the same is a printed number; it holds if it
-    is within two standard errors. A band with two ends says that things are alike ("does not grow"), and how alike:
-    the interval of two standard errors must lie in it, and where the interval crosses an end nothing is settled, so
-    that a poor measurement shows nothing. A number without a standard error settles nothing. A statement about several
+    What decides is the interval of two standard errors about a number: "yes" if all of it lies in the band, "no" if
+    none of it does, and "not settled" if it crosses an end of the band, so that a poor measurement shows nothing and
+    refutes nothing. A band has one end ("better", "at most") or two ("does not grow"); a printed number is a band
+    about it. Two standard errors are those of many repetitions; of few they are as many as Student's t needs to leave
+    as little outside (`Number.reach`). A number without a standard error settles nothing. A statement about several
     numbers is as good as the worst of them.
 
     Attributes
@@ -70,9 +69,8 @@ class Claim:
     >>> better = Claim("fewer errors than the rival (figure 3B)", "lead", low=0.0)
     >>> better.holds(Number(0.05, 0.02)), better.holds(Number(0.03, 0.02)), better.holds(Number(0.05))
     (True, False, False)
-    >>> about = Claim("80 % of intervals hold the truth", "share", low=0.8, high=0.8)
-    >>> about.holds(Number(0.77, 0.02)), about.holds(Number(0.75, 0.02))
-    (True, False)
+    >>> print(better.judged(Number(0.03, 0.02)), better.judged(Number(-0.05, 0.02)), sep="; ")
+    not settled: the interval crosses the band; no
     >>> alike = Claim("no slower with more data", "slope", low=-0.1, high=0.1)
     >>> print(alike.judged(Number(0.02, 0.03)), alike.judged(Number(0.02, 0.1)), sep="; ")
     yes; not settled: the interval crosses the band
@@ -86,8 +84,8 @@ class Claim:
     ours: bool = False
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high or (self.low == -math.inf and self.high == math.inf):
-            raise ValueError(f"The claim {self.says!r} needs a band with low <= high, got [{self.low}, {self.high}].")
+        if not self.low < self.high or (self.low == -math.inf and self.high == math.inf):
+            raise ValueError(f"The claim {self.says!r} needs a band with low < high, got [{self.low}, {self.high}].")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,15 +110,12 @@ class Claim:
             return "not settled: not measured yet"
         if number.error is None:
             return "not settled: no standard error"
-        slack = 2.0 * number.error
-        if self.low + slack <= number.value <= self.high - slack:
+        low, high = number.value - number.reach, number.value + number.reach
+        if self.low <= low and high <= self.high:
             return "yes"
-        if self.low == -math.inf or self.high == math.inf:
+        if high < self.low or self.high < low:
             return "no"
-        if not self.low - slack <= number.value <= self.high + slack:
-            return "no"
-        printed = self.low == self.high
-        return "yes, within two standard errors" if printed else "not settled: the interval crosses the band"
+        return "not settled: the interval crosses the band"
 
 
 @dataclass(frozen=True)
@@ -221,7 +216,7 @@ class Experiment:
 def verdict(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale) -> Verdict:
     """Whether all, some or none of the paper's claims that a scale is able to show hold.
 
-    Where none holds and some lack a standard error, nothing is settled.
+    Where none holds, one that is refuted is enough for "not reproduced"; where none is, nothing is settled.
 
     Examples
     --------
@@ -231,24 +226,21 @@ def verdict(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Sca
     """
     if all(claim.ours for claim in claims):
         return "no claim of the paper"
-    held, shown = how_many_hold(claims, numbers, scale)
-    if not shown:
+    words = how_judged(claims, numbers, scale)
+    if not words.total():
         return "not shown at this scale"
-    if held == shown:
-        return "reproduced"
-    if held:
-        return "partly"
-    judged = [claim.judged(*claim.of(numbers)) for claim in claims if scale in claim.scales and not claim.ours]
-    return "not reproduced" if all(word == "no" for word in judged) else "not settled"
+    if words["yes"]:
+        return "reproduced" if words["yes"] == words.total() else "partly"
+    return "not reproduced" if words["no"] else "not settled"
 
 
-def how_many_hold(
+def how_judged(
     claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale, *, ours: bool = False
-) -> tuple[int, int]:
-    """The number of claims of the paper, or of `ours`, that hold, and of those that a scale can show."""
+) -> Counter[str]:
+    """How many claims of the paper, or of `ours`, are judged "yes", "no" and "not settled" at a scale."""
     spoken = [name for claim in claims if scale in claim.scales for name in claim.names]
     unknown = [name for name in spoken if name not in numbers]
     if unknown:
         raise KeyError(f"The experiment did not measure {unknown[0]!r}, of which one of its claims speaks.")
     shown = [claim for claim in claims if scale in claim.scales and claim.ours == ours]
-    return sum(claim.holds(*claim.of(numbers)) for claim in shown), len(shown)
+    return Counter(claim.judged(*claim.of(numbers)).split(":")[0] for claim in shown)

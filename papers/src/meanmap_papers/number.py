@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from meanmap.core.types import Array
 
@@ -13,7 +14,16 @@ __all__ = ["Number"]
 
 @dataclass(frozen=True)
 class Number:
-    """A measured number with its standard error: 0 where it is exact, None where it is unknown.
+    """A measured number with its standard error, and how many repetitions that is from.
+
+    Attributes
+    ----------
+    value : float
+        The number.
+    error : float or None
+        Its standard error: 0 where it is exact, None where it is unknown.
+    runs : int or None
+        The repetitions whose spread is the standard error; None where it is not from a spread, as with a share.
 
     Examples
     --------
@@ -23,6 +33,23 @@ class Number:
 
     value: float
     error: float | None = None
+    runs: int | None = None
+
+    @property
+    def reach(self) -> float:
+        """Half the length of the interval of two standard errors: NaN where the standard error is unknown.
+
+        A normal number leaves 4.6% outside of two standard errors. Standard errors from few repetitions are uncertain
+        themselves; then Student's t says how many leave as much outside.
+
+        Examples
+        --------
+        >>> [round(Number(1.0, 0.1, runs).reach, 2) for runs in (2, 3, 6, 10, 100, None)]
+        [1.4, 0.45, 0.26, 0.23, 0.2, 0.2]
+        """
+        if self.error is None:
+            return math.nan
+        return self.error * (2.0 if self.runs is None else float(stdtrit(self.runs - 1, ndtr(2.0))))
 
     @classmethod
     def mean(cls, values: Array | Sequence[float]) -> "Number":
@@ -31,11 +58,12 @@ class Number:
         Examples
         --------
         >>> Number.mean([1.0, 3.0])
-        Number(value=2.0, error=1.0)
+        Number(value=2.0, error=1.0, runs=2)
         """
         values = np.asarray(values, dtype=float)
-        error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
-        return cls(float(values.mean()), error)
+        if len(values) == 1:
+            return cls(float(values[0]))
+        return cls(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))), len(values))
 
     @classmethod
     def share(cls, held: Sequence[bool]) -> "Number":
@@ -60,7 +88,7 @@ class Number:
         """
         square = cls.mean(np.square(np.asarray(values, dtype=float)))
         root = math.sqrt(square.value)
-        return cls(root, None if square.error is None or root == 0 else square.error / (2 * root))
+        return cls(root, None if square.error is None or root == 0 else square.error / (2 * root), square.runs)
 
     @classmethod
     def ratio(cls, above: Array | Sequence[float], below: Array | Sequence[float]) -> "Number":
@@ -69,12 +97,12 @@ class Number:
         Examples
         --------
         >>> Number.ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
-        Number(value=2.0, error=0.0)
+        Number(value=2.0, error=0.0, runs=3)
         """
         above, below = np.asarray(above, dtype=float), np.asarray(below, dtype=float)
         ratio, middle = float(above.mean() / below.mean()), float(below.mean())
-        error = cls.mean(above - ratio * below).error
-        return cls(ratio, None if error is None else error / middle)
+        gap = cls.mean(above - ratio * below)
+        return cls(ratio, None if gap.error is None else gap.error / middle, gap.runs)
 
     def __str__(self) -> str:
         if math.isnan(self.value):

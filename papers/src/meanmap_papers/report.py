@@ -1,16 +1,17 @@
 """The report of a reproduction: each figure of the papers beside its claims."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from meanmap.core.saved.files import write_whole
 from meanmap.plots.page import Section, render
-from meanmap_papers.experiment import Claim, Experiment, Number, Scale, Verdict, how_many_hold
+from meanmap_papers.experiment import Claim, Experiment, Number, Scale, Verdict, how_judged
 from meanmap_papers.record import Record
 from meanmap_papers.reproduce import Failure
 
-__all__ = ["claim_row", "claim_tables", "report", "write_report"]
+__all__ = ["claim_tables", "counted", "report", "write_report"]
 
 NOT_SHOWN = "not shown at this scale"
 Table = tuple[tuple[str, ...], ...]
@@ -24,14 +25,12 @@ def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure
     counts = {word: sum(record.verdict == word for record in ran) for word in words}
     answer = ", ".join(f"{count} {word}" for word, count in counts.items() if count or word in words[:3])
     answer += f", {len(records) - len(ran)} not run" if len(ran) < len(records) else ""
-    header = ("experiment", "verdict", "claims that hold", "processor seconds", "where")
+    header = ("experiment", "verdict", "claims of the paper", "processor seconds", "where")
     overview = Section("Overview", answer + ".", tables=((header, *map(_row, pairs)),))
     lead = (
-        "Each figure of the papers beside what it claims. A claim of superiority holds if it is ahead by two standard "
-    )
-    lead += (
-        "errors, a printed number if it is within two of ours, and a claim that things are alike if two either side of "
-        "ours lie in the band. Claims of ours do not enter a verdict."
+        "Each figure of the papers beside what it claims. A claim holds (yes) if two standard errors either side of "
+        "what was measured lie in its band, is refuted (no) if none of that interval does, and is not settled "
+        "otherwise. Claims of ours do not enter a verdict."
     )
     return render("meanmap: the papers, reproduced", lead, [overview, *map(_section, pairs)], _footer(ran))
 
@@ -45,8 +44,8 @@ def _row(pair: tuple[Experiment, Record | Failure]) -> tuple[str, ...]:
     experiment, record = pair
     if isinstance(record, Failure):
         return (experiment.id, "not run", "", "", experiment.source)
-    held, shown = how_many_hold(experiment.claims, record.numbers, record.setting.scale)
-    return (experiment.id, record.verdict, f"{held} of {shown}", f"{record.seconds:.0f}", experiment.source)
+    words = how_judged(experiment.claims, record.numbers, record.setting.scale)
+    return (experiment.id, record.verdict, counted(words), f"{record.seconds:.0f}", experiment.source)
 
 
 def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
@@ -75,12 +74,12 @@ def claim_tables(claims: Sequence[Claim], numbers: Mapping[str, Number], scale: 
     """The claims of the paper, and apart from them those of ours, each with its band, number and judgement."""
     found: list[Table] = []
     for title, ours in (("the paper's claim", False), ("our claim, which does not enter the verdict", True)):
-        rows = [claim_row(claim, numbers, scale) for claim in claims if claim.ours == ours]
+        rows = [_claim_row(claim, numbers, scale) for claim in claims if claim.ours == ours]
         found += [((title, "band", "measured", "holds"), *rows)] if rows else []
     return found
 
 
-def claim_row(claim: Claim, numbers: Mapping[str, Number], scale: Scale) -> tuple[str, ...]:
+def _claim_row(claim: Claim, numbers: Mapping[str, Number], scale: Scale) -> tuple[str, ...]:
     """A claim in words, its band, what was measured, and whether it holds at a scale that can show it."""
     found = claim.of(numbers)
     measured = [f"{number} ({name.replace('_', ' ')})" for name, number in zip(claim.names, found, strict=True)]
@@ -88,13 +87,16 @@ def claim_row(claim: Claim, numbers: Mapping[str, Number], scale: Scale) -> tupl
     return (claim.says, _band(claim), shown, claim.judged(*found) if scale in claim.scales else NOT_SHOWN)
 
 
+def counted(words: Counter[str]) -> str:
+    """How many claims are judged in each way, as "2 yes, 1 not settled"."""
+    return ", ".join(f"{words[word]} {word}" for word in ("yes", "no", "not settled") if words[word])
+
+
 def _band(claim: Claim) -> str:
     if claim.low == float("-inf"):
         return f"at most {claim.high:.3g}"
     if claim.high == float("inf"):
         return f"at least {claim.low:.3g}"
-    if claim.low == claim.high:
-        return f"{claim.high:.3g}, the printed number"
     return f"{claim.low:.3g} to {claim.high:.3g}"
 
 

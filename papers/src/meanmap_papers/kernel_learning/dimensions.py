@@ -75,7 +75,7 @@ def run(setting: Setting) -> Outcome:
 
 
 def _mean(values) -> Number:
-    return Number(float(values.mean()), float(max(values.std(ddof=1), 0.25) / len(values) ** 0.5))
+    return Number(float(values.mean()), float(max(values.std(ddof=1), 0.25) / len(values) ** 0.5), len(values))
 
 
 EXPERIMENT = Experiment(

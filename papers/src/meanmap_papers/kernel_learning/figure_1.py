@@ -33,7 +33,7 @@ def run(setting: Setting) -> Outcome:
             low, high = g.interval(inside, LEVEL)
             true = three_normals_embedding(inside, scale)
             shares.append(float(np.mean((low < true) & (true < high))))
-        return Number(float(np.mean(shares)), float(np.std(shares) / np.sqrt(runs)))
+        return Number(float(np.mean(shares)), float(np.std(shares, ddof=1) / np.sqrt(runs)), runs)
 
     numbers, rows = {}, [("points", "lengthscale", "as printed", "empirical noise")]
     for k, (n, scale) in enumerate(((50, 0.25), (400, 0.25), (400, 1.0))):

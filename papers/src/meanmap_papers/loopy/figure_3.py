@@ -103,7 +103,7 @@ def _in_spreads(shift: np.ndarray, spread: float) -> Number:
     value = abs(mean.value) / spread
     if mean.error is None:
         return Number(value)
-    return Number(value, math.hypot(mean.error / spread, value / math.sqrt(2 * (n - 1))))
+    return Number(value, math.hypot(mean.error / spread, value / math.sqrt(2 * (n - 1))), n)
 
 
 EXPERIMENT = Experiment(
