@@ -144,7 +144,7 @@ MODELS = {
         lambda: ep.infer(
             G(ep.Density(lambda w: -w @ w, ep.Variable("w", ep.MultivariateNormal.standard(2)))), ep.Learned()
         ),
-        "learned are messages about numbers",
+        "messages about vectors are not learned. Type messages=",
     ),
     "quadrature over three": (
         lambda: ep.infer(G(ep.Density(lambda a, b, c: -a * b * c, N("a"), N("b"), N("c"))), ep.Quadrature()),

@@ -1,6 +1,7 @@
 """Learned messages inside expectation propagation: right, sparing, honest about themselves."""
 
 import os
+import re
 from dataclasses import replace
 
 import jax
@@ -217,10 +218,16 @@ def test_settings_that_cannot_be_are_refused(arguments, error, message):
 
 
 def test_families_that_are_not_learned_are_refused_before_the_run():
-    w = ep.Variable("w", ep.MultivariateNormal.standard(2))
-    model = ep.FactorGraph(ep.Density(lambda w: -(w**2).sum(), w, name="ridge"))
-    with pytest.raises(KindError, match=r"ridge has 'w', a MultivariateNormal; learned are messages about numbers"):
-        ep.infer(model, messages=ep.Learned())
+    w, z = ep.Variable("w", ep.MultivariateNormal.standard(2)), ep.Variable("z", ep.Normal(0.0, 1.0))
+    ridge, label = ep.Density(lambda w: -(w**2).sum(), w, name="ridge"), ep.Logistic(z, observed=1, name="label")
+    refused = r"ridge has 'w', a MultivariateNormal; expected numbers: messages about vectors are not learned"
+    with pytest.raises(KindError, match=refused) as error:
+        ep.infer(ep.FactorGraph(ridge, label), messages=ep.Learned())
+    # What it says to type is an answer: the precision 1 of the prior and 2 of the factor.
+    (typed,) = re.findall(r"Type messages=({.*?});", str(error.value))
+    messages = eval(typed, {"ep": ep}) | {"label": ep.Learned()}
+    post = ep.infer(ep.FactorGraph(ridge, label), messages=messages, rng=0)
+    np.testing.assert_allclose(post["w"].cov(), np.eye(2) / 3, atol=0.01)
 
 
 def label(n):

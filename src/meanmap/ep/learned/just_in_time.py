@@ -175,8 +175,9 @@ class Learned(HostOracle):
             if not (argument.known or argument.variable.family.is_scalar()):
                 family = argument.variable.family.__name__
                 raise KindError(
-                    f"{factor.name} has {argument.name!r}, a {family}; learned are messages about numbers. "
-                    f"Type messages={{{factor.name!r}: ep.ImportanceSampling()}} for it."
+                    f"{factor.name} has {argument.name!r}, a {family}; expected numbers: messages about vectors are "
+                    f"not learned. Type messages={{{factor.name!r}: ep.ImportanceSampling()}}; factors of numbers that "
+                    "are to be learned are named beside it, with ep.Learned()."
                 )
 
     def answer(self, questions: Questions) -> Answer:
