@@ -144,11 +144,10 @@ class RowModel(ABC):
         -----
         A `KernelGraph` takes the density of each cell given those before it in a walk from the root, a
         `DependencyNetwork` given those in the columns before it; there, of numbers with at most 20 values it is the
-        logarithm of their probability, and a number that lies beyond all that were learned by more than half their
-        range, has a sign that none had, or is not between 0 and 1 as all were, belongs to tails with a probability of
-        1e-4: its score is low, not −inf. A `BayesianNetwork` takes the sum over all that missing labels may be, where
-        these are few, else a mean over 1000 draws of what is missing and acts on what is there, the same for all rows,
-        which is a little too low where much of that was seen.
+        logarithm of their probability. Both densities are mixed with 1e-4 of one that falls with the square of the
+        distance from all rows: far away scores are low, not −inf. A `BayesianNetwork` takes the sum over all that
+        missing labels may be, where these are few, else a mean over 1000 draws of what is missing and acts on what is
+        there, the same for all rows, which is a little too low where much of that was seen.
 
         A label that never came has in networks the share of rows whose label came once, at least one row's, and the
         others share the rest (Good 1953); a `KernelGraph` refuses it.

@@ -9,7 +9,10 @@ import pytest
 from scipy.stats import norm
 
 import meanmap as mm
+from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents
+from meanmap.bp.conditionals.in_range import InRange
+from meanmap.bp.conditionals.transformations import Transformation
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.graphs import PDAG
 
@@ -63,8 +66,8 @@ def test_draws_of_costs_are_no_less_than_nothing():
     table = {"group": np.array(["a", "b"])[group], "cost": cost, "later": later}
     fitted = mm.bp.BayesianNetwork([("group", "cost"), ("cost", "later")]).fit(table)
     drawn = fitted.sample(4000, rng=0)
-    assert drawn["cost"].min() > 0
-    assert drawn["later"].min() >= 0
+    assert np.isfinite(np.log(drawn["cost"])).all()
+    assert np.isfinite(np.log(drawn["later"])).all()
     for k, label in enumerate("ab"):
         belief, seen = fitted.do({"group": label}, ["cost"], rng=0)["cost"], cost[group == k]
         assert belief.points.min() > 0
@@ -72,7 +75,7 @@ def test_draws_of_costs_are_no_less_than_nothing():
     completed = fitted.impute({"group": ["a", "b"], "cost": [np.nan, np.nan], "later": [1.0, 1.0]})
     assert np.min(completed["cost"]) > 0
     row = {"group": "a", "cost": 0.1, "later": 0.1}
-    assert fitted.counterfactual(row, {"cost": 0.01}, ["later"])["later"] >= 0
+    assert fitted.counterfactual(row, {"cost": 0.01}, ["later"])["later"] > 0
 
 
 def test_draws_stay_in_the_limits_of_the_column():
@@ -84,6 +87,21 @@ def test_draws_stay_in_the_limits_of_the_column():
         drawn = fitted.do({"x": -2.0}, ["y"], rng=0)["y"].points
         assert low <= drawn.min()
         assert drawn.max() <= high
+        open_ends = [end for end in (low, high) if end not in values]
+        assert not np.isin(drawn, open_ends).any()
+
+
+def test_draws_from_far_below_a_limit_that_no_row_reaches_are_the_least_number_of_all_rows():
+    """A line that ends just above 0, asked where it would be far below."""
+    x = np.linspace(0, 1, 400)
+    y = 1.01 - x + 0.001 * np.random.default_rng(6).normal(size=400)
+    column = CodedColumn.of("y", y)
+    plain = Transformation("plain", 0.0, -np.inf, np.inf, column.centre, column.scale)
+    law = InRange.fit(x[:, None], y[:, None], plain, column)
+    drawn = law.draw(np.full((50, 1), 3.0), np.random.default_rng(0))
+    np.testing.assert_allclose(law.centre + law.scale * drawn, y.min())
+    first = float((y[0] - law.centre) / law.scale)
+    assert law.moved(x[:1, None], first, np.array([[3.0]])) == pytest.approx(drawn[0, 0])
 
 
 @pytest.mark.slow

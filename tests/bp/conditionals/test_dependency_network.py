@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 import meanmap as mm
+from meanmap.bp.beliefs.tails import with_tails
 from meanmap.bp.conditionals.column_conditional import Member
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.bp.conditionals.row_weights import grown, nearest, row_weights
@@ -160,7 +161,7 @@ def test_few_values_are_all_there_is():
     assert found.at[1:-1].tolist() == [0.5, 2.0]
     assert found.edges[1:].tolist() == [0, 1, 3]
     values, shares = np.array([[0.0], [1.0], [3.0], [1.2], [9.0]]), np.tile([0.5, 0.3, 0.2], (5, 1))
-    np.testing.assert_allclose(found.density(shares, values), [0.5, 0.3, 0.2, 0.003, 0.002])
+    np.testing.assert_allclose(np.exp(found.log_density(shares, values)), [0.5, 0.3, 0.2, 0.003, 0.002])
 
 
 @pytest.fixture(scope="module")
@@ -297,10 +298,12 @@ def test_scores_are_the_chain_rule(model):
             if pd.isna(value):
                 continue
             belief = model.predict(before, [name])[name]
-            # Of 241 rows one is kept for labels that never came, and 1e-4 for numbers beyond all bins.
-            label = name == "k"
-            chance = belief.probabilities()[value] * 240 / 241 if label else belief.density([value]) * (1 - 1e-4)
-            total += np.log(chance)[0].item()
+            # Of 241 rows one is kept for labels that never came, and 1e-4 for numbers far from all.
+            if name == "k":
+                total += np.log(belief.probabilities()[value] * 240 / 241)[0].item()
+            else:
+                ends = model.conditionals["abc".index(name)].thresholds.at[[0, -1], None]
+                total += with_tails(np.log(belief.density([value])).ravel(), np.array([[value]]), *ends).item()
             before[name] = [value]
         assert scores[i] == pytest.approx(total, rel=1e-9)
 
@@ -320,10 +323,9 @@ def test_a_number_far_beyond_the_data_has_a_low_score_not_an_infinite_one():
     assert -60 < negative < new.max()
     low, high = law.thresholds.at[0], end
     grid = np.concatenate([low - np.geomspace(1e-9, 1e9, 4000)[::-1], high + np.geomspace(1e-9, 1e9, 4000)])
-    tails = law.thresholds.density(np.ones((len(grid), len(law.thresholds.at) - 1)), grid[:, None])
-    assert np.trapezoid(tails[:4000], grid[:4000]) + np.trapezoid(tails[4000:], grid[4000:]) == pytest.approx(
-        1e-4, rel=0.01
-    )
+    tails = np.exp(law.thresholds.log_density(np.ones((len(grid), len(law.thresholds.at) - 1)), grid[:, None]))
+    beyond = np.trapezoid(tails[:4000], grid[:4000]) + np.trapezoid(tails[4000:], grid[4000:])
+    assert beyond == pytest.approx(1e-4 / 2, rel=0.01)
 
 
 @pytest.fixture(scope="module")

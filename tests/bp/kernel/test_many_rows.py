@@ -7,7 +7,9 @@ import pytest
 from scipy.stats import norm
 
 import meanmap as mm
+from meanmap.bp.beliefs.tails import with_tails
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.embeddings.bandwidth import diffusion_widths
 
 EDGES = [("a", "b"), ("b", "c"), ("b", "d"), ("d", "k"), ("e", "f")]
 
@@ -99,8 +101,14 @@ def test_scores_are_the_chain_rule(model):
                 continue
             belief = model.query(before, targets=[name])[name]
             point = seen[name]
-            p = belief.probabilities()[point] if name == "k" else belief.density(np.atleast_2d(point))[0]
-            total, before = total + np.log(p), before | {name: point}
+            if name == "k":
+                total += np.log(belief.probabilities()[point])
+            else:
+                known, points = model.samples.nodes[node].points, np.atleast_2d(point)
+                width = diffusion_widths(known)
+                ends = known.min(axis=0) - width, known.max(axis=0) + width
+                total += with_tails(np.log(belief.density(points)), points, *ends)[0]
+            before |= {name: point}
         assert scores[i] == pytest.approx(total, rel=1e-8, abs=1e-8)
 
 
@@ -118,6 +126,15 @@ def test_scores_of_normal_rows_are_their_densities(normal_chain):
     held = normal_table(500, 1)
     truth = norm.logpdf(held["a"]) + norm.logpdf(held["b"], held["a"]) + norm.logpdf(held["c"], held["b"])
     assert abs(np.mean(normal_chain.score(held) - truth)) < 0.1
+
+
+def test_scores_far_from_all_rows_are_low_and_finite(normal_chain):
+    """Densities of kernels are zero there, and one such row made the mean over all of them −∞."""
+    away = np.array([0.0, 30.0, 1e6, 1e30])
+    scores = normal_chain.score({"a": away, "b": np.zeros(4), "c": np.zeros(4)})
+    assert np.isfinite(scores).all()
+    assert (np.diff(scores) < -5).all()
+    assert scores[1] < np.log(1e-4)
 
 
 def test_draws_given_evidence_keep_it(model):

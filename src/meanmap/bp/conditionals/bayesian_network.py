@@ -62,9 +62,10 @@ class BayesianNetwork(Paged):
     the evidence, and converge as draws increase (Fung & Chang 1990; Shachter & Peot 1990). Reports say which method was
     used. Irrelevant variables are left out. Numbers of one sign, or between 0 and 1, stay so: they are regressed as
     logarithms, roots or log odds where left-out rows are more probable by two standard errors; where they are not,
-    draws beyond are set to 0 or 1, which moves means a little. Densities of `predict` are smoothed and reach a little
-    beyond. Effects are those of the truncated factorisation (Pearl 2009, section 3.2), assuming that no common cause is
-    missing from the graph.
+    draws beyond are drawn again, or set to 0 or 1 where some rows are, which moves means a little: logarithms of draws
+    are finite wherever those of rows are. Densities of `predict` are smoothed and reach a little beyond. Effects are
+    those of the truncated factorisation (Pearl 2009, section 3.2), assuming that no common cause is missing from the
+    graph.
 
     Examples
     --------

@@ -117,13 +117,12 @@ class FittedDependencyNetwork(CodedModel):
             there = asked.there(name)
             if there.any():
                 shares, values = self._shares(name, before[there]), numbers[there][:, block]
-                chance: Any = law.thresholds
-                chance = np.sum(shares * values, axis=1) if chance is None else chance.density(shares, values)
-                with np.errstate(divide="ignore"):
-                    logs = np.log(chance)
-                if column.labels is not None:
-                    logs = column.log_chances(take(asked.raw[name], np.flatnonzero(there)), logs, "frame")
-                total[there] += logs
+                if law.thresholds is not None:
+                    total[there] += law.thresholds.log_density(shares, values)
+                else:
+                    with np.errstate(divide="ignore"):
+                        logs = np.log(np.sum(shares * values, axis=1))
+                    total[there] += column.log_chances(take(asked.raw[name], np.flatnonzero(there)), logs, "frame")
             before[:, block] = numbers[:, block]
         return total
 

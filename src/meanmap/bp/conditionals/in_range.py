@@ -16,6 +16,8 @@ __all__ = ["InRange", "number_given"]
 MOST_ROWS = 1000
 # Draws are smoothed by at least this share of the standard deviation of the column.
 LEAST_WIDTH = 1e-6
+# Draws beyond what the column may be are drawn again up to so often.
+AGAIN = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,9 @@ class InRange:
     centre, scale : float
         Of the column: numbers come and go standardised.
     limits : pair of float
-        In the unit of the column. Draws beyond are set to them.
+        In the unit of the column. Where no row is at a limit, draws at or beyond it are drawn again.
+    reached : pair of float
+        The least and the largest number of all rows, to which all other draws beyond the limits are set.
     within : pair of float
         Where the transformation is regular; beyond the density falls as the kernel does there.
     """
@@ -41,6 +45,7 @@ class InRange:
     centre: float
     scale: float
     limits: tuple[float, float]
+    reached: tuple[float, float]
     within: tuple[float, float]
 
     @classmethod
@@ -49,7 +54,8 @@ class InRange:
         plain, low, high = transformation.kind == "plain", float(raw.min()) / 2, (1 + float(raw.max())) / 2
         within = column.limits if plain else (low, high if transformation.kind == "log odds" else np.inf)
         law = GivenParents.fit(rows, transformation(raw))
-        return cls(law, transformation, column.centre, column.scale, column.limits, within)
+        reached = float(raw.min()), float(raw.max())
+        return cls(law, transformation, column.centre, column.scale, column.limits, reached, within)
 
     @property
     def rows(self) -> int:
@@ -62,7 +68,13 @@ class InRange:
 
     def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """One value (m, 1) for each row of the parents."""
-        return self._back(self.law.draw(rows, random))
+        raw = self._raw(self.law.draw(rows, random))
+        for _ in range(AGAIN):
+            out = np.flatnonzero(self._beyond(raw).any(axis=1))
+            if not len(out):
+                break
+            raw[out] = self._raw(self.law.draw(rows[out], random))
+        return self._settled(raw)
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1) at rows of the parents."""
@@ -79,16 +91,27 @@ class InRange:
         if np.array_equal(before, after):
             return value
         there = float(self.transformation(self._regular(np.array([value]))[0])[0])
-        return float(self._back(np.array([self.law.moved(before, there, after)]))[0])
+        return float(self._settled(self._raw(np.array([[self.law.moved(before, there, after)]])))[0, 0])
 
     def _regular(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Numbers in the unit of the column, and the logarithms of the slopes there."""
         raw = np.clip(self.centre + self.scale * value, *self.within)
         return raw, self.transformation.log_slopes(raw.ravel()).reshape(raw.shape) + np.log(self.scale)
 
-    def _back(self, transformed: np.ndarray) -> np.ndarray:
+    def _raw(self, transformed: np.ndarray) -> np.ndarray:
+        """In the unit of the column, wherever that is."""
         with np.errstate(over="ignore"):  # odds may be beyond all floats
-            raw = self.transformation.back(transformed)
+            return self.transformation.back(transformed)
+
+    def _beyond(self, raw: np.ndarray) -> np.ndarray:
+        """Which numbers (m, 1) are at or beyond a limit that no row has reached, the lower or the upper one, (m, 2)."""
+        (low, high), (least, most) = self.limits, self.reached
+        return np.concatenate([(raw <= low) & (least > low), (raw >= high) & (most < high)], axis=1)
+
+    def _settled(self, raw: np.ndarray) -> np.ndarray:
+        """Numbers (m, 1) within the limits, standardised."""
+        out = self._beyond(raw)
+        raw = np.where(out[:, [0]], self.reached[0], np.where(out[:, [1]], self.reached[1], raw))
         return (np.clip(raw, *self.limits) - self.centre) / self.scale
 
 

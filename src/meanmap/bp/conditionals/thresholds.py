@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanmap.bp.beliefs.tails import with_tails
 from meanmap.bp.conditionals.transformations import Transformation
 
 __all__ = ["Thresholds", "few_values"]
@@ -17,8 +18,6 @@ OFTEN, LEAST_OFTEN, NARROW, LEAST_STEP = 0.02, 2, 0.01, 1e-7
 FEW_VALUES, ROWS_EACH = 20, 5
 # The probability of a value between these is this share of that of the one next to it.
 NEVER_SEEN = 0.01
-# Rows that are scored may lie beyond all thresholds, half of this probability on either side.
-BEYOND = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,18 +80,18 @@ class Thresholds:
         """Between which thresholds values lie, those on a threshold below it."""
         return np.clip(np.searchsorted(self.at, values, side="left") - 1, 0, len(self.at) - 2)
 
-    def density(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The density of a number (m, 1) in each row from probabilities of bins, of a column with few values the
-        probability. Beyond all thresholds it falls with the square of the distance.
+    def log_density(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The log density of a number (m, 1) in each row from probabilities of bins, with tails; of a column with few
+        values the log probability.
         """
         bins = self.bins(values)
         found = np.take_along_axis(shares, bins, 1)[:, 0]
         if self.points.all():
-            return found * np.where(np.isin(values[:, 0], self.edges[1:]), 1, NEVER_SEEN)
-        first, last = self.at[0], self.at[-1]
-        away, reach = np.maximum(first - values[:, 0], values[:, 0] - last), (last - first) / 2
-        tail = BEYOND / 2 * reach / (reach + np.maximum(away, 0.0)) ** 2
-        return np.where(away > 0, tail, (1 - BEYOND) * found / np.diff(self.edges)[bins[:, 0]])
+            return np.log(found * np.where(np.isin(values[:, 0], self.edges[1:]), 1, NEVER_SEEN))
+        inside = (self.at[0] <= values[:, 0]) & (values[:, 0] <= self.at[-1])
+        with np.errstate(divide="ignore"):
+            logs = np.log(inside * found / np.diff(self.edges)[bins[:, 0]])
+        return with_tails(logs, values, self.at[:1], self.at[-1:])
 
 
 def few_values(values: np.ndarray) -> bool:

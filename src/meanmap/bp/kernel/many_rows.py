@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanmap.bp.beliefs.densities import pick
+from meanmap.bp.beliefs.tails import with_tails
 from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
@@ -187,7 +188,9 @@ def _best(sample: NodeSample, weights: np.ndarray, name: Hashable) -> np.ndarray
 
 
 def _log_density(sample: NodeSample, factors: tuple[Factor, ...], points: Points, name: Hashable) -> np.ndarray:
-    """log p of one point (m,) each under beliefs of one message each, as `density` and `probabilities` have it."""
+    """log p of one point (m,) each under beliefs of one message each: as `density` has it, with tails, or
+    `probabilities`.
+    """
     if sample.labels is not None:
         weights = np.ones((count(points), sample.count))
         for factor in factors:
@@ -208,4 +211,5 @@ def _log_density(sample: NodeSample, factors: tuple[Factor, ...], points: Points
         there *= factor.each(points, FLOOR)
         mass *= factor.at(around, FLOOR)
     with np.errstate(divide="ignore"):
-        return np.log(plain * there / mass.mean(axis=1))
+        logs = np.log(plain * there / mass.mean(axis=1))
+    return with_tails(logs, points, known.min(axis=0) - width, known.max(axis=0) + width)
