@@ -114,8 +114,9 @@ class Asked(ABC):
         self.pick()
         self.check_order()
         self.parts = list(map(on_host, self.parts))
+        came = self.parts
         if (found := self.in_one_pass()) is not None:
-            return found.result(self.random.seed, self.told)
+            return replace(found, shown=self.spread(came)).result(self.random.seed, self.told)
         self.parts = [source_of(part).whole(name) for part, name in zip(self.parts, self.names, strict=True)]
         self.admit()
         shown = Shown.of(self.parts, self.names, self.paired)
@@ -125,6 +126,14 @@ class Asked(ABC):
         with Door() as door:
             found = self.compute(door)
         return replace(found, shown=shown).result(self.random.seed, self.told)
+
+    def spread(self, came: Sequence[Any]) -> Shown | None:
+        """Some rows of parts that came to be read in one pass, read again to be drawn."""
+        some = Shown.of(came, self.names, self.paired)
+        if some is None or (self.missing == "raise" and not self.kinds):
+            return some
+        clean, _ = admitted(some.parts, self.names, self.missing, self.kinds, paired=self.paired, least=0)
+        return replace(some, parts=tuple(clean)) if all(map(length, clean)) else None
 
     @property
     def designed(self) -> bool:

@@ -21,6 +21,7 @@ __all__ = ["Interval", "Null", "TestResult", "flat", "larger_and_tied"]
 
 # Sums in single precision count as equal if they differ by less than this share of the largest.
 SINGLE = 1e-6
+NOT_DRAWN = "The data are not drawn: only columns of arrays, data frames and files are."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +186,7 @@ class TestResult(Paged, Value):
         verdict = "rejected" if self.pvalue <= 0.05 else "not rejected"
         answer = f"p = {self.pvalue:.3g}: the null hypothesis is {verdict} at level 0.05."
         data = () if self.shown is None else self._data_charts(self.shown)
-        text = "" if self.shown is None else self.shown.note
+        text = NOT_DRAWN if self.shown is None else self.shown.note
         tables = (("what", "value"), *TestResult.lines(self)), *self._tables()
         sections = [Section("The answer", answer, text, charts=data[: 1 if brief else None], tables=tables)]
         if not brief:

@@ -31,19 +31,23 @@ class Shown(Value):
 
     @classmethod
     def of(cls, parts: Sequence[Any], names: Sequence[Any], paired: bool) -> "Shown | None":
-        """Copies of some rows; None where they are not in memory, or neither tables nor arrays."""
-        if any_once(parts) or any(map(lies_elsewhere, parts)):
+        """Copies of some rows; None for those of iterators and collections of Dask, and where there are no columns."""
+        if any_once(parts) or any(source_of(part).parts() is not None for part in parts):
             return None
-        taken = []
+        taken, sizes = [], []
         for part, name in zip(parts, names, strict=True):
-            tabular = source_of(part).named
-            rows: Any = raw_columns(part, str(name)) if tabular else values_of(part, str(name))
+            source = source_of(part)
+            n = source.count(str(name)) or 0
+            if lies_elsewhere(part):
+                part = source.take(spread_rows(n, _most(len(source.names))), str(name))
+            rows: Any = raw_columns(part, str(name)) if source.named else values_of(part, str(name))
             if rows is None:
                 return None
-            width = len(rows) if tabular else max(rows.size // max(len(rows), 1), 1)
-            some = spread_rows(length(part), min(MOST_ROWS, max(MOST_NUMBERS // width, 20)))
-            taken.append({key: take(column, some) for key, column in rows.items()} if tabular else rows[some])
-        return cls(tuple(map(str, names)), tuple(taken), tuple(map(length, parts)), paired)
+            width = len(rows) if source.named else max(rows.size // max(len(rows), 1), 1)
+            some = spread_rows(length(part), _most(width))
+            taken.append({key: take(column, some) for key, column in rows.items()} if source.named else rows[some])
+            sizes.append(n)
+        return cls(tuple(map(str, names)), tuple(taken), tuple(sizes), paired)
 
     def columns(self, part: int) -> dict[str, np.ndarray]:
         """The columns of a part, each of one number or label a row; those of arrays are numbered."""
@@ -70,3 +74,8 @@ class Shown(Value):
         if shown == list(self.sizes):
             return ""
         return f"Pictures show {', '.join(map(str, shown))} evenly spread rows of {', '.join(map(str, self.sizes))}."
+
+
+def _most(width: int) -> int:
+    """How many rows of this many columns are kept."""
+    return min(MOST_ROWS, max(MOST_NUMBERS // max(width, 1), 20))
