@@ -1,16 +1,28 @@
 """Formulas of the documentation as MathML, which browsers show by themselves: no script, no network, no TeX."""
 
+import re
+
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
 
+# docutils puts the index of a letter with an accent, as in \hat B_s, below the letter.
+_INDEX_BELOW = re.compile(
+    r"<munderover>\s*(<mi[^>]*>[^<]*</mi>)\s*((?:(?!<munderover>).)*?)\s*(<mo[^>]*>ˆ</mo>)\s*</munderover>", re.DOTALL
+)
+
+
+def mathml(tex: str, *, as_block: bool) -> str:
+    """A formula, with indices beside their letters."""
+    return _INDEX_BELOW.sub(r"<msub><mover>\1\3</mover>\2</msub>", tex2mathml(tex, as_block=as_block))
+
 
 def _inline(writer, node):
-    writer.body.append(tex2mathml(node.astext(), as_block=False))
+    writer.body.append(mathml(node.astext(), as_block=False))
     raise SkipNode
 
 
 def _displayed(writer, node):
-    writer.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
+    writer.body.append(f'<div class="formula">{mathml(node.astext(), as_block=True)}</div>')
     raise SkipNode
 
 

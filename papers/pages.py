@@ -204,8 +204,11 @@ def _heading(text: str, mark: str) -> tuple[str, str, str]:
 
 
 def _plain(text: str) -> str:
-    """Text in which reStructuredText sees no marks."""
-    return re.sub(r"([\\*`|]|(?<=\w)_(?!\w))", r"\\\1", str(text))
+    """Text in which reStructuredText sees no marks but those of code, `like this`."""
+    parts = re.split(r"`([^`]+)`", str(text))
+    return "".join(
+        f"``{p}``" if at % 2 else re.sub(r"([\\*`|]|(?<=\w)_(?!\w))", r"\\\1", p) for at, p in enumerate(parts)
+    )
 
 
 if __name__ == "__main__":

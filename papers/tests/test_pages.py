@@ -52,22 +52,29 @@ def test_errata_stand_beside_the_figures_that_they_name():
 
 def test_a_page_says_how_each_claim_is_judged_with_its_number():
     id, records = "kernel-learning-figure-2", papers.kept()
-    page, says = papers.FOLDER / "kernel-learning.rst", "with the median's kernel the test always fails to reject"
+    page, says = papers.FOLDER / "kernel-learning.rst", "with the median distance the test always fails to reject"
     numbers = records[id]["numbers"]
-    numbers |= {name: [0.95, 0.01] for name in numbers if name.startswith("median_error")}
+    numbers |= {name: [0.95, 0.01] for name in numbers if name.startswith("type II error, median")}
     for found, word in (([0.95, 0.01], "yes"), ([0.84, 0.01], "not settled"), ([0.6, 0.01], "no")):
-        numbers["median_error_10"] = found
+        numbers["type II error, median kernel, ratio 10"] = found
         row = papers.written(records)[page].split(says)[1].split("   * - ")[0]
-        assert str(Number(*found)) + " (median error 10)" in row
+        assert str(Number(*found)) + " (type II error, median kernel, ratio 10)" in row
         assert row.split("     - ")[3].splitlines()[0].split(":")[0] == word
+
+
+def test_code_in_the_text_of_a_record_is_code_on_its_page():
+    records = papers.kept()
+    records["messages-methods"]["notes"] = ["`Learned.published` is a_ * name."]
+    page = papers.written(records)[papers.FOLDER / "messages.rst"]
+    assert "``Learned.published`` is a\\_ \\* name." in page
 
 
 def test_claims_of_ours_stand_apart_from_those_of_the_paper():
     page = papers.written(papers.kept())[papers.FOLDER / "kernel-learning.rst"]
     section = page.split(".. _kernel-learning-figure-3:")[1].split("\n.. _")[0]
     ours = section.index("our claim, which does not enter the verdict")
-    assert section.index("the paper's claim") < section.index("chains agree: R-hat") < ours
-    assert ours < section.index("chains of our model agree")
+    assert section.index("the paper's claim") < section.index("R-hat of the chains is about 1") < ours
+    assert ours < section.index("R-hat of the chains with our model")
 
 
 def test_large_pictures_become_small_ones_and_small_ones_stay():

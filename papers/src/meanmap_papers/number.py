@@ -9,7 +9,7 @@ from scipy.special import ndtr, stdtrit
 
 from meanmap.core.types import Array
 
-__all__ = ["Number"]
+__all__ = ["Number", "written"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Number:
     --------
     >>> print(Number(0.25, 0.01), Number(0.25, 0.0), Number(0.25), sep="; ")
     0.250 ± 0.010; 0.25; 0.25, no standard error
+    >>> print(Number(5.63e-6, 3.7e-6), Number(36_900_000, 9_200_000), Number(2741.0, 835.0), sep="; ")
+    (5.6 ± 3.7) × 10⁻⁶; (3.69 ± 0.92) × 10⁷; 2,740 ± 840
     """
 
     value: float
@@ -108,13 +110,36 @@ class Number:
         if math.isnan(self.value):
             return "not measured yet"
         if self.error is None:
-            return f"{self.value:.3g}, no standard error"
+            return f"{written(self.value)}, no standard error"
         if not self.error:
-            return f"{self.value:.3g}"
+            return written(self.value)
         # Two digits of the error, and as many decimals of the value.
         decimals = 1 - math.floor(math.log10(self.error))
-        if not -2 < decimals < 6:
-            return f"{self.value:.3g} ± {self.error:.2g}"
-        return (
-            f"{round(self.value, decimals):.{max(decimals, 0)}f} ± {round(self.error, decimals):.{max(decimals, 0)}f}"
-        )
+        if -3 < decimals < 7:
+            value, error = (f"{round(each, decimals):,.{max(decimals, 0)}f}" for each in (self.value, self.error))
+            return f"{value} ± {error}"
+        power = math.floor(math.log10(max(abs(self.value), self.error)))
+        if power in (-2, -1, 0, 1, 2):
+            return f"{written(self.value)} ± {written(self.error, 2)}"
+        return f"({Number(self.value / 10.0**power, self.error / 10.0**power)}) × 10{_raised(power)}"
+
+
+def written(value: float, digits: int = 3) -> str:
+    """A number to this many digits, without the powers of ten of programs.
+
+    Examples
+    --------
+    >>> print(written(0.25), written(13_500), written(0.00075), written(4.2e22), written(math.inf), sep="; ")
+    0.25; 13,500; 7.5 × 10⁻⁴; 4.2 × 10²²; ∞
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value and not 1e-3 <= abs(value) < 1e9:
+        power = math.floor(math.log10(abs(value)))
+        return f"{value / 10.0**power:.{digits}g} × 10{_raised(power)}"
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
+
+
+def _raised(power: int) -> str:
+    return str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -8,6 +8,7 @@ from typing import get_args
 from meanmap.core.saved.files import write_whole
 from meanmap.plots.page import Section, render
 from meanmap_papers.experiment import Claim, Experiment, Number, Scale, Verdict, how_judged
+from meanmap_papers.number import written
 from meanmap_papers.record import Record
 from meanmap_papers.reproduce import Failure
 
@@ -94,10 +95,10 @@ def counted(words: Counter[str]) -> str:
 
 def _band(claim: Claim) -> str:
     if claim.low == float("-inf"):
-        return f"at most {claim.high:.3g}"
+        return f"at most {written(claim.high)}"
     if claim.high == float("inf"):
-        return f"at least {claim.low:.3g}"
-    return f"{claim.low:.3g} to {claim.high:.3g}"
+        return f"at least {written(claim.low)}"
+    return f"{written(claim.low)} to {written(claim.high)}"
 
 
 def _footer(records: Sequence[Record]) -> str:

@@ -89,14 +89,15 @@ def run(setting: Setting) -> Outcome:
     axes.legend(fontsize="small", ncols=len(ways), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     rows = [("problem", *ways), *((p, *(f"{means[p][way]:.3f}" for way in ways)) for p in problems)]
     return Outcome(
-        f"The learned width has a smaller error than the median on {better or 'no problem'}, a larger one on "
-        f"{worse or 'none'}. The inputs alone do not show at which scale the function varies; cross-validation does.",
+        "With the learned width errors are more than a tenth smaller than with the median on "
+        f"{better or 'no problem'}, and more than a tenth larger on {worse or 'none'}. The inputs alone do not show "
+        "at which scale the function varies; cross-validation does.",
         numbers,
-        ((figure, "Error of regression on random features by how their width was chosen, on four problems."),),
+        ((figure, "Error of regression on random features on four problems, by how the width was chosen."),),
         tuple(rows),
         (
-            "The paper suggests this and shows no measurement; problems and claims are ours.",
-            "The claim about the wiggly function was made after seeing seed 0.",
+            "The paper suggests this use and shows no measurement; the problems are ours.",
+            "The claim about the wiggly function was made after the results of seed 0 had been seen.",
         ),
     )
 
@@ -107,13 +108,13 @@ EXPERIMENT = Experiment(
     "Flaxman et al. (2016), section 6",
     (
         Claim(
-            "a judicious alternative to the median heuristic (section 6): errors are lower on all four problems",
+            "a judicious alternative to the median heuristic (section 6): smaller errors on all four problems",
             tuple(f"log error ratio to the median, {problem}" for problem in PROBLEMS),
             high=0.0,
         ),
         *(
             Claim(
-                f"a fifth lower, {problem}",
+                f"errors are at least a fifth smaller, {problem}",
                 f"log error ratio to the median, {problem}",
                 high=math.log(0.8),
                 ours=True,
@@ -122,7 +123,7 @@ EXPERIMENT = Experiment(
         ),
         *(
             Claim(
-                f"at most a tenth higher, {problem}",
+                f"errors are at most a tenth larger, {problem}",
                 f"log error ratio to the median, {problem}",
                 high=math.log(1.1),
                 ours=True,
@@ -130,7 +131,7 @@ EXPERIMENT = Experiment(
             for problem in ("one cloud", "across clusters")
         ),
         Claim(
-            "at most half higher than with cross-validation",
+            "errors are at most half as large again as with cross-validation",
             "log error ratio to cross-validation, the worst problem",
             high=math.log(1.5),
             ours=True,

@@ -47,14 +47,14 @@ def run(setting: Setting) -> Outcome:
     for name, drawn in found.items():
         numbers[f"edge, {name}"] = Number.share([mark != "" for mark in drawn])
         numbers[f"arrow, {name}"] = Number.share([mark == "→" for mark in drawn])
-    answer = "Between temperature and ozone an edge is drawn in " + "; ".join(
+    answer = "Temperature and ozone are joined by an edge in " + "; ".join(
         f"{sum(mark != '' for mark in drawn)} of {len(drawn)} runs with {name}" for name, drawn in found.items()
     )
     arrows = sum(mark == "→" for mark in found[PAPERS])
-    answer += f". With the paper's test it is an arrow from temperature to ozone in {arrows}."
+    answer += f". With the paper's test the edge points from temperature to ozone in {arrows} of the runs."
     caption = (
-        "Causal graphs of the ozone data, of the first seed: arrows are directions that all graphs of the class share, "
-        "grey lines can point either way."
+        "Causal graphs of the ozone data for the first seed. Arrows are directions that all graphs of the equivalence "
+        "class share; grey lines can point either way."
     )
     return Outcome(answer, numbers, ((figure, caption),), _table(graphs), (*NOTES, *graphs[PAPERS].report.notes))
 
@@ -76,9 +76,9 @@ def _table(graphs: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
 
 NOTES = (
     (
-        "The paper states neither its level, nor how many variables were conditioned on at most, nor the model "
-        "of its pre-whitening; here these are .05, no bound (one at the smallest scale), and the innovations of a "
-        "Gaussian process over the day of the year. The day itself is no variable of the graph, as in the paper."
+        "The paper states neither the level of its tests, nor the largest number of variables conditioned on, nor how "
+        "series were pre-whitened. Here these are .05, no limit (one at the smallest scale), and the innovations of a "
+        "Gaussian process over the day of the year. The day itself is not a variable of the graph, as in the paper."
     ),
     (
         "Seeds differ in the landmarks of kernel learning and in permutations. Shares are over seeds on the same 330 "
@@ -87,7 +87,7 @@ NOTES = (
     ),
     (
         "Directions assume that no unmeasured variable causes two others, which the season and the sea make doubtful "
-        "for weather; where colliders contradict each other, the search says so."
+        "for weather. Where colliders contradict each other, the report of the search says so."
     ),
 )
 

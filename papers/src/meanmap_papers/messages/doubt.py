@@ -83,23 +83,25 @@ def run(setting: Setting) -> Outcome:
     right.plot(ends, ends, color="0.6")
     right.set(xlabel="doubt of the belief (s.d.)", ylabel="error of the belief, √2KL (s.d.)")
     text = (
-        "Beyond what it was trained on the variance of the kernel's prediction rises "
-        f"{numbers[RISE].value:.1f} decades. The rank correlation of doubt and error is {agreement:.2f}."
+        "Outside the training region the predictive variance of the kernel operator grows by "
+        f"{numbers[RISE].value:.1f} decades. The rank correlation of predictive standard deviation and error is "
+        f"{agreement:.2f}."
     )
     caption = (
-        "Left, doubt along a line that leaves the training region at 4. Right, doubt and error, and where both agree."
+        "Left, the predictive standard deviation (“doubt”) along a line that leaves the training region at 4. Right, "
+        "the error against the predictive standard deviation; on the line both are equal."
     )
     note = (
-        "That the doubt of forests stays flat beyond the training region follows from how trees predict: all of it "
-        "falls in one leaf of every tree. It is shown and not judged. The pictures are of the first of several "
-        "trainings."
+        "That the uncertainty of forests does not grow outside the training region follows from how trees predict: "
+        "all points beyond it fall into the same leaves. It is shown and not judged. The pictures are of the first of "
+        "several trainings."
     )
     return Outcome(text, numbers, ((figure, caption),), notes=(note,))
 
 
 EXPERIMENT = Experiment(
     "messages-doubt",
-    "Doubt against error, and where nothing was seen",
+    "Uncertainty against error, and outside the training region",
     "Jitkrittum et al. (2015), draft, figures 3, 4 and 10",
     (
         Claim(
@@ -109,13 +111,13 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "doubt and error are positively correlated (figure 10)",
+            "uncertainty and error are positively correlated (figure 10)",
             "rank correlation of doubt and error",
             low=0.0,
             scales=("quick", "paper"),
         ),
         Claim(
-            "no large error where the operator is sure (section 6.2)",
+            "no large error where the operator is confident (section 6.2): at most 1% exceed twice the stated one",
             BEYOND,
             high=0.01,
             scales=("quick", "paper"),

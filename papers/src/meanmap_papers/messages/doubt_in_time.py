@@ -75,40 +75,43 @@ def run(setting: Setting) -> Outcome:
     axes.set(xlabel="incoming message", ylabel="novelty, in units of the noise", xlim=(0, doubt.size))
     same, shifted, rise, left = (number.value for number in numbers.values())
     text = (
-        f"The doubt repeats itself every {doubt.shape[1]} messages (correlation {same:.2f} from sweep to sweep, "
-        f"{shifted:.2f} between other members). The largest rises {10**rise:.0f} times at a new problem, and "
-        f"{left:.1%} of it is left in the end."
+        f"The uncertainty has a period of {doubt.shape[1]} messages: its correlation with the same observations in the "
+        f"next sweep is {same:.2f}, with other observations {shifted:.2f}. At a new problem its maximum over a sweep "
+        f"becomes {10**rise:.0f} times as large or more, of which at most {left:.1%} is left at the end of the problem."
     )
-    caption = "Dotted, a new problem begins; the line is the threshold above which the oracle is asked."
-    note = f"Means over {len(found)} sequences of {PROBLEMS} problems, with their standard errors; the first is shown."
+    caption = "Dotted lines: a new problem begins. Solid line: the threshold above which the oracle is asked."
+    note = (
+        f"Numbers are means over {len(found)} sequences of {PROBLEMS} problems, in each of which the least rise and "
+        "the largest remainder are taken; the first sequence is shown."
+    )
     return Outcome(text, numbers, ((figure, caption),), notes=(note,))
 
 
 EXPERIMENT = Experiment(
     "messages-doubt-in-time",
-    "The doubt of every message, over a sequence of problems",
+    "The uncertainty of every message, over a sequence of problems",
     "Jitkrittum et al. (2015), draft, figures 5 and 7",
     (
         Claim(
-            "the doubt is periodic, with the number of observations for its period (figure 5)",
+            "uncertainty is periodic, with the number of observations as its period (figure 5)",
             "correlation a sweep apart",
             low=0.5,
             scales=("quick", "paper"),
         ),
         Claim(
-            "it rises sharply at each new problem (figure 2 of the paper; here drawn ones): ten times or more",
+            "it rises sharply at each new problem (figure 2 of the paper; here on drawn data): ten times or more",
             "log₁₀ of the least rise at a new problem",
             low=1.0,
             scales=("quick", "paper"),
         ),
         Claim(
-            "and falls steadily with learning (figure 2 of the paper; here drawn ones): a tenth or less is left",
+            "and then falls steadily (figure 2 of the paper; here on drawn data): a tenth or less is left",
             "largest part left at its end",
             high=0.1,
             scales=("quick", "paper"),
         ),
         Claim(
-            "members do not resemble each other",
+            "the uncertainties of different observations are not correlated",
             "correlation of other members",
             -0.3,
             0.3,

@@ -60,10 +60,11 @@ def run(setting: Setting) -> Outcome:
         "log lead of outer features": Number.mean(np.log(every[-1, 0] / every[0, -1])),
     }
     text = (
-        f"The largest error of an entry falls as D^{slope:.2f}. With two stages, {outer[-1] // outer[0]} times the "
-        f"outer features divide the error by {gain:.1f}, {inner[-1] // inner[0]} times the inner ones by {other:.1f}."
+        f"The largest error of an entry of a Gram matrix is proportional to D^{slope:.2f}. With two stages, "
+        f"{outer[-1] // outer[0]} times as many outer features divide the error by {gain:.1f}, and "
+        f"{inner[-1] // inner[0]} times as many inner ones by {other:.1f}."
     )
-    caption = f"Means over {repeats} draws; {size} messages, inner width² {WIDTH:g}."
+    caption = f"Means over {repeats} draws of the features, for {size} messages and a squared inner width of {WIDTH:g}."
     table = [("D_in", *(f"D_out = {d}" for d in outer))]
     table += [(str(d_in), *(f"{value:.2f}" for value in row)) for d_in, row in zip(inner, norms, strict=True)]
     return Outcome(text, numbers, ((figure, caption),), tuple(table))
@@ -75,14 +76,14 @@ EXPERIMENT = Experiment(
     "Jitkrittum et al. (2015), draft, appendix B: the figures of sections B.3 and B.5",
     (
         Claim(
-            "the error falls as one over the root of D",
+            "the error falls like D^(−1/2): its exponent",
             "slope of the error",
             -0.65,
             -0.35,
             scales=("quick", "paper"),
             ours=True,
         ),
-        Claim("D_out has more effect than D_in (B.5)", "log lead of outer features", low=0.0),
+        Claim("D_out matters more than D_in (B.5)", "log lead of outer features", low=0.0),
     ),
     {"smoke": 0.1, "quick": 0.5, "paper": 1},
     run,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.number import written
 
 __all__ = ["EXPERIMENT"]
 
@@ -50,7 +51,6 @@ def run(setting: Setting) -> Outcome:
             }
         )
     z = worst_z(scores)
-    share = sum(line["asked"] for line in lines) / sum(line["calls"] for line in lines)
     real = [line for line in lines if not line["problem"].startswith("synthetic")]
     divergences = [line["KL"] for line in lines]
     numbers = {
@@ -60,6 +60,7 @@ def run(setting: Setting) -> Outcome:
         "rms z": z,
         "change of test error": _changed(lines),
         "test error added, published, UCI": Number.mean([li["wrong"][2] - li["wrong"][0] for li in real or lines]),
+        "test error added, published": Number.mean([li["wrong"][2] - li["wrong"][0] for li in lines]),
     }
     header = ("problem", "KL learned", "KL published", "asked / calls", "test errors: quadrature, learned, published")
     table: list[tuple[str, ...]] = [header]
@@ -68,30 +69,42 @@ def run(setting: Setting) -> Outcome:
         table.append(
             (
                 line["problem"],
-                f"{line['KL']:.1e}",
-                f"{line['KL published']:.2g}",
+                written(line["KL"], 2),
+                written(line["KL published"], 2),
                 f"{line['asked']} / {line['calls']}",
                 shown,
             )
         )
     answer = (
-        f"Learned messages end within {max(divergences):.1e} nats of quadrature and ask for {share:.0%} of its calls; "
-        f"the published setting ends up to {max(line['KL published'] for line in lines):.0f} nats away, and its test "
-        "errors hardly show it."
+        f"With the library's own operator posteriors are within {written(max(divergences), 2)} nats of those by "
+        f"quadrature, and the oracle is asked for {numbers['share asked, by problem'].value:.1%} of the messages, on "
+        "average over the problems. With the setting of the paper posteriors are up to "
+        f"{max(line['KL published'] for line in lines):.0f} nats away, which test errors hardly show."
     )
     notes = (
-        "Share asked: questions to the oracle, audits included, over the calls that quadrature EP makes to converge.",
-        "Unlike the code of its authors the published setting centres its numbers and draws its batch over two sweeps.",
-        "Splits of the UCI sets are drawn anew: those of the authors are in their repository.",
+        (
+            "The claims of the paper are judged with its own setting (`Learned.published`), those of ours with the "
+            "library's operator, which learns derivatives of log Z. The two differ in more than the target: the "
+            "published setting keeps the widths of its first batch, replaces every message by a Normal, and asks a "
+            "sampler. It is not the code of the authors either: it centres the outputs and draws its first batch over "
+            "two sweeps. How much the target alone matters is measured with predicted messages."
+        ),
+        "The paper measures test errors; the divergence of posteriors is our measure.",
+        (
+            "The share asked is the number of calls of the oracle, audits included, over those that expectation "
+            "propagation with quadrature makes until it converges."
+        ),
+        "The UCI sets are split at random; the authors' own splits are in their repository.",
         "The change of the test error is the share of all test rows by which the numbers of errors differ.",
     )
     return Outcome(answer, numbers, ((_draw(trace, lines), _CAPTION),), tuple(table), notes)
 
 
 _CAPTION = (
-    "Above, the part of the messages in each sweep that was asked of the oracle; it rises at a new problem and falls. "
-    "Middle, the median novelty: the variance that learning would take away, in units of the noise. Below, the "
-    "divergence of the posterior from that of quadrature, learned and as published."
+    "Top, the share of the messages in each sweep that the oracle computed; it rises at a new problem and then "
+    "falls. Middle, the median novelty: the predictive variance beyond the noise, in units of the noise. Bottom, the "
+    "divergence of the posterior from that by quadrature, with the library's operator and with the setting of the "
+    "paper."
 )
 
 
@@ -138,33 +151,46 @@ EXPERIMENT = Experiment(
     "Jitkrittum et al. (2015), figures 2 and 3; its draft, figures 5, 6 and 8",
     (
         Claim(
-            "nothing is lost in accuracy on the four UCI sets (figure 3a)",
+            "no accuracy is lost on the four UCI sets (figure 3a): at most .01 of test error",
             "test error added, published, UCI",
             high=0.01,
             scales=("quick", "paper"),
         ),
         Claim(
-            "once trained the mapping performs as well as that of the oracle (section 5): posteriors within .01 nats",
+            "once trained, the mapping performs as well as that of the oracle (section 5): at most .01 of test error",
+            "test error added, published",
+            high=0.01,
+            scales=("quick", "paper"),
+        ),
+        Claim(
+            "and posteriors with the setting of the paper are within .01 nats of those by quadrature",
             "KL published",
             high=1e-2,
             scales=("quick", "paper"),
+            ours=True,
         ),
-        Claim("with derivatives KL is at most 1e-3", "KL", high=1e-3, scales=("quick", "paper"), ours=True),
         Claim(
-            "with derivatives test errors are those of quadrature",
+            "with the library's operator posteriors are within .001 nats of those by quadrature",
+            "KL",
+            high=1e-3,
+            scales=("quick", "paper"),
+            ours=True,
+        ),
+        Claim(
+            "with the library's operator test errors are those of quadrature, but for .01",
             "change of test error",
             high=0.01,
             scales=("quick", "paper"),
             ours=True,
         ),
         Claim(
-            "at most 15% of the calls go to the oracle",
+            "the oracle is asked for at most 15% of the messages",
             "share asked, by problem",
             high=0.15,
             scales=("quick", "paper"),
             ours=True,
         ),
-        Claim("errors found by audits are no larger than stated (root mean square z)", "rms z", high=1.0, ours=True),
+        Claim("errors that audits found are no larger than stated (root mean square z)", "rms z", high=1.0, ours=True),
     ),
     {"smoke": 0.6, "quick": 3, "paper": 15},
     run,
