@@ -23,10 +23,10 @@ TITLES = {
 LEAD = """\
 This table lists what the four papers claim in print, one statement per row, with the verdict. A tested claim is judged
 by the one rule of :doc:`index`: *yes* if it was shown, *no* if it was refuted, *not settled* if the measurement was too
-imprecise for either. *Not tested* means that a run of ours could settle the claim and none did. *Not
-testable* means that no run could: definitions and derivations, statements without a strength, numbers that depend on
-something not stated or on data that are not available, and claims that cannot fail. A claim that is not tested is not
-reproduced."""
+imprecise for either. *Not tested* means that a run of ours could settle the claim and none did. *Not testable* means
+that no run could: definitions, formulas and derivations, bounds in the limit, statements without a strength, numbers
+that depend on something not stated or on data that are not available, and claims that cannot fail. A claim that is not
+tested is not reproduced."""
 Measured = Mapping[str, tuple[dict[str, Number], Scale]]
 
 

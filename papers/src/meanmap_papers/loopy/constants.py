@@ -130,9 +130,14 @@ EXPERIMENT = Experiment(
     "Which constants matter to beliefs on a cycle",
     "Ours: the constants of the method of Song et al. (2011)",
     (
-        Claim("a ridge set by hand hardly helps", "usual over best, by ridge", 1.0, 1.25, ours=True),
+        # The best of several settings is no worse than the usual one but for noise, so that there is no lower end.
+        Claim("a ridge set by hand hardly helps", "usual over best, by ridge", high=1.25, ours=True),
         Claim(
-            "nor does a lengthscale", "usual over best, by lengthscale", 1.0, 1.25, scales=("quick", "paper"), ours=True
+            "nor does a lengthscale",
+            "usual over best, by lengthscale",
+            high=1.25,
+            scales=("quick", "paper"),
+            ours=True,
         ),
     ),
     {"smoke": 0.1, "quick": 1, "paper": 2},

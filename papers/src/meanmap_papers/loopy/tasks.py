@@ -116,7 +116,7 @@ def denoising(seed: int, pairs: int, size: int, colours: int = 50) -> Task:
 
     return Task(
         graph, None, None, {"pairs": (first[chosen], second[chosen]), "likelihood": likelihood},
-        {"observations": seen.ravel()}, missed,
+        {"observed": seen.ravel()}, missed,
     )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def depth(seed: int, pairs: int, learned_from: int = 40) -> Task:
 
     return Task(
         graph, None, None, {"pairs": (first[chosen], second[chosen]), "likelihood": likelihood},
-        {"observations": features[test].reshape(height * width, -1)}, missed,
+        {"observed": features[test].reshape(height * width, -1)}, missed,
     )  # fmt: skip
 
 

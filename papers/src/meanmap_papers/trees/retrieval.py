@@ -81,12 +81,11 @@ def _outcome(curves: Mapping[tuple[str, str], np.ndarray], searched: int, notes:
     for (graph, method), found in shown.items():
         for case in (0, found.shape[1] - 1):
             numbers[f"{graph}, {method}, {case_of(graph, case, found.shape[1])}"] = Number.mean(found[:, case])
-    best, worst = numbers["chain, learned tree, 2 languages"], Number.mean(shown["chain", METHODS[0]][:, -1])
-    answer = (
-        f"The learned tree finds {best.value:.0%} of the pages among the first {SHOWN['chain']} along a chain of two "
-        f"languages and {worst.value:.0%} along the longest, the topic model "
-        f"{shown['chain', METHODS[1]][:, 0].mean():.0%} and {shown['chain', METHODS[1]][:, -1].mean():.0%}."
-    )
+    chain = {method: shown["chain", method].mean(axis=0) for method in METHODS}
+    ends = ", ".join(f"{found[0]:.0%} and {found[-1]:.0%} ({method})" for method, found in chain.items())
+    ahead = np.flatnonzero(chain["length"] > chain["learned tree"])
+    answer = f"Found among the first {SHOWN['chain']} along a chain of two languages and along the longest: {ends}."
+    answer += f" From {ahead[0] + 2} languages on length finds more than the learned tree." if len(ahead) else ""
     return Outcome(answer, numbers, (summary(shown), curves_against_depth(curves)), _table(shown), notes)
 
 
