@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from meanmap.ep.linear.block import Block
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent, covariance
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.integrate import Height, Problem, _lattice, integrate
 from meanmap.ep.linear.likelihoods import FAMILIES
-from meanmap.ep.linear.predictor import Block, Predictor
+from meanmap.ep.linear.predictor import Predictor
 
 HALF = HalfStudent(3.0, 2.5)
 PARAMETERS = {

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from meanmap.ep.linear import sites
+from meanmap.ep.linear.block import Block
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.likelihoods import FAMILIES
-from meanmap.ep.linear.predictor import Block, Predictor, Prior
+from meanmap.ep.linear.predictor import Predictor, Prior
 from meanmap.ep.linear.sites import settle
 
 PARAMETERS = {

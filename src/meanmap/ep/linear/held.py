@@ -5,10 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
+from meanmap.ep.linear.block import Block
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import GRID
-from meanmap.ep.linear.predictor import Block, Predictor, Prior
+from meanmap.ep.linear.predictor import Predictor, Prior
 from meanmap.ep.linear.sites import Settled, settle
 from meanmap.ep.linear.weights import affordable, weighted
 

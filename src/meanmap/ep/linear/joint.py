@@ -1,41 +1,33 @@
-"""The joint Gaussian of all effects, factored with the largest block eliminated group by group."""
+"""The joint Gaussian of all effects: what is asked of it, however it was factored."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import lapack
 
-from meanmap.core.errors import ParameterError
-from meanmap.ep.linear.predictor import Block, Predictor, Prior
+from meanmap.ep.linear.block import Block
+from meanmap.ep.linear.predictor import Predictor
 
-__all__ = ["Joint"]
+__all__ = ["Joint", "in_place", "inverse_root", "triangular", "whole_inverse"]
 
-# Numbers in the largest matrix that is held, and rows of a piece, so that what is gathered for rows stays small.
-_MOST, _PIECE = 150_000_000, 16_384
 # SciPy's own calls check and copy, which takes longer than small systems themselves.
 _LAPACK: Any = lapack
 
 
 @dataclass(frozen=True)
-class Joint:
-    """N(mean, P⁻¹) with P = Q + Aᵀ W A, where P is [[H, B], [Bᵀ, C]] and H is block-diagonal.
-
-    The block with the most numbers is eliminated: H = L Lᵀ group by group, and S = C − Bᵀ H⁻¹ B = M Mᵀ is dense.
-    Cost: O(n k²) for n rows, O(G k r² + r³) for G groups of k effects and r others; where B is sparse, of which each
-    group meets m others, O(G k m² + r³). No dense covariance of all is held.
+class Joint(ABC):
+    """N(mean, P⁻¹) with P = Q + Aᵀ W A, of which one block of effects was eliminated first, group by group.
 
     Attributes
     ----------
+    predictor : Predictor
+    order : tuple of int
+        Of elimination: positions of the blocks.
     inverse : (size, width, width) array
-        L⁻¹.
-    half : (first, r) array, sparse or not
-        L⁻¹ B.
-    schur : (r, r) array
-        M.
+        L⁻¹, where the precisions within groups of the block that was eliminated first are L Lᵀ.
     mean : (total,) array
         Of θ.
     log_normaliser : number
@@ -45,297 +37,65 @@ class Joint:
     predictor: Predictor
     order: tuple[int, ...]
     inverse: np.ndarray
-    half: Any
-    schur: np.ndarray
     mean: np.ndarray
     log_normaliser: float
 
-    @classmethod
-    def of(cls, predictor: Predictor, prior: Prior, weights: np.ndarray, shifts: np.ndarray) -> "Joint":
-        """From the prior, and Gaussian sites exp(shift η − weight η² / 2) of the rows.
+    @property
+    def first(self) -> Block:
+        """The block that was eliminated first."""
+        return self.predictor.blocks[self.order[0]]
 
-        Raises `numpy.linalg.LinAlgError` where the precision is not positive.
-        """
-        blocks = predictor.blocks
-        order = elimination_order(predictor)
-        first, others = blocks[order[0]], [blocks[at] for at in order[1:]]
-        inverse = _inverse_root(first.squares(weights) + prior.precisions[order[0]])
-        border = _border(first, others, weights) if predictor.meetings is None else predictor.meetings.of(weights)
-        half = _by_groups(inverse, border)
-        corner = _corner(others, weights, [prior.precisions[at] for at in order[1:]])
-        schur = np.linalg.cholesky(corner - _dense(half.T @ half))
-        towards = [b.gathered(shifts) + prior.precisions[at] @ prior.means[at] for at, b in enumerate(blocks)]
-        own = (inverse @ towards[order[0]][:, :, None]).ravel()
-        left = np.concatenate([towards[at].ravel() for at in order[1:]]) if others else np.zeros(0)
-        left = _triangular(schur, left - half.T @ own)
-        behind = _triangular(schur, left, transposed=True)
-        own_mean = inverse.transpose(0, 2, 1) @ (own - half @ behind).reshape(first.size, first.width, 1)
-        log_normaliser = (own @ own + left @ left) / 2
-        log_normaliser += np.log(np.einsum("gaa->ga", inverse)).sum() - np.log(np.diag(schur)).sum()
-        mean = _in_place(predictor, order, own_mean.ravel(), behind)
-        return cls(predictor, order, inverse, half, schur, mean, float(log_normaliser))
-
-    @cached_property
-    def between(self) -> np.ndarray:
-        """Covariances of all effects but those of the eliminated block."""
-        if not len(self.schur):
-            return self.schur
-        # M has zeros above its diagonal, and so has what comes back below.
-        found = _LAPACK.dpotri(self.schur.T)[0]
-        found += np.tril(found.T, -1)
-        return found
-
-    @cached_property
-    def across(self) -> np.ndarray:
-        """Covariances of effects of the eliminated block with all others, (first, r)."""
-        return -(self._onto @ self.between)
-
-    @cached_property
-    def _onto(self) -> Any:
-        """H⁻¹ B, the part between the blocks in units of the eliminated one."""
-        return _by_groups(self.inverse.transpose(0, 2, 1), self.half)
-
-    @cached_property
-    def _inside(self) -> np.ndarray:
-        """Covariances within each group of the eliminated block, (size, width, width)."""
-        size, width = self.inverse.shape[:2]
-        own = self.inverse.transpose(0, 2, 1) @ self.inverse
-        if sparse.issparse(self._onto):
-            for a, b in product(range(width), repeat=2):
-                own[:, a, b] -= self._onto[a::width].multiply(self.across[b::width]).sum(1)
-            return own
-        shape = (size, width, self.schur.shape[0])
-        return own - self.across.reshape(shape) @ self._onto.reshape(shape).transpose(0, 2, 1)
-
-    def within(self, at: int) -> np.ndarray:
-        """Covariances within each group of a block, (size, width, width)."""
-        if at == self.order[0]:
-            return self._inside
-        block, here = self.predictor.blocks[at], self._places[at]
-        own = self.between[here, here].reshape(block.size, block.width, block.size, block.width)
-        return np.einsum("gagb->gab", own)
-
-    @cached_property
-    def _places(self) -> dict[int, slice]:
-        """Where the effects of each block but the eliminated one are among these."""
-        found, start = {}, 0
-        for at in self.order[1:]:
-            found[at] = slice(start, start := start + self.predictor.blocks[at].total)
-        return found
-
-    @cached_property
-    def covariances(self) -> dict[tuple[int, int], np.ndarray]:
-        """By pair of blocks: within the eliminated one (size, width, width), the others (size, width, size, width)."""
-        blocks, first = self.predictor.blocks, self.order[0]
-        found = {(first, first): self._inside}
-        for at, here in self._places.items():
-            found[first, at] = self.across[:, here].reshape(*self.inverse.shape[:2], blocks[at].size, blocks[at].width)
-            for other, there in self._places.items():
-                one, two = blocks[other], blocks[at]
-                found[other, at] = self.between[there, here].reshape(one.size, one.width, two.size, two.width)
-        return found
+    @property
+    def rest(self) -> int:
+        """How many other effects there are."""
+        return self.predictor.total - self.first.total
 
     @cached_property
     def of_rows(self) -> np.ndarray:
         """Variances of the predictors of its own rows."""
         return self.variances()
 
+    @abstractmethod
     def variances(self, predictor: Predictor | None = None) -> np.ndarray:
         """a_iᵀ P⁻¹ a_i of every row, or of the rows of another predictor of the same effects."""
-        asked = predictor or self.predictor
-        found, blocks = self.covariances, asked.blocks
-        variance = np.zeros(asked.rows)
-        for start in range(0, asked.rows, _PIECE):
-            rows = slice(start, start + _PIECE)
-            pieces = [block.taken(rows) for block in blocks]
-            for place, one in enumerate(self.order):
-                for other in self.order[place:]:
-                    share = _bilinear(pieces[one], pieces[other], found[one, other], one == self.order[0] == other)
-                    variance[rows] += share if one == other else 2 * share
-        return variance
+
+    @abstractmethod
+    def within(self, at: int) -> np.ndarray:
+        """Covariances within each group of a block, (size, width, width)."""
+
+    @abstractmethod
+    def total_covariance(self, at: int) -> np.ndarray:
+        """Of effects of a block, summed over its groups, (width, width)."""
+
+    @abstractmethod
+    def solve(self, combinations: np.ndarray) -> np.ndarray:
+        """P⁻¹ c for each row c of combinations, in the order of θ."""
+
+    @abstractmethod
+    def rest_from(self, noise: np.ndarray) -> np.ndarray:
+        """Draws of all effects but those of the first block about their mean, (rest, draws), from standard noise."""
+
+    @abstractmethod
+    def first_given(self, rest: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
+        """Effects of the first block about their mean, given the others about theirs: their mean, or draws."""
 
     def own_variances(self, at: int) -> np.ndarray:
         """Of each effect of a block, (size, width)."""
         return np.einsum("gaa->ga", self.within(at))
-
-    @cached_property
-    def _inside_total(self) -> np.ndarray:
-        """Covariances within groups of the eliminated block, summed over these."""
-        if not sparse.issparse(self.half):
-            return self._inside.sum(0)
-        width = self.inverse.shape[1]
-        own = (self.inverse.transpose(0, 2, 1) @ self.inverse).sum(0)
-        # Σ b Σ bᵀ over rows b is the sum of Σ times (Σ bᵀ b), entry by entry, which takes no product with Σ.
-        for a, b in product(range(width), repeat=2):
-            own[a, b] += (_dense(self._onto[a::width].T @ self._onto[b::width]) * self.between).sum()
-        return own
-
-    def total_covariance(self, at: int) -> np.ndarray:
-        """Of effects of a block, summed over its groups, (width, width)."""
-        return self._inside_total if at == self.order[0] else self.within(at).sum(0)
 
     def second_moment(self, at: int) -> np.ndarray:
         """Σ E(u uᵀ) over the groups of a block, (width, width)."""
         effects = self.predictor.split(self.mean)[at]
         return effects.T @ effects + self.total_covariance(at)
 
-    def solve(self, combinations: np.ndarray) -> np.ndarray:
-        """P⁻¹ c for each row c of combinations, in the order of θ."""
-        (first, _), blocks = self._parts(), self.predictor.blocks
-        (own, rest), starts = self._forward(combinations), self._starts
-        rest = _triangular(self.schur, _triangular(self.schur, rest), transposed=True)
-        own = self.inverse.transpose(0, 2, 1) @ (own - self.half @ rest).reshape(first.size, first.width, -1)
-        found, start = np.empty(combinations.shape), 0
-        found[:, starts[self.order[0]] : starts[self.order[0] + 1]] = own.reshape(first.total, -1).T
-        for at in self.order[1:]:
-            found[:, starts[at] : starts[at + 1]] = rest[start : start + blocks[at].total].T
-            start += blocks[at].total
-        return found
-
-    @property
-    def _starts(self) -> np.ndarray:
-        """Where the effects of each block begin in θ, and where the last ones end."""
-        return np.cumsum([0, *(block.total for block in self.predictor.blocks)])
-
-    def _forward(self, combinations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Eliminated effects of combinations, (first, m), and what is left of the others, (r, m)."""
-        (first, _), starts = self._parts(), self._starts
-        parts = [combinations[:, starts[at] : starts[at + 1]] for at in self.order]
-        own = (self.inverse @ parts[0].T.reshape(first.size, first.width, -1)).reshape(first.total, -1)
-        rest = np.concatenate([np.zeros((len(combinations), 0)), *parts[1:]], axis=1).T
-        return own, rest - self.half.T @ own
-
     def draws(self, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) draws of θ."""
-        first, _ = self._parts()
-        rest = self.rest_from(generator.normal(size=(self.schur.shape[0], count)))
-        own = self.first_given(rest, generator.normal(size=(first.total, count)))
-        return self.mean + np.stack(
-            [_in_place(self.predictor, self.order, own[:, k], rest[:, k]) for k in range(count)]
-        )
-
-    def rest_from(self, noise: np.ndarray) -> np.ndarray:
-        """Draws of all effects but those of the eliminated block about their mean, (r, draws), from standard noise."""
-        return _triangular(self.schur, noise, transposed=True)
-
-    def first_given(self, rest: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
-        """Effects of the eliminated block about their mean, given the others about theirs: their mean, or draws."""
-        first, _ = self._parts()
-        moved = -(self.half @ rest)
-        moved = (moved if noise is None else moved + noise).reshape(first.size, first.width, -1)
-        return (self.inverse.transpose(0, 2, 1) @ moved).reshape(first.total, -1)
-
-    def _parts(self) -> tuple[Block, list[Block]]:
-        blocks = self.predictor.blocks
-        return blocks[self.order[0]], [blocks[at] for at in self.order[1:]]
+        rest = self.rest_from(generator.normal(size=(self.rest, count)))
+        own = self.first_given(rest, generator.normal(size=(self.first.total, count)))
+        return self.mean + in_place(self.predictor, self.order, own, rest).T
 
 
-def elimination_order(predictor: Predictor) -> tuple[int, ...]:
-    """That of the predictor. Raises where what is left is too large to be dense."""
-    first = predictor.blocks[predictor.order[0]]
-    rest = predictor.total - first.total
-    if max(rest, first.total) * rest > _MOST:
-        raise ParameterError(
-            f"beside {first.total} effects of the largest factor there are {rest} others; together they would "
-            f"be a dense matrix of {8e-9 * max(rest, first.total) * rest:.1f} GB. Leave out a factor with many groups."
-        )
-    return predictor.order
-
-
-def _inverse_root(matrices: np.ndarray) -> np.ndarray:
-    """L⁻¹ of L Lᵀ, matrix by matrix."""
-    if matrices.shape[1] == 1:
-        if not (matrices > 0).all():
-            raise np.linalg.LinAlgError("a precision is not positive")
-        return 1 / np.sqrt(matrices)
-    return np.linalg.inv(np.linalg.cholesky(matrices))
-
-
-def _by_groups(matrices: np.ndarray, flat: Any) -> Any:
-    """The rows of each group, multiplied by its own matrix."""
-    size, width = matrices.shape[:2]
-    if not sparse.issparse(flat):
-        return (matrices @ flat.reshape(size, width, flat.shape[1])).reshape(flat.shape)
-    if width == 1:
-        values = flat.data * np.repeat(matrices[:, 0, 0], np.diff(flat.indptr))
-        return sparse.csr_array((values, flat.indices, flat.indptr), shape=flat.shape)
-    blocks = sparse.bsr_array((matrices, np.arange(size), np.arange(size + 1)), shape=(len(flat.indptr) - 1,) * 2)
-    return (blocks.tocsr() @ flat).tocsr()
-
-
-def _dense(matrix: Any) -> np.ndarray:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
-
-
-def _triangular(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
-    """L⁻¹ b, or L⁻ᵀ b."""
-    return _LAPACK.dtrtrs(lower.T, right, trans=int(not transposed))[0] if right.size else right
-
-
-def _border(first: Block, others: list[Block], weights: np.ndarray) -> np.ndarray:
-    columns = []
-    for block in others:
-        if block.size == 1:
-            columns.append(first.matrix.T @ (block.design * weights[:, None]))
-        else:
-            columns.append(_scaled_product(first, block, weights))
-    return np.concatenate(columns, axis=1) if columns else np.zeros((first.total, 0))
-
-
-def _corner(others: list[Block], weights: np.ndarray, precisions: list[np.ndarray]) -> np.ndarray:
-    rest = sum(block.total for block in others)
-    corner, start = np.zeros((rest, rest)), 0
-    for at, block in enumerate(others):
-        own = block.squares(weights) + precisions[at]
-        here = start + np.arange(block.total).reshape(block.size, block.width)
-        corner[here[:, :, None], here[:, None, :]] = own
-        below = start + block.total
-        for other in others[at + 1 :]:
-            if block.size == 1:
-                part = (other.matrix.T @ (block.design * weights[:, None])).T
-            elif other.size == 1:
-                part = block.matrix.T @ (other.design * weights[:, None])
-            else:
-                part = _scaled_product(block, other, weights)
-            corner[start : start + block.total, below : below + other.total] = part
-            corner[below : below + other.total, start : start + block.total] = part.T
-            below += other.total
-        start += block.total
-    return corner
-
-
-def _scaled_product(one: Block, other: Block, weights: np.ndarray) -> np.ndarray:
-    """A₁ᵀ W A₂, dense."""
-    found = np.empty((one.size, one.width, other.size, other.width))
-    pairs = one.index * other.size + other.index
-    for a in range(one.width):
-        for b in range(other.width):
-            product = weights * one.design[:, a] * other.design[:, b]
-            found[:, a, :, b] = np.bincount(pairs, product, one.size * other.size).reshape(one.size, other.size)
-    return found.reshape(one.total, other.total)
-
-
-def _bilinear(one: Block, other: Block, covariance: np.ndarray, eliminated: bool) -> np.ndarray:
-    """a_iᵀ Σ₁₂ b_i of every row."""
-    if eliminated:
-        return _products(one.design, covariance[one.index], one.design)
-    if one.size == 1 and other.size == 1:
-        return ((one.design @ covariance[0, :, 0]) * other.design).sum(1)
-    if other.size == 1:
-        return _products(one.design, covariance[one.index, :, 0, :], other.design)
-    if one.size == 1:
-        return _bilinear(other, one, covariance.transpose(2, 3, 0, 1), eliminated)
-    return _products(one.design, covariance[one.index, :, other.index, :], other.design)
-
-
-def _products(left: np.ndarray, matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """aᵀ M b, row by row."""
-    if left.shape[1] == 1:
-        return left[:, 0] * (matrices[:, 0] * right).sum(1)
-    return ((left[:, None, :] @ matrices)[:, 0] * right).sum(1)
-
-
-def _in_place(predictor: Predictor, order: tuple[int, ...], first: np.ndarray, rest: np.ndarray) -> np.ndarray:
+def in_place(predictor: Predictor, order: tuple[int, ...], first: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """Parts in order of elimination, in the order of θ."""
     parts: list[np.ndarray] = [first] * len(order)
     start = 0
@@ -344,3 +104,27 @@ def _in_place(predictor: Predictor, order: tuple[int, ...], first: np.ndarray, r
         parts[at] = rest[start : start + total]
         start += total
     return np.concatenate(parts)
+
+
+def inverse_root(matrices: np.ndarray) -> np.ndarray:
+    """L⁻¹ of L Lᵀ, matrix by matrix."""
+    if matrices.shape[1] == 1:
+        if not (matrices > 0).all():
+            raise np.linalg.LinAlgError("a precision is not positive")
+        return 1 / np.sqrt(matrices)
+    return np.linalg.inv(np.linalg.cholesky(matrices))
+
+
+def triangular(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """L⁻¹ b, or L⁻ᵀ b."""
+    return _LAPACK.dtrtrs(lower.T, right, trans=int(not transposed))[0] if right.size else right
+
+
+def whole_inverse(lower: np.ndarray) -> np.ndarray:
+    """(L Lᵀ)⁻¹."""
+    if not len(lower):
+        return lower
+    # L has zeros above its diagonal, and so has what comes back below.
+    found = _LAPACK.dpotri(lower.T)[0]
+    found += np.tril(found.T, -1)
+    return found

@@ -7,74 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Block", "Meetings", "Predictor", "Prior"]
+from meanmap.ep.linear.block import Block
+from meanmap.ep.linear.nesting import Nesting
+
+__all__ = ["Meetings", "Predictor", "Prior"]
 
 # Effects beside those of the eliminated block from which, and the share of values that are not 0 up to which, these are
 # held in sparse matrices.
 _MANY, _SPARSE = 48, 0.25
-
-
-@dataclass(frozen=True)
-class Block:
-    """Effects u of `size` groups, `width` numbers each: row i adds design[i] · u[index[i]] to the predictor.
-
-    Fixed effects are the block of one group, to which all rows belong.
-    """
-
-    index: np.ndarray
-    design: np.ndarray
-    size: int
-
-    @classmethod
-    def fixed(cls, design: np.ndarray) -> "Block":
-        """Effects that all rows share."""
-        return cls(np.zeros(len(design), np.intp), design, 1)
-
-    @property
-    def width(self) -> int:
-        """Numbers a group."""
-        return self.design.shape[1]
-
-    @property
-    def total(self) -> int:
-        """Numbers in all groups."""
-        return self.size * self.width
-
-    @cached_property
-    def matrix(self) -> Any:
-        """The columns of A, sparse."""
-        rows, width = self.design.shape
-        columns = self.index[:, None] * width + np.arange(width)
-        starts = np.arange(0, rows * width + 1, max(width, 1))[: rows + 1]
-        return sparse.csr_array((self.design.ravel(), columns.ravel(), starts), shape=(rows, self.total))
-
-    def times(self, effects: np.ndarray) -> np.ndarray:
-        """What the effects (size, width) add to the predictor."""
-        if self.size == 1:
-            return self.design @ effects[0]
-        return np.einsum("na,na->n", self.design, effects[self.index])
-
-    def gathered(self, rows: np.ndarray) -> np.ndarray:
-        """Aᵀ times a vector, (size, width)."""
-        if self.size == 1:
-            return (self.design.T @ rows)[None]
-        columns = [np.bincount(self.index, rows * column, self.size) for column in self.design.T]
-        return np.stack(columns, axis=1)
-
-    def squares(self, weights: np.ndarray) -> np.ndarray:
-        """The blocks of Aᵀ W A on the diagonal, (size, width, width)."""
-        if self.size == 1:
-            return ((self.design * weights[:, None]).T @ self.design)[None]
-        found = np.empty((self.size, self.width, self.width))
-        for a in range(self.width):
-            for b in range(a + 1):
-                product = weights * self.design[:, a] * self.design[:, b]
-                found[:, a, b] = found[:, b, a] = np.bincount(self.index, product, self.size)
-        return found
-
-    def taken(self, rows: slice) -> "Block":
-        """Some of the rows, of these effects."""
-        return Block(self.index[rows], self.design[rows], self.size)
 
 
 @dataclass(frozen=True)
@@ -99,6 +39,11 @@ class Predictor:
         blocks = self.blocks
         first = max(range(len(blocks)), key=lambda at: (blocks[at].size > 1, blocks[at].total))
         return (first, *(at for at in range(len(blocks)) if at != first))
+
+    @cached_property
+    def nesting(self) -> Nesting | None:
+        """How factors lie in one another, where they do."""
+        return Nesting.of(self.blocks)
 
     @cached_property
     def meetings(self) -> "Meetings | None":

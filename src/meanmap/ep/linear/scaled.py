@@ -8,12 +8,13 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.settings import is_number
+from meanmap.ep.linear.block import Block
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
 from meanmap.ep.linear.doubts import numbers_as_text
 from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.ordered import GAP
-from meanmap.ep.linear.predictor import Block, Predictor
+from meanmap.ep.linear.predictor import Predictor
 
 __all__ = ["Scaled"]
 

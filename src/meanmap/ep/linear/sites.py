@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanmap.ep.linear.elimination import joint_of
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.joint import Joint
 from meanmap.ep.linear.predictor import Predictor, Prior
@@ -154,12 +155,12 @@ def settle(
     if family.exact:
         # One factorisation is all. Likelihood over site is the same everywhere, hence what it is at 0.
         joint, gains = (
-            Joint.of(predictor, prior, weights, shifts),
+            joint_of(predictor, prior, weights, shifts),
             family.weighted(observed, np.zeros(predictor.rows), parameters),
         )
         log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
         return Settled(predictor.at(joint.mean), weights, shifts, joint, log_evidence, gains, 1, 0.0, True)
-    joint, share, before, sweep = Joint.of(predictor, prior, weights, shifts), min(1.0, longest), None, 0
+    joint, share, before, sweep = joint_of(predictor, prior, weights, shifts), min(1.0, longest), None, 0
     pushed = earlier = None
     while True:
         sweep += 1
@@ -186,7 +187,7 @@ def settle(
         step_shifts = np.where(open_, tilted_means / spread - means / variances, 0.0)
         while True:
             try:
-                joint = Joint.of(predictor, prior, weights + share * step_weights, shifts + share * step_shifts)
+                joint = joint_of(predictor, prior, weights + share * step_weights, shifts + share * step_shifts)
                 break
             except np.linalg.LinAlgError:
                 if share <= _LEAST:

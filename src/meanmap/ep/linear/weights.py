@@ -45,14 +45,14 @@ class Weighted:
 
 def affordable(settled: Settled, evaluations: int, least: int, most: int) -> int:
     """An even number of draws that take about as many evaluations of the likelihood, between a least and a most."""
-    block = settled.joint.predictor.blocks[settled.joint.order[0]]
+    block = settled.joint.first
     inner = _NODES[block.width] ** block.width if integrates_groups(settled) else 1
     return 2 * int(np.clip(evaluations / (len(settled.means) * inner * 2), least // 2, most // 2))
 
 
 def integrates_groups(settled: Settled) -> bool:
     """Whether the effects of the largest factor are integrated given the others, and only those are drawn."""
-    first = settled.joint.predictor.blocks[settled.joint.order[0]]
+    first = settled.joint.first
     return first.width in _NODES and first.size > 1
 
 
@@ -72,7 +72,7 @@ def weighted(settled: Settled, family: Family, observed: Observed, parameters: n
         half = generator.normal(size=(count, draws // 2))
         return np.concatenate([half, -half], axis=1)
 
-    rest = joint.rest_from(pairs(joint.schur.shape[0]))
+    rest = joint.rest_from(pairs(joint.rest))
     inside = integrates_groups(settled)
     own = joint.first_given(rest, None if inside else pairs(first.total))
     columns, weights, shifts = observed.columns(), settled.weights[:, None], settled.shifts[:, None]
