@@ -15,7 +15,7 @@ from meanmap.core.protocols import handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
-from meanmap.core.types import Data, Seed
+from meanmap.core.types import Axes, Data, Seed
 from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.coordinates import Coordinates
@@ -25,6 +25,7 @@ from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.mixtures import Normals, Smooth, levels_of, quantiles
+from meanmap.ep.linear.pictures import Check, Ranges, draw_each
 from meanmap.ep.linear.predictions import expected, probabilities
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shapes import marginals
@@ -32,7 +33,6 @@ from meanmap.ep.linear.shared import Shared, shared_names
 from meanmap.ep.linear.skewed import Skewed
 from meanmap.ep.linear.weights import Weighted
 from meanmap.plots.facts import Page, Section
-from meanmap.plots.intervals import intervals_chart
 from meanmap.plots.paged import Paged
 
 __all__ = ["Fitted"]
@@ -187,6 +187,48 @@ class Fitted(Paged, Value):
         found = log_densities(self.model) - self.model.observed.weights * np.log(self.scaled.unit)
         return pandas.Series(found, self.formula.rows.kept, name="log_density")
 
+    def plot(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
+        """Draw effects that all rows share, and components of variance, with their intervals.
+
+        Returns the matplotlib Axes, an array: one for each of the two that the model has.
+        """
+        return draw_each(self._ranges(confidence), ax)
+
+    def plot_groups(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
+        """Draw what each group adds, with intervals, from the largest down.
+
+        Returns the matplotlib Axes, an array: one for each effect of each factor.
+        """
+        return draw_each(self._group_ranges(confidence), ax)
+
+    def plot_check(self, ax: Axes | None = None, draws: int = 200, rng: Seed = None) -> Any:
+        """Draw the responses beside simulated ones (a posterior predictive check); returns the matplotlib Axes.
+
+        Of labels and few values the share of each, of others the distribution function, with the interval in which 95 %
+        of the simulated responses have it, value by value.
+        """
+        return self._check(draws, rng).draw(ax)
+
+    def _ranges(self, confidence: float) -> list[Ranges]:
+        rows, count, label = self._table(confidence), len(self.shared.laws.means), _label(confidence)
+        parts = (("Effects that all rows share", rows[:count]), ("Components of variance", rows[count:]))
+        return [_ranged(title, part, label) for title, part in parts if part]
+
+    def _group_ranges(self, confidence: float) -> list[Ranges]:
+        found = []
+        for (factor, effect), part in self.group_effects(confidence).groupby(["factor", "effect"], sort=False):
+            part = part.sort_values("estimate", ascending=False, kind="stable")
+            rows = list(zip(*(part[name] for name in ("group", "estimate", "sd", "low", "high")), strict=True))
+            found.append(_ranged(f"{effect} | {factor}", rows, _label(confidence)))
+        return found
+
+    def _check(self, draws: int, rng: Seed) -> Check:
+        observed = self.model.observed
+        response = observed.response * self.scaled.unit + self.scaled.base
+        if self.levels:
+            response = np.array(self.levels)[response.astype(int)]
+        return Check.of(self.response, response, self.simulate(draws=draws, rng=rng), observed.weights, self.levels)
+
     def _table(self, confidence: float) -> list[tuple[str, float, float, float, float]]:
         level, law = probability(confidence), self.shared.laws
         columns = zip(shared_names(self.formula, self.levels), *law.moments, *law.interval(level), strict=True)
@@ -242,18 +284,23 @@ class Fitted(Paged, Value):
         return found
 
     def _as_page(self, brief: bool = False) -> Page:
-        rows = self._table(0.95)
-        names, middle, low, high = ([row[k] for row in rows] for k in (0, 1, 3, 4))
-        ends = np.array(middle), np.array(low), np.array(high)
-        chart = intervals_chart("Estimates", list(map(str, names)), *ends, "estimate and 95 % interval")
+        rows, charts = self._table(0.95), tuple(each.chart() for each in self._ranges(0.95))
         table = (("name", "estimate", "sd", "2.5%", "97.5%"), *((n, *(f"{v:.4g}" for v in each)) for n, *each in rows))
         said = [line.strip() for line in str(self).splitlines()]
         notes = (("note",), *((note,) for note in self.report.notes))
         columns = ("estimate", "sd", "low", "high")
         facts = {"formula": self.formula.text, "log_evidence": float(self.log_evidence),
                  "estimates": {n: dict(zip(columns, each, strict=True)) for n, *each in rows}}  # fmt: skip
-        section = Section("Effects and components of variance", said[1], charts=(chart,), tables=(table, notes))
-        return Page(self.formula.text, "", (section,), facts)
+        sections = [Section("Effects and components of variance", said[1], charts=charts, tables=(table, notes))]
+        if not brief:
+            if self.formula.rows.groups:
+                charts = tuple(each.chart() for each in self._group_ranges(0.95))
+                sections.append(Section("Effects of groups", "What each group adds, from the largest down.",
+                                        code="found.group_effects()", charts=charts))  # fmt: skip
+            said = "Shares that lie outside what was simulated are not as the model has them."
+            chart = self._check(200, 0).chart()
+            sections.append(Section("Responses", said, code="found.plot_check()", charts=(chart,)))
+        return Page(self.formula.text, "", tuple(sections), facts)
 
     def __str__(self) -> str:
         rows, family = self.formula.rows, self.model.family
@@ -271,6 +318,16 @@ class Fitted(Paged, Value):
 
     def __repr__(self) -> str:
         return f"Fitted({self.formula.text!r}, {self.model.family.name}; {self.report.status})"
+
+
+def _label(confidence: float) -> str:
+    return f"estimate and {100 * confidence:g} % interval"
+
+
+def _ranged(title: str, rows: list[tuple[Any, float, float, float, float]], label: str) -> Ranges:
+    """From names, estimates, standard deviations and ends."""
+    names, middle, _, low, high = map(list, zip(*rows, strict=True))
+    return Ranges(title, list(map(str, names)), *map(np.array, (middle, low, high)), label)
 
 
 def _apart(points: np.ndarray, masses: np.ndarray, values: np.ndarray, shares: np.ndarray) -> float:
