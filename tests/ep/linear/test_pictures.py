@@ -25,18 +25,21 @@ def ends(ax):
 
 
 def test_estimates_are_those_of_the_table(found):
-    effects, components = found.plot(confidence=0.9)
+    effects, components, correlations = found.plot(confidence=0.9)
     table = found.to_frame(0.9)
-    assert [label.get_text() for label in effects.get_yticklabels()] == ["Intercept", "x"]
-    assert [label.get_text() for label in components.get_yticklabels()] == list(table.index[2:])
-    for ax, part in ((effects, table.iloc[:2]), (components, table.iloc[2:])):
+    parts = (["x"], ["sd(Intercept | g)", "sd(x | g)", "sigma"], ["cor(Intercept, x | g)"])
+    for ax, names in zip((effects, components, correlations), parts, strict=True):
+        assert [label.get_text() for label in ax.get_yticklabels()] == names
+        part = table.loc[names]
         np.testing.assert_allclose(ends(ax), part[["low", "high"]])
         np.testing.assert_allclose(ax.lines[-1].get_xdata(), part["estimate"])
         assert ax.get_xlabel() == "estimate and 90 % interval"
+    (alone,) = fit("c ~ 1", DATA, "poisson").plot()
+    assert [label.get_text() for label in alone.get_yticklabels()] == ["Intercept"]
     plain = fit("c ~ x", DATA, "poisson")
     (one,) = plain.plot()
     assert plain.plot(one)[0] is one
-    with pytest.raises(ParameterError, match="ax has 1 entries; expected one for each of 2 pictures"):
+    with pytest.raises(ParameterError, match="ax has 1 entries; expected one for each of 3 pictures"):
         found.plot(new_axes(3, 3))
 
 
@@ -81,8 +84,9 @@ def test_the_page_has_all_pictures(found):
     assert [each.title for each in sections] == ["Effects and components of variance", "Effects of groups", "Responses"]
     titles = [chart.title for each in sections for chart in each.charts]
     assert titles == [
-        "Effects that all rows share",
-        "Components of variance",
+        "Effects",
+        "Components",
+        "Correlations",
         "Intercept | g",
         "x | g",
         "Observed and simulated responses",

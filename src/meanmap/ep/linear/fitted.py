@@ -188,9 +188,10 @@ class Fitted(Paged, Value):
         return pandas.Series(found, self.formula.rows.kept, name="log_density")
 
     def plot(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
-        """Draw effects that all rows share, and components of variance, with their intervals.
+        """Draw effects that all rows share, components of variance and correlations, with their intervals.
 
-        Returns the matplotlib Axes, an array: one for each of the two that the model has.
+        The intercept is left out where there are other effects: it is often far from these. Returns the matplotlib
+        Axes, an array: one for each of the three that the model has.
         """
         return draw_each(self._ranges(confidence), ax)
 
@@ -211,7 +212,10 @@ class Fitted(Paged, Value):
 
     def _ranges(self, confidence: float) -> list[Ranges]:
         rows, count, label = self._table(confidence), len(self.shared.laws.means), _label(confidence)
-        parts = (("Effects that all rows share", rows[:count]), ("Components of variance", rows[count:]))
+        effects = [row for row in rows[:count] if row[0] != "Intercept"] or rows[:count]
+        correlations = [row for row in rows[count:] if row[0].startswith("cor(")]
+        others = [row for row in rows[count:] if row not in correlations]
+        parts = (("Effects", effects), ("Components", others), ("Correlations", correlations))
         return [_ranged(title, part, label) for title, part in parts if part]
 
     def _group_ranges(self, confidence: float) -> list[Ranges]:
@@ -327,7 +331,7 @@ def _label(confidence: float) -> str:
 def _ranged(title: str, rows: list[tuple[Any, float, float, float, float]], label: str) -> Ranges:
     """From names, estimates, standard deviations and ends."""
     names, middle, _, low, high = map(list, zip(*rows, strict=True))
-    return Ranges(title, list(map(str, names)), *map(np.array, (middle, low, high)), label)
+    return Ranges(title, list(map(str, names)), np.array(middle), np.array(low), np.array(high), label)
 
 
 def _apart(points: np.ndarray, masses: np.ndarray, values: np.ndarray, shares: np.ndarray) -> float:
