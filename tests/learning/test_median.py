@@ -27,6 +27,7 @@ from meanmap.kernels import (
     Torus,
 )
 from meanmap.learning import at_median, median_heuristic
+from meanmap.learning.medians import _median
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)) * np.array([1.0, 10.0, 0.1])
@@ -228,3 +229,31 @@ def test_rows_of_collections_and_files_are_those_of_the_array(tmp_path):
     expected = median_heuristic(x, per_column=True, most_points=500, rng=3).tolist()
     for source in (da.from_array(x, (1100, 1)), dd.from_pandas(frame, npartitions=3), tmp_path / "x.parquet"):
         assert median_heuristic(source, per_column=True, most_points=500, rng=3).tolist() == expected
+
+
+NUMBERS = {
+    "normal": lambda rng: rng.normal(size=700),
+    "far from zero": lambda rng: 1e9 + rng.normal(size=701),
+    "two clusters": lambda rng: np.repeat([-1e6, 1e6], 350) + rng.normal(size=700),
+    "heavy tails": lambda rng: rng.standard_cauchy(size=800) ** 3,
+    "counts": lambda rng: rng.poisson(3.0, size=700).astype(float),
+    "mostly zero": lambda rng: np.where(rng.random(700) < 0.1, rng.normal(size=700), 0.0),
+    "few gaps that are wide": lambda rng: np.repeat(np.arange(7.0) ** 3, 100),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_median_gap_is_found_without_all_pairs_to_the_last_bit(name):
+    x = NUMBERS[name](np.random.default_rng(0))
+    gaps = pdist(x[:, None], "cityblock")
+    expected = np.median(gaps) or np.median(gaps[gaps > 0])
+    for order in (x, np.sort(x)[::-1]):
+        assert median_heuristic(order) == expected
+
+
+@pytest.mark.parametrize("n", [449, 450, 1000, 1001])
+def test_the_median_of_many_distances_is_that_of_numpy(n):
+    distances = pdist(np.random.default_rng(n).normal(size=(n, 2)))
+    assert _median(distances) == np.median(distances)
+    assert _median(np.sort(distances)) == np.median(distances)
+    assert _median(np.repeat([0.0, 1.0], len(distances))) == 0.5

@@ -1,16 +1,15 @@
 """The kernel of data that nobody chose: lengthscales at the median distance, kernels for tables of mixed columns."""
 
-from typing import Any, Literal, TypeGuard
+from typing import Any, TypeGuard
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.domains import Real
-from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
+from meanmap.core.door import Door
+from meanmap.core.errors import ColumnError, KindError, ParameterError
 from meanmap.core.held import holds_labels, holds_truth
 from meanmap.core.meant import did_you_mean
 from meanmap.core.points import count, in_columns, is_rotations, is_sparse, library_of, on_host, refuse_sparse, rows
@@ -24,10 +23,10 @@ from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.kernels.base import Composite, Kernel, Product, Wrapper
 from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Delta, Hamming
-from meanmap.kernels.geometry import FEW_COLUMNS, pair_distances, safe_sqrt, squared_distances, squared_norms
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF, Laplace
+from meanmap.learning.medians import median_distance
 
 __all__ = [
     "asks_to_learn",
@@ -95,12 +94,11 @@ def median_heuristic(
         points = _subsample(Real(sparse=True).read(x, "x", door), most_points, rng)
         factor = 1.0 if convention == 2 else 0.5**0.5
         if not per_column:
-            median = _nonzero_median(_distances(points), "all points of x are equal")
+            median = median_distance(points, "all points of x are equal")
             return median * factor if door.follows else float(median * factor)
         refuse_sparse(points, "x", "which has no per-column lengthscales here")
         medians = [
-            _nonzero_median(_distances(points[:, d : d + 1]), f"column {d} of x is constant")
-            for d in range(points.shape[1])
+            median_distance(points[:, d : d + 1], f"column {d} of x is constant") for d in range(points.shape[1])
         ]
         return (jnp if door.follows else np).stack(medians) * factor
 
@@ -134,8 +132,8 @@ def _at_median(kernel: Kernel, points: Points, argument: str) -> Kernel:
     if lengthscale is None or type(kernel).coordinates is Kernel.coordinates:
         return kernel
     coordinates = kernel.coordinates(points)
-    distances = _distances(coordinates, "cityblock" if isinstance(kernel, Laplace) else "euclidean")
-    median = _nonzero_median(distances, f"all points of {argument} are equal")
+    metric = "cityblock" if isinstance(kernel, Laplace) else "euclidean"
+    median = median_distance(coordinates, f"all points of {argument} are equal", metric)
     library = library_of(median)
     return eqx.tree_at(lambda k: k.lengthscale, kernel, library.asarray(lengthscale * median))  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -146,48 +144,6 @@ def _subsample(points: Points, most: int, rng: Seed, argument: str = "x") -> Any
     if n <= most:
         return points
     return rows(points, np.sort(Rng.of(rng).generator.choice(n, most, replace=False)))
-
-
-def _distances(points: Points, metric: Literal["euclidean", "cityblock"] = "euclidean") -> Any:
-    """Distances of all pairs i < j."""
-    n = count(points)
-    if isinstance(points, np.ndarray):
-        # Without squares in one column, and in units of a typical number in several, where squares would be zero or
-        # infinite: a power of two changes no digit.
-        if points.shape[1] == 1:
-            return pair_distances(points, "cityblock")
-        sizes = np.abs(points[points != 0])
-        exponent = int(np.frexp(np.median(sizes))[1]) if sizes.size else 0
-        unit = np.ldexp(1.0, exponent) if abs(exponent) > 400 else 1.0
-        return pair_distances(points / unit, metric) * unit
-    first, second = np.triu_indices(n, 1)
-    if metric == "cityblock":
-        return jnp.sum(jnp.abs(points[first] - points[second]), axis=1)
-    squared = squared_distances(points, points)[first, second]
-    sparse = is_sparse(points)
-    if points.shape[1] > FEW_COLUMNS or sparse:
-        # By expansion equal points are 1e-16 apart in float64, which is not the smallest distance but none.
-        norms = squared_norms(points if sparse else points - points.mean(axis=0))
-        floor = 32 * jnp.finfo(squared.dtype).eps * (norms[first] + norms[second])
-        squared = jnp.where(squared > floor, squared, 0)
-    return safe_sqrt(squared)
-
-
-def _nonzero_median(distances: Array, trouble: str) -> Any:
-    """The median, or that of the distances above zero where ties make it zero."""
-    if isinstance(distances, jax.Array):
-        median = jnp.median(distances)
-        median = jnp.where(median > 0, median, jnp.nanmedian(jnp.where(distances > 0, distances, jnp.nan)))
-        missing = is_concrete(median) and bool(jnp.isnan(median))
-    else:
-        above = distances[distances > 0]
-        median = np.median(distances)
-        missing = len(above) == 0
-        median = np.median(above) if median == 0 and not missing else median
-    if missing:
-        error = ColumnError if trouble.startswith("column") else InputError
-        raise error(f"{trouble}: there is no distance to take a lengthscale from. Drop it, or give a lengthscale.")
-    return median
 
 
 # Rows of files and collections that are read: medians are then within half a percent or so.
