@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from meanmap.bp import DiscreteGraph
+from meanmap.core.door import Door
 from meanmap.graphs import Flooding, Graph, Residual, Sequential, Splash
 from tests.bp.reference import enumerate_all, grid_model, slow_propagation
 
@@ -103,6 +104,30 @@ def test_a_sweep_limit_is_reported():
     assert "stopped at the maximum number of sweeps" in report.status
     residuals = network.query(tolerance=1e-9).report.residuals
     assert residuals[-1] <= 1e-9 < residuals[-2]
+
+
+def test_tables_without_zeros_need_no_powers_of_two_and_others_do():
+    graph, tables, priors = grid_model(0)
+    tables, priors = np.array(tables), np.array(priors)
+
+    def narrow(tables, priors):
+        network = DiscreteGraph(graph, tables, priors)
+        with Door() as door:
+            own, _ = network._with({}, door)
+            return network._run(own, None, 0.0, None, False).layout.narrow
+
+    rare, impossible = priors.copy(), tables.copy()
+    rare[0], impossible[0, 0, 0] = 1e-200, 0.0
+    assert narrow(tables, priors)
+    assert not narrow(tables, rare)
+    assert not narrow(impossible, priors)
+    # One more state, which nothing can reach, changes nothing but how products are kept.
+    more = np.pad(tables, ((0, 0), (0, 1), (0, 1))), np.pad(priors, ((0, 0), (0, 1)))
+    assert not narrow(*more)
+    found, wide = (DiscreteGraph(graph, *each).query(tolerance=1e-10) for each in ((tables, priors), more))
+    for i in range(graph.size):
+        np.testing.assert_allclose(wide[i][:-1], found[i], rtol=1e-9)
+    assert wide.log_evidence == pytest.approx(found.log_evidence, rel=1e-12)
 
 
 @pytest.mark.slow

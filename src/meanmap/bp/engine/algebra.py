@@ -76,9 +76,11 @@ class Algebra(eqx.Module):
         del row, rows
         return self
 
-    def floored(self, factors: int, floor: float, dtype: DType) -> "Algebra":
-        """For up to this many messages at a node, none of whose values is below a floor."""
-        del factors, floor, dtype
+    def floored(self, factors: int, floor: float, dtype: DType, own: tuple[float, float] = (1.0, 1.0)) -> "Algebra":
+        """For up to this many messages at a node, none of whose values is below a floor, and own factors whose values
+        above zero lie between two.
+        """
+        del factors, floor, dtype, own
         return self
 
 
@@ -132,10 +134,13 @@ class Product(Algebra):
         del rows
         return finish(message, given, settings)
 
-    def floored(self, factors: int, floor: float, dtype: DType) -> "Product":
-        """Narrow where no product of messages comes near the smallest number."""
-        tiny = float(np.finfo(dtype).tiny)
-        return replace(self, narrow=floor > 0 and factors * math.log(floor) > 0.5 * math.log(tiny))
+    def floored(self, factors: int, floor: float, dtype: DType, own: tuple[float, float] = (1.0, 1.0)) -> "Product":
+        """Narrow where no product comes near the smallest number or the largest."""
+        if not (floor > 0 and own[0] > 0):
+            return replace(self, narrow=False)
+        most = -0.5 * math.log(float(np.finfo(dtype).tiny))
+        least = factors * math.log(floor) + math.log(own[0])
+        return replace(self, narrow=least > -most and math.log(own[1]) < most)
 
 
 class Sum(Algebra):
@@ -194,6 +199,11 @@ class Reweighted(Product):
         placed = np.ones(rows)
         placed[row] = self.appearance
         return Reweighted(placed)
+
+    def floored(self, factors: int, floor: float, dtype: DType, own: tuple[float, float] = (1.0, 1.0)) -> "Reweighted":
+        """As it is: messages to negative powers may be of any size."""
+        del factors, floor, dtype, own
+        return self
 
     def reweighted(self, products: jax.Array, received: jax.Array, rows: Array) -> jax.Array:
         """Times what the receiver said, to the power 1 − 1/ρ."""

@@ -53,6 +53,10 @@ class EdgeOperators(eqx.Module):
     def apply(self, products: jax.Array, template: object) -> jax.Array:
         """Messages from products (rows, B, L); `template` is one operator number, or one for each row."""
 
+    def least_share(self) -> float:
+        """What every value of a message is of its largest at least, whatever is sent; 0 where nothing is known."""
+        return 0.0
+
     def send(self, products: jax.Array, template: jax.Array, grouping: Grouping | None = None) -> jax.Array:
         """Messages for rows of any templates, by one large product for each operator where there are few."""
         if self.number == 1:
@@ -84,6 +88,11 @@ class EdgeMatrices(EdgeOperators):
     def number(self) -> int:
         """T, how many operators there are."""
         return self.matrices.shape[0]
+
+    def least_share(self) -> float:
+        """The least share in a row of a matrix, of which messages are combinations; 0 where some value is not above."""
+        matrices = np.asarray(self.matrices)
+        return max(float((matrices.min(axis=-1) / matrices.max(axis=-1)).min()), 0.0) if (matrices > 0).all() else 0.0
 
     def apply(self, products: jax.Array, template: object) -> jax.Array:
         """Products times matrices."""

@@ -162,9 +162,12 @@ class Engine:
         traced = not all(map(is_concrete, jax.tree.leaves((own, operators, given))))
         if counting is not None and not self.schedule.forests_only:
             layout = replace(layout, algebra=_counted(counting, settings))
+        most = int(self.graph.degrees.max(initial=0)) + 1
         if floor is not None:
-            most = int(self.graph.degrees.max(initial=0)) + 1
             layout = replace(layout, algebra=layout.algebra.floored(most, float(floor), own.dtype))
+        elif potentials and not traced and not self.schedule.forests_only:
+            ends = _ends(np.asarray(own))
+            layout = replace(layout, algebra=layout.algebra.floored(most, operators.least_share(), own.dtype, ends))
         if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
             nothing = None, jnp.zeros(()), jnp.zeros(())  # nobody has anything to work out
             sent = Sent(given.values, 0, np.empty(0), True, (beliefs_of(self.layout, own, given.values), *nothing))
@@ -222,6 +225,11 @@ def floor_note(share: float, floor: Numbers | None) -> str:
     """How much of the messages a floor changed, in words."""
     where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
     return f"{where}: {100 * share:.2g} %."
+
+
+def _ends(own: np.ndarray) -> tuple[float, float]:
+    """The least value above zero, and the largest."""
+    return float(np.min(own, where=own > 0, initial=np.inf)), float(np.max(own, initial=0.0))
 
 
 def _counted(counting: object, settings: Settings) -> Counted:
