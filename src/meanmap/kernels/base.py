@@ -217,7 +217,7 @@ class Composite(Kernel):
         for member, part in zip(self.members, self.parts(points), strict=True):
             member.check(part, argument)
 
-    def _each(self, method: str, *points: Points) -> list[jax.Array]:
+    def _each(self, method: str, *points: Points) -> list[Any]:
         parts = zip(*(self.parts(x) for x in points), strict=True)
         return [getattr(member, method)(*part) for member, part in zip(self.members, parts, strict=True)]
 
@@ -246,6 +246,11 @@ class Sum(Composite):
     def gram(self, x: Points, y: Points) -> jax.Array:
         """Sum of the members' Gram matrices."""
         return sum(self._each("gram", x, y))  # pyright: ignore[reportReturnType]
+
+    def columns(self, x: Points) -> Callable[[int], Any]:
+        """Sums of the members' columns."""
+        each = self._each("columns", x)
+        return lambda i: sum(column(i) for column in each)
 
     def diagonal(self, x: Points) -> jax.Array:
         """Sum of the members' diagonals."""
@@ -373,6 +378,11 @@ class Power(Wrapper):
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The entrywise power of the Gram matrix."""
         return self.kernel.gram(x, y) ** self.power
+
+    def columns(self, x: Points) -> Callable[[int], Any]:
+        """Powers of the inner kernel's columns."""
+        column = self.kernel.columns(x)
+        return lambda i: column(i) ** self.power
 
     def diagonal(self, x: Points) -> jax.Array:
         """The power of the diagonal."""

@@ -220,6 +220,7 @@ def _factor_on_host(
     # Rows of Lᵀ, so that a step is one matrix-vector product over contiguous memory.
     rows = np.empty((min(FIRST_CAPACITY, limit), size), dtype)
     pivots: list[int] = []
+    taken = np.empty(limit, dtype=np.int64)  # the same
     errors = [float(residual.sum(dtype=np.float64))]
     while True:
         rank = len(pivots)
@@ -242,8 +243,9 @@ def _factor_on_host(
         if rank:
             new = new - rows[:rank, pivot] @ rows[:rank]
         new = new / np.sqrt(dtype.type(variance))
-        new[pivots] = 0.0
+        new[taken[:rank]] = 0.0
         new[pivot] = np.sqrt(dtype.type(variance))
+        taken[rank] = pivot
         residual -= new * new
         _check_semidefinite(residual, pivot, largest)
         np.maximum(residual, 0.0, out=residual)
@@ -279,7 +281,10 @@ def _read_column(values: Array, index: int, diagonal: np.ndarray, dtype: np.dtyp
     new = np.asarray(values, dtype=dtype)
     if new.shape != diagonal.shape:
         raise ShapeError(f"column({index}) has shape {new.shape}; expected {diagonal.shape}, like diagonal.")
-    check_finite(new, f"column({index})")
+    with np.errstate(all="ignore"):
+        total = new.sum()
+    if not np.isfinite(total):  # as it may be of finite numbers, too
+        check_finite(new, f"column({index})")
     # √eps is far above rounding and far below a mistake such as a shifted index.
     if abs(float(new[index]) - float(diagonal[index])) > np.sqrt(np.finfo(dtype).eps) * float(diagonal.max()):
         raise InputError(

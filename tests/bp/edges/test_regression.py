@@ -5,7 +5,7 @@ import pytest
 
 from meanmap.bp.edges.coordinates import transformed
 from meanmap.bp.edges.observations import sample_of
-from meanmap.bp.edges.regression import Regression
+from meanmap.bp.edges.regression import Regression, Regressor
 from meanmap.kernels import RBF
 
 
@@ -19,20 +19,25 @@ def data(m=200):
 def test_leave_one_out_residuals_are_those_of_refits(lengthscale):
     """A wide kernel is nearly a line itself; what it shares with the line is not counted twice."""
     x, y = data()
-    regression, left = Regression.fit(sample_of(x, RBF(lengthscale), "x"), y[:, None])
+    regressor = Regressor.on(sample_of(x, RBF(lengthscale), "x"))
+    regression, left = regressor.fit(y[:, None])
     assert regression.features is not None
     assert regression.weights is not None
+    np.testing.assert_allclose(regressor.fitted(regression), regression(x[:, None]), rtol=1e-6, atol=1e-7)
     phi = transformed(regression.features, x[:, None])
     design = np.stack([np.ones_like(x), x], axis=1)
     both = np.concatenate([design, phi], axis=1)
-    # The shift m λ that was chosen, read off the normal equations of w.
+    # The shift m λ that was chosen, read off the normal equations of w: up to rounding one of the grid.
     rest = y - regression(x[:, None])[:, 0]
-    shift = np.sum(phi.T @ rest * regression.weights[:, 0]) / np.sum(regression.weights**2)
+    read = np.sum(phi.T @ rest * regression.weights[:, 0]) / np.sum(regression.weights**2)
+    (basis,) = regressor.bases.values()
+    shift = basis.rotated.shifts[np.argmin(np.abs(np.log(basis.rotated.shifts / read)))]
+    assert read == pytest.approx(shift, rel=0.1)
     penalty = np.sqrt(shift) * np.eye(both.shape[1])[2:]
     for i in (0, 1, 17):
         kept = np.arange(len(x)) != i
         solved = np.linalg.lstsq(np.concatenate([both[kept], penalty]), np.r_[y[kept], np.zeros(len(penalty))])[0]
-        assert left[i, 0] == pytest.approx(y[i] - both[i] @ solved, rel=1e-3)
+        assert left[i, 0] == pytest.approx(y[i] - both[i] @ solved, rel=1e-6)
 
 
 def test_the_line_is_not_shrunk():
@@ -80,3 +85,16 @@ def test_the_line_is_that_of_all_rows():
         np.testing.assert_allclose([rest.mean(), rest[label].mean()], 0, atol=1e-9)
         assert left.shape == (4000, 1)
         assert left.std() == pytest.approx(1, abs=0.05)
+
+
+def test_regressions_of_several_targets_on_the_same_points_share_features():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    sample = sample_of(x, None, "x")
+    regressor = Regressor.on(sample)
+    for targets in (np.sin(3 * x), x + 0.1 * rng.normal(size=300), np.abs(x)):
+        shared, left = regressor.fit(targets[:, None])
+        alone, again = Regression.fit(sample, targets[:, None])
+        np.testing.assert_array_equal(left, again)
+        np.testing.assert_array_equal(shared(x[:, None]), alone(x[:, None]))
+        np.testing.assert_allclose(regressor.fitted(shared), shared(x[:, None]), rtol=1e-7, atol=1e-9)

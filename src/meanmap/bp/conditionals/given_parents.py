@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, logsumexp
 from meanmap.bp.conditionals.row_weights import LeafWeights
 from meanmap.bp.conditionals.scales import Scales
 from meanmap.bp.conditionals.trees import Trees
-from meanmap.bp.edges.regression import Regression
+from meanmap.bp.edges.regression import Regression, Regressor
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.bisection import bisect
 from meanmap.core.door import Door
@@ -72,13 +72,11 @@ class GivenParents:
         left = values[chosen]
         if rows.shape[1]:
             with Door():
-                regression, left = _regression(rows, values)
-                scales = Scales.fit(apart(rows), rows[chosen], left[:, 0])
+                added = Regressor.on(NodeSample(apart(rows), rows, False, False))
+                regression, left = _regression(rows, values, added)
+                scales = Scales.fit(added, left[:, 0])
                 left = left if scales is None else left / scales(rows[chosen])[:, None]
-            from sklearn.ensemble import ExtraTreesRegressor
-
-            forest = ExtraTreesRegressor(TREES, min_samples_leaf=LEAST_IN_LEAF, random_state=0)
-            trees = Trees.of([each.tree_ for each in forest.fit(rows[chosen], np.abs(left[:, 0])).estimators_])
+            trees = Trees.fit(rows[chosen], np.abs(left), TREES, LEAST_IN_LEAF, 0, 1.0)
             forest = LeafWeights(trees, trees.leaves(rows[chosen]))
         width = float(diffusion_widths(left)[0])
         return cls(left[:, 0], regression, scales, forest, width, len(rows), rows.min(axis=0), rows.max(axis=0))
@@ -154,14 +152,14 @@ class GivenParents:
         return float(below - above)
 
 
-def _regression(rows: np.ndarray, values: np.ndarray) -> tuple[Regression, np.ndarray]:
+def _regression(rows: np.ndarray, values: np.ndarray, apart: Regressor) -> tuple[Regression, np.ndarray]:
     """Of all parents together where that lowers the leave-one-out error by more than two standard errors, else a sum of
     functions of each: where parents are set to what was seldom seen with others, only the sum has learned something.
     """
     together, left = Regression.fit(NodeSample(kernel_for(rows), rows, False, False), values)
     if rows.shape[1] == 1:
         return together, left
-    added, residuals = Regression.fit(NodeSample(apart(rows), rows, False, False), values)
+    added, residuals = apart.fit(values)
     gain = np.sum(residuals**2 - left**2, axis=1)
     worth_it = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
     return (together, left) if worth_it else (added, residuals)

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.bp.edges.regression import Regression
-from meanmap.bp.edges.samples import NodeSample
-from meanmap.kernels.base import Kernel
+from meanmap.bp.edges.regression import Regression, Regressor
 
 __all__ = ["Scales"]
 
@@ -38,8 +36,8 @@ class Scales:
     most: float
 
     @classmethod
-    def fit(cls, kernel: Kernel, rows: np.ndarray, residuals: np.ndarray) -> "Scales | None":
-        """From rows of the parents and residuals (n,) there; None where one size predicts those left out as well.
+    def fit(cls, regressor: Regressor, residuals: np.ndarray) -> "Scales | None":
+        """From residuals (n,) at the rows of a regressor; None where one size predicts those left out as well.
 
         Notes
         -----
@@ -51,18 +49,18 @@ class Scales:
         sizes = np.maximum(np.abs(residuals), LEAST * np.mean(np.abs(residuals)))
         if not sizes.max() > 0:
             return None
-        sample = NodeSample(kernel, rows, False, False)
-        start, left = Regression.fit(sample, np.log(sizes)[:, None])
-        about = start(rows)[:, 0]
+        regressor = regressor.of_some()
+        start, left = regressor.fit(np.log(sizes)[:, None])
+        about = regressor.fitted(start)[:, 0]
         about += np.log(np.mean(sizes / np.exp(about)))
         step = about + np.minimum(sizes / np.exp(about), MOST) - 1
-        found, left = Regression.fit(sample, step[:, None])
+        found, left = regressor.fit(step[:, None])
         logs = np.clip(step - left[:, 0], about.min(), about.max())  # of each row without itself
         usual = np.log(np.mean(sizes))
         gain = usual + sizes / np.exp(usual) - logs - sizes / np.exp(logs)
         if not gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
             return None
-        logs = found(rows)[:, 0]
+        logs, rows = regressor.fitted(found)[:, 0], regressor.sample.points
         return cls(found, float(logs.mean()), rows.min(axis=0), rows.max(axis=0), float(logs.min()), float(logs.max()))
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:

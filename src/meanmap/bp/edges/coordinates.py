@@ -28,6 +28,7 @@ __all__ = [
     "coordinates",
     "rescaled",
     "transformed",
+    "with_values",
 ]
 
 # The truncation error of a kernel, far below any ridge that would be chosen.
@@ -47,10 +48,24 @@ def coordinates(kernel: Kernel, points: Data, tolerance: float, most: int | None
     """Pivoted Cholesky features of a kernel on up to `PIVOT_ROWS` of the points: its columns are found one by one."""
     chosen = rows(points, spread_rows(count(points), PIVOT_ROWS))
     with Door() as door:
-        found = PivotedCholesky.of_points(kernel, chosen, door, tolerance, most)
-    if any_sparse(found.pivots) and holds_vectors(kernel.domain):  # counts of texts have 2⁶² columns: they stay sparse
-        return replace(found, pivots=dense(found.pivots))
-    return found
+        return _dense(PivotedCholesky.of_points(kernel, chosen, door, tolerance, most))
+
+
+def with_values(kernel: Kernel, points: Data, tolerance: float, most: int) -> tuple[PivotedCholesky, np.ndarray]:
+    """`coordinates`, and their values (n, r) at the points, which are rows of the factor where all were looked at."""
+    if count(points) > PIVOT_ROWS:
+        found = coordinates(kernel, points, tolerance, most)
+        return found, transformed(found, points)
+    with Door() as door:
+        found, values = PivotedCholesky.with_values(kernel, points, door, tolerance, most)
+    return _dense(found), values
+
+
+def _dense(features: PivotedCholesky) -> PivotedCholesky:
+    """With dense pivots, but for counts of texts: these have 2⁶² columns."""
+    if any_sparse(features.pivots) and holds_vectors(features.kernel.domain):
+        return replace(features, pivots=dense(features.pivots))
+    return features
 
 
 def rescaled(sample: NodeSample, multiple: float) -> Kernel:

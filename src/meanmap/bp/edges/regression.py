@@ -1,21 +1,20 @@
 """Regressions for likelihoods: a straight line, and a kernel part where it improves predictions."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
+from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, rescaled, transformed, with_values
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.held import holds_floats
 from meanmap.core.points import count, in_columns, rows, slices, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.learning.fit import Choice
-from meanmap.linalg.ridge import Ridge
-from meanmap.linalg.ridge_path import choose_ridge_features
+from meanmap.linalg.rotated import Rotated
 
-__all__ = ["MOST_ROWS", "Regression"]
+__all__ = ["MOST_ROWS", "Regression", "Regressor"]
 
 # A kernel's part is learned from up to this many pairs: one function of two variables needs no more.
 MOST_ROWS = 4000
@@ -47,44 +46,7 @@ class Regression:
     @classmethod
     def fit(cls, sample: NodeSample, targets: np.ndarray) -> tuple["Regression", np.ndarray]:
         """The regression, and its leave-one-out residuals at (up to `MOST_ROWS` of) the points."""
-        chosen, whole = spread_rows(len(targets), MOST_ROWS), _Line.of(sample.points)
-        points, values = rows(sample.points, chosen), targets[chosen]
-        some = whole if len(chosen) == len(targets) else _Line.of(points)
-        every = sample.points
-        sample = replace(sample, points=points)
-        line = whole.fit(targets)
-        straight = values - _design(points) @ some.fit(values)
-        left = some.left_out(values, straight)
-        scale = np.maximum(values.std(axis=0), np.finfo(float).tiny)
-
-        def made_at(multiple: float) -> Any:
-            features = coordinates(rescaled(sample, multiple), points, TOLERANCE, MOST_FEATURES)
-            phi = transformed(features, points)
-            beyond = some.beyond(phi)  # of the features, what no line is: the line is not shrunk
-            if np.sum(beyond**2) < ROUNDING**2 * np.sum(phi**2):
-                return None
-            return features, phi, beyond, choose_ridge_features(beyond, straight / scale, taken=some.leverages)
-
-        def left_out(made: Any) -> np.ndarray:
-            return np.array([np.inf]) if made is None else np.asarray(made[3].scores)
-
-        made = LENGTHSCALES.kept(sample.searched).fit(made_at, left_out)[2]
-        if made is not None:
-            features, phi, beyond, path = made
-            solved = Ridge.factor_features(beyond, ridge=float(path.best)).solve(beyond.T).T / len(phi)
-            weights = solved.T @ straight
-            taken = np.sum(beyond * solved, axis=1)
-            curved = some.left_out(values, straight - beyond @ weights, taken)
-            gain = np.sum((left / scale) ** 2 - (curved / scale) ** 2, axis=1)
-            if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
-                if whole is some:
-                    return cls(sample, some.fit(values - phi @ weights), features, weights), curved
-                parts = [rows(every, part) for part in slices(len(targets), ROWS_AT_ONCE)]
-                bent = np.concatenate([transformed(features, part) @ weights for part in parts])
-                found = cls(sample, whole.fit(targets - bent), features, weights)
-                return found, whole.left_out(values, values - found(points), taken, chosen)
-        found = cls(sample, line, None, None)
-        return found, left if whole is some else whole.left_out(values, values - found(points), 0.0, chosen)
+        return Regressor.on(sample).fit(targets)
 
     def __call__(self, points: Data) -> np.ndarray:
         """The regression at points that were read, (n, d)."""
@@ -92,6 +54,100 @@ class Regression:
         if self.features is None or self.weights is None:
             return straight
         return straight + transformed(self.features, points) @ self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class Regressor:
+    """What regressions of any targets on the same points have in common: lines, features, and these decomposed.
+
+    Attributes
+    ----------
+    sample : NodeSample
+        Of up to `MOST_ROWS` of the points.
+    every : points
+        All of them.
+    chosen : array
+        Which of these the sample has.
+    whole, some : line
+        Through all points, and through those of the sample.
+    """
+
+    sample: NodeSample
+    every: Any
+    chosen: np.ndarray
+    whole: "_Line"
+    some: "_Line"
+    bases: dict[float, "_Basis | None"] = field(default_factory=dict)
+
+    @classmethod
+    def on(cls, sample: NodeSample) -> "Regressor":
+        """The points of a sample."""
+        chosen, whole = spread_rows(sample.count, MOST_ROWS), _Line.of(sample.points)
+        points = rows(sample.points, chosen)
+        some = whole if len(chosen) == sample.count else _Line.of(points)
+        return cls(replace(sample, points=points), sample.points, chosen, whole, some)
+
+    def of_some(self) -> "Regressor":
+        """That of the chosen points alone, with the same features."""
+        points = self.sample.points
+        return replace(self, every=points, chosen=np.arange(count(points)), whole=self.some)
+
+    def fit(self, targets: np.ndarray) -> tuple[Regression, np.ndarray]:
+        """The regression of targets (n, q) at all points, and its leave-one-out residuals at those of the sample."""
+        points, whole, some = self.sample.points, self.whole, self.some
+        values = targets[self.chosen]
+        straight = values - _design(points) @ some.fit(values)
+        left = some.left_out(values, straight)
+        scale = np.maximum(values.std(axis=0), np.finfo(float).tiny)
+
+        def left_out(basis: "_Basis | None") -> np.ndarray:
+            return np.array([np.inf]) if basis is None else basis.rotated.leave_one_out(straight / scale)
+
+        choice = LENGTHSCALES.kept(self.sample.searched)
+        basis = choice.fit(self._basis, left_out)[2]
+        if basis is not None:
+            best = basis.rotated.shifts[np.argmin(left_out(basis))]
+            weights, taken = basis.rotated.regression(straight, best)
+            curved = some.left_out(values, straight - basis.beyond @ weights, taken)
+            gain = np.sum((left / scale) ** 2 - (curved / scale) ** 2, axis=1)
+            if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+                if whole is some:
+                    line = some.fit(values - basis.phi @ weights)
+                    return Regression(self.sample, line, basis.features, weights), curved
+                parts = [rows(self.every, part) for part in slices(len(targets), ROWS_AT_ONCE)]
+                bent = np.concatenate([transformed(basis.features, part) @ weights for part in parts])
+                found = Regression(self.sample, whole.fit(targets - bent), basis.features, weights)
+                return found, whole.left_out(values, values - self.fitted(found), taken, self.chosen)
+        found = Regression(self.sample, whole.fit(targets), None, None)
+        return found, left if whole is some else whole.left_out(values, values - found(points), 0.0, self.chosen)
+
+    def fitted(self, regression: Regression) -> np.ndarray:
+        """A regression of this at the points of the sample, without their features being computed again."""
+        straight = _design(self.sample.points) @ regression.line
+        for basis in self.bases.values():
+            if basis is not None and basis.features is regression.features:
+                return straight + basis.phi @ regression.weights
+        return straight
+
+    def _basis(self, multiple: float) -> "_Basis | None":
+        if multiple not in self.bases:
+            points = self.sample.points
+            features, phi = with_values(rescaled(self.sample, multiple), points, TOLERANCE, MOST_FEATURES)
+            beyond = self.some.beyond(phi)  # of the features, what no line is: the line is not shrunk
+            nothing = np.sum(beyond**2) < ROUNDING**2 * np.sum(phi**2)
+            made = None if nothing else _Basis(features, phi, beyond, Rotated.of(beyond, self.some.leverages))
+            self.bases[multiple] = made
+        return self.bases[multiple]
+
+
+@dataclass(frozen=True, eq=False)
+class _Basis:
+    """Features at one lengthscale, with their values at points, and what of these no line is."""
+
+    features: PivotedCholesky
+    phi: np.ndarray
+    beyond: np.ndarray
+    rotated: Rotated
 
 
 @dataclass(frozen=True, eq=False)
