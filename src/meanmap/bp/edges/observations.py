@@ -24,7 +24,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.files import ParquetFiles
-from meanmap.core.points import count, in_columns, refuse_unread, rows, spread_rows
+from meanmap.core.points import count, in_columns, refuse_unread, rows, slices, spread_rows
 from meanmap.core.tables.chunks import side_by_side
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.types import Data, Points
@@ -44,6 +44,10 @@ __all__ = [
     "read_likelihood",
     "sample_of",
 ]
+
+
+# Likelihoods that are computed at once: they stay in a core's cache.
+IN_CACHE = 1 << 16
 
 
 class Likelihood(ABC):
@@ -250,9 +254,13 @@ class NoiseLikelihood(Likelihood):
     def at(self, observed: Points, points: Points) -> np.ndarray:
         """exp(−½ (y − f(x))ᵀ Σ⁻¹ (y − f(x))), scaled."""
         a, b = self._whitened(observed, points)
-        squares = np.sum(b**2, axis=1) - 2 * a @ b.T  # |a|² is a factor of each row
-        squares -= squares.min(axis=1, keepdims=True)
-        return np.exp(-squares / 2)
+        found = np.empty((len(a), len(b)))
+        for part in slices(len(a), max(IN_CACHE // len(b), 1)):
+            squares = np.subtract(np.sum(b**2, axis=1), 2 * a[part] @ b.T, out=found[part])  # |a|² is in a whole row
+            squares -= squares.min(axis=1, keepdims=True)
+            squares /= -2
+            np.exp(squares, out=squares)
+        return found
 
     def at_each(self, observed: Points, points: np.ndarray) -> np.ndarray:
         """Likelihoods where each observation has points of its own, (N, n), all at once."""

@@ -11,12 +11,15 @@ from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.products import split
 from meanmap.bp.engine.settled import QUERIES_COUNTED, ROWS_COUNTED, counted_shares
 from meanmap.core.compiling import compiled_quickly
+from meanmap.core.points import slices
 from meanmap.core.progress import track
 
 __all__ = ["beliefs_at_atoms", "outgoing", "shares_sent"]
 
 # Numbers that are processed at once: some tens of megabytes.
 AT_ONCE = 4_000_000
+# Numbers of beliefs that are read at once, and that are multiplied message by message: they stay in a core's caches.
+READ_AT_ONCE, IN_CACHE = 1 << 19, 1 << 16
 # Beyond this many messages each value of their product carries a power of two of its own: it may underflow on the way.
 FEW = 8
 
@@ -94,31 +97,40 @@ def beliefs_at_atoms(
     template, reverse, empty = (np.asarray(a) for a in (layout.template, layout.reverse, layout.empty))
     edge = np.full(products.shape[0], -1)
     edge[np.asarray(layout.row)] = np.arange(len(layout.row))
-    size = max(AT_ONCE // (products.shape[1] * readouts[0].shape[1]), 1) if readouts else len(nodes)
-    groups = [nodes[width[nodes] == w] for w in np.unique(width[nodes])]
-    jobs = [group[i : i + size] for group in groups for i in range(0, len(group), size)]
-    for part in track(jobs, "reading beliefs"):
-        values = own(part)
-        many, powers = width[part[0]] > FEW, 0
+
+    def times_heard(part: np.ndarray, values: np.ndarray) -> None:
+        """Values (c, B, G) of nodes with as many neighbours, times all that these sent."""
+        many, found = width[part[0]] > FEW, values
+        powers: Any = 0
         for slot in range(width[part[0]]):
             here = first[part] + slot
             heard = _heard(products, reverse[here], template, readouts, values)
             top = heard.max(axis=-1, keepdims=True)
-            heard /= np.where(top > 0, top, 1)
+            silent = ~(top > 0) | empty[here][:, None, None]
+            heard /= np.where(silent, 1, top)
             if floor is not None:
                 np.maximum(heard, floor, out=heard)
-            heard = np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            if silent.any():
+                heard[silent[..., 0]] = 1
             if isinstance(layout.algebra, Counted):
                 heard **= layout.algebra.share
             if fixed is not None:
                 known = np.flatnonzero((edge[here] >= 0) & fixed[0][edge[here]])
                 heard[known] = fixed[1](edge[here[known]]) if len(known) else 1
-            values *= heard
+            found *= heard
             if many:
-                values, powers = split(values, powers)
+                found, powers = split(found, powers)
         if many:
-            values = np.ldexp(values, powers - powers.max(axis=-1, keepdims=True))
+            values[:] = np.ldexp(found, powers - powers.max(axis=-1, keepdims=True))
         values /= np.maximum(values.max(axis=-1, keepdims=True), np.finfo(values.dtype).tiny)
+
+    size = max(READ_AT_ONCE // (products.shape[1] * readouts[0].shape[1]), 1) if readouts else len(nodes)
+    groups = [nodes[width[nodes] == w] for w in np.unique(width[nodes])]
+    jobs = [group[i : i + size] for group in groups for i in range(0, len(group), size)]
+    for part in track(jobs, "reading beliefs"):
+        values = own(part)
+        for some in slices(len(part), max(IN_CACHE // values[0].size, 1)):
+            times_heard(part[some], values[some])
         yield part, values
 
 
@@ -136,6 +148,9 @@ def _heard(
 ) -> Any:
     """The messages from some rows, by one product for each operator among them."""
     which = template[senders]
+    if (which == which[0]).all():
+        readout = readouts[which[0]]
+        return products.take(senders, axis=0)[..., : len(readout)] @ readout.astype(like.dtype, copy=False)
     heard = np.empty_like(like)
     for operator in np.unique(which):
         chosen, readout = which == operator, readouts[operator]

@@ -30,6 +30,9 @@ class Observed:
     def at(self, nodes: np.ndarray, points: Points) -> np.ndarray:
         """Likelihoods (nodes, B, points): ones where nothing was observed."""
         there = self.there[:, nodes]
+        if there.all():
+            out = self.likelihood.at(self.values[:, nodes].reshape(-1, *self.values.shape[2:]), points)
+            return np.swapaxes(out.reshape(*there.shape, -1), 0, 1)
         out = np.ones((*there.shape, count(points)))
         if there.any():
             out[there] = self.likelihood.at(self.values[:, nodes][there], points)

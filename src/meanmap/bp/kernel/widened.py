@@ -27,7 +27,8 @@ WIDTHS = np.concatenate([[0.0], np.geomspace(1 / 512, 1 / 2, 20)])
 ROUNDS = 100
 # Values that a belief may take: where pixels have fewer, an even grid beside them; and this many beyond each end.
 FEW_VALUES, EVEN, BEYOND = 128, 256, 16
-AT_ONCE = 4096
+# Pixels whose beliefs are widened at once: they stay in a core's cache.
+AT_ONCE = 512
 INTERVAL = (0.05, 0.95)
 
 
