@@ -99,8 +99,8 @@ def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: in
             if where == task and label in FURTHER.get(task, ()):
                 numbers[f"{task}: log error ratio, {label} to kernel"] = Number.mean(np.log(each[:, 0] / kernel[:, 0]))
     caption = (
-        "Error against processor seconds a query; filled: the setting chosen; squares: settings of the appendix; bars: "
-        "spread over seeds. Settings that diverged are in the table only."
+        "Error against processor seconds of a query. Filled marks are the settings that tuning chose, squares those "
+        "of the appendix; bars show the spread over seeds. Settings that diverged are only in the table."
     )
     return Outcome(
         "Errors, least first. " + "; ".join(sentences) + ".",
@@ -109,13 +109,14 @@ def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: in
         table(found, chosen),
         notes=(
             (
-                f"The budget is the same for all methods, kernel belief propagation too: {budget} settings (Gaussian "
-                f"belief propagation has two), {tuning} tuning seeds. Errors are those on other seeds. Every method "
-                "but the Gaussian one cross-validates within `fit`, which sees the pairs alone."
+                f"All methods, kernel belief propagation included, are tuned with the same budget: {budget} settings "
+                f"(2 for Gaussian belief propagation) on {tuning} seeds. Errors are those on other seeds. Every method "
+                "but the Gaussian one also cross-validates inside `fit`, which sees only the pairs."
             ),
             (
-                "Seconds are those of the processor for a query without compilation, on one machine. The time by the "
-                "clock stands beside them, with that of learning; where it is longer, others used the machine, too."
+                "Times of a query are processor seconds on one machine, without compilation. The table also has the "
+                "elapsed time and the time of learning. Where the elapsed time is longer, other programs used the "
+                "machine, too."
             ),
             (
                 "Settings of the appendix were not among those to be chosen. They are rivals all the same, and so is "
@@ -123,8 +124,8 @@ def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: in
                 "appendix names no number of components for mixtures, here 20."
             ),
             (
-                "All methods read noisy pixels by the same learned noise likelihood, and features of a room's cells by "
-                "the same regression; the rooms are rendered, because the paper's scenes are not available."
+                "All methods use the same learned likelihood of noisy pixels and the same regression on the features "
+                "of a room's cells. The rooms are rendered, because the paper's scenes are not available."
             ),
             (
                 "Small pictures favour bins. On four tuning seeds the errors of the kernel and of the discretised "
@@ -166,7 +167,7 @@ def picture(found: dict, chosen: dict, tasks: list[str]) -> Any:
 
 def table(found: dict, chosen: dict) -> tuple[tuple[str, ...], ...]:
     """A row for each task, method and setting; the chosen one is marked."""
-    header = "task", "method", "setting (✓ chosen)", "error ± s.d.", "s a query ± s.d.", "by the clock", "s to learn"
+    header = "task", "method", "setting (✓ chosen)", "error ± s.d.", "s a query ± s.d.", "elapsed", "s to learn"
     rows: list[tuple[str, ...]] = [header]
     for (task, method, label), each in found.items():
         error, asking, clock, learning = each.mean(axis=0)

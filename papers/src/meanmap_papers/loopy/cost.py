@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.number import written
 
 __all__ = ["EXPERIMENT"]
 
@@ -62,7 +63,7 @@ def run(setting: Setting) -> Outcome:
         f"With {last:,} pairs a message takes {1e6 * times['constant'].mean():.2g} µs by constant updates and "
         f"{numbers['linear over constant'].value:,.0f} times as long by linear ones. Full ones, whose matrix of "
         f"{largest:,} pairs is the largest that was formed, would take "
-        f"{numbers['full over constant, by m²'].value:.1g} times as long.",
+        f"{written(numbers['full over constant, by m²'].value, 1)} times as long.",
         numbers,
         ((figure, "Seconds a message, and to learn the edge, against the number of pairs; small dots are rounds."),),
         tuple(rows),

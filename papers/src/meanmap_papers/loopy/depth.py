@@ -38,7 +38,7 @@ def run(setting: Setting) -> Outcome:
         found, _ = compare(list(features[train]), list(depth[train]), features[test], setting)
         errors.append(error(found, depth[test]))
         shown = shown or (depth[test], found)
-    return outcome(np.concatenate(errors, axis=1), shown, "rooms", "Rooms were rendered by POV-Ray, 120 of them.")
+    return outcome(np.concatenate(errors, axis=1), shown, "rooms", "120 rooms were rendered by POV-Ray.")
 
 
 def error(found: np.ndarray, depth: np.ndarray) -> np.ndarray:
@@ -163,19 +163,18 @@ def outcome(errors: np.ndarray, shown: Any, scenes: str, *notes: str, methods: t
         tuple(table),
         notes=(
             *notes,
-            (
-                "Regressions of each cell see standardised features of the cell; their settings are chosen by "
-                "cross-validation."
-            ),
+            "Regressions use standardised features of the cell; their settings are chosen by cross-validation.",
             "The paper's scenes (Make3D) are not available. Relations are learned for each row and direction.",
             (
-                "Errors of neighbouring cells are alike, so a power of the likelihood is chosen on training scenes. "
-                "Depths are so alike along a grid that evidence is counted repeatedly round cycles, so messages are "
-                "reweighted by spanning trees. How much each counts is chosen on training scenes, too."
+                "Errors of neighbouring cells are correlated, so the likelihood is raised to a power that is chosen "
+                "on training scenes. Depths are so strongly dependent along the grid that evidence is counted "
+                "repeatedly round cycles; messages are therefore reweighted by spanning trees, with a weight that is "
+                "also chosen on training scenes."
             ),
             (
-                f"Discrete belief propagation has {LEVELS} levels, {SMOOTHING} added to counts, and the same "
-                "likelihood and choices. The paper's claim about depth is judged where rivals are tuned, bins too."
+                f"Discrete belief propagation has {LEVELS} levels, adds {SMOOTHING} to each count, and has the same "
+                "likelihood and choices. The paper's claim about depth is judged in the experiment on rivals, where "
+                "all of them, bins included, are tuned."
             ),
         ),
     )
@@ -186,7 +185,12 @@ EXPERIMENT = Experiment(
     "Depth of rendered rooms from one picture",
     "Song et al. (2011), abstract (depth prediction from still images), and appendix, section 2.1",
     tuple(
-        Claim(f"below {name}{', whose levels are not tuned' * ('discrete' in name)}", f"below {name}", 0.0, ours=True)
+        Claim(
+            f"a smaller error than {name}{', whose levels are not tuned' * ('discrete' in name)}",
+            f"below {name}",
+            0.0,
+            ours=True,
+        )
         for name in METHODS[1:]
     ),
     {"smoke": 1, "quick": 3, "paper": 9},

@@ -72,12 +72,12 @@ def run(setting: Setting) -> Outcome:
         tuple(_table(at, colours)),
         notes=(
             (
-                "The paper's pictures are not available: a sunrise of rings, noise of standard deviation 30. The "
-                "likelihood is the true one, so that only the messages differ."
+                "The paper's pictures are not available; these show a sunrise made of rings, with noise of standard "
+                "deviation 30. The likelihood is the true one, so that only the messages differ."
             ),
             (
-                "A linear sweep grows with the number of pairs and a constant one does not, so that the ratio "
-                "depends on the number of pairs."
+                "The time of a linear sweep grows with the number of pairs and that of a constant one does not, so "
+                "that their ratio depends on the number of pairs."
             ),
         ),
     )
@@ -113,7 +113,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "with so many pairs they are 100 times faster",
+            "with the pairs of this run they are 100 times faster",
             "speed-up",
             100.0,
             scales=("quick", "paper"),

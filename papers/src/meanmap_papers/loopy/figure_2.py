@@ -38,7 +38,7 @@ def run(setting: Setting) -> Outcome:
                 "The lengthscale is a quarter of the median distance; each message is computed from a product of three "
                 "others (q = 3)."
             ),
-            "Errors are over draws of the pairs that are learned from.",
+            "Standard errors are over draws of the training pairs.",
             (
                 "That a smaller ε needs a higher rank, and tensor features no lower one, follows from how they are "
                 "chosen, so that these two statements of the paper are shown and not judged."

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.number import written
 
 TOLERANCES = (1e-1, 1e-2, 1e-3)
 UPDATES = ("constant", "linear")
@@ -61,7 +62,7 @@ def run(setting: Setting) -> Outcome:
     ]
     for name in names:
         row = (name, f"{np.mean(errors[name]):.2f}", f"{1e3 * min(seconds[name]):.2f}")
-        shown = [f"{value:.2g}" if value % 1 else f"{value:.0f}" for value in bounds[name]]
+        shown = [written(value, 2) if value % 1 else f"{value:.0f}" for value in bounds[name]]
         table.append((*row, *(shown or [""] * 4)))
     ratio = {n: Number.ratio(seconds[n], seconds["constant 0.01"]) for n in ("full", "linear 0.01")}
     shift = np.array(errors["constant 0.01"]) - full
@@ -141,10 +142,14 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "with so many pairs 100 times faster than linear", "faster than linear", 100.0, scales=("paper",), ours=True
+            "with the pairs of this run 100 times faster than linear updates",
+            "faster than linear",
+            100.0,
+            scales=("paper",),
+            ours=True,
         ),
         Claim(
-            "with so many pairs 10,000 times faster than full",
+            "with the pairs of this run 10,000 times faster than full updates",
             "faster than full",
             10_000.0,
             scales=("paper",),

@@ -43,7 +43,7 @@ def run(setting: Setting) -> Outcome:
         notes=(
             (
                 "The paper's 143,086 papers with 367 categories are not available. These are 9360 papers with 5 "
-                "topics, of which at k = 5 every method finds all: projecting 5 topics to 10 numbers saves nothing."
+                "topics. At k = 5 every method finds all of them, and projecting them to 10 numbers saves nothing."
             ),
             DECODING,
         ),

@@ -29,8 +29,8 @@ def run(setting: Setting) -> Outcome:
         figure_4.table_of(recalls),
         notes=(
             (
-                f"The paper projects 367 categories to 100 numbers. From {PROJECTED} numbers matching pursuit takes "
-                f"{PROJECTED} topics at most, so that recall at 4 of the first two methods means nothing and is not "
+                f"The paper projects 367 categories to 100 numbers. From {PROJECTED} numbers matching pursuit finds "
+                f"{PROJECTED} topics at most, so that recall at 4 has no meaning for the first two methods and is not "
                 "compared."
             ),
             figure_4.DECODING,

@@ -42,11 +42,11 @@ def run(setting: Setting) -> Outcome:
         np.concatenate(errors, axis=1),
         shown,
         "scenes",
-        "Scenes are those of Middlebury 2006. A cell is seen by how unlike both views are at each disparity, and its "
-        "likelihood has as many peaks as there are matches: a single guess with a spread would be wrong between them, "
-        "and smoothing would add nearly nothing to it.",
-        f"Mean absolute errors of the disparity, in pixels: {told}. Windows and penalties of matching are chosen by "
-        "the scenes that are learned from.",
+        "Scenes are those of Middlebury 2006. What is observed of a cell is how much the two views differ at each "
+        "disparity. Its likelihood has a peak at each possible match: a single guess with a spread would be wrong "
+        "between them, and smoothing would add next to nothing to it.",
+        f"Mean absolute errors of the disparity, in pixels: {told}. Windows and penalties of matching are chosen on "
+        "the training scenes.",
         methods=methods,
     )
 
@@ -74,7 +74,7 @@ EXPERIMENT = Experiment(
     "Depth of real scenes from two pictures",
     "Ours: depth as in Song et al. (2011), from two pictures instead of one",
     tuple(
-        Claim(f"below {name}", f"below {name}", 0.0, scales=("quick", "paper"), ours=True)
+        Claim(f"a smaller error than {name}", f"below {name}", 0.0, scales=("quick", "paper"), ours=True)
         for name in (*METHODS[1:], *MATCHING)
     ),
     {"smoke": 1, "quick": 1, "paper": 3},

@@ -70,7 +70,8 @@ def run(setting: Setting) -> Outcome:
     rows += [(str(d), *(f"{v:.3f}" for v in errors["chosen"][:, i].mean(axis=0))) for i, d in enumerate(depths)]
     worst = numbers["largest exponent, chosen"]
     return Outcome(
-        f"With everything chosen from the data the error falls like m to the {worst} or faster at every depth.",
+        f"With everything chosen from the data errors fall like a power of m at every depth, with exponents of {worst} "
+        "or below.",
         numbers,
         ((figure, "Error of the belief at the end of a chain against the number of pairs; longer chains lie higher."),),
         tuple(rows),
@@ -81,11 +82,11 @@ def run(setting: Setting) -> Outcome:
                 "errors grow."
             ),
             (
-                "With λ chosen from the data growth with depth did not show: −.01 ± .2 in the logarithm from depth 1 "
+                "With λ chosen from the data no growth with depth was found: −.01 ± .2 in the logarithm from depth 1 "
                 "to 4, against .8 ± .2 with the rule (quick scale, seed 20264). Exponents of six repetitions have "
                 "errors of .2."
             ),
-            "Normal variables; the belief is compared as an embedding, whose truth is known in closed form.",
+            "Variables are normal. Beliefs are compared as embeddings, whose true values are known in closed form.",
         ),
     )
 

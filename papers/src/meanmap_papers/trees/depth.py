@@ -72,7 +72,8 @@ def run(setting: Setting) -> Outcome:
     found = np.array(
         [[setting.part(f"{m}, {at}", partial(errors, setting.rng(m, at), m)) for m in sizes] for at in range(repeats)]
     )  # (repeats, sizes, readings and bound, depths)
-    numbers, rows = {}, [("messages", "pairs", *(f"{h + 1} edges" for h in range(DEPTH)))]
+    numbers: dict[str, Number] = {}
+    rows: list[tuple[str, ...]] = [("messages", "pairs", "1 edge", *(f"{h + 1} edges" for h in range(1, DEPTH)))]
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     for at, (axes, name) in enumerate(zip(figure.subplots(1, 2, sharey=True), READINGS, strict=True)):
         for i, m in enumerate(sizes):
@@ -94,9 +95,10 @@ def run(setting: Setting) -> Outcome:
     figure.axes[0].legend(fontsize="small")
     # Growth of the bound by the last edge, which is the same wherever on the circle the evidence is.
     numbers["R of the theorem"] = Number(float((found[:, -1, 2, -1] / found[:, -1, 2, -2]).mean()), 0.0)
-    told = " and ".join(f"{numbers[f'growth of the error by an edge, {name}']} ({name})" for name in READINGS)
+    told = " and ".join(f"{numbers[f'growth of the error by an edge, {name}']} (messages {name})" for name in READINGS)
     return Outcome(
-        f"An edge multiplies the error by {told} on average, the bound by {numbers['R of the theorem'].value:.3g}.",
+        f"On average an edge multiplies the error by {told}; it multiplies the bound of the theorem by "
+        f"{numbers['R of the theorem'].value:.3g}.",
         numbers,
         ((figure, "Error of the belief against its distance from the evidence, for several numbers of pairs."),),
         tuple(rows),
@@ -108,9 +110,10 @@ def run(setting: Setting) -> Outcome:
                 "fall with the distance, because evidence fades and far away all beliefs are near the marginal."
             ),
             (
-                "R is the largest of the constants (7) to (9) of the proof at the true messages. Room below the bound "
-                "is the logarithm of the growth that Σ Rⁱ allows from one edge on, over the growth of the error. "
-                "It is not judged: these errors are relative and end near 1, so that they could hardly leave it."
+                "R is the largest of the constants (7) to (9) of the proof at the true messages. Room below the "
+                "bound is the logarithm of the growth that Σ Rⁱ allows from one edge on, over the growth of the "
+                "error. It is not judged: these errors are relative and end near 1, so that they could hardly exceed "
+                "the bound."
             ),
         ),
     )
@@ -118,11 +121,11 @@ def run(setting: Setting) -> Outcome:
 
 EXPERIMENT = Experiment(
     "trees-theorem-3-depth",
-    "R^h of theorem 3: errors against the distance from the evidence",
+    "Theorem 3: errors against the distance from the evidence",
     "Song, Gretton & Guestrin (2010), theorem 3 and its proof; the measurement is ours",
     (
         Claim(
-            "errors of messages as they are grow by an edge, on average",
+            "the error of messages as they are grows with each edge, on average: its factor",
             "growth of the error by an edge, as they are",
             low=1.0,
             scales=("quick", "paper"),

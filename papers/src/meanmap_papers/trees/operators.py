@@ -80,8 +80,8 @@ def run(setting: Setting) -> Outcome:
     axes.legend(fontsize="small")
     told = "; ".join(f"{name} {numbers[f'exponent of the last step, {name}']}" for name in THEOREMS)
     return Outcome(
-        f"Exponents in m of the errors, between the two largest m: {told}. The theorems promise −1/8 and −1/10, or "
-        "faster.",
+        f"Between the two largest m errors fall like powers of m with these exponents: {told}. The rates of the "
+        "theorems are −1/8 and −1/10 or below.",
         numbers,
         ((figure, "Errors of both operators against the number of pairs; dotted, the rates of the theorems."),),
         tuple(rows),
@@ -91,8 +91,8 @@ def run(setting: Setting) -> Outcome:
                 "are about m → ∞, so that the two largest m are judged."
             ),
             (
-                "x is uniform on a circle and y = x + noise, so that waves are eigenfunctions of all operators and the "
-                "truth is a diagonal. The paper has no such experiment."
+                "x is uniform on a circle and y = x + noise, so that sines and cosines are eigenfunctions of all "
+                "operators, and the true operators are diagonal. The paper has no such experiment."
             ),
         ),
     )

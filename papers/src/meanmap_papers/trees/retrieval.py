@@ -91,25 +91,28 @@ def _outcome(curves: Mapping[tuple[str, str], np.ndarray], searched: int, notes:
 
 NOTES = (
     (
-        "The documents are 876 pages of the help of LibreOffice instead of Europarl, cut to their first 40 "
-        "words, because whole pages are too easy. `python -m meanmap_papers.trees.europarl` runs the same on Europarl, "
-        "where the corpus is to be had."
+        "The documents are 876 pages of the help of LibreOffice instead of Europarl, cut to their first 40 words, "
+        "because whole pages are too easy. `python -m meanmap_papers.trees.europarl` runs the same on Europarl, "
+        "where the corpus is available."
     ),
     (
-        "300 pages are looked for, as in the paper; training pairs come from the other pages, which is harder "
-        "than pairs of the same 300."
+        "300 pages are looked for, as in the paper. Training pairs come from other pages, which is harder than with "
+        "pairs of the same 300."
     ),
     (
         "Scores of each candidate are standardised over the queries (the paper does not say how it ranks); for the "
-        "topic model this was measured to change nothing."
+        "topic model this makes no difference."
     ),
     (
-        "The topic model is fitted by variational inference (scikit-learn) instead of Gibbs sampling; of 50 "
-        "topics with priors of .2, .5 and 1 the best on another split, .5, is shown."
+        "The topic model has 50 topics and is fitted by variational inference (scikit-learn) instead of Gibbs "
+        "sampling. Its prior is .5, the best of .2, .5 and 1 on another split."
     ),
-    ("Words are cut to six letters instead of stemmed; those of more than half the documents stand in for stop words."),
-    "Lengths are those of whole pages: more than the other two methods see.",
-    ("The edges of the linguistic tree cannot be read off the paper: leaves and inner nodes are those it names."),
+    (
+        "Words are cut to six letters instead of being stemmed, and words in more than half of the documents are taken "
+        "as stop words."
+    ),
+    "Lengths are those of whole pages, which the other two methods do not see.",
+    ("The paper does not list the edges of its linguistic tree; leaves and inner nodes are those that it names."),
     "The Chow-Liu tree is nearly a star with English at its centre, so that evidence cannot move nearer.",
 )
 

@@ -42,8 +42,8 @@ def summary(shown: Mapping[tuple[str, str], np.ndarray]) -> tuple[Any, str]:
     panels[0].legend(frameon=False)
     return figure, (
         f"Recall among the first {SHOWN['chain']} candidates on the chain, at the first on the trees, mean and "
-        "standard error over splits. Along the chain all but length decay, the topic model sooner; on the trees "
-        "evidence helps."
+        "standard error over splits. Along the chain recall falls with all methods but length, earliest with the "
+        "topic model; on the trees it rises with evidence."
     )
 
 

@@ -222,8 +222,8 @@ NOTES = (
         "grey two walls of this room look alike, and no method did well on walks that were tried."
     ),
     (
-        "The camera does not move, so that all frames are parts of one picture of the room, rendered by POV-Ray with "
-        "shadows and radiosity."
+        "The camera turns without moving, so that all frames are parts of one picture of the room, rendered by "
+        "POV-Ray with shadows and radiosity."
     ),
     (
         "Conditional embeddings of the state and the observation are combined by the sum of their kernels, the "
