@@ -38,8 +38,8 @@ __all__ = [
 def as_now(factor: FactorLike, memory: object = None) -> Any:
     """A factor for one run: what its function reads around itself is read at this moment, and compiled with it.
 
-    A function on the host is called when its values are needed; what is known of it is kept in the memory of the run
-    with this number.
+    A function on the host is called when its values are needed; what is known of it is kept in this memory of the
+    run.
     """
     if factor.host:
         return replaced(factor, own=Hosted(factor.function), memory=memory)
@@ -154,7 +154,7 @@ def remembered(
     count = wanted.shape[0]
     shape = jax.ShapeDtypeStruct((count + MARKS, 2, 2), jnp.uint32)
     host = _Remembered(_Host(factor.function, factor.name, False, factor.vectorised), lines, over)
-    found = jax.pure_callback(host, shape, factor.memory, wanted, *pairs, vmap_method="broadcast_all")
+    found = jax.pure_callback(host, shape, factor.memory.number, wanted, *pairs, vmap_method="broadcast_all")
     both = jax.lax.bitcast_convert_type(found, jnp.float64)
     return both[:count, 0], both[:count, 1], both[count:]
 

@@ -59,7 +59,7 @@ class FactorLike(Protocol):
 
     @property
     def memory(self) -> Any:
-        """The identifier of the run's record of a function on the host."""
+        """The memory in which a run keeps values of a function on the host."""
         ...
 
     @property

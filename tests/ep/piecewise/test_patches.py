@@ -75,6 +75,23 @@ def test_smooth_functions_are_known_as_well_as_asked():
     np.testing.assert_allclose(value, np.exp(z[:, 0] / 3) * np.cos(z[:, 1]), atol=1e-9)
 
 
+def test_points_that_come_to_lie_close_together_get_a_patch_of_their_own():
+    """Halves of halves took many times as much; the values of the wide range remain."""
+    patches, called = patches_of(lambda a, b: np.exp(a) * np.cos(b))
+    rng = np.random.default_rng(0)
+    until(patches, rng.uniform(-8, 8, (3000, 2)), 1.0)
+    before = len(called)
+    z = rng.uniform(0.3, 0.8, (3000, 2))
+    value, error = until(patches, z, 1e-9)
+    exact = np.exp(z[:, 0]) * np.cos(z[:, 1])
+    assert (np.abs(value - exact) <= error).all()
+    assert (error <= 1e-9).all()
+    assert len(called) - before < 350
+    wide = rng.uniform(-8, 8, (3000, 2)).clip(-7.9, 7.9)
+    value, error = patches.ask(np.zeros(3000, int), wide, np.zeros(3000, bool))
+    assert (np.abs(value - np.exp(wide[:, 0]) * np.cos(wide[:, 1])) <= error).all()
+
+
 def test_points_beyond_all_that_is_known_get_patches_of_their_own():
     patches, called = patches_of(lambda a, b: np.sin(a) * b)
     for shift in (0.0, 7.0, -30.0):
@@ -101,6 +118,9 @@ def test_cells_hold_equal_mass():
     z = np.stack([each.ravel() for each in np.meshgrid(axis, axis, indexing="ij")], 1)
     low, high, middle = cells_of_two(z, -(z**2).sum(1) / 2)
     assert len(low) == 64
+    # Neighbours meet: wherever there is mass, there is a cell.
+    held = ((z[:, None] + 0.06 >= low) & (z[:, None] + 0.06 <= high)).all(2).any(1)
+    assert held[(np.abs(z) < 3).all(1)].all()
     assert ((low <= middle) & (middle <= high)).all()
     root = np.exp(-(z**2).sum(1) / 4)
     mass = [root[((z >= one) & (z <= other)).all(1)].sum() for one, other in zip(low, high, strict=True)]

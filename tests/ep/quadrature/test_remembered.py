@@ -1,5 +1,8 @@
 """Functions on the host in whole runs: how often they are called, and the beliefs against a dense grid."""
 
+import math
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +11,7 @@ from scipy.stats import norm
 
 from meanmap import ep
 from meanmap.ep.lines import as_nodes
+from meanmap.ep.piecewise import patches
 from meanmap.ep.quadrature.quadrature import _projection
 from meanmap.families import Normal
 
@@ -254,6 +258,96 @@ def test_rows_of_their_own_arguments_have_values_of_their_own():
     evaluations, doubt = two_numbers(lambda a, b, x: np.sin(x * a) + b, 4, 0.3, np.linspace(0.5, 1.5, 4))
     assert (doubt < 1e-6).all()
     assert evaluations < 1000
+
+
+def saturating(half, top, dose):
+    """The effect of a dose, in logarithms, as numbers of Python: JAX cannot trace it."""
+    return math.exp(math.log(top) + math.log(dose) - math.log(dose + half))
+
+
+def test_a_table_over_vague_priors_takes_no_more_than_it_must():
+    """Probes for cells of a grid were new whenever it moved."""
+    dose, effect = np.array([1.0, 5.0, 20.0]), np.array([1.8, 5.4, 8.6])
+    half, top = ep.Gamma([2.0] * 3, 0.5), ep.Gamma([10.0] * 3, 1.0)
+    calls = 0
+
+    def counted(*values):
+        nonlocal calls
+        calls += 1
+        return saturating(*values)
+
+    a, b, x = ep.Variable("a", ep.Gamma, 3), ep.Variable("b", ep.Gamma, 3), ep.Variable("x", ep.Normal, 3)
+    answer = ep.ask(ep.BlackBox(counted, a, b, dose, x), half, top, ep.Normal(effect, 0.5))
+    assert calls / 3 < 5000
+    log_a, log_b = np.meshgrid(np.linspace(-15, 5, 2001), np.linspace(-3, 5, 1601), indexing="ij")
+    for row in range(3):
+        one, other = np.exp(log_a), np.exp(log_b)
+        image = other * dose[row] / (dose[row] + one)
+        height = 2 * log_a - one / 2 + 10 * log_b - other - (image - effect[row]) ** 2
+        mass = np.exp(height - height.max())
+        mass /= mass.sum()
+        for message, came, value in zip(
+            (answer.messages[0], answer.messages[1], answer.messages[3]),
+            (half, top, ep.Normal(effect, 0.5)),
+            (one, other, image),
+            strict=True,
+        ):
+            assert (came * message).mean()[row] == pytest.approx((mass * value).sum(), rel=1e-5)
+    assert answer.doubt.max() < 1e-5
+
+
+@pytest.mark.slow
+def test_many_rows_of_two_shared_unknowns_with_vague_priors_end():
+    """Sixty rows had not ended after seven minutes of a processor: each step asked for all points of all rows."""
+    rng, rows = np.random.default_rng(8), 40
+    dose = rng.choice([1.0, 4.0, 16.0], rows)
+    y = 8 * dose / (dose + 3) + rng.normal(0, 0.5, rows)
+    found = []
+    for function in (saturating, lambda half, top, dose: top * dose / (dose + half)):
+        half, top = ep.Variable("half", ep.Gamma(2.0, 0.5)), ep.Variable("top", ep.Gamma(10.0, 1.0))
+        x = ep.Variable("x", ep.Normal, plate=rows)
+        box = ep.BlackBox(function, half, top, dose, x, name="f")
+        start = time.process_time()
+        post = ep.infer(ep.FactorGraph(box, ep.Gaussian(x, observed=y, precision=4.0)), sweeps=40)
+        found.append((post, time.process_time() - start))
+    (kept, seconds), (compiled, _) = found
+    assert kept.report.counts["f: evaluations of its function"] < 3 * 3000
+    assert seconds < 200
+    for name in ("half", "top"):
+        assert kept[name].mean() == pytest.approx(compiled[name].mean(), abs=1e-3 * compiled[name].sd())
+        assert kept[name].sd() == pytest.approx(compiled[name].sd(), rel=1e-3)
+
+
+@pytest.mark.parametrize(("seen", "noise", "least"), [(2.0, 0.5, 1e-4), (0.0, 0.2, 0.5)])
+def test_what_a_grid_may_have_overlooked_is_stated_by_its_share(seen, noise, least):
+    """All ridges that a grid does not resolve were a standard deviation, even those of next to no mass."""
+    a, b, x = ep.Variable("a", ep.Normal), ep.Variable("b", ep.Normal), ep.Variable("x", ep.Normal)
+    box = ep.BlackBox(lambda a, b: jnp.exp(a) * jnp.sin(b) + b, a, b, x)
+    answer = ep.ask(box, *(ep.Normal([0.0], 1.0) for _ in "ab"), ep.Normal([seen], noise**2))
+    one, other = np.meshgrid(np.linspace(-9, 9, 4001), np.linspace(-9, 9, 4001), indexing="ij")
+    image = np.exp(one) * np.sin(other) + other
+    mass = np.exp(-(one**2 + other**2 + ((image - seen) / noise) ** 2) / 2)
+    mass /= mass.sum()
+    off = []
+    for message, value in zip(answer.messages, (one, other), strict=False):
+        belief, mean = ep.Normal([0.0], 1.0) * message, (mass * value).sum()
+        off.append(abs(belief.mean()[0] - mean) / np.sqrt((mass * (value - mean) ** 2).sum()))
+    assert max(off) <= answer.doubt[0]
+    assert least < answer.doubt[0]
+    assert (answer.doubt[0] < 0.05) == (seen == 2.0)
+
+
+def test_a_function_that_is_rough_everywhere_is_called_no_more_after_some_time(monkeypatch):
+    """Each grid of each sweep called it for every point, without end."""
+    monkeypatch.setattr(patches, "_MOST", 2000)
+    monkeypatch.setattr(patches, "ALL", 4000)
+    found = patches.Patches(lambda line, z: np.sign(np.sin(1e4 * z.sum(1))))
+    rng, line = np.random.default_rng(0), np.zeros(2000, int)
+    for _ in range(30):
+        _, error = found.ask(line, rng.uniform(-1, 1, (2000, 2)), np.ones(2000, bool))
+    assert found.evaluations[0] < 4000 + 2000 + 500
+    assert np.isfinite(error).all()
+    assert np.median(error) > 0.1
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ class BlackBoxFactor(Factor):
     oracle: Any
     # During a run, the function as it was at the start, in place of `own`.
     traced: Any
-    # The number of what a run knows about a function on the host.
+    # What a run keeps of a function on the host.
     memory: Any
 
     approximate: ClassVar[bool] = True

@@ -14,6 +14,7 @@ from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.piecewise.memory import memory_of
+from meanmap.ep.piecewise.patches import ALL
 from meanmap.ep.quadrature.enough import is_remembered
 from meanmap.families import Bernoulli, Beta, Gamma, Normal
 
@@ -29,8 +30,9 @@ _ASKED, _SETTINGS, _PREDICTED = 450, 5.0, 1e-3
 _QUICK, _LONG = 1e-5, 0.1
 # A function of arrays is timed at so many points at once, as long as more points cost less each.
 _AT_ONCE = (1, 16, 256)
-# A smooth function of two numbers takes 400 to 1000 evaluations; what takes more than this is worth a note.
-_ROUGH = 1500
+# A smooth function of two numbers takes 400 to 2500 evaluations, the most over vague priors; what takes more than this
+# is worth a note.
+_ROUGH = 4000
 # Repetitions for a function of single points, the first of which may load or compile something.
 _CALLS = 3
 
@@ -83,11 +85,12 @@ def rough(factors: tuple[Factor, ...], number: int) -> tuple[str, ...]:
         most = int(memory.of_two(factor.own).max(initial=0))
         if most > _ROUGH:
             one, two = (variable.name for variable in factor.integrated())
+            no_more = ", and it was called no more" if most >= ALL else ""
             notes.append(
-                f"{factor.name}: the table of its values took {most:,} evaluations, where smooth functions of two "
-                f"numbers take 400 to 1000: it is not smooth, or bends along neither axis. If only a sum of {one!r} "
-                f"and {two!r} matters, type s = ep.Variable('s', ep.Normal, plate=...) with ep.Sum({one}, {two}, "
-                "out=s, weights=...), and give it a function of s alone"
+                f"{factor.name}: the table of its values took {most:,} evaluations{no_more}. Smooth functions of two "
+                "numbers take 400 to 2500: this one jumps, has kinks, or varies fast along a direction between the "
+                f"axes. If only a sum of {one!r} and {two!r} matters, type s = ep.Variable('s', ep.Normal, plate=...) "
+                f"with ep.Sum({one}, {two}, out=s, weights=...), and give it a function of s alone"
             )
     return tuple(notes)
 

@@ -154,7 +154,7 @@ def infer(
         evidence = -np.inf if record.impossible else run.evidence(state)
         record.impossible = record.impossible or without_room(factors, evidence)
         evidence = -np.inf if record.impossible else evidence
-        record.rough = rough(factors, int(memory))
+        record.rough = rough(factors, int(memory.number))
         if not (record.interrupted or record.impossible):
             record.advice = advice(run, state, tuple(model.variables))
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)

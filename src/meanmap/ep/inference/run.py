@@ -12,13 +12,15 @@ from meanmap.core.progress import track
 from meanmap.core.settings import one_of
 from meanmap.ep.calling import user_errors
 from meanmap.ep.doubt import ENOUGH
-from meanmap.ep.factor import Factor
+from meanmap.ep.factor import Factor, replaced
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.order import FAR
 from meanmap.ep.inference.pace import Pace
 from meanmap.ep.inference.ranges import left_range
 from meanmap.ep.inference.record import Record
 from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
+from meanmap.ep.piecewise.memory import FINE
 from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.sweeps.sequential import compiled_sequential_sweep
 from meanmap.ep.sweeps.sweep import (
@@ -58,6 +60,9 @@ def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[
 
 # Messages may be in doubt by this share of the step of a sweep, and at most by this many standard deviations.
 _OF_STEP, _AT_MOST = 1e-3, 0.1
+# While beliefs move further than this, functions of two numbers that are kept need only be known so well: where they
+# have to be known better, later sweeps tell.
+_NEAR, _ROUGH = 0.1, 1e-3
 # Where sweeps with predictions have not converged after this many, oracles compute all messages.
 _LONG = 200
 
@@ -82,6 +87,8 @@ class Run:
         What the run says about itself.
     level : int
         Which of the plans the last sweep needed.
+    knows_well : bool
+        Whether functions on the host had to be known as well as they can be in the last sweep.
     known_evidence : float
         Of the last sweep, if it found one; else NaN.
     last_asked : dict
@@ -97,6 +104,7 @@ class Run:
     hosts: dict[int, HostOracle]
     record: Record
     level: int = -1
+    knows_well: bool = True
     known_evidence: float = np.nan
     last_asked: dict[int, Asked] = field(default_factory=dict)
 
@@ -110,7 +118,7 @@ class Run:
                 over_two, earlier = partial(self._apart, earlier, state), before
                 # Beliefs that do not move by half a step have converged: the tolerance is relative to the step, not to
                 # its share.
-                still = record.moved <= max(enough, record.noise) * pace.share
+                still = self.knows_well and record.moved <= max(enough, record.noise) * pace.share
                 if still and not record.stuck:
                     if self._accepted(state):
                         record.converged = True
@@ -148,7 +156,8 @@ class Run:
         """The state after each factor has sent its messages once; the record notes it."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(damping), np.asarray(caution), self.power)
-        self.level = len(self.plans) - 1
+        self.level, self.knows_well = len(self.plans) - 1, not self._of_two or self.record.moved < _NEAR
+        self.plans = tuple(_knowing(plan, FINE if self.knows_well else _ROUGH) for plan in self.plans)
         with user_errors():
             found = (self._by_factor if self.hosts else self._whole)(state, settings)
             jax.block_until_ready(found.moved)
@@ -159,6 +168,12 @@ class Run:
     def _apart(self, one: State, other: State) -> float:
         """How far two states are from each other, in standard deviations."""
         return float(np.asarray(compiled_moved(self.plan, one.beliefs, other.beliefs)).max())
+
+    @cached_property
+    def _of_two(self) -> bool:
+        """Whether a function of two numbers is kept."""
+        kept = (f for f in self.record.factors if isinstance(f, BlackBoxFactor) and f.host and f.memory is not None)
+        return any(len(factor.integrated()) == 2 for factor in kept)
 
     @cached_property
     def keys(self) -> jax.Array:
@@ -288,3 +303,13 @@ class Run:
             known[at] = asked.answer.log_normaliser
         with user_errors():
             return float(compiled_evidence(self.last, state, self.key, self.power, known))
+
+
+def _knowing(plan: Plan, enough: float) -> Plan:
+    """The plan with what is enough to know of functions on the host in this sweep."""
+
+    def with_memory(factor: Any) -> Any:
+        memory = getattr(factor, "memory", None)
+        return factor if memory is None else replaced(factor, memory=memory._replace(enough=np.float64(enough)))
+
+    return replaced(plan, factors=tuple(map(with_memory, plan.factors)))

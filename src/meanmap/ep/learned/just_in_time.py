@@ -21,6 +21,7 @@ from meanmap.ep.learned.signature import Functions, Signature
 from meanmap.ep.oracles.host import HostOracle, check_answer
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.oracles.sampling import ImportanceSampling
+from meanmap.ep.piecewise.memory import Kept
 from meanmap.families import Normal
 
 __all__ = ["Learned"]
@@ -190,7 +191,7 @@ class Learned(HostOracle):
             self._learner(name).begin(self._diaries[name])
         diary, learner = self._diaries[name], self._learner(name)
         if questions.factor.host:  # values of its function are kept from run to run
-            questions = replace(questions, factor=replaced(questions.factor, memory=learner.memory.number))
+            questions = replace(questions, factor=replaced(questions.factor, memory=Kept(learner.memory.number)))
         if not diary.gave_up:
             try:
                 return self._predicted(questions, learner, diary)

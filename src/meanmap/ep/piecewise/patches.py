@@ -13,7 +13,7 @@ import numpy as np
 from meanmap.ep.piecewise.chebyshev import NODES, OF_CHECK, OF_TAIL, ROUNDING, transform
 from meanmap.ep.piecewise.noise import AT_LEAST, CLOSE, OF_NOISE, is_level, noise_of
 
-__all__ = ["Patches"]
+__all__ = ["ALL", "Patches"]
 
 _FINEST = len(NODES) - 1
 _FIRST = 4
@@ -29,9 +29,14 @@ _BOTH = 0.1
 _CHECKS = np.array([[0.3147, -0.5231], [-0.6177, 0.4229]])
 
 # A patch is given up, and its function called for every point, where cutting this many times in a row has left more
-# than this share of the error, or where a function has taken this many evaluations. Noise is looked for before.
-_STUCK, _SHARE, _MOST, _LOOK = 10, 0.8, 16_384, 2
-_SMALLEST = 1e-12
+# than this share of the error, or where a function has taken this many evaluations. Noise is looked for before. After
+# so many it is called no more, and the errors that are left are stated: a run ends, however rough a function is.
+_STUCK, _SHARE, _MOST, _LOOK, ALL = 10, 0.8, 16_384, 2, 65_536
+_SMALLEST, _NO_BETTER = 1e-12, 1e300
+
+# Where points lie in less than this part of a rectangle, and its function has to be better, it gets a new one there:
+# beliefs have become narrower, and halves of halves would cost more.
+_PART = 0.125
 
 # What is closer to a side than this share of a width is on it.
 _NEAR = 1e-6
@@ -141,7 +146,9 @@ class Patches:
 
     def __init__(self, evaluate: Callable[[np.ndarray, np.ndarray], np.ndarray]):
         self._evaluate = evaluate
-        self._roots: dict[int, _Patch] = {}
+        # Of each function, patches that hold smaller and smaller parts of the plane; the last one that holds a point
+        # is asked.
+        self._roots: dict[int, list[_Patch]] = {}
         # Of each function, the points x + iy for which it was called, in order, and its values there.
         self._called: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.evaluations = np.zeros(0, int)
@@ -168,14 +175,18 @@ class Patches:
         self.noise = np.append(self.noise, np.zeros(more))
         self._fit([patch for one, at in rows.items() for patch in self._covering(one, z[at])])
         if wanted.any():
-            found = (self._roots[one].leaves(points, at[wanted[at]]) for one, at in rows.items())
+            self._narrow({one: points[at] for one, at in rows.items() if wanted[at].any()})
+            found = (self._leaves(one, points, at[wanted[at]]) for one, at in rows.items())
             self._improve([patch for each in found for patch, _ in each])
         value, error = np.zeros(len(z)), np.zeros(len(z))
         lost = np.zeros(len(z), bool)
         for one, at in rows.items():
-            for patch, mine in self._roots[one].leaves(points, at):
+            for patch, mine in self._leaves(one, points, at):
                 value[mine], error[mine] = patch(points[mine]), max(patch.error, AT_LEAST * self.noise[one])
-                lost[mine] = wanted[mine] & patch.given_up
+                if self.evaluations[one] < ALL:
+                    lost[mine] = wanted[mine] & patch.given_up
+                else:
+                    error[mine] = min(error[mine].max(), _NO_BETTER)
         if lost.any():
             exact = {one: at[lost[at]] for one, at in rows.items()}
             self._call({one: points[at] for one, at in exact.items()})
@@ -197,7 +208,7 @@ class Patches:
         if chosen:
             places = np.array(chosen)
             self._call({line: places})
-            for patch, _ in self._roots[line].leaves(places, np.arange(len(places))):
+            for patch, _ in self._leaves(line, places, np.arange(len(places))):
                 patch.fit(*self._called[line])
 
     def _covering(self, line: int, z: np.ndarray) -> list[_Patch]:
@@ -205,12 +216,12 @@ class Patches:
         low, high = z.min(0), z.max(0)
         if line not in self._roots:
             width = np.maximum(high - low, 1e-3 * np.maximum(1.0, np.abs(low)))
-            self._roots[line] = _Patch(line, low, low + width, [_FIRST, _FIRST])
-            return [self._roots[line]]
+            self._roots[line] = [_Patch(line, low, low + width, [_FIRST, _FIRST])]
+            return self._roots[line]
         new = []
         for axis in (0, 1):
             for end in (0, 1):
-                root = self._roots[line]
+                root = self._roots[line][0]
                 beyond = high[axis] - root.high[axis] if end else root.low[axis] - low[axis]
                 if beyond <= 0:
                     continue
@@ -221,9 +232,28 @@ class Patches:
                 for each in (whole, more):
                     (each.high if end else each.low)[axis] = edge + wide if end else edge - wide
                 whole.cut = (axis, edge, root, more) if end else (axis, edge, more, root)
-                self._roots[line] = whole
+                self._roots[line][0] = whole
                 new.append(more)
         return new
+
+    def _leaves(self, line: int, z: np.ndarray, at: np.ndarray) -> Iterator[tuple[_Patch, np.ndarray]]:
+        """The patches of a function for the points z[at], each with its part of `at`."""
+        for root in self._roots[line][:0:-1]:
+            inside = root.holds(z[at])
+            yield from root.leaves(z, at[inside])
+            at = at[~inside]
+        yield from self._roots[line][0].leaves(z, at)
+
+    def _narrow(self, asked: dict[int, np.ndarray]) -> None:
+        """New patches for functions that have to be better where points lie in a small part only of the last ones."""
+        new = []
+        for line, z in asked.items():
+            last, (x, y) = self._roots[line][-1], _parts(z)
+            low, high = np.array([x.min(), y.min()]), np.array([x.max(), y.max()])
+            if (high > low).all() and np.prod((high - low) / (last.high - last.low)) < _PART:
+                new.append(_Patch(line, low, high, [_FIRST, _FIRST]))
+                self._roots[line].append(new[-1])
+        self._fit(new)
 
     def _known(self, line: int, z: np.ndarray) -> np.ndarray:
         points, values = self._called[line]

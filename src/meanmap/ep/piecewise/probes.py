@@ -58,7 +58,10 @@ def cells(z: np.ndarray, height: np.ndarray, count: int, power: float) -> tuple[
 
 
 def cells_of_two(z: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rectangles of equal mass of the root of a density given at points (n, 2) that lie equally close everywhere.
+    """Rectangles of equal mass of the root of a density given at points (n, 2) of a grid, as many along each axis.
+
+    They reach half a step of the grid beyond their points: so neighbours meet, and what was looked at stays in some
+    rectangle when the grid moves a little.
 
     Returns
     -------
@@ -69,6 +72,7 @@ def cells_of_two(z: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndar
     if np.isnan(height).any() or not np.isfinite(height).any() or (height == np.inf).any():
         return nothing, nothing, nothing
     kept = height > height.max() - _DEPTH
+    half = np.abs([z[round(len(z) ** 0.5), 0] - z[0, 0], z[1, 1] - z[0, 1]]) / 2
     z, mass = z[kept], np.exp(_POWER * (height[kept] - height.max()))
     if mass.max() > mass.sum() / _ALONG**2:
         return nothing, nothing, nothing
@@ -80,7 +84,7 @@ def cells_of_two(z: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndar
     np.minimum.at(low, cell, z)
     np.maximum.at(high, cell, z)
     centre = np.stack([np.bincount(cell, mass * each) for each in z.T], 1) / np.bincount(cell, mass)[:, None]
-    return low, high, centre
+    return low - half, high + half, centre
 
 
 def _groups(z: np.ndarray, mass: np.ndarray, within: np.ndarray) -> np.ndarray:

@@ -10,15 +10,19 @@ from meanmap.core.types import Array
 from meanmap.ep.calling import LINES, remembered
 from meanmap.ep.factor import FactorLike
 from meanmap.ep.lines import log_message, to_nodes, values
+from meanmap.ep.piecewise.memory import FINE
 from meanmap.ep.piecewise.pieces import MARKS
 from meanmap.ep.quadrature.mesh import DEPTH
 from meanmap.families import Family
 
 __all__ = ["is_remembered", "known_well"]
 
-# The log of the tilted law may be off by this at its peak, by more further down in proportion, and by no more than the
-# second wherever it matters, so that no rule takes the ends of pieces for kinks.
-_AT_PEAK, _ANYWHERE = 1e-7, 1e-4
+# The log of the tilted law may be off by more further down than at its peak, in proportion, and by no more than this
+# wherever it matters, so that no rule takes the ends of pieces for kinks; where little is enough, by ten times that.
+_ANYWHERE, _OF_ENOUGH = 1e-4, 10.0
+
+# Where less than the finest is enough, nothing below this matters.
+_ROUGH_DEPTH = 14.0
 
 # Over two numbers, where kinks are looked for in sums over a grid, by this much more for each unit of depth from there
 # on, up to what hides no peak: most of a plane lies far down.
@@ -37,13 +41,14 @@ class _Effect(NamedTuple):
     size: jax.Array
     depth: jax.Array
 
-    def too_large(self, numbers: int) -> jax.Array:
-        """Whether messages of a function of this many numbers may be off because of it."""
-        log_allowed = jnp.log(_AT_PEAK) - jnp.minimum(self.depth, 0.0)
-        beyond = jnp.maximum(log_allowed - jnp.log(_ANYWHERE), 0.0)
+    def too_large(self, numbers: int, enough: Array) -> jax.Array:
+        """Whether messages of a function of this many numbers may be off because of it, by more than is enough."""
+        anywhere = jnp.maximum(_ANYWHERE, _OF_ENOUGH * enough)
+        log_allowed = jnp.log(enough) - jnp.minimum(self.depth, 0.0)
+        beyond = jnp.maximum(log_allowed - jnp.log(anywhere), 0.0)
         allowed = jnp.exp(log_allowed - (beyond if numbers == 1 else (1 - _MORE) * beyond))
-        allowed = jnp.minimum(allowed, _ANYWHERE if numbers == 1 else _AT_MOST)
-        return (self.size > allowed) & (self.depth >= -DEPTH)
+        allowed = jnp.minimum(allowed, anywhere if numbers == 1 else _AT_MOST)
+        return (self.size > allowed) & (self.depth >= -jnp.where(enough <= FINE, DEPTH, _ROUGH_DEPTH))
 
 
 def is_remembered(factor: FactorLike, kinds: list[type[Family]]) -> bool:
@@ -76,6 +81,7 @@ def known_well(
     """
     lines = tuple(type(incoming[at]).coordinates[-1] for at in over)
     arguments = list(incoming[: len(incoming) - factor.outputs])
+    enough = factor.memory.enough if len(over) == 2 else FINE
 
     def unfinished(carried):
         *_, sure, rounds = carried
@@ -83,18 +89,26 @@ def known_well(
 
     def better(carried):
         (value, error), effect, marks, moved, _, rounds = carried
-        # Once nothing more is needed, or possible, polynomials are checked at values between their nodes.
-        wanted = effect.too_large(len(over))
+        # Once nothing more is needed, or possible, polynomials are checked at values between their nodes; where little
+        # is enough, they will be later.
+        wanted = effect.too_large(len(over), enough)
         settled = (rounds > 0) & ~(wanted.any() & moved)
-        laws = jnp.where(settled, log_cavity, jnp.nan), jnp.where(settled, effect.depth, jnp.nan)
-        asked = remembered(factor, lines, coordinates, arguments, over, wanted, laws)
+        checked = settled & (enough <= FINE)
+        laws = jnp.where(checked, log_cavity, jnp.nan), jnp.where(checked, effect.depth, jnp.nan)
+        places = coordinates
+        if len(over) == 2:  # members that are done are not looked up again
+            places = tuple(jnp.where(unfinished(carried), each, jnp.nan) for each in coordinates)
+        asked = remembered(factor, lines, places, arguments, over, wanted, laws)
         exact = error == 0  # from a call at this very point
         known = jnp.where(exact, value, asked[0]), jnp.where(exact, error, asked[1])
         same = (known[0] == value) | (jnp.isnan(known[0]) & jnp.isnan(value))
         lost = jnp.isinf(known[1]) & (wanted | (rounds == 0))
         moved = ~same.all() | (known[1] != error).any() | lost.any()
         judged = _effect(lambda found: _judged(factor, found, incoming, power), *known, log_cavity)
-        return known, judged, jnp.where(settled, asked[2], marks), moved, settled & ~moved, rounds + 1
+        sure = settled & ~moved
+        if len(over) == 2:
+            sure = sure | (enough > FINE) & ~judged.too_large(2, enough).any()
+        return known, judged, jnp.where(settled, asked[2], marks), moved, sure, rounds + 1
 
     # At first without new calls: what is known already.
     nothing = jnp.zeros_like(log_cavity)

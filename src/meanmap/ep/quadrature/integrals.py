@@ -96,12 +96,15 @@ def answered(
     return first
 
 
-def conclude(incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any, cautious: Any = False) -> Answer:
+def conclude(
+    incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any, overlooked: Any = 0.0, cautious: Any = False
+) -> Answer:
     """The messages by the first of several rules, and how far they may be off by the others.
 
     Two rules tell the error of the second; a third how fast they come together: where the differences are d and d',
     the next is d d/d'. To be `cautious`, as beside kinks, is to trust neither: errors fall slowly there, and d may be
-    small by luck.
+    small by luck. To the doubt comes what share of the law may have been `overlooked`; one that is not `settled` may
+    have overlooked anything.
     """
     messages: list[Any] = [None] * len(incoming)
     errors: list[Any] = [None] * len(incoming)
@@ -116,7 +119,7 @@ def conclude(incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any
         doubts.append(jnp.where(cautious, slowly, first * faster))
         messages[at] = told[0]
         errors[at] = jax.tree.map(lambda a, b, faster=faster: jnp.abs(a - b) * faster, told[0], told[1])
-    worst = jnp.stack(doubts).max()
+    worst = jnp.stack(doubts).max() + overlooked
     if found.error is not None:
         # What is off by δ in its logarithm is √(E δ²) away, to first order.
         weights = jax.nn.softmax(found.height + grid.log_weights[0])

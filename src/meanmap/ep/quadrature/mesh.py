@@ -24,6 +24,7 @@ __all__ = [
     "kinked",
     "located",
     "missed",
+    "rises",
     "trapezium",
     "unseen",
 ]
@@ -186,9 +187,18 @@ def important(height: jax.Array, log_weights: jax.Array, values: list[jax.Array]
 def unseen(points: jax.Array, height: jax.Array, own: Array | None = None) -> jax.Array:
     """For each step between nodes, whether a peak may stand out there that matters."""
     bound, above = between_nodes(points, height, own)
-    sharp = _sharp(points, height) | (False if own is None else _sharp(points, own))
+    sharp = _bends(points, height) > _SHARP
+    sharp = sharp if own is None else sharp | (_bends(points, own) > _SHARP)
     resolved = jnp.diff(points) <= 8 * jnp.finfo(points.dtype).eps * jnp.abs(points[1:])
     return ((above > _GAP) | sharp) & ~resolved & (bound >= height.max() - DEPTH)
+
+
+def rises(points: jax.Array, height: jax.Array) -> jax.Array:
+    """For each step between nodes, how far a peak there may rise above both, as the hull or one node alone shows it.
+
+    A parabola through a node that stands out and its neighbours rises above it by an eighth of its bend at most.
+    """
+    return jnp.maximum(between_nodes(points, height)[1], _bends(points, height) / 8)
 
 
 def missed(points: jax.Array, found: Weighed) -> Array:
@@ -198,16 +208,16 @@ def missed(points: jax.Array, found: Weighed) -> Array:
     return (height > shown + _GAP) & (height > found.height.max() - _DEPTH_OF_KINKS)
 
 
-def _sharp(points: jax.Array, height: Array) -> jax.Array:
-    """For each step, whether it leads to or from a node that stands out above both neighbours.
+def _bends(points: jax.Array, height: Array) -> jax.Array:
+    """For each step that leads to or from a node above both its neighbours, how far that stands out; 0 elsewhere.
 
     The hull does not see what becomes steeper towards its top, such as the peak of a Cauchy.
     """
     width = jnp.diff(points)
     slope = jnp.diff(jnp.maximum(height, _NOTHING)) / jnp.where(width > 0, width, 1)
     bend = (slope[:-1] - slope[1:]) * jnp.minimum(width[:-1], width[1:])
-    out = (slope[:-1] > 0) & (slope[1:] < 0) & (bend > _SHARP)
-    return jnp.append(out, False) | jnp.append(False, out)
+    out = jnp.where((slope[:-1] > 0) & (slope[1:] < 0), bend, 0.0)
+    return jnp.maximum(jnp.append(out, 0.0), jnp.append(0.0, out))
 
 
 def kinked(height: jax.Array, error: Array | None = None) -> jax.Array:

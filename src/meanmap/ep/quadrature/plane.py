@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, important, kinked, trapezium, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, important, kinked, rises, trapezium, unseen
 
 __all__ = ["bent", "followed"]
 
@@ -29,7 +29,9 @@ class Box(NamedTuple):
 
 
 def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> tuple[Grid, Weighed, jax.Array]:
-    """Points (x, y) where a function of two numbers has its mass, with three rules, what it is there, and if they fit.
+    """Points (x, y) where a function of two numbers has its mass, with three rules, what it is there, and what is not.
+
+    The last is the share of the law that these points may have overlooked.
 
     Parameters
     ----------
@@ -52,16 +54,18 @@ def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> t
 
     def move(carried):
         box, _, _, rounds = carried
+        # Of several members some are done, for which a function on the host need not be called: a grid of no numbers.
+        box = jax.tree.map(lambda leaf: jnp.where(unfinished(carried), leaf, jnp.nan), box)
         new, fits = _fitted(weigh, box, free, coarse)
         apart = jnp.maximum(jnp.abs(new.low - box.low), jnp.abs(new.high - box.high))
         stands = (apart <= _STANDS * (box.high - box.low)).all() & (new.slope == box.slope)
         return new, fits, stands, rounds + 1
 
-    box, fits, _, _ = jax.lax.while_loop(unfinished, move, (start, jnp.asarray(False), jnp.asarray(False), 0))
+    box, *_ = jax.lax.while_loop(unfinished, move, (start, jnp.asarray(False), jnp.asarray(False), 0))
     grid, axes = _grid(box, free, count)
     found = weigh(*grid.points)
     # Half as many nodes may have stepped over what all of them show.
-    return grid, found, fits | ~_grows(axes, found, grid, free).any() & ~_hidden(axes, found.height, free)
+    return grid, found, _overlooked(axes, found, grid, free)
 
 
 def bent(found: Weighed, shape: list[int]) -> jax.Array:
@@ -139,6 +143,25 @@ def _hidden(axes: list[jax.Array], height: jax.Array, free: np.ndarray) -> jax.A
     """Whether a peak may stand out between nodes of either axis."""
     height = height.reshape(len(axes[0]), len(axes[1]))
     return jnp.stack([free[k] & unseen(axes[k], height.max(1 - k)).any() for k in (0, 1)]).any()
+
+
+def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, free: np.ndarray) -> jax.Array:
+    """Which share of the law, as its second moments count it, may lie between nodes or beyond ends.
+
+    Where a peak may hide along an axis it counts as much as the nodes beside it, times how far it may rise above these;
+    an end that still matters counts as if all further nodes of a grid of the same size were as large.
+    """
+    shape = (len(axes[0]), len(axes[1]))
+    height, weights = found.height.reshape(shape), grid.log_weights[0].reshape(shape)
+    strong = important(found.height, grid.log_weights[0], found.values).reshape(shape)
+    total = jax.nn.logsumexp(found.height + grid.log_weights[0])
+    grow, parts = _grows(axes, found, grid, free), [jnp.array([-jnp.inf])]
+    for k in np.flatnonzero(free):
+        mass, profile = jax.nn.logsumexp(strong + weights, 1 - k) - total, height.max(1 - k)
+        beside = jnp.maximum(mass[1:], mass[:-1]) + rises(axes[k], profile)
+        parts.append(jnp.where(unseen(axes[k], profile), beside, -jnp.inf))
+        parts.append(jnp.where(grow[k], mass[jnp.array([0, -1])] + np.log(shape[k]), -jnp.inf))
+    return jnp.exp(jax.nn.logsumexp(jnp.concatenate(parts)))
 
 
 def _grows(axes: list[jax.Array], found: Weighed, grid: Grid, free: np.ndarray) -> jax.Array:

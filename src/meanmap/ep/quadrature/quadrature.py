@@ -64,13 +64,14 @@ class Quadrature(Oracle):
     Notes
     -----
     Only for factors that integrate over at most two numbers, and no sampler with randomness of its own. Remaining
-    errors are in `doubt`, and in the notes of a run; an unresolved peak has a doubt of 1 or more. A peak that changes
-    nothing at any node cannot be seen by any rule: one of width .002 above a floor of .001 was missed. Over two numbers
-    a kink along neither axis, as of max(a, b), may leave .0003 standard deviations without doubt. Cost: `points` calls
-    of the factor a message, and 97 for each round in which nodes are moved, mostly one; 3 points for each of up to 30
-    rounds where panels are cut, and points² / 4 + points² in two dimensions. Of a function that is kept, 100 to 700
-    calls in all for rows that share its arguments; of two numbers, 400 to 2000 where it is smooth, and 16,384, and
-    those near jumps, where it is not. Panels are a program of their own, compiled when one first needs them.
+    errors are in `doubt`, and in the notes of a run; an unresolved peak has a doubt of 1 or more, over two numbers as
+    much as the share of the law that it may have. A peak that changes nothing at any node cannot be seen by any rule:
+    one of width .002 above a floor of .001 was missed. Over two numbers a kink along neither axis, as of max(a, b), may
+    leave .0003 standard deviations without doubt. Cost: `points` calls of the factor a message, and 97 for each round
+    in which nodes are moved, mostly one; 3 points for each of up to 30 rounds where panels are cut, and points² / 4 +
+    points² in two dimensions. Of a function that is kept, 100 to 700 calls in all for rows that share its arguments; of
+    two numbers, 400 to 2500 where it is smooth, and 16,384, and those near jumps, where it is not: after 65,536 it is
+    called no more. Panels are a program of their own, compiled when one first needs them.
 
     Examples
     --------
@@ -142,9 +143,9 @@ class Quadrature(Oracle):
         weigh = _weigher(factor, incoming, over, power)
         windows = [window(incoming[at]) if incoming[at].states is None else None for at in over]
         if len(over) == 2:
-            grid, found, settled = followed(weigh, windows, self._count(over))
+            grid, found, overlooked = followed(weigh, windows, self._count(over))
             shape = [2 if one is None else self._count(over) for one in windows]
-            return conclude(incoming, found, grid, settled, cautious=bent(found, shape))
+            return conclude(incoming, found, grid, True, overlooked, cautious=bent(found, shape))
         if windows[0] is None:
             known = jnp.array(incoming[over[0]].states)
             states = Grid(known, jnp.zeros((3, len(known))))
