@@ -280,6 +280,30 @@ def test_nothing_is_audited_before_the_first_batch_is_learned():
     assert learned.diary(factor.name).audited == 0
 
 
+def test_answers_that_their_oracle_doubts_are_neither_learned_nor_audited():
+    """Of one sampled point a precision was 10²³, and audits had an rms z of as much; all messages were asked then."""
+
+    class Sampled(ep.extending.HostOracle):
+        def answer(self, questions):
+            exact, bad = questions.ask(ep.Quadrature()), questions.members % 10 == 0
+            message = exact.messages[0]
+            message = ep.Normal.from_natural(message.precision_mean, np.where(bad, 1e23, message.precision))
+            doubt = np.where(bad, 0.98, 1e-3)
+            return ep.extending.Answer((message, None), exact.log_normaliser, doubt=doubt)
+
+    factor, rng = label(200)
+    learned = ep.Learned(Sampled(), initial=60, audit=1.0, operator=SMALL)
+    learned.check(factor)
+    for sweep in range(5):
+        came = ep.Normal(rng.normal(size=200), rng.uniform(0.5, 2, 200)), np.ones(200)
+        learned.answer(ep.extending.Questions.of(factor, came, 1.0, jax.random.key(0), sweep))
+    diary = learned.diary(factor.name)
+    assert diary.audited > 100
+    assert diary.z.max() < 2
+    assert not diary.gave_up
+    assert (learned.trained(factor).seen.messages[0].precision < 1e3).all()
+
+
 def test_counters_and_memos_make_no_new_learner_and_other_data_do():
     data, known = {"centre": 1.0}, {}
     calls = 0

@@ -109,6 +109,14 @@ def test_the_papers_preset_is_what_the_paper_says():
     assert (preset.proposal.mean(), preset.proposal.var()) == (0, pytest.approx(200))
 
 
+def test_a_message_of_one_point_is_in_doubt_as_a_whole():
+    """The scatter of a single point is 0, and so was the doubt: its precision, 10²³, was learned and audited."""
+    needle = ep.Density(lambda z: -1e8 * (z - 0.3) ** 2, ep.Variable("z", ep.Normal))
+    answer = ep.ask(needle, ep.Normal([0.0, 1.0], 1.0), oracle=ep.ImportanceSampling(50), rng=0)
+    assert (answer.effective < 1.1).all()
+    assert (answer.doubt > 0.9).all()
+
+
 def of_two_numbers():
     """tau ~ Gamma(3, rate): the log density in both, and what comes in."""
     rate, tau = ep.Variable("rate", ep.Gamma(2.0, 1.0)), ep.Variable("tau", ep.Gamma(1.5, 2.0))

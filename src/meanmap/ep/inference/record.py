@@ -10,6 +10,7 @@ from meanmap.ep.calling import Spent
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
 from meanmap.ep.oracles.host import HostOracle
+from meanmap.ep.oracles.sampling import FEW
 from meanmap.ep.sweeps.plan import Plan, fetched
 from meanmap.ep.sweeps.sweep import EVENTS, Happened
 
@@ -20,9 +21,6 @@ _NAMED = 5
 
 # Doubt of samples, and of messages learned from them, is reported beyond this: they always have an error.
 _DOUBTED_SAMPLES = 0.1
-
-# An effective sample size below this makes a standard error itself unreliable.
-_FEW = 30
 
 
 class Record:
@@ -116,9 +114,9 @@ class Record:
         if self.starts:
             notes.append(f"steps made no progress, and the run started anew {', and '.join(self.starts)}")
         for name, size in self.effective.items():
-            low = size < _FEW
+            low = size < FEW
             if low.any():
-                notes.append(f"{name}{_where(low)}: effective sample size below {_FEW}, the least {size.min():.3g}")
+                notes.append(f"{name}{_where(low)}: effective sample size below {FEW}, the least {size.min():.3g}")
         sampled = {*self.effective, *(self.factors[at].name for at in self.hosts)}
         for name, doubt in self.doubt.items():
             high = doubt > (_DOUBTED_SAMPLES if name in sampled else ENOUGH)

@@ -19,6 +19,8 @@ __all__ = ["FEWEST", "FactorLearner", "Rules"]
 
 # Nothing is learned from fewer messages than this.
 FEWEST = 10
+# Answers that may be off by more standard deviations are neither learned nor compared with predictions.
+_DOUBTED = 0.5
 # Settings are chosen anew when so much of what comes in lies outside the range they were chosen on.
 _OUTSIDE = 0.05
 # ... or when this many messages from outside were learned one by one, as a factor without a plate sends them.
@@ -74,7 +76,7 @@ class FactorLearner:
 
     def watch(self, questions: Questions, exact: Answer) -> None:
         """Keep the answers while it does not predict, to learn them when there are twice as many."""
-        fine = usable(questions.incoming) & _with_numbers(exact)
+        fine = usable(questions.incoming) & _with_numbers(exact) & _is_sure(exact)
         if fine.any():
             self._wait(Recorded.of(questions.incoming, exact)[fine])
 
@@ -154,10 +156,13 @@ class FactorLearner:
         refresh = self.rules.refresh
         if audited.any():
             assert guess is not None
-            places = audited[wanted]
-            diary.compare(self.operator.scores(questions[audited].incoming, exact[places], guess[audited]))
+            known = audited.copy()
+            known[wanted] &= _is_sure(exact)
+            if known.any():
+                places = known[wanted]
+                diary.compare(self.operator.scores(questions[known].incoming, exact[places], guess[known]))
         lawful = usable(questions.incoming)
-        fine = lawful[wanted] & _with_numbers(exact)
+        fine = lawful[wanted] & _with_numbers(exact) & _is_sure(exact)
         if fine.any():
             self._wait(Recorded.of(questions[wanted].incoming, exact)[fine])
         failed = refresh and diary.recent_audits() >= _AUDITS and diary.recent_score() > _TOO_FAR
@@ -202,6 +207,11 @@ def _with_numbers(answer: Answer) -> np.ndarray:
     """Which members have messages of finite numbers; others are left out by sweeps too."""
     leaves = [np.isfinite(leaf).reshape(len(leaf), -1).all(axis=1) for leaf in jax.tree.leaves(answer.messages)]
     return np.logical_and.reduce(leaves)
+
+
+def _is_sure(answer: Answer) -> np.ndarray:
+    """Which answers the oracle itself does not doubt altogether: of one sampled point a precision may be 10²³."""
+    return np.ones(len(answer.log_normaliser), bool) if answer.doubt is None else answer.doubt <= _DOUBTED
 
 
 def _enough(incoming: tuple[Any, ...]) -> bool:

@@ -17,11 +17,14 @@ from meanmap.ep.lines import Nodes, as_nodes, project
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.families import Distribution, Family, Normal
 
-__all__ = ["ImportanceSampling", "Sampler"]
+__all__ = ["FEW", "ImportanceSampling", "Sampler"]
 
 # Messages with more parameters than this are vectors'. Their errors come from leaving out each of this many groups.
 _MOST_PARAMETERS = 2
 _GROUPS = 16
+
+# An effective sample size below this makes a standard error itself unreliable.
+FEW = 30
 
 # In memory at once, over all members of a block.
 _POINTS_AT_ONCE = 2**16
@@ -35,7 +38,8 @@ class Sampler(Oracle):
     does in the papers: this leaves the scatter of the points in the message, whereas here it cancels.
 
     The standard error is that of the delta method: ∂η/∂log wᵢ is the influence of point i, and the influences of
-    independent groups of points are independent.
+    independent groups of points are independent. Where the effective sample size m is below 30, the doubt is 1/√m at
+    least.
     """
 
     points: eqx.AbstractVar[int]
@@ -89,13 +93,17 @@ class Sampler(Oracle):
             messages[at], errors[at], doubted = self._message(incoming[at], grid, log_tilted, log_cavity, paired)
             doubts.append(doubted)
         weights = jax.nn.softmax(log_tilted)
+        effective = 1 / (weights**2).sum()
+        # Where few points have all the weight their scatter tells nothing: of a single one there is none.
+        worst = jnp.stack(doubts).max()
+        worst = jnp.where(effective < FEW, jnp.fmax(worst, 1 / jnp.sqrt(effective)), worst)
         laws = sum(incoming[at].log_normaliser for at in over)
         return Answer(
             tuple(messages),
             jax.nn.logsumexp(log_tilted) + laws,
             tuple(errors),
-            1 / (weights**2).sum(),
-            jnp.stack(doubts).max(),
+            effective,
+            worst,
         )
 
     def _message(
