@@ -41,7 +41,7 @@ class _Effect(NamedTuple):
     size: jax.Array
     depth: jax.Array
 
-    def too_large(self, numbers: int, enough: Array) -> jax.Array:
+    def too_large(self, numbers: int, enough: Any) -> jax.Array:
         """Whether messages of a function of this many numbers may be off because of it, by more than is enough."""
         anywhere = jnp.maximum(_ANYWHERE, _OF_ENOUGH * enough)
         log_allowed = jnp.log(enough) - jnp.minimum(self.depth, 0.0)

@@ -156,7 +156,7 @@ def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, free: np.ndar
     strong = important(found.height, grid.log_weights[0], found.values).reshape(shape)
     total = jax.nn.logsumexp(found.height + grid.log_weights[0])
     grow, parts = _grows(axes, found, grid, free), [jnp.array([-jnp.inf])]
-    for k in np.flatnonzero(free):
+    for k in np.flatnonzero(free).tolist():
         mass, profile = jax.nn.logsumexp(strong + weights, 1 - k) - total, height.max(1 - k)
         beside = jnp.maximum(mass[1:], mass[:-1]) + rises(axes[k], profile)
         parts.append(jnp.where(unseen(axes[k], profile), beside, -jnp.inf))
