@@ -1,9 +1,12 @@
 """The figures of kernel belief propagation: registered, and the fastest one run."""
 
+import numpy as np
 import pytest
 
 from meanmap.datasets.files import DataNotFoundError
-from meanmap_papers.experiment import Setting, verdict
+from meanmap_papers.experiment import Number, Setting, verdict
+from meanmap_papers.loopy import competitors, cost, figure_3
+from meanmap_papers.loopy.tuned import METHODS, PRESETS
 from meanmap_papers.registry import find
 
 FIGURES = [f"loopy-figure-{number}" for number in (1, 2, 3, 4)]
@@ -16,6 +19,44 @@ def test_ranks_are_those_of_figure_2():
     outcome = experiment.run(Setting("smoke"))
     assert verdict(experiment.claims, outcome.numbers, "smoke") == "not shown at this scale"
     assert outcome.numbers["fine over coarse"].value > 1
+
+
+def test_a_setting_of_the_appendix_is_a_rival_whether_tuning_chose_it_or_not():
+    noise = np.random.default_rng(0).normal(scale=0.01, size=6)
+    found = {}
+    for method in METHODS:
+        settings = [*method.pictures, *(rival for key, rival in PRESETS.items() if key == ("denoising", method.name))]
+        for rival in settings:
+            level = 1.0 if method.name == "kernel" else 2.0
+            found["denoising", method.name, rival.label] = np.stack([level + noise, *np.ones((3, 6))], axis=1)
+    chosen = {("denoising", method.name): method.pictures[0].label for method in METHODS}
+    (claim,) = [each for each in find("loopy-competitors").claims if each.names[0].startswith("denoising: log error")]
+    ahead = competitors.outcome(found, chosen, ["denoising"], 2, 4).numbers
+    assert claim.judged(*claim.of(ahead)) == "yes"
+    for key in ("appendix 2.2.1", "bins chosen"):
+        better = {**found, ("denoising", "discretised", key): 0.5 * found["denoising", "discretised", key]}
+        numbers = competitors.outcome(better, chosen, ["denoising"], 2, 4).numbers
+        assert numbers[f"denoising: log error ratio, {key} to kernel"].value < 0.1
+        assert not claim.holds(*claim.of(numbers))
+
+
+def test_an_exponent_of_costs_is_a_mean_over_rounds_and_all_have_bands_of_one_width():
+    sizes = np.array([300, 1000, 3000])
+    rounds = np.array([1.9, 2.0, 2.2])
+    found = {("full", m): 1e-9 * m**rounds for m in sizes}
+    exponents = cost._exponents("full", found)
+    assert exponents == pytest.approx(rounds)
+    assert Number.mean(exponents).runs == 3
+    widths = {round(claim.high - claim.low, 9) for claim in find("loopy-cost").claims}
+    assert widths == {2 * cost.NEAR}
+
+
+def test_like_sentences_of_figure_3_have_like_bands_and_keep_their_signs():
+    slightly = [claim for claim in find("loopy-figure-3").claims if "slightly" in claim.says]
+    assert [(claim.low, claim.high) for claim in slightly] == [(0.0, 1.0)] * 2
+    behind = figure_3._in_spreads(np.array([-0.1, -0.2, -0.3]), 0.4)
+    assert behind.value == pytest.approx(-0.5)
+    assert behind.runs == 3
 
 
 @pytest.mark.slow
