@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+import scipy.special
 
 from meanmap_papers.experiment import Setting, verdict
-from meanmap_papers.messages import doubt_in_time, features, methods, simulator, uci_times
+from meanmap_papers.messages import compound_gamma, doubt_in_time, features, methods, simulator, uci_times
 from meanmap_papers.messages.jointly import Jointly
 
 
@@ -39,6 +40,19 @@ def test_joint_outputs_are_those_of_the_dense_formula():
     gram = np.kron(correlation, phi @ phi.T) + fitted.separate.noise * np.eye(60)
     dense = np.kron(correlation, at @ phi.T) @ np.linalg.solve(gram, numbers.T.ravel())
     np.testing.assert_allclose(fitted.predict((new,)).mean.T.ravel(), dense, atol=1e-6)
+
+
+def test_quadrature_with_as_many_nodes_as_the_authors_take_agrees_with_the_oracle():
+    from meanmap import ep
+    from meanmap.ep.learned import log_compound_gamma
+
+    came = ep.Gamma(*compound_gamma.problems(20, np.random.default_rng(3)))
+    factor = ep.Density(log_compound_gamma, ep.Variable("tau", ep.Gamma))
+    exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=compound_gamma.NODES)).messages[0]
+    found = [compound_gamma.moments(*each) for each in zip(came.shape_parameter, came.rate, strict=True)]
+    mean, log_mean = np.transpose(found)
+    np.testing.assert_allclose(mean, exact.mean(), rtol=1e-9)
+    np.testing.assert_allclose(log_mean, scipy.special.digamma(exact.shape_parameter) - np.log(exact.rate), rtol=1e-9)
 
 
 @pytest.mark.slow

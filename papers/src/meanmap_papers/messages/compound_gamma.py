@@ -13,8 +13,9 @@ __all__ = ["EXPERIMENT"]
 # 1 to 2, where one message in six is further off; and a first batch of a hundred leaves less to ask for later than the
 # twenty of the paper.
 THRESHOLD, INITIAL, D_IN, D_OUT, AUDIT = 1.0, 100, 300, 500, 0.005
-# Nodes of the quadrature used as oracle, and problems that are timed.
-NODES, TIMED = 2001, 1000
+# The most nodes of the quadrature used as oracle, those of the quadrature in the code of the authors, and problems that
+# are timed.
+NODES, AUTHORS, TIMED = 2001, 1_000_000, 1000
 
 
 def problems(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -23,6 +24,16 @@ def problems(n: int, rng: np.random.Generator) -> np.ndarray:
     counts = rng.integers(10, 101, n)
     squares = np.array([(rng.normal(size=count) ** 2).sum() for count in counts]) / tau
     return np.stack([1 + counts / 2, squares / 2])
+
+
+def moments(shape: float, rate: float, nodes: int = AUTHORS) -> tuple[float, float]:
+    """E τ and E log τ under Gamma(τ; shape, rate) (1 + τ)⁻², by the trapezium rule in log τ."""
+    reach = 16 / math.sqrt(shape)
+    logs = np.linspace(-reach, reach, nodes) + math.log(shape / rate)
+    tau = np.exp(logs)
+    heights = shape * logs - rate * tau - 2 * np.log1p(tau)
+    weights = np.exp(heights - heights.max())
+    return float(weights @ tau / weights.sum()), float(weights @ logs / weights.sum())
 
 
 def run(setting: Setting) -> Outcome:
@@ -55,7 +66,12 @@ def run(setting: Setting) -> Outcome:
         start = time.process_time()
         ep.ask(factor, came[at : at + 1], oracle=ep.Quadrature(points=NODES))
         always.append(time.process_time() - start)
-    always, just_in_time = 1e3 * np.array(always[1:]), 1e3 * np.array(spent[-timed:])
+    plain = []
+    for shape, rate in zip(came.shape_parameter[-timed:].tolist(), came.rate[-timed:].tolist(), strict=True):
+        start = time.process_time()
+        moments(shape, rate)
+        plain.append(time.process_time() - start)
+    always, plain, just_in_time = 1e3 * np.array(always[1:]), 1e3 * np.array(plain), 1e3 * np.array(spent[-timed:])
     posterior = came * ep.Gamma.from_natural(*np.transpose(natural))
     errors = np.stack([posterior.shape_parameter / exact.shape_parameter - 1, posterior.rate / exact.rate - 1])
     worst = abs(errors).max(axis=0)
@@ -71,21 +87,24 @@ def run(setting: Setting) -> Outcome:
     right.set(xlabel="problem", ylabel=f"part asked, over {window} problems", ylim=(0, None))
     numbers = {
         "within 1%": Number(float((worst < 0.01).mean()), float(np.sqrt(0.01 * 0.99 / count))),
-        "asked in the first quarter": after,
-        "asked in the last quarter": late,
-        "asked less in the last quarter": Number(
+        "share asked, first quarter": after,
+        "share asked, last quarter": late,
+        "share asked, first quarter minus last": Number(
             after.value - late.value, math.hypot(after.error or 0, late.error or 0)
         ),
-        "milliseconds a problem, quadrature": Number.mean(always),
+        "milliseconds a problem, the library's quadrature": Number.mean(always),
+        "milliseconds a problem, quadrature with 10⁶ nodes": Number.mean(plain),
         "milliseconds a problem, learned": Number.mean(just_in_time),
-        "times less than quadrature": Number.ratio(always, just_in_time),
+        "time of quadrature with 10⁶ nodes over that of learned messages": Number.ratio(plain, just_in_time),
+        "time of the library's quadrature over that of learned messages": Number.ratio(always, just_in_time),
         "rms z": worst_z(learned.diary(factor.name).scores),
     }
     shares = ", ".join(f"{np.mean(quarter):.1%}" for quarter in quarters)
     text = (
-        f"{numbers['within 1%'].value:.1%} of {count} posteriors have shape and rate within 1% of quadrature; after "
-        f"the first batch {shares} of the four quarters of the problems were asked. A problem takes "
-        f"{just_in_time.mean():.1f} ms learned and {always.mean():.1f} ms by quadrature."
+        f"{numbers['within 1%'].value:.1%} of {count} posteriors have shape and rate within 1% of those by "
+        f"quadrature. After the first batch the oracle was asked in {shares} of the problems of each quarter. A "
+        f"problem takes {just_in_time.mean():.1f} ms with learned messages, {plain.mean():.0f} ms by quadrature with "
+        f"the 10⁶ nodes of the authors' code, and {always.mean():.1f} ms by the library's quadrature."
     )
     return Outcome(
         text,
@@ -93,13 +112,19 @@ def run(setting: Setting) -> Outcome:
         ((figure, "Left, the error of each posterior. Right, how often the oracle was asked."),),
         notes=(
             (
-                f"The oracle is quadrature with {NODES} nodes in log τ; 10⁶ nodes, as the code of the authors sets "
-                "them, differ from it by less than 10⁻⁹."
+                f"The oracle is the library's quadrature in log τ, with at most {NODES} nodes. The code of the "
+                "authors sets 10⁶ nodes, and the claim about time is judged against as many: a plain trapezium rule "
+                "in NumPy, which gives the same moments to 10⁻⁹. Infer.NET itself, which the paper timed, was not "
+                "run."
             ),
-            f"Both are timed on the last {timed} problems, one at a time, in processor seconds.",
+            (
+                "The operator is the library's own, which learns derivatives of log Z with a threshold of 1, and not "
+                "the setting of the paper (`Learned.published`)."
+            ),
+            f"All are timed on the last {timed} problems, one at a time, in processor seconds.",
             (
                 "An earlier run at the paper's size was discarded (seed 2027, commit 86328da): with a threshold of 2 "
-                "instead of 1, 98.6 ± .1% of its posteriors were within 1%, below the 99% that are required, and the "
+                "instead of 1, 98.6 ± .1% of its posteriors were within 1%, below the 99% that we require, and the "
                 "root mean square z of audits was 1.4. The threshold was then chosen on seeds 401 to 404."
             ),
         ),
@@ -111,20 +136,25 @@ EXPERIMENT = Experiment(
     "The precision of a Gaussian under a compound gamma prior",
     "Jitkrittum et al. (2015), figure 4; its draft, figures 7 and 9",
     (
-        Claim("posteriors are those of the oracle (figures 4a, 4b)", "within 1%", low=0.99, scales=("quick", "paper")),
         Claim(
-            "the time is several orders of magnitude lower (figure 4c)",
-            "times less than quadrature",
+            "posteriors agree well with those of the oracle (figures 4a, 4b): 99% of them within 1%",
+            "within 1%",
+            low=0.99,
+            scales=("quick", "paper"),
+        ),
+        Claim(
+            "the time is several orders of magnitude lower than by quadrature (figure 4c): a hundredth or less",
+            "time of quadrature with 10⁶ nodes over that of learned messages",
             low=100.0,
             scales=("quick", "paper"),
         ),
         Claim(
-            "fewer questions as problems are seen (experiment 2)",
-            "asked less in the last quarter",
+            "the oracle is asked less often as more problems are seen (experiment 2)",
+            "share asked, first quarter minus last",
             low=0.0,
             scales=("quick", "paper"),
         ),
-        Claim("errors found by audits are no larger than stated (root mean square z)", "rms z", high=1.0, ours=True),
+        Claim("errors that audits found are no larger than stated (root mean square z)", "rms z", high=1.0, ours=True),
     ),
     {"smoke": 0.3, "quick": 1, "paper": 4},
     run,
