@@ -50,22 +50,22 @@ class BayesianNetwork(Paged):
     Notes
     -----
     Every number is modelled by a regression on its parents: a linear part, a kernel part where that predicts better,
-    and residuals drawn from rows with similar parents, whose scale is itself a regression on the parents where that
-    predicts better. The kernel is a sum of one for each parent unless a joint kernel clearly predicts better: additive
-    effects can be predicted at values of parents seldom seen together (Hastie & Tibshirani 1986). Labels whose parents
-    are labels are modelled by counts over all rows, with a Dirichlet prior centred on predictions from fewer parents,
-    whose weight exceeds one row only where that improves held-out predictions; labels with numbers among their parents
-    are modelled by multinomial logistic regression, with a kernel part where that improves held-out predictions, which
-    shrinks towards the overall shares outside the data, with a note. Beyond 50 labels the rarest are pooled into one,
-    whose probability is divided in proportion to their frequencies. If all relevant unobserved variables are labels,
-    answers are exact, by a clique tree. Otherwise they come from draws along the arrows, weighted by the likelihood of
-    the evidence, and converge as draws increase (Fung & Chang 1990; Shachter & Peot 1990). Reports say which method was
-    used. Irrelevant variables are left out. Numbers of one sign, or between 0 and 1, stay so: they are regressed as
-    logarithms, roots or log odds where left-out rows are more probable by two standard errors; where they are not,
-    draws beyond are drawn again, or set to 0 or 1 where some rows are, which moves means a little: logarithms of draws
-    are finite wherever those of rows are. Densities of `predict` are smoothed and reach a little beyond. Effects are
-    those of the truncated factorisation (Pearl 2009, section 3.2), assuming that no common cause is missing from the
-    graph.
+    and residuals drawn from all rows, or from those with similar parents where that makes left-out rows more probable,
+    whose scale is itself a regression on the parents where that predicts better. The kernel is a sum of one for each
+    parent unless a joint kernel clearly predicts better: additive effects can be predicted at values of parents seldom
+    seen together (Hastie & Tibshirani 1986). Labels whose parents are labels are modelled by counts over all rows, with
+    a Dirichlet prior centred on predictions from fewer parents, whose weight exceeds one row only where that improves
+    held-out predictions; labels with numbers among their parents are modelled by multinomial logistic regression, with
+    a kernel part where that improves held-out predictions, which shrinks towards the overall shares outside the data,
+    with a note. Beyond 50 labels the rarest are pooled into one, whose probability is divided in proportion to their
+    frequencies. If all relevant unobserved variables are labels, answers are exact, by a clique tree. Otherwise they
+    come from draws along the arrows, weighted by the likelihood of the evidence, and converge as draws increase (Fung &
+    Chang 1990; Shachter & Peot 1990). Reports say which method was used. Irrelevant variables are left out. Numbers of
+    one sign, or between 0 and 1, stay so: they are regressed as logarithms, roots or log odds where left-out rows are
+    more probable by two standard errors; where they are not, draws beyond are drawn again, or set to 0 or 1 where some
+    rows are, which moves means a little: logarithms of draws are finite wherever those of rows are. Densities of
+    `predict` are smoothed and reach a little beyond. Effects are those of the truncated factorisation (Pearl 2009,
+    section 3.2), assuming that no common cause is missing from the graph.
 
     Examples
     --------
