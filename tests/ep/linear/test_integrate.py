@@ -120,8 +120,8 @@ def test_two_components_are_integrated_as_on_a_fine_grid():
     np.testing.assert_allclose(log_evidence, exact, atol=0.02)
     sd = np.sqrt((p * (spreads + means**2)).sum() - (p * means).sum() ** 2)
     mean = sum(node.probability * node.settled.joint.mean[0] for node in nodes)
-    second = sum(node.probability * (node.settled.joint.mean[0] ** 2 + node.settled.joint.covariances[0, 0][0, 0, 0, 0]
-                                     if node.settled.joint.order[0] else 0) for node in nodes)  # fmt: skip
+    squares = [node.settled.joint.mean[0] ** 2 + node.settled.joint.within(0)[0, 0, 0] for node in nodes]
+    second = sum(node.probability * square for node, square in zip(nodes, squares, strict=True))
     np.testing.assert_allclose(mean, (p * means).sum(), atol=0.01 * sd)
     np.testing.assert_allclose(np.sqrt(second - mean**2), sd, rtol=0.01)
     for at, axis in ((0, logs[:, None]), (1, errors[None])):

@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("formulae")
 
 from meanmap.ep.linear import fit, shapes
+from meanmap.ep.linear.weights import Weighted
 
 
 def exact(x, y, family, wide=2.5):
@@ -103,3 +104,19 @@ def test_reflected_labels_have_reflected_laws():
     one, other = (fit("y ~ x", {"x": x, "y": y if up else 1 - y}, "bernoulli").to_frame() for up in (True, False))
     np.testing.assert_allclose(one["low"], -other["high"], atol=0.01 * one["sd"].max())
     np.testing.assert_allclose(one["sd"], other["sd"], rtol=0.01)
+
+
+def test_weighted_draws_move_means_beyond_chance():
+    """A coefficient within mothers of one or two labels was .16 standard deviations off, and draws knew."""
+    half = np.random.default_rng(0).normal(size=(100, 2))
+    draws = 3 + 2 * np.concatenate([half, -half])
+    means, sds, nothing = np.full(2, 3.0), np.full(2, 2.0), np.zeros(2)
+    # Weights exp(.2 z) of a standard Normal z move its mean by .2; the second effect is independent of the first.
+    judged = Weighted(draws, 0.2 * (draws[:, 0] - 3) / 2)
+    first, second = shapes._moved(judged, np.eye(2), means, sds, nothing)
+    assert first == pytest.approx(0.2, abs=0.05)
+    assert second == 0
+    np.testing.assert_array_equal(shapes._moved(judged, np.eye(2), means, sds, np.array([first, 0.0])), 0)
+    alike = Weighted(draws, 0.2 * np.random.default_rng(1).normal(size=200))
+    np.testing.assert_array_equal(shapes._moved(alike, np.eye(2), means, sds, nothing), 0)
+    np.testing.assert_array_equal(shapes._moved(None, np.eye(2), means, sds, nothing), 0)

@@ -33,7 +33,7 @@ def test_groups_are_integrated_given_what_is_shared():
     assert integrates_groups(settled)
     found = weighted(settled, BERNOULLI, observed, NONE, 20)
     drawn, logs = found.draws, found.logs
-    mean, variance = settled.joint.mean[0], settled.joint.covariances[0, 0][0, 0, 0, 0]
+    mean, variance = settled.joint.mean[0], settled.joint.within(0)[0, 0, 0]
     u = np.linspace(-8, 8, 801)
     exact = []
     for b in drawn[:, 0]:
@@ -95,7 +95,7 @@ def test_all_effects_are_drawn_where_groups_have_many():
     found = weighted(settled, poisson, observed, NONE, 300)
     assert found.effective > 0.6
     assert pareto_shape(found.logs) < 0.7
-    np.testing.assert_allclose(found.draws.std(0), np.sqrt(settled.joint.covariances[1, 1].ravel()), rtol=0.15)
+    np.testing.assert_allclose(found.draws.std(0), np.sqrt(settled.joint.within(1).ravel()), rtol=0.15)
     assert abs(found.gain) < 0.1
 
 

@@ -44,6 +44,11 @@ class Block:
         starts = np.arange(0, rows * width + 1, max(width, 1))[: rows + 1]
         return sparse.csr_array((self.design.ravel(), columns.ravel(), starts), shape=(rows, self.total))
 
+    @cached_property
+    def transposed(self) -> Any:
+        """These as rows."""
+        return self.matrix.T
+
     def times(self, effects: np.ndarray) -> np.ndarray:
         """What the effects (size, width) add to the predictor."""
         if self.size == 1:

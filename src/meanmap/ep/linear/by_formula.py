@@ -28,6 +28,9 @@ __all__ = ["fit"]
 
 # Draws that check the belief, and the shape of their weights beyond which it is doubted.
 _DRAWS, _DOUBTED = (2_000_000, 40, 2000), 0.7
+# A tenth of them is enough where their effective share is this: weights with a standard deviation of .18 move standard
+# deviations by at most 12 %, and ends of intervals by .37 of these, less than what would be reported.
+_FIRST, _ALIKE = (200_000, 40, 200), 0.97
 # Weights with this effective number of draws are trusted whatever their tail.
 _NEARLY_ALL = 0.6
 # The share of the probability in the last nodes of a lattice above which more lies beyond.
@@ -188,8 +191,12 @@ def _family(name: str, link: str | None):
 
 
 def _judged(problem: Problem, best: Node) -> Weighted:
-    parameters, draws = problem.components.likelihood(best.phi), affordable(best.settled, *_DRAWS)
-    return weighted(best.settled, problem.family, problem.observed, parameters, draws)
+    parameters = problem.components.likelihood(best.phi)
+    first, every = (affordable(best.settled, *draws) for draws in (_FIRST, _DRAWS))
+    found = weighted(best.settled, problem.family, problem.observed, parameters, first)
+    if first == every or found.effective >= _ALIKE:
+        return found
+    return weighted(best.settled, problem.family, problem.observed, parameters, every)
 
 
 def _report(

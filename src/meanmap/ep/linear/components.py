@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.special import gammaln
@@ -128,13 +129,11 @@ class Components:
 
     def chain(self, phi: np.ndarray, by_covariance: Sequence[np.ndarray]) -> np.ndarray:
         """The gradient by φ of a function of the covariances, from its derivative by each."""
-        gradient = np.zeros(len(phi))
-        for at in range(len(phi) - len(self.parameters)):
-            # A complex step this small is a derivative without rounding.
-            moved = phi.astype(complex)
-            moved[at] += 1e-30j
-            parts = zip(by_covariance, self.covariances(moved), strict=True)
-            gradient[at] = sum(float((by * np.imag(moved_one)).sum()) for by, moved_one in parts) / 1e-30
+        gradient, count = np.zeros(len(phi)), len(phi) - len(self.parameters)
+        # A complex step this small is a derivative without rounding.
+        moved = self.covariances(phi + 1e-30j * np.eye(len(phi))[:count])
+        for by, each in zip(by_covariance, moved, strict=True):
+            gradient[:count] += (by * np.imag(each)).sum((1, 2)) / 1e-30
         return gradient
 
 
@@ -157,6 +156,7 @@ def _log_cosh(z: float) -> float:
     return float(abs(z) + np.log1p(np.exp(-2 * abs(z))) - np.log(2))
 
 
+@cache
 def _log_beta(b: float) -> float:
     """log ∫ (1 − ρ²)^(b − 1) dρ over (−1, 1)."""
     return float((2 * b - 1) * np.log(2) + 2 * gammaln(b) - gammaln(2 * b))

@@ -61,7 +61,7 @@ class Crossed(Joint):
         log_normaliser = (own @ own + left @ left) / 2
         log_normaliser += np.log(np.einsum("gaa->ga", inverse)).sum() - np.log(np.diag(schur)).sum()
         mean = in_place(predictor, order, own_mean.ravel(), behind)
-        return cls(predictor, order, inverse, mean, float(log_normaliser), half, schur)
+        return cls(predictor, prior, order, inverse, mean, float(log_normaliser), half, schur)
 
     @cached_property
     def between(self) -> np.ndarray:
@@ -218,7 +218,7 @@ def _border(first: Block, others: list[Block], weights: np.ndarray) -> np.ndarra
     columns = []
     for block in others:
         if block.size == 1:
-            columns.append(first.matrix.T @ (block.design * weights[:, None]))
+            columns.append(first.transposed @ (block.design * weights[:, None]))
         else:
             columns.append(_scaled_product(first, block, weights))
     return np.concatenate(columns, axis=1) if columns else np.zeros((first.total, 0))
@@ -234,9 +234,9 @@ def _corner(others: list[Block], weights: np.ndarray, precisions: list[np.ndarra
         below = start + block.total
         for other in others[at + 1 :]:
             if block.size == 1:
-                part = (other.matrix.T @ (block.design * weights[:, None])).T
+                part = (other.transposed @ (block.design * weights[:, None])).T
             elif other.size == 1:
-                part = block.matrix.T @ (other.design * weights[:, None])
+                part = block.transposed @ (other.design * weights[:, None])
             else:
                 part = _scaled_product(block, other, weights)
             corner[start : start + block.total, below : below + other.total] = part

@@ -127,10 +127,9 @@ class Problem:
 
     def gradient(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
         """Of the log evidence of a settled run: through sites it vanishes, as they are where it is stationary."""
-        by = []
-        first = len(self.components.fixed)
-        for at, covariance in enumerate(self.components.covariances(phi), start=first):
-            precision, size = np.linalg.inv(covariance), self.predictor.blocks[at].size
+        by, prior = [], settled.joint.prior
+        for at in range(len(self.components.fixed), len(prior.covariances)):
+            covariance, precision, size = prior.covariances[at], prior.precisions[at], self.predictor.blocks[at].size
             by.append(precision @ (settled.joint.second_moment(at) - size * covariance) @ precision / 2)
         gradient = self.components.chain(phi, by)
         count = len(self.components.parameters)
@@ -145,9 +144,7 @@ class Problem:
             # Aᵀ W A P⁻¹, which is that of P P⁻¹ less that of Q P⁻¹.
             joint = settled.joint
             slopes = self.family.weighted_slopes(self.observed, settled.means, parameters)
-            traces = [
-                np.trace(q @ joint.total_covariance(at)) for at, q in enumerate(self.components.prior(phi).precisions)
-            ]
+            traces = [np.trace(q @ joint.total_covariance(at)) for at, q in enumerate(joint.prior.precisions)]
             return np.array([float(each.sum()) + self.predictor.total - sum(traces) for each in slopes])
         total, step = np.zeros(len(parameters)), 8192
         for at in range(0, self.predictor.rows, step):
@@ -304,6 +301,8 @@ def _lattice(
     if size > 1:
         steps += list(product((-1, 1), repeat=size))
         volume -= np.log(2)
+    moved = apart / 2 * np.array(steps, float)
+    lost = (moved**2).sum(1) / 4
     found: dict[tuple[int, ...], Place] = {}
     middle: tuple[int, ...] = (0,) * size
     waiting: list[tuple[float, tuple[int, ...], tuple[int, ...]]] = [(-np.inf, middle, middle)]
@@ -317,11 +316,11 @@ def _lattice(
         height = problem.height_at(chart, psi, found[near][2].settled if near in found else best)
         found[at] = psi, volume, height
         top = max(top, height.value)
-        slope = axes.T @ height.gradient
-        for step in steps:
-            moved = apart / 2 * np.array(step, float)
-            beside = tuple(int(a + b) for a, b in zip(at, step, strict=True))
-            heappush(waiting, (-float(height.value + slope @ moved - moved @ moved / 4), beside, at))
+        promised = (height.value + moved @ (axes.T @ height.gradient) - lost).tolist()
+        for step, value in zip(steps, promised, strict=True):
+            beside = tuple(a + b for a, b in zip(at, step, strict=True))
+            if beside not in found and value >= top - _DEPTH:
+                heappush(waiting, (-value, beside, at))
     if len(found) == most:
         heights = np.array([height.value for _, _, height in found.values()]) - top
         problem.late = float(np.exp(heights[int(0.8 * most) :]).sum() / np.exp(heights).sum())

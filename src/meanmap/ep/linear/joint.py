@@ -9,12 +9,14 @@ import numpy as np
 from scipy.linalg import lapack
 
 from meanmap.ep.linear.block import Block
-from meanmap.ep.linear.predictor import Predictor
+from meanmap.ep.linear.predictor import Predictor, Prior
 
 __all__ = ["Joint", "in_place", "inverse_root", "triangular", "whole_inverse"]
 
 # SciPy's own calls check and copy, which takes longer than small systems themselves.
 _LAPACK: Any = lapack
+# Matrices whose triangles are not worth keeping apart.
+_SMALL = 64
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Joint(ABC):
     Attributes
     ----------
     predictor : Predictor
+    prior : Prior
     order : tuple of int
         Of elimination: positions of the blocks.
     inverse : (size, width, width) array
@@ -35,6 +38,7 @@ class Joint(ABC):
     """
 
     predictor: Predictor
+    prior: Prior
     order: tuple[int, ...]
     inverse: np.ndarray
     mean: np.ndarray
@@ -122,8 +126,9 @@ def triangular(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -
 
 def whole_inverse(lower: np.ndarray) -> np.ndarray:
     """(L Lᵀ)⁻¹."""
-    if not len(lower):
-        return lower
+    if len(lower) < _SMALL:
+        root = triangular(lower, np.eye(len(lower)))
+        return root.T @ root
     # L has zeros above its diagonal, and so has what comes back below.
     found = _LAPACK.dpotri(lower.T)[0]
     found += np.tril(found.T, -1)

@@ -82,13 +82,18 @@ class Nested(Joint):
         log_normaliser += float((rest**2).sum()) / 2 - np.log(np.diag(root)).sum()
         effects = _outwards_in(nesting, inverses, halves, owns, triangular(root, rest, transposed=True))
         mean = _ordered(nesting, effects)[:, 0]
-        return cls(predictor, nesting.order, inverses[0], mean, float(log_normaliser), nesting, inverses, halves, root)
+        told = predictor, prior, nesting.order, inverses[0], mean, float(log_normaliser)
+        return cls(*told, nesting, inverses, halves, root)
 
     def variances(self, predictor: Predictor | None = None) -> np.ndarray:
         """a_iᵀ P⁻¹ a_i of every row, or of the rows of another predictor of the same effects."""
         asked = predictor or self.predictor
         way, agree = self.nesting.ways(asked.blocks)
-        found = self._grams(way, 0, self.nesting.designed(asked.blocks)[:, :, None])[:, 0, 0]
+        design, found = self.nesting.designed(asked.blocks), np.empty(asked.rows)
+        step = max(1, _PIECE // max(1, design.shape[1] * self.inverse.shape[1]))
+        for start in range(0, asked.rows, step):
+            rows = slice(start, start + step)
+            found[rows] = self._grams([groups[rows] for groups in way], 0, design[rows, :, None])[:, 0, 0]
         strange = np.flatnonzero(~agree)
         step = max(1, _PIECE // asked.total)
         for start in range(0, len(strange), step):

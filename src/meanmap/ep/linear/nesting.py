@@ -34,9 +34,9 @@ class Nesting:
 
     @classmethod
     def of(cls, blocks: tuple[Block, ...]) -> "Nesting | None":
-        """None where factors cross, or where there are fewer than two."""
+        """None where factors cross, or where there are none."""
         factors = sorted((at for at, block in enumerate(blocks) if block.size > 1), key=lambda at: -blocks[at].size)
-        if len(factors) < 2:
+        if not factors:
             return None
         parents: dict[tuple[int, int], np.ndarray] = {}
         for k in range(len(factors) - 1):

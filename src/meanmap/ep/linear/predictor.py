@@ -60,9 +60,10 @@ class Predictor:
 
     def split(self, theta: np.ndarray) -> list[np.ndarray]:
         """The effects of each block, (size, width)."""
-        ends = np.cumsum([block.total for block in self.blocks])[:-1]
-        parts = np.split(theta, ends)
-        return [part.reshape(b.size, b.width) for b, part in zip(self.blocks, parts, strict=True)]
+        found, start = [], 0
+        for block in self.blocks:
+            found.append(theta[start : (start := start + block.total)].reshape(block.size, block.width))
+        return found
 
 
 @dataclass(frozen=True)

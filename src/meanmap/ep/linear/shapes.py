@@ -29,6 +29,8 @@ _WHOLE = 1e-3
 # Strengths of the correction that are tried, and their prior standard deviation about 1.
 _AMOUNTS, _TRUSTED = np.linspace(0.0, 1.0, 21), 0.1
 _ROWS = 8192
+# Weighted draws move a mean by so many of their standard errors, or not at all.
+_BEYOND = 4.0
 
 
 def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | None = None) -> Shaped:
@@ -38,7 +40,8 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
     given z; this mean is approximated by the product of the means of single rows (Cseke & Heskes 2011). The
     approximation is exact if z is the only effect, and overcorrects where many rows agree: its strength is estimated
     from weighted draws of the effects that all rows share, given the first node. Where it may be far off the density of
-    shared effects is found by runs with z held at a value (`held`), as far as there are not too many rows.
+    shared effects is found by runs with z held at a value (`held`), as far as there are not too many rows. Where
+    weighted draws have another mean, by more than chance, means are moved by as many standard deviations.
     """
     nodes = model.nodes
     shape = (len(combinations), len(nodes))
@@ -68,7 +71,9 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
     # Where the work would be too much, the first node represents the others.
     flat = np.zeros(len(_PLACES))
     logs = np.array([[ratios.get((one, at), ratios.get((one, 0), flat)) for at in range(len(nodes))] for one in bent])
+    known = np.zeros(len(combinations))
     if not bent:
+        means += sds * _moved(judged, combinations, means[:, 0], sds[:, 0], known)[:, None]
         return Shaped(means, sds, shares, np.zeros(0, int), np.zeros((0, len(nodes), len(GRID))), ())
     logs = np.maximum(logs, logs.max(2, keepdims=True) - _DEPTH)
     from scipy.interpolate import PchipInterpolator
@@ -83,6 +88,10 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
             drawn = judged.draws @ combinations[one, : judged.draws.shape[1]]
             fine[place] *= _amount(fine[place, 0], (drawn - means[one, 0]) / sds[one, 0], judged)
     middle, spread, functions = _standardised(fine)
+    known[bent] = middle[:, 0]
+    moved = _moved(judged, combinations, means[:, 0], sds[:, 0], known)
+    moved[list(runs)] = 0
+    means += sds * moved[:, None]
     means[bent] += sds[bent] * middle
     sds[bent] *= spread
     return Shaped(means, sds, shares, np.array(bent), functions, tuple(runs))
@@ -155,6 +164,19 @@ class _Rows:
         given = Predictors(means, left[many], s.weights[many], s.shifts[many])
         gains = given.tilted(self.family, self.observed.taken(many), self.parameters)[0]
         return gains.reshape(len(_PLACES), -1).sum(1)
+
+
+def _moved(
+    judged: Weighted | None, combinations: np.ndarray, means: np.ndarray, sds: np.ndarray, known: np.ndarray
+) -> np.ndarray:
+    """How far weighted draws move the mean of each, in standard deviations, beyond what is known; 0 within chance."""
+    if judged is None:
+        return np.zeros(len(combinations))
+    away = (judged.draws @ combinations[:, : judged.draws.shape[1]].T - means) / sds
+    # Draws come in pairs about the mean, the second halves after the first ones.
+    pairs = ((judged.shares * len(away) - 1)[:, None] * away).reshape(2, -1, len(combinations)).mean(0)
+    beyond = pairs.mean(0) - known
+    return np.where(np.abs(beyond) > _BEYOND * pairs.std(0) / np.sqrt(len(pairs)), beyond, 0.0)
 
 
 def _amount(log_ratio: np.ndarray, away: np.ndarray, judged: Weighted) -> float:
