@@ -34,9 +34,9 @@ class Lean(NamedTuple):
         """Of this many times as many members."""
         return Lean(factor * self.moved, factor * self.error)
 
-    def matters(self, limit: float) -> bool:
-        """Whether a belief is moved beyond a limit, and beyond two standard errors."""
-        return not (self.moved <= np.maximum(limit, 2 * self.error)).all()
+    def matters(self, limit: float, errors: float = 2.0) -> bool:
+        """Whether a belief is moved beyond a limit, and beyond so many standard errors."""
+        return not (self.moved <= np.maximum(limit, errors * self.error)).all()
 
     @property
     def most(self) -> float:

@@ -1,11 +1,13 @@
 """What errors that messages share add up to: beside linear regression written out, and in whole runs."""
 
+import jax
 import numpy as np
 import pytest
 
 from meanmap import ep
 from meanmap.ep.doubt import Lean
 from meanmap.ep.learned import KernelRegression, MessageOperator
+from meanmap.ep.learned.just_in_time import _Sample
 from meanmap.ep.learned.regression import Estimate
 
 
@@ -88,6 +90,57 @@ def test_predictions_that_lean_whatever_is_learned_are_given_up():
     # Samples of 10, 20 and 40, and the whole plate twice.
     assert (diary.looks, diary.whole_looks, diary.evidence_error) == (5, 2, 0)
     assert any("predictions stayed biased whatever was learned" in note for note in post.report.notes)
+
+
+class Noisy(ep.extending.HostOracle):
+    """Exact messages with noise that depends on the keys alone, as that of samplers does; it keeps the keys."""
+
+    def __init__(self, noise):
+        self.noise, self.keys = noise, []
+
+    def answer(self, questions):
+        exact, drawn = questions.ask(ep.Quadrature()), [np.random.default_rng(key).normal() for key in questions.keys]
+        message = exact.messages[0]
+        moved = ep.Normal.from_natural(message.precision_mean + self.noise * np.array(drawn), message.precision)
+        self.keys.append((questions.sweep, questions.members, questions.keys))
+        return ep.extending.Answer((moved, None), exact.log_normaliser, doubt=np.full(len(drawn), self.noise))
+
+
+def test_noise_of_the_oracle_is_no_bias_of_predictions():
+    """One draw served all sweeps and all checks: where it was off by more than two errors, every check said so."""
+    _, model = problem()
+    operator, exact = MessageOperator(KernelRegression(d_in=100, d_out=200, tune=None)), ep.infer(model)
+    gave_up, sampled = 0, []
+    learned = ep.Learned(Noisy(0.1), initial=60, operator=operator)
+    for seed in range(6):
+        post = ep.infer(model, learned, rng=seed)
+        diary = learned.diary("Logistic(z)")
+        gave_up += bool(diary.gave_up)
+        sampled.append(diary.sampled)
+        assert float(exact["w"].kl(post["w"])) < 0.1
+    assert gave_up == 0
+    # Each run whose check finds nothing makes the next check smaller.
+    assert sampled[-1] < sampled[0]
+    checks = [keys for sweep, _, keys in learned.oracle.keys if sweep is None]
+    swept = np.concatenate([keys for sweep, _, keys in learned.oracle.keys if sweep is not None])
+    assert not (np.concatenate(checks)[:, None] == swept).all(2).any()
+
+
+def test_two_checks_beyond_three_errors_or_four_beyond_two_give_up():
+    _, model = problem()
+    factor = next(each for each in model.factors if each.name == "Logistic(z)")
+    for errors, looks in ((5.0, 2), (2.5, 4)):
+        learned = ep.Learned(Noisy(0.1), initial=20, operator=MessageOperator(KernelRegression(d_in=20, d_out=40)))
+        learned.check(factor)
+        came, accepted = (ep.Normal(np.linspace(-1, 1, 64), 1.0), np.ones(64)), []
+        asked = [ep.extending.Questions.of(factor, came, 1.0, jax.random.key(0), at) for at in range(3)]
+        for each in asked:
+            learned.answer(each)
+        while not learned.diary(factor.name).gave_up:
+            exact = asked[0].ask(ep.ImportanceSampling(100))
+            learned._samples[factor.name] = _Sample(asked[0], exact, 64)
+            accepted.append(learned.accepts(factor, Lean(np.array([0.1 * errors]), np.array([0.1]))))
+        assert accepted == [False] * looks
 
 
 def test_without_audits_the_report_says_what_predictions_lead_to():

@@ -359,7 +359,7 @@ def test_one_question_that_comes_again_in_every_run_is_no_error():
         assert ep.infer(model, learned, rng=0)["z"].mean() == pytest.approx(mean, abs=1e-6)
 
 
-def test_what_gave_up_stands_aside_until_it_has_seen_twice_as_much():
+def test_what_gave_up_stands_aside_until_it_has_seen_a_quarter_more():
     factor, rng = label(60)
     learned = ep.Learned(initial=60)
     learned.check(factor)
@@ -375,7 +375,7 @@ def test_what_gave_up_stands_aside_until_it_has_seen_twice_as_much():
     assert learned.stop_predicting(factor)
     # Each run that stands aside keeps the 60 messages of its end.
     known = learned._learner(factor.name).known
-    second, *later = (run() for _ in range(1 + -(-known // 60)))
+    second, *later = (run() for _ in range(1 + -(-known // 240)))
     assert (second.asked, second.predicted) == (240, 0)
     assert "in an earlier run sweeps with predictions did not converge: all messages were asked" in second.notes()[0]
     assert later[-1].predicted > 0

@@ -19,9 +19,10 @@ class Diary:
         self.caution = 1.0
         # Of the log evidence, for what was predicted, and how many were asked to know it; NaN before it was computed.
         self.evidence_error, self.sampled = np.nan, 0
-        # What errors that predictions share add up to, and how often it was too much, in samples and in whole plates.
+        # What errors that predictions share add up to, and how often it was too much, in samples, in whole plates, and
+        # beyond doubt in whole plates.
         self.lean: Lean | None = None
-        self.looks = self.whole_looks = 0
+        self.looks = self.whole_looks = self.clear_looks = 0
         # Why predictions are not used any more; empty while they are.
         self.gave_up = ""
         self.reasons: list[str] = []

@@ -21,6 +21,8 @@ __all__ = ["FEWEST", "FactorLearner", "Rules"]
 FEWEST = 10
 # Answers that may be off by more standard deviations are neither learned nor compared with predictions.
 _DOUBTED = 0.5
+# What gave up predicts again when this many times as much is known.
+_MORE = 1.25
 # Settings are chosen anew when so much of what comes in lies outside the range they were chosen on.
 _OUTSIDE = 0.05
 # ... or when this many messages from outside were learned one by one, as a factor without a plate sends them.
@@ -47,15 +49,17 @@ class FactorLearner:
         self.waiting: Recorded | None = None
         # Why it stopped predicting in an earlier run, and how many messages it knew then.
         self.gave_up, self.knew = "", 0
+        # How many checks in a row found no bias.
+        self.passed = 0
         self.forget_values()
 
     def begin(self, diary: Diary) -> None:
-        """At the start of a run: a learner that gave up waits for twice as many messages; a full memory is renewed."""
+        """At the start of a run: a learner that gave up waits for a quarter more messages; a full memory is renewed."""
         if self.memory.is_worn:
             self.forget_values()
         if not self.gave_up:
             return
-        if self.known >= 2 * self.knew:
+        if self.known >= _MORE * self.knew:
             self.gave_up = ""
             return
         diary.gave_up = f"in an earlier run {self.gave_up}"
@@ -75,7 +79,7 @@ class FactorLearner:
         return len(self.operator) + (0 if self.waiting is None else len(self.waiting))
 
     def watch(self, questions: Questions, exact: Answer) -> None:
-        """Keep the answers while it does not predict, to learn them when there are twice as many."""
+        """Keep the answers while it does not predict, to learn them when there are enough."""
         fine = usable(questions.incoming) & _with_numbers(exact) & _is_sure(exact)
         if fine.any():
             self._wait(Recorded.of(questions.incoming, exact)[fine])
