@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.points import spread_rows
+from meanmap.core.points import slices, spread_rows
 from meanmap.core.types import Array
 from meanmap.linalg.ridge import Ridge
 
@@ -25,6 +25,8 @@ WIDE, WIDE_FOLDS = 300, 5
 FEW_NUMBERS = 250_000
 # Up to this many ratios, 8 MB, are found for all folds and ridges at once.
 AT_ONCE = 1_000_000
+# Ratios that are floored and added up at once: they stay in a core's cache.
+IN_CACHE = 1 << 17
 # A density ratio below this share of its largest counts as this share, as in messages.
 LEAST = 1e-3
 
@@ -123,11 +125,13 @@ def held_out_surprises(phi: LeftOut, psi: LeftOut, ridges_x: np.ndarray, ridges_
         weights /= (values_y[:, None] + ridges_y[:, None])[:, :, None]
         # Ratios at places of the fold itself are zero, and are taken away again where they were raised.
         looked = kept if len(places) == m else kept[:, places]
-        ratios = weights.reshape(len(out), -1, y.shape[2]) @ looked.swapaxes(1, 2)
-        ratios = ratios.reshape(*shape, -1)
-        top = np.maximum(ratios.max(axis=3), 1e-300)
         own = np.einsum("klhr,khr->klh", weights, y[mine])
-        least, zeros = LEAST * top, np.count_nonzero(out[:, places], axis=1)[:, None, None]
-        total = np.maximum(ratios, least[..., None], out=ratios).sum(axis=3) - zeros * least
-        losses[:, held] = np.log(total / (len(places) - zeros) / np.maximum(own, least)).swapaxes(0, 1)
+        zeros = np.count_nonzero(out[:, places], axis=1)[:, None, None]
+        for part in slices(number, max(IN_CACHE // (held.size * len(places)), 1)):
+            ratios = weights[:, part].reshape(len(out), -1, y.shape[2]) @ looked.swapaxes(1, 2)
+            ratios = ratios.reshape(len(out), -1, held.shape[1], len(places))
+            least = LEAST * np.maximum(ratios.max(axis=3), 1e-300)
+            total = np.maximum(ratios, least[..., None], out=ratios).sum(axis=3) - zeros * least
+            some_losses = np.log(total / (len(places) - zeros) / np.maximum(own[:, part], least))
+            losses[part, held] = some_losses.swapaxes(0, 1)
     return losses
