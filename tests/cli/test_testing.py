@@ -342,18 +342,34 @@ def test_a_level_that_no_pvalue_reaches_is_refused(files):
     assert "--permutations is 50; expected a whole number of at least 99, which level 0.01 needs" in result.output
 
 
-def test_a_column_that_counts_the_rows_is_noted(tmp_path):
-    """An identifier is alike in both samples and hides that another column is not."""
+def test_ids_and_dates_are_set_apart_unless_their_kind_is_declared(tmp_path):
+    """An identifier is alike in both samples and hides that another column is not; dates as text are labels."""
     rng = np.random.default_rng(0)
     for name in ("before", "after"):
-        rows = "".join(f"{user},{value!r}\n" for user, value in enumerate(rng.normal(size=20).tolist(), 1))
-        (tmp_path / f"{name}.csv").write_text(f"user,value\n{rows}")
+        values = rng.normal(size=30).tolist()
+        rows = "".join(f"{k},u{k}-{name},{k}.1.2026,{k % 24}:30,{v!r}\n" for k, v in enumerate(values, 1))
+        (tmp_path / f"{name}.csv").write_text(f"user,key,day,hour,value\n{rows}")
     files = [str(tmp_path / name) for name in ("before.csv", "after.csv")]
-    whole = CliRunner().invoke(app, ["test", "two-sample", *files, "--permutations", "99", "--seed", "0"])
-    chosen = CliRunner().invoke(app, ["test", "two-sample", *files, "--columns", "value", "--seed", "0"])
-    assert "'user' of " in whole.stdout
-    assert "counts the rows" in whole.stdout
-    assert "counts the rows" not in chosen.stdout
+
+    def asked(*more):
+        shown = CliRunner().invoke(app, ["test", "two-sample", *files, "--permutations", "99", "--seed", "0", *more])
+        assert shown.exit_code == 0, shown.output
+        return shown.stdout
+
+    whole, alone = asked(), asked("--columns", "value")
+    assert [line for line in whole.splitlines() if "statistic" in line or "p-value" in line] == [
+        line for line in alone.splitlines() if "statistic" in line or "p-value" in line
+    ]
+    assert "set apart" not in alone
+    for name, what, kind in (
+        ("user", "only numbers or names the rows", "number"),
+        ("key", "only numbers or names the rows", "label"),
+        ("day", "holds dates or times as text", "time"),
+        ("hour", "holds dates or times as text", "label"),
+    ):
+        assert whole.count(f"{name!r} {what} and is set apart; to use it, pass --kinds {name}={kind}") == 1
+        assert f"{name!r} " + what not in asked("--kinds", f"{name}={kind}")
+    assert "mean day: 2026-01-15T12:00" in asked("--kinds", "day=time")
 
 
 def test_help_begins_with_what_to_do_and_says_when_to_use_something_else():

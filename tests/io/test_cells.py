@@ -57,7 +57,7 @@ def test_long_ids_keep_their_digits(read, tmp_path):
 def test_semicolons_with_decimal_commas_need_one_try(read, name):
     found, told = read("a;b\n1,5;x\n2;y\n-0,25;z\n", name)
     assert found == [1.5, 2.0, -0.25]
-    assert "was read with a decimal comma" in told
+    assert "read with a decimal comma in" in told
     assert ("separated by semicolons" in told) == (name == "a.csv")
 
 

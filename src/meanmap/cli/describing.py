@@ -15,6 +15,7 @@ __all__ = ["schema"]
 def schema(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
     columns: Annotated[str | None, typer.Option(help="Columns, a,b,...; all unless given.")] = None,
+    missing: Annotated[str, typer.Option(help="Codes for missing values, such as ?,-999.")] = "drop",
     *,
     cells: Cells,
     json: AsJson = False,
@@ -25,8 +26,8 @@ def schema(
     from meanmap.core.errors import EmptyError
     from meanmap.core.tables.missing import present
 
-    reading = cells.begun("pairwise", by_pairs=True)
-    held = reading.for_pairs(data, names_in(columns))
+    reading = cells.begun(missing)
+    held = reading.with_gaps(data, names_in(columns))
     there = {name: column for name, column in held.items() if present(column).any()}
     if not there:
         raise EmptyError(f"{data} has no value that is not missing.")

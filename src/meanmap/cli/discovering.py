@@ -51,13 +51,14 @@ def discover(
     from meanmap.core.progress import waiting
 
     reading = read.reading(by_pairs=method == "tree")
-    table = reading.for_pairs(data, names_in(columns))
+    groups = [names_in(group) for group in tiers.split("/")] if tiers else []
+    arrows = [*_arrows(required), *_arrows(forbidden)]
+    table = reading.for_pairs(data, names_in(columns), [name for each in (*groups, *arrows) for name in each])
     found: Any
     with waiting("discovering"):
         if method == "tree":
             found = mm.chow_liu(table, half_samples=half_samples, kinds=reading.kinds, rng=seed)
         else:
-            groups = [names_in(group) for group in tiers.split("/")] if tiers else []
             known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
             found = mm.pc(table, level, half_samples=half_samples, kinds=reading.kinds, rng=seed, **known)
     if shown.plot is not None:

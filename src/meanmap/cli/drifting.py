@@ -145,7 +145,6 @@ def _reference(
     if not [name for name in kept if name not in within]:
         raise refused(f"{path} holds only times, row numbers and ids; name the columns to watch with --columns")
     if apart:
-        reading.notes = [note for note in reading.notes if "counts the rows" not in note]
         reading.notes.append(
             f"{', '.join(apart)}: times, row numbers or ids, which differ in every batch, are not watched; --columns "
             "names columns to watch"

@@ -10,16 +10,19 @@ import numpy as np
 
 from meanmap.cli.options import before_errors, names_in
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
-from meanmap.core.held import holds_numbers
+from meanmap.core.held import holds_text
 from meanmap.core.meant import no_column
+from meanmap.core.moments import is_time
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import OF_TIMES, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present
+from meanmap.core.tables.order import holds_dates, numbers_rows
 from meanmap.core.tables.schema import admitted, check_alike
 from meanmap.core.tables.table import Table
+from meanmap.core.tables.written import MANY
 from meanmap.core.tables.zones import check_zones
 from meanmap.core.values import label_text
 from meanmap.io.tables import read_columns, read_table
@@ -47,6 +50,7 @@ class Reading:
     decimal: Any = None
     exclude: list[str] = field(default_factory=list)
     there: dict[str, bool] = field(default_factory=dict)
+    ids: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in (name for name in self.labels if self.said.get(name, "label") != "label"):
@@ -82,8 +86,12 @@ class Reading:
         for name in (*there, *read):
             self.there[name] = self.there.get(name, False) or name in read
 
-    def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
-        """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out."""
+    def table(
+        self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None, named: Sequence[str] = ()
+    ) -> Table:
+        """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out.
+        Of all columns ids are set apart, except those that are `named` elsewhere.
+        """
         chosen = columns or None
         with waiting(f"reading {path}"):
             missing: Any = self.marks or self.policy
@@ -93,20 +101,18 @@ class Reading:
             before_errors(self.notes[-1])
             if len(table) < LEAST_POINTS:
                 raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
-        self._tell_of_row_numbers(table.columns, path, chosen)
-        return table
+        return table.select(self.without_ids(table.columns, path, chosen, named))
 
-    def for_pairs(self, path: str, columns: list[str] | None) -> Any:
+    def for_pairs(self, path: str, columns: list[str] | None, named: Sequence[str] = ()) -> Any:
         """As `table`, but with --missing pairwise all rows, for a command that leaves out those of each pair."""
         if self.policy != "pairwise":
-            return self.table(path, columns)
+            return self.table(path, columns, named)
         chosen = columns or None
         with waiting(f"reading {path}"):
             found = read_columns(path, self.choosing(path, chosen), **self._read_so())
         self.seen(list(found), list(found))
         there = {name: column[present(column)] for name, column in found.items()}
-        self._tell_of_row_numbers(there, path, chosen)
-        return found
+        return {name: found[name] for name in self.without_ids(there, path, chosen, named)}
 
     def with_gaps(self, path: str, columns: list[str] | None) -> dict[str, Any]:
         """Columns of a file with their missing values where rows with one are dropped, as `table` reads them if not."""
@@ -158,15 +164,22 @@ class Reading:
         missing = self.marks or ("raise" if self.policy == "fail" else self.policy)
         return {"kinds": self.kinds, "missing": missing}
 
-    def _tell_of_row_numbers(self, columns: dict[str, Any], path: str, chosen: object) -> None:
-        """Notes on columns that only number the rows."""
-        if not chosen:
-            self.notes += [
-                f"{name!r} of {path} counts the rows and hides what the other columns show: "
-                f"--exclude {shlex.quote(name)} leaves it out"
-                for name, column in columns.items()
-                if _counts_rows(column)
-            ]
+    def without_ids(self, columns: dict[str, Any], path: str, chosen: object, named: Sequence[str]) -> list[str]:
+        """The names of columns to use: of all columns, not those that only number or name the rows, or hold dates and
+        times of day as text.
+        """
+        known = [*self.said, *named] if chosen is None else [*columns]
+        apart = {name: why for name, column in columns.items() if name not in known and (why := _is_apart(column))}
+        left = [name for name in columns if name not in apart]
+        if not left:
+            return list(columns)
+        for name, (what, kind) in apart.items():
+            if name not in self.ids:
+                use = f"to use it, pass --kinds {shlex.quote(f'{name}={kind}')}"
+                self.notes.append(f"{name!r} {what} and is set apart; {use}")
+                self.ids.append(name)
+        self.set_apart(list(apart))
+        return left
 
     def told(self, table: Table, path: str) -> Table:
         """The table with its columns converted to their declared kinds."""
@@ -174,9 +187,14 @@ class Reading:
         return admitted((table,), (path,), "raise", ours)[0][0] if ours else table
 
 
-def _counts_rows(column: np.ndarray) -> bool:
-    """Whether a column numbers the rows, increasing by one from each row to the next."""
-    return column.ndim == 1 and holds_numbers(column) and len(column) > 2 and bool((np.diff(column) == 1).all())
+def _is_apart(column: np.ndarray) -> tuple[str, str] | None:
+    """Why a column is set apart unless its kind is declared, and a kind to declare; None for other columns."""
+    told = column.compressed() if np.ma.isMaskedArray(column) else column
+    if holds_dates(told) and len(np.unique(told)) >= MANY:
+        return "holds dates or times as text", "time" if all(map(is_time, np.unique(told).tolist())) else "label"
+    if numbers_rows(told):
+        return "only numbers or names the rows", "label" if holds_text(told) else "number"
+    return None
 
 
 def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Table]:
@@ -184,6 +202,7 @@ def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[
     if first == second == "-":
         raise ParameterError("standard input can be only one of the samples.")
     one, other = reading.table(first, columns), reading.table(second, columns)
+    one, other = (table.select([name for name in table.names if name not in reading.ids]) for table in (one, other))
     meant = [reading.told(table, path).columns for table, path in ((one, first), (other, second))]
     for name in (name for name in one.names if name in other.names):
         check_alike([columns_of[name] for columns_of in meant], name, (first, second), f"--labels {name}")

@@ -28,6 +28,9 @@ ISO = re.compile(r"\s*\d{4}(-\d\d|\s*$)")
 # A zone behind a time of day: 12:30Z, 12:30+02:00, 12+02.
 ZONE = re.compile(r"([T ]\d\d[\d:.]*)(Z|[+-]\d\d(?::?\d\d)?)$")
 
+# With points the day comes first, wherever such dates are written: 31.1.2026 or 31.01.2026 7:30.
+DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[T ]+(\d{1,2}(?=:))?(.*))?$")
+
 HALF_A_ZONE = re.compile(r"[Zz]|[T ].*[-+]")
 
 
@@ -36,8 +39,16 @@ class Zoned(np.ndarray):
 
 
 def is_time(word: str) -> bool:
-    """Whether a text is a year, a date or a time in ISO 8601; NumPy would also read 20260131 as a year."""
-    text = ZONE.sub(r"\1", word.strip())
+    """Whether a text is a year, a date or a time in ISO 8601, or a date with points; NumPy would also read 20260131 as
+    a year.
+
+    Examples
+    --------
+    >>> [is_time(word) for word in ("2026", "2026-01-31 12:30", "31.1.2026", "31.01.2026 7:30", "31.13.2026")]
+    [True, True, True, True, False]
+    """
+    word = _in_iso(word)
+    text = ZONE.sub(r"\1", word)
     if HALF_A_ZONE.search(text):
         return False  # NumPy reads some, with a warning
     try:
@@ -49,7 +60,17 @@ def is_time(word: str) -> bool:
 
 def is_date(word: str) -> bool:
     """Whether a text is more than a year: at least a month."""
-    return is_time(word) and "-" in word
+    return is_time(word) and "-" in _in_iso(word)
+
+
+def _in_iso(word: str) -> str:
+    """A date with points as one of ISO 8601; another text as it is, without spaces around it."""
+    word = word.strip()
+    if (found := DOTTED.fullmatch(word)) is None:
+        return word
+    day, month, year, hour, rest = found.groups()
+    date = f"{year}-{int(month):02}-{int(day):02}"
+    return date if rest is None else f"{date}T{f'{int(hour):02}' if hour else ''}{rest}"
 
 
 def has_zone(word: str) -> bool:
@@ -60,7 +81,7 @@ def has_zone(word: str) -> bool:
     >>> [has_zone(word) for word in ("2026-01-31T12:30Z", "2026-01-31 12:30-05:00", "2026-01-31")]
     [True, True, False]
     """
-    return ZONE.search(word.strip()) is not None
+    return ZONE.search(_in_iso(word)) is not None
 
 
 def times_in(words: np.ndarray, where: str) -> np.ndarray:
@@ -72,7 +93,7 @@ def times_in(words: np.ndarray, where: str) -> np.ndarray:
     [datetime.datetime(2026, 1, 31, 10, 30), datetime.datetime(2026, 1, 31, 12, 30)]
     """
     distinct, places = np.unique(words, return_inverse=True)
-    texts = [word.strip() for word in distinct.tolist()]
+    texts = [_in_iso(word) for word in distinct.tolist()]
     zones = [found.group(2) if (found := ZONE.search(word)) else None for word in texts]
     if None in zones and len(set(zones)) > 1:
         raise _mixed(where)

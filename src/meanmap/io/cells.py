@@ -84,10 +84,12 @@ class Cells:
         labels: bool,
         path: object,
         tell: Callable[[str], object],
+        inferred: list[str],
         said: bool = False,
     ) -> np.ndarray:
         """One column from its parts: numbers or labels; a mixture is refused. A note names columns of digits that look
-        like identifiers, unless their kind is declared elsewhere (`said`).
+        like identifiers, unless their kind is declared elsewhere (`said`); columns with decimal commas that nobody
+        declared are added to those that were `inferred`.
         """
         texts = [part for part in parts if holds_text(part)]
         if not texts:
@@ -117,7 +119,7 @@ class Cells:
                     "commas out or say decimal='.' for text."
                 )
             if comma:
-                tell(f"{where} was read with a decimal comma; decimal='.' reads it as text")
+                inferred.append(name)
                 whole = Cells(",", self.marks, self.commas)
                 return _whole([whole.read(part.tolist(), False) if holds_text(part) else part for part in parts])
         marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)

@@ -256,10 +256,15 @@ def _text(
         done += len(block)
     if not done:
         raise EmptyError(f"{path} has names of columns and no rows.")
-    return {
-        names[i]: reader.joined(made, names[i], names[i] in labels, path, tell, names[i] in said)
+    inferred: list[str] = []
+    found = {
+        names[i]: reader.joined(made, names[i], names[i] in labels, path, tell, inferred, names[i] in said)
         for i, made in parts.items()
     }
+    if inferred:
+        shown = ", ".join(map(repr, inferred[:5])) + (f" and {len(inferred) - 5} more" if len(inferred) > 5 else "")
+        tell(f"read with a decimal comma in {path}: {shown}; decimal='.' reads them as text")
+    return found
 
 
 def _rows(lines: Iterator[str], mark: str, path: str | Path, before: int) -> Iterator[list[str]]:

@@ -104,3 +104,10 @@ def test_numbers_have_as_many_digits_as_tell_them_apart():
     _, first, second, _ = found.cells()
     assert first != second
     assert "medians 1e+12 and 1e+12" not in str(found)
+
+
+@pytest.mark.parametrize(("labels", "said"), [(("ja", "nein"), "ja"), (("no", "yes"), "yes"), (("bus", "car"), "bus")])
+def test_of_two_labels_the_one_that_says_yes_or_the_rarer_is_compared(labels, said):
+    one, other = (np.repeat(labels, counts) for counts in ((10, 30), (15, 25)))
+    (found,) = differences({"a": one}, {"a": other})
+    assert (found.label, found.first, found.second) == (said, (one == said).mean(), (other == said).mean())

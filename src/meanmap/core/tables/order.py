@@ -1,5 +1,6 @@
 """Rows whose order matters: serially dependent rows, and columns that only number the rows."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +24,9 @@ __all__ = [
     "clocks",
     "counters",
     "gives_place",
+    "holds_dates",
     "is_sorted",
+    "numbers_rows",
     "series_note",
     "tied_ranks",
 ]
@@ -35,8 +38,11 @@ MOST_COLUMNS = 32
 # The rate of false notes on tables of independent rows, and the least correlation of neighbours. With a # smaller one
 # the standard error of a mean is at most a tenth larger.
 CHANCE, LEAST = 0.002, 0.1
+TIME_OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d(\.\d+)?)?\s*")
 # Steps of a grid differ by as much, of the largest, where values were rounded.
 ROUNDING = 1e-6
+# A column that numbers the rows has this share of different values and of steps up, although rows may be left out.
+NEARLY_ALL = 0.9
 # Groups of rows, each in one place of the table, have this many rows on average.
 ROWS_OF_A_GROUP = 5
 
@@ -114,6 +120,46 @@ Leave it out if it only gives the position of a row.
     return tuple(_associated(place, steps) for place, steps in _stepping(given, name))
 
 
+def numbers_rows(column: np.ndarray) -> bool:
+    """Whether a column only numbers the rows or gives each its own name: whole numbers that rise (or fall) from row to
+    row and fill half of their range, although a few rows may be missing or repeated, or words without spaces of which
+    nearly every row has its own.
+
+    Examples
+    --------
+    >>> rows = np.arange(40)
+    >>> numbers_rows(rows), numbers_rows(np.delete(rows, [3, 9])), numbers_rows(rows**2), numbers_rows(rows[::-1] % 9)
+    (True, True, False, False)
+    """
+    if column.ndim != 1 or len(column) < LEAST_ROWS:
+        return False
+    if column.dtype.kind == "U":
+        words = np.unique(column)
+        return is_text(len(words), len(column)) and not any(len(word.split()) > 1 for word in words.tolist())
+    if column.dtype.kind not in "iuf" or not np.array_equal(column, np.round(column)):
+        return False
+    values, steps = column.astype(np.float64), np.diff(column.astype(np.float64))
+    distinct = len(np.unique(values))
+    up = max((steps > 0).mean(), (steps < 0).mean())
+    return bool(min(up, distinct / len(values)) >= NEARLY_ALL and distinct > np.ptp(values) / 2)
+
+
+def holds_dates(column: np.ndarray) -> bool:
+    """Whether a column of text holds dates in any usual form, or times of day.
+
+    Examples
+    --------
+    >>> [holds_dates(np.array(words)) for words in (["1/31/26", "2/1/26"], ["7:30", "12:05"], ["7:30", "noon"])]
+    [True, True, False]
+    """
+    if column.ndim != 1 or column.dtype.kind != "U":
+        return False
+    words = np.unique(column).tolist()
+    written = Written.of(words)
+    dates = written is not None and written.what.startswith("dates") and not written.others
+    return dates or all(map(TIME_OF_DAY.fullmatch, words))
+
+
 def gives_place(column: np.ndarray) -> bool:
     """Whether a column says only which row it is, or where or when: times, texts of dates or times in any usual form,
     texts of which nearly every row has its own, values in equal steps, or whole numbers that rise from row to row.
@@ -127,14 +173,12 @@ def gives_place(column: np.ndarray) -> bool:
     """
     if column.dtype.kind == "U":
         words = np.unique(column)
-        written = Written.of(words.tolist())
-        dates = written is not None and written.what.startswith("dates") and not written.others
-        return dates or is_text(len(words), len(column)) or all(map(is_time, words.tolist()))
+        return holds_dates(column) or is_text(len(words), len(column)) or all(map(is_time, words.tolist()))
     if column.dtype.kind in "iuf" and len(column) >= LEAST_ROWS and np.array_equal(column, np.round(column)):
         steps = np.diff(column.astype(np.float64))
         if (steps > 0).all() or (steps < 0).all():
             return True
-    return column.dtype.kind == "M" or bool(_stepping(column, ""))
+    return column.dtype.kind == "M" or numbers_rows(column) or bool(_stepping(column, ""))
 
 
 def _stepping(given: object, name: str) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from meanmap.core.language import in_python
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.table import Table
@@ -22,6 +23,7 @@ MOST_LABELS = 3
 MOST_SAID, LEAST_SAID = 5, 3
 # Beyond this many rows a median is that of rows spread over all.
 MOST_SORTED = 200_000
+YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "si", "sí", "sim", "da"}
 _BEGINNING = np.datetime64(0, "s")
 
 
@@ -130,7 +132,8 @@ def said_of(found: Sequence[ColumnDifference]) -> list[str]:
         if len(said) < LEAST_SAID and each.column not in {other.column for other in said}:
             said.append(each)
     more = len(found) - len(said)
-    return [*map(str, said), *([f"and {more} more in result.differences"] if more > 0 else [])]
+    where = in_python("in result.differences", "on the page of --report")
+    return [*map(str, said), *([f"and {more} more {where}"] if more > 0 else [])]
 
 
 class _Compared(NamedTuple):
@@ -153,10 +156,13 @@ def _compared(name: str, one: Table, other: Table) -> list[_Compared]:
 
 
 def _labels(x: np.ndarray, y: np.ndarray) -> list[Any]:
-    """Labels to compare: the last of two, else the most frequent of both samples, and of those in one."""
+    """Labels to compare: of two the one that says yes, or the rarer; else the most frequent of both samples, and of
+    those in one.
+    """
     labels, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
     if len(labels) == 2:
-        return [labels[1]]
+        said = [label for label in labels if label_text(label).lower() in YES]
+        return said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]
     if 2 * len(labels) > len(codes):  # texts, or names of rows
         return []
     counts = np.stack([np.bincount(part, minlength=len(labels)) for part in (codes[: len(x)], codes[len(x) :])])
