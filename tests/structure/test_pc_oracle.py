@@ -107,6 +107,38 @@ def test_colliders_that_close_a_cycle_direct_nothing():
     assert sum("contradicts another collider" in note for note in found.report.notes) == 3
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_are_tested_given_only_what_may_cause_one_of_them(seed):
+    """Parents separate any two that are not adjacent: nothing of a later tier, and no known effect, is needed."""
+    rng = np.random.default_rng(seed)
+    names, tier = "abcdefg", dict(zip("abcdefg", (0, 0, 1, 1, 2, 2, 3), strict=True))
+    dag = [(a, b) for a in names for b in names if a < b and rng.random() < 0.4]
+    asked = []
+
+    class Watched(DSeparation):
+        def pvalues(self, pairs, given):
+            asked.extend((*pair, tuple(given)) for pair in pairs)
+            return super().pvalues(pairs, given)
+
+    tiers = [[name for name in names if tier[name] == k and any(name in edge for edge in dag)] for k in range(4)]
+    found = mm.pc(Watched(dag), tiers=tiers)
+    assert max(tier[c] - max(tier[a], tier[b]) for a, b, given in asked for c in given) <= 0
+    joined = {
+        frozenset((a, b)) for a in names for b in names if {a, b} <= set(found.names) and a < b and found.mark(a, b)
+    }
+    assert joined == {frozenset(edge) for edge in dag}
+    assert all(found.mark(a, b) == "→" for a, b in dag if tier[a] < tier[b])
+
+
+def test_many_notes_of_one_kind_are_one():
+    """Ends of a star are independent of each other given nothing, although it is known to cause all of them."""
+    leaves = "abcde"
+    found = mm.pc(DSeparation([(leaf, "x") for leaf in leaves]), required=[("x", leaf) for leaf in leaves])
+    (note,) = (note for note in found.report.notes if "contradicts" in note)
+    assert note.startswith("a → x ← b contradicts")
+    assert note.endswith("The same holds for 9 other triples or edges.")
+
+
 def test_separators_that_disagree_are_told():
     # a and d apart given nothing and given b, with b between them: neither collider nor not.
     answers = [("ad", ""), ("ad", "b"), ("ac", ""), ("cd", ""), ("bc", "")]

@@ -42,7 +42,7 @@ def find_colliders(
 ) -> Colliders:
     """Judge each unshielded triple, then draw the colliders that do not contradict each other."""
     triples = _unshielded(adjacency)
-    _ask_all(triples, adjacency, answers, most_given)
+    _ask_all(triples, adjacency, knowledge, answers, most_given)
     verdicts = {triple: _verdict(triple, answers, level) for triple in triples}
     matrix = knowledge.apply(adjacency)
     wanted = np.zeros_like(matrix)
@@ -65,12 +65,14 @@ def _unshielded(adjacency: np.ndarray) -> list[Triple]:
     return triples
 
 
-def _ask_all(triples: list[Triple], adjacency: np.ndarray, answers: Answers, most_given: int) -> None:
-    """Test the ends of every triple given each subset of the neighbours of either end, set by set."""
+def _ask_all(
+    triples: list[Triple], adjacency: np.ndarray, knowledge: Knowledge, answers: Answers, most_given: int
+) -> None:
+    """Test the ends of every triple given each subset of the possible causes of either end, set by set."""
     questions: dict[Given, list[tuple[int, int]]] = {}
     for a, c in dict.fromkeys((a, c) for a, _, c in triples):
         for size in range(most_given + 1):
-            for given in subsets_beside(adjacency, a, c, size):
+            for given in subsets_beside(adjacency, knowledge, a, c, size):
                 questions.setdefault(given, []).append((a, c))
     for given, pairs in track(answers.ahead(iter(sorted(questions.items()))), "tests of colliders", len(questions)):
         answers.ask(pairs, given)

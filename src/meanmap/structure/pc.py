@@ -33,6 +33,8 @@ from meanmap.structure.skeleton import Answers, find_skeleton
 __all__ = ["pc"]
 
 # The consequence of serial dependence between rows.
+# More notes of one kind are one.
+MOST_NOTED = 3
 HARM = (
     "p-values are too small, and edges too many. Learn from the output of structure.prewhiten, or from rows that are "
     "far enough apart"
@@ -81,7 +83,8 @@ def pc(
         Arrows known to exist, which are not tested, and arrows known not to exist. Two variables with both directions
         forbidden are not adjacent.
     tiers : list of lists of names
-        Groups in time order: no variable causes one in an earlier group. Variables in no group are unrestricted.
+        Groups in time order: no variable causes one in an earlier group, and two variables are not tested given later
+        ones. Variables in no group are unrestricted.
     most_given : int, optional
         Condition on at most this many variables.
     half_samples : int
@@ -208,19 +211,26 @@ def _search(
     return matrix, answers, tuple(_notes(tests, answers, found, refused))
 
 
+def _few(notes: list[str]) -> list[str]:
+    """Notes of one kind; of many the first, with their number."""
+    if len(notes) <= MOST_NOTED:
+        return notes
+    return [f"{notes[0]} The same holds for {len(notes) - 1} other triples or edges."]
+
+
 def _notes(tests: Tests, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
     names = tests.names
-    notes = [
+    against = [
         f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or prior knowledge: "
         "it was not used to orient edges."
         for a, b, c in found.conflicting
     ]
-    notes += [
+    unsaid = [
         f"{names[a]} — {names[b]} — {names[c]}: the tests do not say whether {names[b]} is an effect of both."
         for a, b, c in found.ambiguous
     ]
-    notes += [f"{names[a]} — {names[b]} would have to point both ways: it was left undirected." for a, b in refused]
-    notes += tests.notes()
+    both_ways = [f"{names[a]} — {names[b]} would have to point both ways: it was left undirected." for a, b in refused]
+    notes = [*_few(against), *_few(unsaid), *_few(both_ways), *tests.notes()]
     if answers.skipped:
         notes.append(
             f"the rows are too few to condition on more than {tests.most_given} variables: there may be too many "

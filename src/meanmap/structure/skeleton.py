@@ -103,13 +103,14 @@ def find_skeleton(
 
     Sets of k neighbours are given for k = 0, 1, 2, ...; neighbours are fixed at the start of each k, so that the order
     of pairs does not matter. It proceeds set by set: all pairs that the same variables may separate are tested
-    together.
+    together. The parents of one of the two separate any pair that is not adjacent, so neighbours that are known not to
+    cause it are not given.
     """
     adjacency = ~np.eye(len(tests.names), dtype=bool) & ~knowledge.apart
     known = knowledge.required | knowledge.required.T
     answers, size = Answers(tests, executor), 0
     while True:
-        questions = _questions(adjacency, adjacency & ~known, size)
+        questions = _questions(adjacency, adjacency & ~known, knowledge, size)
         if not questions or (most_given is not None and size > most_given):
             return adjacency, answers
         if size > tests.most_given:
@@ -132,20 +133,22 @@ def _answered(tests: Tests, question: tuple[list[tuple[str, str]], tuple[str, ..
     return alone.answers(pairs, given)
 
 
-def _questions(adjacency: np.ndarray, open_: np.ndarray, size: int) -> dict[Given, list[tuple[int, int]]]:
-    """For each set of `size` variables the pairs a < b that have it among the neighbours of one of them."""
+def _questions(
+    adjacency: np.ndarray, open_: np.ndarray, knowledge: Knowledge, size: int
+) -> dict[Given, list[tuple[int, int]]]:
+    """For each set of `size` variables the pairs a < b that have it among the possible causes of one of them."""
     questions: dict[Given, list[tuple[int, int]]] = {}
     for a, b in np.argwhere(np.triu(open_)).tolist():
-        for given in subsets_beside(adjacency, a, b, size):
+        for given in subsets_beside(adjacency, knowledge, a, b, size):
             questions.setdefault(given, []).append((a, b))
     return questions
 
 
-def subsets_beside(adjacency: np.ndarray, a: int, b: int, size: int) -> Iterator[Given]:
-    """The sets of `size` neighbours of a or of b, without these two, each once."""
-    seen = set()
+def subsets_beside(adjacency: np.ndarray, knowledge: Knowledge, a: int, b: int, size: int) -> Iterator[Given]:
+    """The sets of `size` neighbours that may cause a, or that may cause b, without these two, each once."""
+    seen, causes = set(), knowledge.apply(adjacency)
     for end, other in ((a, b), (b, a)):
-        neighbours = [int(i) for i in np.flatnonzero(adjacency[end]) if i != other]
+        neighbours = [int(i) for i in np.flatnonzero(causes[:, end]) if i != other]
         for given in combinations(neighbours, size):
             if given not in seen:
                 seen.add(given)

@@ -281,7 +281,7 @@ def test_durations_that_cannot_be_held_are_refused():
         Table.of({"age": np.array([1, 400], "m8[Y]")})
 
 
-@pytest.mark.parametrize("word", ["20260131", "18-07-26", "now", "today", "NaT", "12026-01-01", "31.01.2026"])
+@pytest.mark.parametrize("word", ["20260131", "18-07-26", "now", "today", "NaT", "12026-01-01", "31.13.2026"])
 def test_text_that_numpy_reads_as_another_time_is_refused(word):
     with pytest.raises(KindError, match=f"'{word}', which cannot be read as a time"):
         mm.Schema.of({"day": ["2026-01-31", word]}, kinds={"day": "time"})

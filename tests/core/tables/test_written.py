@@ -25,9 +25,9 @@ FORMS = {
         (f"{x} €" for x in NUMBERS),
         (f"-£{x}" for x in NUMBERS),
     ],
-    "dates": [DAYS.strftime("%Y-%m-%d"), DAYS.strftime("%Y-%m-%dT%H:%M")],
+    "dates": [DAYS.strftime("%Y-%m-%d"), DAYS.strftime("%Y-%m-%dT%H:%M"), DAYS.strftime("%d.%m.%Y")],
     "dates with the day or the month first": [
-        DAYS.strftime("%d.%m.%Y"),
+        DAYS.strftime("%d.%m.%y"),
         DAYS.strftime("%m/%d/%Y"),
         DAYS.strftime("%d-%m-%y"),
     ],
