@@ -35,10 +35,9 @@ def run(*arguments):
 def test_an_alarm_names_batches_and_columns_and_exits_with_one(folder, tmp_path):
     found = run(folder / "reference.csv", folder / "days", "--seed", 0, "--report", tmp_path / "page.html")
     assert found.exit_code == 1
-    assert "No: alarm at day4.csv" in found.stdout
+    assert "No: alarm at day3.csv" in found.stdout
     assert "site = west" in found.stdout
     assert "▁▁▁" in found.stdout
-    assert " to day4.csv" in found.stdout  # from where drift may have begun
     assert "when: times, row numbers or ids" in found.stdout
     assert "mean weight" in (tmp_path / "page.html").read_text()
     assert len((tmp_path / "page.html").read_bytes()) < 1e6
@@ -53,7 +52,7 @@ def test_quiet_batches_exit_with_zero(folder):
 def test_json_holds_the_same(folder):
     found = run(folder / "reference.csv", folder / "days", "--seed", 0, "--json")
     said = json.loads(found.stdout)
-    assert said["alarms"][0] == "day4.csv"
+    assert said["alarms"][0] == "day3.csv"
     assert [each["batch"] for each in said["batches"]] == [f"day{day}.csv" for day in range(6)]
     west = next(each for each in said["columns"] if each["what"] == "site = west")
     assert west["over time"] == pytest.approx([0, 0, 0, 0.25, 0.25, 0.25])

@@ -66,8 +66,9 @@ class Watched:
             self.drifted, self.since = self.since, []
 
     def note(self, note: str, name: str) -> None:
-        """Keep what is said of a batch, once for all that differ in numbers alone."""
-        self.notes.setdefault(re.sub(r"\d[\d.]*", "#", note), (note, []))[1].append(name)
+        """Keep what is said of a batch, once for all that differ in numbers alone; alarms are each told."""
+        alike = note if note.startswith("the alarm") else re.sub(r"\d[\d.]*", "#", note)
+        self.notes.setdefault(alike, (note, []))[1].append(name)
 
     @property
     def span(self) -> str:

@@ -158,7 +158,12 @@ def _answer(question: str, monitor: Any, watched: Watched) -> str:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}."
     if named:
         return f"{question} No: alarm at {', '.join(named[:5])}{f' and {len(named) - 5} more' * (len(named) > 5)}."
-    return f"{question} No evidence of drift in {len(watched.new)} batch{'es' * (len(watched.new) != 1)}."
+    seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
+    if (most := max(watched.new, key=lambda each: each["evidence"]))["evidence"] > monitor.limit / 2:
+        return (
+            f"{question} No alarm in {seen}, but some evidence of drift at {most['batch']} (p = {most['pvalue']:.3g})."
+        )
+    return f"{question} No evidence of drift in {seen}."
 
 
 def _listed(watched: Watched) -> list[list[str]]:

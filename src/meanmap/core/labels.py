@@ -105,6 +105,11 @@ def are_codes(leaf: Any) -> bool:
     return leaf.ndim == 3 and np.issubdtype(leaf.dtype, np.integer)
 
 
+def as_whole(codes: Any) -> np.ndarray:
+    """Codes of two words as one number each, (n, d)."""
+    return np.ascontiguousarray(codes).view(np.int64)[..., 0]
+
+
 def _words(labels: np.ndarray) -> np.ndarray:
     """Integers as low and high 32-bit words."""
     return np.ascontiguousarray(labels.astype(np.int64)).view(np.int32).reshape(*labels.shape, 2)

@@ -28,6 +28,7 @@ from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.result import larger_and_tied
+from meanmap.stats.samples.drift_counts import with_counts
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_page import monitor_page
 from meanmap.stats.samples.drift_picture import draw
@@ -69,8 +70,8 @@ class DriftMonitor(Paged):
     run_length : float
         Without drift, the expected number of alarms in any T batches is at most T / run_length.
     pvalues : array (T,)
-        The p-value of every batch so far. Without drift they are independent and uniform on (0, 1), so any sequential
-        procedure for p-values is valid for them, too.
+        The p-value of every batch so far. Without drift they are independent, and each is at most u with probability u
+        at most, so any sequential procedure for p-values is valid for them, too.
     evidence : array (T,)
         The evidence of drift accumulated since the last alarm; the next alarm is raised when it exceeds `limit`.
     limit : float
@@ -104,13 +105,17 @@ class DriftMonitor(Paged):
     part of both becomes the next pool, of the size of the first. Given the set of points in pool and batch together,
     which of them formed the batch is independent of everything computed later; hence the p-values are independent and
     exactly uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With
-    a fixed pool they would not be: one unlucky reference would affect all of them.)
+    a fixed pool they would not be: one unlucky reference would affect all of them.) Random subsets cannot tell a
+    large difference from a huge one. So a hundredth of the false alarms is left to counts, whose p-values can be as
+    small as they like: the rows of the batch among the largest and smallest values of each column, and with each label,
+    are hypergeometric. One batch far off then raises an alarm at once.
 
     Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t = Φ⁻¹(1 − p_t), and restarts
-    from zero at an alarm. Without drift the z_t are independent and standard normal, whatever the data, so the mean run
-    length is known: it solves an integral equation (Brook & Evans 1972), here solved by Gauss–Legendre quadrature. S is
-    a monotone Markov chain that starts from its smallest state, hence the expected remainder of a run is never longer
-    than a new run, and at most T / run_length of such runs are expected to end in T batches (Barlow & Proschan 1975).
+    from zero at an alarm. Without drift the z_t are independent and at most standard normal, whatever the data, so the
+    mean run length has a known bound: it solves an integral equation (Brook & Evans 1972), here solved by
+    Gauss–Legendre quadrature. S is a monotone Markov chain that starts from its smallest state, hence the expected
+    remainder of a run is never longer than a new run, and at most T / run_length of such runs are expected to end in T
+    batches (Barlow & Proschan 1975).
 
     The price of this guarantee is limited memory: the pool turns over in about n / b batches (n points in the pool, b
     in a batch), so a drift much slower than that is absorbed without an alarm. Compare with the reference itself by
@@ -311,6 +316,8 @@ class DriftMonitor(Paged):
             near = max(rounding, TIE * float(np.abs(values).max()))
             larger, tied = larger_and_tied(float(values[0]), values[1:], near)
             pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
+            if strata is None and self.points is not None:
+                pvalue = with_counts(pvalue, self.points, points)
             left = generator.choice(len(both), len(pool), replace=False) if left is None else left
             pool, points = both[left], rows(joined(self.points, points), left)
         else:

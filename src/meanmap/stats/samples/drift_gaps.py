@@ -1,4 +1,4 @@
-"""Missing values of a monitor: does a batch have as many of them in each column as the rows before?"""
+"""Missing values of a monitor: does a batch have more of them in a column than the rows before?"""
 
 from dataclasses import dataclass, field, replace
 
@@ -20,8 +20,9 @@ class Gaps(Value):
     """Which values of the pool of a monitor are missing, with the p-values and the evidence of all batches.
 
     Given how many values of a column are missing in pool and batch together, the number in the batch is hypergeometric
-    while rows are exchangeable. The p-value is exact, two-sided, and corrected for the columns that have missing values
-    at all (Bonferroni): one that loses all its cells counts at once, and tables without gaps bring no evidence.
+    while rows are exchangeable. The p-value of as many or more is exact, and corrected for the columns that have
+    missing values at all (Bonferroni): one that loses all its cells counts at once, and tables without gaps bring no
+    evidence.
 
     Attributes
     ----------
@@ -67,8 +68,7 @@ class Gaps(Value):
         total, inside = both.sum(axis=0), new.sum(axis=0)
         varies = np.flatnonzero((total > 0) & (total < len(both)))
         law = hypergeom(len(both), total[varies], len(new))
-        tails = np.minimum(law.cdf(inside[varies]), law.sf(inside[varies] - 1))
-        each = np.minimum(2 * tails * len(varies), 1.0)
+        each = np.minimum(law.sf(inside[varies] - 1) * len(varies), 1.0)
         pvalue = float(each.min(initial=1.0))
         shares = np.stack([self.pool.mean(axis=0), new.mean(axis=0)], axis=1)
         order = varies[np.argsort(each, kind="stable")]

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.labels import are_codes
+from meanmap.core.labels import are_codes, as_whole
 from meanmap.core.points import count, joined, rows
 from meanmap.core.types import Points
 from meanmap.core.values import Value
@@ -37,7 +37,7 @@ class KnownLabels(Value):
     @classmethod
     def of(cls, points: Points) -> "KnownLabels":
         """Those of points that were read."""
-        return cls(tuple(tuple(map(np.unique, _whole(leaf).T)) for leaf in _labels(points)))
+        return cls(tuple(tuple(map(np.unique, as_whole(leaf).T)) for leaf in _labels(points)))
 
     def __call__(self, points: Points) -> Any:
         """The points with every other label replaced by one."""
@@ -70,15 +70,10 @@ class KnownLabels(Value):
     @staticmethod
     def _replaced(leaf: object, known: tuple[np.ndarray, ...]) -> np.ndarray:
         found = np.array(leaf)
-        for column, (codes, mine) in enumerate(zip(known, _whole(found).T, strict=True)):
+        for column, (codes, mine) in enumerate(zip(known, as_whole(found).T, strict=True)):
             found[~np.isin(mine, codes), column] = UNKNOWN
         return found
 
 
 def _labels(points: Points) -> list[Any]:
     return [leaf for leaf in jax.tree.leaves(points) if are_codes(leaf)]
-
-
-def _whole(leaf: object) -> np.ndarray:
-    """Codes of two words as one number each, (n, d)."""
-    return np.ascontiguousarray(leaf).view(np.int64)[..., 0]

@@ -1,0 +1,48 @@
+"""Counts in a batch: valid without drift, and decisive at once where it is large."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import meanmap as mm
+from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, counts_pvalue
+
+ROWS, BATCH = 400, 40
+
+
+@pytest.mark.parametrize("kind", ["numbers", "ties", "labels"])
+def test_a_pvalue_is_small_no_more_often_than_it_says(kind):
+    rng = np.random.default_rng(3)
+    draw = {
+        "numbers": lambda n: rng.standard_t(2, size=(n, 3)),
+        "ties": lambda n: rng.poisson(1.0, size=(n, 2)).astype(float),
+        "labels": lambda n: rng.integers(0, 4, (n, 1, 2)).astype(np.int32),
+    }[kind]
+    found = np.array([counts_pvalue(draw(ROWS), draw(BATCH)) for _ in range(1000)])
+    for level in (0.2, 0.05, 0.01):
+        assert np.count_nonzero(found <= level) <= binom.ppf(0.9999, len(found), level)
+
+
+def test_it_equals_the_chance_by_hand():
+    """Two rows of a batch of two are the largest of six: one split of fifteen, and two counts."""
+    pool, batch = np.arange(4.0)[:, None], np.array([[8.0], [9.0]])
+    assert counts_pvalue(pool, batch) == pytest.approx(2 / 15)
+
+
+def test_one_batch_far_off_raises_an_alarm_whatever_the_unit():
+    rng = np.random.default_rng(0)
+    reference = {"degrees": rng.normal(20.0, 1.0, 600), "site": rng.choice(["a", "b"], 600)}
+    batch = {"degrees": rng.normal(68.0, 1.8, 50), "site": rng.choice(["a", "b"], 50)}
+    first = mm.DriftMonitor.of(reference, rng=0).step(batch)
+    assert first.alarms == (1,)
+    assert first.pvalues[0] < 1e-20
+    new = {"degrees": rng.normal(20.0, 1.0, 100), "site": np.where(np.arange(100) < 30, "c", "a")}
+    assert mm.DriftMonitor.of(reference, rng=0).step(new).alarms == (1,)
+
+
+def test_other_pvalues_grow_by_a_hundredth():
+    rng = np.random.default_rng(1)
+    reference, batch = rng.normal(size=(400, 2)), rng.normal(size=(30, 2))
+    pvalue = mm.DriftMonitor.of(reference, rng=0, n_permutations=99).step(batch).pvalues[0]
+    assert (1 - SHARE_OF_COUNTS) * pvalue < 1
+    assert pvalue > 0.001
