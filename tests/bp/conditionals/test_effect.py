@@ -223,7 +223,18 @@ def test_few_rows_for_an_interval_are_told():
     rare = table | {"y": np.where(np.arange(200) % 25 == 0, "bad", "good")}
     network = mm.bp.BayesianNetwork(CONFOUNDED)
     notes = network.effect(rare, "y", of="t", from_="old", to="new", rng=0).notes
-    assert any("'bad' occurs in 8 rows: with so few, intervals of 90 % of its share" in note for note in notes)
+    assert any("'bad' occurs in 8 of 200 rows: with so few, intervals of 90 % of its share" in note for note in notes)
+
+
+def test_a_rare_label_by_a_number_is_told_and_by_labels_or_where_it_is_common_not():
+    rng = np.random.default_rng(44)
+    z, more, chance = rng.normal(size=600), rng.normal(size=600), rng.random(600)
+    dose, network = z + more, mm.bp.BayesianNetwork(CONFOUNDED)
+    for t, share, noted in ((dose, 0.1, True), (dose, 0.4, False), (np.where(dose > 0, "new", "old"), 0.1, False)):
+        table = {"z": z, "t": t, "y": np.where(chance < share, "yes", "no")}
+        ends = ("old", "new") if t.dtype.kind == "U" else (-0.5, 0.5)
+        found = network.effect(table, "y", of="t", from_=ends[0], to=ends[1], rng=0)
+        assert any("'yes' occurs in" in note for note in found.notes) == noted
 
 
 def test_rare_values_are_noted_where_the_effect_is_not_straight():
