@@ -4,6 +4,7 @@ Harbrecht, Peters and Schneider (2012), "On the low-rank approximation by the pi
 algorithm 1; Fine and Scheinberg (2001), "Efficient SVM training using low-rank kernel representations", figure 2.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -202,7 +203,7 @@ def pivoted_cholesky_whole(matrix: np.ndarray, *, tolerance: float, max_rank: in
     factor[order - 1] = columns[:, :rank]
     residual = diagonal - np.sum(factor**2, axis=1)
     if rank:
-        _check_semidefinite(residual, int(pivots[-1]), largest)
+        _check_semidefinite(residual, int(pivots[-1]), np.sqrt(2 * roundoff) * largest)
     residual[pivots] = 0.0
     stopped = next(reason for reason, here in reasons.items() if here[rank])
     out = factor, pivots, np.maximum(residual, 0.0), np.maximum(errors[: rank + 1], 0.0)
@@ -215,7 +216,8 @@ def _factor_on_host(
     """Rows of Lᵀ, pivots, residual traces and the reason to stop; `residual` is updated in place."""
     size, dtype = residual.size, residual.dtype
     roundoff, largest = float(np.finfo(dtype).eps) / 2, float(residual.max())
-    diagonal = residual.copy()
+    # √eps is far above rounding and far below a mistake such as a shifted index.
+    diagonal, mistake = residual.copy(), math.sqrt(2 * roundoff) * largest
     goal = tolerance * float(residual.sum(dtype=np.float64))
     # Rows of Lᵀ, so that a step is one matrix-vector product over contiguous memory.
     rows = np.empty((min(FIRST_CAPACITY, limit), size), dtype)
@@ -239,15 +241,16 @@ def _factor_on_host(
             grown = np.empty((min(2 * rank, limit), size), dtype)
             grown[:rank] = rows
             rows = grown
-        new = _read_column(column(pivot), pivot, diagonal, dtype)
+        new = _read_column(column(pivot), pivot, diagonal, mistake)
         if rank:
             new = new - rows[:rank, pivot] @ rows[:rank]
-        new = new / np.sqrt(dtype.type(variance))
+        root = np.sqrt(dtype.type(variance))
+        new = new / root
         new[taken[:rank]] = 0.0
-        new[pivot] = np.sqrt(dtype.type(variance))
+        new[pivot] = root
         taken[rank] = pivot
         residual -= new * new
-        _check_semidefinite(residual, pivot, largest)
+        _check_semidefinite(residual, pivot, mistake)
         np.maximum(residual, 0.0, out=residual)
         rows[rank] = new
         pivots.append(pivot)
@@ -277,16 +280,15 @@ def read_diagonal(diagonal: Array) -> Any:
     return array
 
 
-def _read_column(values: Array, index: int, diagonal: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    new = np.asarray(values, dtype=dtype)
+def _read_column(values: Array, index: int, diagonal: np.ndarray, mistake: float) -> np.ndarray:
+    new = np.asarray(values, dtype=diagonal.dtype)
     if new.shape != diagonal.shape:
         raise ShapeError(f"column({index}) has shape {new.shape}; expected {diagonal.shape}, like diagonal.")
     with np.errstate(all="ignore"):
         total = new.sum()
-    if not np.isfinite(total):  # as it may be of finite numbers, too
+    if not math.isfinite(total):  # as it may be of large numbers, too
         check_finite(new, f"column({index})")
-    # √eps is far above rounding and far below a mistake such as a shifted index.
-    if abs(float(new[index]) - float(diagonal[index])) > np.sqrt(np.finfo(dtype).eps) * float(diagonal.max()):
+    if abs(float(new[index]) - float(diagonal[index])) > mistake:
         raise InputError(
             f"column({index})[{index}] is {float(new[index]):.6g} but diagonal[{index}] is "
             f"{float(diagonal[index]):.6g}; expected two views of one matrix."
@@ -294,9 +296,9 @@ def _read_column(values: Array, index: int, diagonal: np.ndarray, dtype: np.dtyp
     return new
 
 
-def _check_semidefinite(residual: np.ndarray, pivot: int, largest: float) -> None:
+def _check_semidefinite(residual: np.ndarray, pivot: int, mistake: float) -> None:
     worst = int(residual.argmin())
-    if residual[worst] < -np.sqrt(np.finfo(residual.dtype).eps) * largest:
+    if residual[worst] < -mistake:
         raise InputError(
             f"the matrix is not positive semidefinite: after the column of row {pivot} the residual variance of row "
             f"{worst} is {float(residual[worst]):.3g}. Check that the kernel is positive definite."
