@@ -69,22 +69,22 @@ def run(setting: Setting) -> Outcome:
         tuple(rows),
         (
             (
-                "Pairs of standard normal numbers with correlation .9, a lengthscale of one half and a ridge that are "
-                f"given, ε = {TOLERANCE:g}. A message is one product with what was learned, without the products of "
+                "Pairs are standard normal numbers with correlation .9; the lengthscale, one half, and the ridge are "
+                f"fixed, ε = {TOLERANCE:g}. A message is one product with what was learned, without the products of "
                 "messages at a node."
             ),
             (
-                f"All edges were learned once. In each of {rounds} rounds messages were sent along one after another, "
-                "by operators copied to new memory and a program compiled anew: a time is the least processor time of "
-                f"{REPEATS} runs of {TOGETHER} messages. Each round has an exponent; numbers are means over rounds, "
-                "whose spread is that of the machine, not of the pairs. Exponents are fitted from "
+                f"All edges were learned once. In each of {rounds} rounds messages were sent along one edge after "
+                "another, by operators copied to new memory and a newly compiled program: a time is the least "
+                f"processor time of {REPEATS} runs of {TOGETHER} messages. Each round has an exponent; numbers are "
+                "means over rounds, whose spread is that of the machine, not of the pairs. Exponents are fitted from "
                 + ", ".join(f"{m:,} pairs on ({name})" for name, m in FROM.items())
                 + ": below, most of the time is that of calling a compiled program."
             ),
             (
-                "Both ends share a kind, and pairs serve in both directions, so that messages have values at twice as "
-                "many points as there are pairs where the update keeps them all. The matrix of full updates would take "
-                "32 terabytes for a million pairs."
+                "Both ends have the same kind of variable, and pairs are used in both directions, so that messages "
+                "have values at twice as many points as there are pairs where the update keeps them all. The matrix "
+                "of full updates would take 32 terabytes for a million pairs."
             ),
         ),
     )
