@@ -10,12 +10,25 @@ import numpy as np
 from meanmap.core.extras import optional
 from meanmap.core.types import Array
 
-__all__ = ["Value", "aligned", "as_known", "as_tuple", "entries_of", "frame_of", "is_sequence", "label_text", "plain"]
+__all__ = [
+    "Value",
+    "aligned",
+    "as_known",
+    "as_tuple",
+    "entries_of",
+    "frame_of",
+    "is_sequence",
+    "label_text",
+    "plain",
+    "says_yes",
+]
 
 # Arrays of up to this many numbers, and sequences of up to this many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
 # Longer representations of other values are replaced by the name of their type.
 MOST_CHARACTERS = 80
+
+YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "si", "sí", "sim", "da"}
 
 
 class Value:
@@ -69,6 +82,17 @@ def label_text(label: object) -> str:
     if isinstance(label, float | np.floating):
         return str(int(label)) if float(label).is_integer() else repr(float(label))
     return str(label)
+
+
+def says_yes(label: object) -> bool:
+    """Whether a label means that something is so: yes, ja, true, 1.
+
+    Examples
+    --------
+    >>> says_yes("Ja"), says_yes(1.0), says_yes("no")
+    (True, True, False)
+    """
+    return label_text(label).strip().lower() in YES
 
 
 def as_known(name: object, known: Collection[Any]) -> Any:

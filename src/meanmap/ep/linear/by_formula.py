@@ -65,9 +65,10 @@ def fit(
     data : pandas or polars frame, or mapping of columns
         The data that the formula refers to.
     family : {"gaussian", "t", "bernoulli", "binomial", "poisson", "negativebinomial", "gamma", "cumulative"}
-        The distribution of the response: bernoulli takes two labels, or one label against the others: `use["yes"] ~
-        ...`; binomial has `p(successes, trials) ~ ...`; cumulative takes ordered labels, numbers or an ordered
-        pandas.Categorical, P(y ≤ k) = logistic(threshold_k − predictor).
+        The distribution of the response: bernoulli takes two labels, of which it models the one that says yes, or the
+        second, or one label against the others: `use["yes"] ~ ...`; binomial has `p(successes, trials) ~ ...`;
+        cumulative takes ordered labels, numbers or an ordered pandas.Categorical, P(y ≤ k) = logistic(threshold_k −
+        predictor).
     link : {"identity", "logit", "probit", "log"}, optional
         By default the family's first link.
     weights : str, optional

@@ -4,6 +4,8 @@ import numpy as np
 
 from meanmap.core.held import holds_floats
 from meanmap.core.numerals import reads_as_number
+from meanmap.core.tables.order import holds_dates
+from meanmap.core.tables.wild import WildCells
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.predictor import Predictor
 
@@ -43,7 +45,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
     for name, levels in formula.unused.items():
         listed = ", ".join(map(repr, levels))
         found.append(f"no row has the level{'s' if len(levels) > 1 else ''} {listed} of {name!r}: left out")
-    return found + numbers_as_text(formula)
+    return found + numbers_as_text(formula) + _odd_cells(formula)
 
 
 def far_outside(formula: Formula, rows: Rows) -> list[str]:
@@ -77,12 +79,41 @@ def _one_row_each(name: str) -> str:
     )
 
 
+def _odd_cells(formula: Formula) -> list[str]:
+    """Numbers far from all others, dates as text, and columns with one label."""
+    frame, found, common = formula.rows.frame, [], _shared_columns(formula)
+    for name in frame:
+        column = frame[name].to_numpy()
+        if holds_floats(column):
+            wild = WildCells.of(column)
+            if wild is not None:
+                row, value = formula.rows.kept[wild.rows[0]], wild.values[0]
+                more = f" and {len(wild.rows) - 1} more" if len(wild.rows) > 1 else ""
+                found.append(
+                    f"{name!r} is {value:g} in row {row}{more}, {wild.times.min():.0f} robust standard deviations from "
+                    "all others, and may decide the answer: if it is a slip, leave the row out"
+                )
+            continue
+        distinct = np.unique(column.astype(str))
+        if name in common and len(distinct) == 1:
+            found.append(f"{name!r} is {str(distinct[0])!r} in all rows, which says nothing about its effect")
+        elif len(distinct) > _LABELS and holds_dates(distinct):
+            found.append(f"{name!r} holds dates or times as text, read as {len(distinct)} labels")
+    return found
+
+
+def _shared_columns(formula: Formula) -> set[str]:
+    """The columns of effects that all rows share."""
+    common = formula.matrices.common
+    return {
+        name for term in (() if common is None else common.terms.values()) for name in getattr(term, "var_names", ())
+    }
+
+
 def numbers_as_text(formula: Formula) -> list[str]:
     """Columns of labels that all read as numbers, and are too many to be labels."""
-    common, found = formula.matrices.common, []
-    terms = () if common is None else common.terms.values()
-    used = {name for term in terms for name in getattr(term, "var_names", ())}
-    for name in sorted(used & set(formula.rows.frame)):
+    found = []
+    for name in sorted(_shared_columns(formula) & set(formula.rows.frame)):
         labels = formula.rows.frame[name]
         if labels.dtype == object:
             distinct = set(labels)

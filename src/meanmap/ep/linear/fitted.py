@@ -311,6 +311,7 @@ class Fitted(Paged, Value):
         counts = [f"{len(rows.kept)} rows" + (f" ({self.left_out} left out with gaps)" if self.left_out else "")]
         counts += [f"{group.name}: {len(group.levels)} groups" for group in rows.groups]
         counts += [" < ".join(map(str, self.levels))] if self.levels else []
+        counts += [f"probability of {self.response}"] if family.name == "bernoulli" else []
         lines = [f"{self.formula.text}", f"  family {family.name}, link {family.link}; {', '.join(counts)}"]
         if self.formula.references:
             lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")

@@ -13,6 +13,7 @@ from meanmap.core.arrays import is_categorical
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.extras import optional
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
+from meanmap.core.meant import no_column
 from meanmap.core.points import refuse_unread
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.table import Table
@@ -44,7 +45,12 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     names, known = list(wanted), Table.names_in(data, argument)
     absent = [name for name in names if name not in known]
     if absent:
-        raise ColumnError(f"{argument} has no column {absent[0]!r}; it has {', '.join(map(repr, known))}.")
+        spaced = next((each for each in known if " " in each and absent[0] in each.split()), None)
+        if spaced is not None:
+            raise ColumnError(
+                f"{argument} has no column {absent[0]!r}; if {spaced!r} is meant, type `{spaced}` in backticks."
+            )
+        raise no_column(argument, absent[0], known)
     twice = [name for name in names if known.count(name) > 1]
     if twice:
         raise ColumnError(f"{argument} has {known.count(twice[0])} columns named {twice[0]!r}; expected one.")

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import is_categorical
 from meanmap.core.errors import ParameterError
+from meanmap.core.values import says_yes
 from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Formula
 
@@ -26,15 +28,17 @@ def read_response(formula: Formula, law: Family) -> tuple[np.ndarray, np.ndarray
             "family='bernoulli' for zeros and ones."
         )
     if found.kind == "categoric":
-        values, name = _of_two(values, found, name, family)
+        values, name = _of_two(values, found, name, family, is_categorical(formula.rows.frame.get(name)))
     _demand(values, law.fits(values), name, family, law.expected)
     if values.min() == values.max():
         raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows: nothing varies.")
     return values, one, name
 
 
-def _of_two(values: np.ndarray, found: Any, name: str, family: str) -> tuple[np.ndarray, str]:
-    """Whether each label is the second of two, or the one that the formula names."""
+def _of_two(values: np.ndarray, found: Any, name: str, family: str, ordered: bool) -> tuple[np.ndarray, str]:
+    """Whether each label is the one that the formula names, or of two the one that says yes, or the second. Labels with
+    an order of their own keep it.
+    """
     if family != "bernoulli":
         raise ParameterError(f"the response {name!r} holds labels; expected numbers for family={family!r}.")
     if values.ndim == 1:
@@ -44,7 +48,9 @@ def _of_two(values: np.ndarray, found: Any, name: str, family: str) -> tuple[np.
             f"the response {name!r} holds {values.shape[1]} labels; expected two, or one that is asked about: "
             f"{name}['{found.levels[0]}'] ~ ..."
         )
-    return values[:, 1], f"{name}[{found.levels[1]}]"
+    said = [at for at, level in enumerate(found.levels) if says_yes(level)]
+    at = said[0] if len(said) == 1 and not ordered else 1
+    return values[:, at], f"{name}[{found.levels[at]}]"
 
 
 def _within(successes: np.ndarray, trials: np.ndarray, name: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
-from meanmap.core.values import Value, label_text, plain
+from meanmap.core.values import Value, label_text, plain, says_yes
 from meanmap.stats.result import Interval
 
 __all__ = ["ColumnDifference", "differences", "said_of"]
@@ -23,7 +23,6 @@ MOST_LABELS = 3
 MOST_SAID, LEAST_SAID = 5, 3
 # Beyond this many rows a median is that of rows spread over all.
 MOST_SORTED = 200_000
-YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "si", "sí", "sim", "da"}
 _BEGINNING = np.datetime64(0, "s")
 
 
@@ -161,7 +160,7 @@ def _labels(x: np.ndarray, y: np.ndarray) -> list[Any]:
     """
     labels, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
     if len(labels) == 2:
-        said = [label for label in labels if label_text(label).lower() in YES]
+        said = [label for label in labels if says_yes(label)]
         return said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]
     if 2 * len(labels) > len(codes):  # texts, or names of rows
         return []
