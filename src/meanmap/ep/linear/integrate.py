@@ -41,6 +41,8 @@ _FAR, _STRAIGHT, _VERY = 2.0, 0.5, 10.0
 # Evaluations of the likelihood for a correction of the evidence at a node, the least and the most draws for it, and
 # how far below the best nodes are corrected.
 _EVALUATIONS, _DRAWS, _CORRECTED = 500_000, (4, 64), 8.0
+# A few draws are enough where the standard error of the correction is below this.
+_FEW, _SURE = 8, 0.01
 # The share of the probability that nodes which are left out have together.
 _LEFT_OUT = 1e-4
 # Steps to the mode, how often each is halved, the gain in log probability not worth another, and the largest log.
@@ -161,8 +163,11 @@ class Problem:
         """What weighted draws add to the log evidence of a settled run."""
         if settled is None or self.family.exact:
             return 0.0
-        draws = affordable(settled, _EVALUATIONS, *_DRAWS)
-        return weighted(settled, self.family, self.observed, self.components.likelihood(phi), draws).gain
+        draws, parameters = affordable(settled, _EVALUATIONS, *_DRAWS), self.components.likelihood(phi)
+        found = weighted(settled, self.family, self.observed, parameters, min(draws, _FEW))
+        if draws <= _FEW or (1 / found.effective - 1) / _FEW < _SURE**2:
+            return found.gain
+        return weighted(settled, self.family, self.observed, parameters, draws).gain
 
     def height(self, phi: np.ndarray, start: Settled | None = None) -> "Height":
         """Log evidence plus log prior, its gradient, and the run; −∞ where there is none."""
