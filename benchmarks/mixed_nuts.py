@@ -17,7 +17,7 @@ import numpy as np
 
 import meanmap as mm
 from benchmarks import mixed_tables, pages
-from benchmarks.mixed_tables import TIMED, Model
+from benchmarks.mixed_tables import FURTHER, TIMED, Model
 from benchmarks.table import list_table
 
 __all__ = ["MODELS", "measure", "page", "sampled"]
@@ -39,7 +39,8 @@ def _labels(groups: int, each: int, slopes: bool) -> Any:
 
 
 def _of(name: str) -> tuple[Model, Callable[[], Any]]:
-    return TIMED[name], lambda: mixed_tables.read(TIMED[name])
+    model = {**TIMED, **FURTHER}[name]
+    return model, lambda: mixed_tables.read(model)
 
 
 def _epil() -> Any:
@@ -60,6 +61,8 @@ MODELS: dict[str, tuple[Model, Callable[[], Any]]] = {
     "grouseticks, Poisson, three factors": _of("grouseticks"),
     "epil, Poisson": _of("epil"),
     "epil, with an effect of each row": (Model(EPIL.table, f"{EPIL.formula} + (1 | row)", "poisson"), _epil),
+    "guImmun, labels, nested factors": _of("guImmun"),
+    "respiratory, labels": _of("respiratory"),
     "simulated: labels, 150 groups of 2": (
         Model("", "y ~ x + (1 | g)", "bernoulli"),
         lambda: _labels(150, 2, slopes=False),
@@ -77,7 +80,7 @@ def measure(name: str, draws: int = DRAWS) -> Found:
     frame, seconds = read(), np.inf
     for _ in range(2):
         began = time.process_time()
-        found = mm.fit(model.formula, frame, model.family)
+        found = mm.fit(model.formula, frame, model.family, missing="drop")
         seconds = time.process_time() - began
     began = time.process_time()
     chains = sampled(found, draws)
@@ -180,17 +183,21 @@ def sampled(found: Any, draws: int, warm_up: int = WARM_UP) -> dict[str, np.ndar
 
 def page(found: Found) -> str:
     """The worst effect and component of each model."""
-    head = ["model", "rows", "mean off by", "sd", "component", "seconds", "NUTS"]
+    head = ["model", "rows", "draws", "mean off by", "sd", "component", "its sd", "seconds", "NUTS"]
     rows = []
     for name in (each for each in MODELS if each in found):
         of = found[name]
-        effects, parts = of["effects"].values(), of["components"].values()
+        effects, parts = of["effects"].values(), of["components"]
         off = max(effects, key=lambda each: abs(each["off"]))
         sd = max(effects, key=lambda each: abs(np.log(each["sd"])))
-        component = max((each for each in parts if each["ratio"] > 0), key=lambda each: abs(np.log(each["ratio"])))
+        sds = [each for label, each in parts.items() if not label.startswith("cor(")]
+        component = max(sds, key=lambda each: abs(np.log(each["ratio"])))
+        spread = max(parts.values(), key=lambda each: abs(np.log(each["sd"])))
         cells = [f"{abs(off['off']):.3f} ({off['off error']:.3f})", f"{sd['sd']:.3f} ({sd['sd error']:.3f})"]
         cells += [f"{component['ratio']:.3f} ({component['ratio error']:.3f})"]
-        rows.append([name, of["rows"], *cells, f"{of['seconds']:.2g}", f"{of['NUTS']:.3g}"])
+        cells += [f"{spread['sd']:.3f} ({spread['sd error']:.3f})"]
+        drawn = " × ".join(map(str, of["draws"]))
+        rows.append([name, of["rows"], drawn, *cells, f"{of['seconds']:.2g}", f"{of['NUTS']:.3g}"])
     return "\n".join(list_table(head, rows))
 
 

@@ -47,6 +47,7 @@ BY_NIGHT = (
     "streams",
     "mixed",
     "mixed_tables",
+    "mixed_nuts",
     "installing",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")

@@ -34,10 +34,17 @@ def test_a_table_of_a_folder_is_measured_and_is_a_line_of_the_page(tmp_path, mon
     monkeypatch.delenv("MEANMAP_MIXED", raising=False)
     found = measure(Model("made/labels", "y ~ x + (1 | g)", "bernoulli"))
     assert (found["rows"], found["groups"], found["status"], found["notes"]) == (2000, [400], "converged", [])
+    assert found["sweeps"] > found["nodes"] > 1
+    assert 0 < found["factorisation"] * found["sweeps"] < found["seconds"]
+    assert 0 < found["reading"] < found["seconds"]
+    monkeypatch.setattr(mixed_tables, "TIMED", {"timed": Model("", "")})
+    page = mixed_tables.page({"timed": found | {"nodes": 7, "reading": 0.5, "factorisation": 0.1}})
+    assert "- 1.2\n" in page + "\n"
     judge = found["peers"]["quadrature"]
     assert judge["fixed"] < 0.2
     assert found["components"]["sd(Intercept | g)"] == pytest.approx(judge["components"][0], rel=0.05)
     monkeypatch.setattr(mixed_tables, "FURTHER", {"made": Model("", "")})
+    monkeypatch.setattr(mixed_tables, "TIMED", {})
     assert "``y ~ x + (1 | g)``, bernoulli" in mixed_tables.page({"made": found})
 
 
