@@ -60,8 +60,8 @@ def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[
 
 # Messages may be in doubt by this share of the step of a sweep, and at most by this many standard deviations.
 _OF_STEP, _AT_MOST = 1e-3, 0.1
-# While beliefs move further than this, functions of two numbers that are kept need only be known so well: where they
-# have to be known better, later sweeps tell.
+# While beliefs move further than this, functions of two numbers that are kept, of unknowns that members share, need
+# only be known so well: where they have to be known better, later sweeps tell.
 _NEAR, _ROUGH = 0.1, 1e-3
 # Where sweeps with predictions have not converged after this many, oracles compute all messages.
 _LONG = 200
@@ -156,7 +156,7 @@ class Run:
         """The state after each factor has sent its messages once; the record notes it."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(damping), np.asarray(caution), self.power)
-        self.level, self.knows_well = len(self.plans) - 1, not self._of_two or self.record.moved < _NEAR
+        self.level, self.knows_well = len(self.plans) - 1, not self._narrows or self.record.moved < _NEAR
         self.plans = tuple(_knowing(plan, FINE if self.knows_well else _ROUGH) for plan in self.plans)
         with user_errors():
             found = (self._by_factor if self.hosts else self._whole)(state, settings)
@@ -170,10 +170,11 @@ class Run:
         return float(np.asarray(compiled_moved(self.plan, one.beliefs, other.beliefs)).max())
 
     @cached_property
-    def _of_two(self) -> bool:
-        """Whether a function of two numbers is kept."""
+    def _narrows(self) -> bool:
+        """Whether a function of two numbers is kept whose members share an unknown, so that all of them narrow it."""
         kept = (f for f in self.record.factors if isinstance(f, BlackBoxFactor) and f.host and f.memory is not None)
-        return any(len(factor.integrated()) == 2 for factor in kept)
+        two = ((factor, factor.integrated()) for factor in kept if factor.plate)
+        return any(len(over) == 2 and any(one.plate != factor.plate for one in over) for factor, over in two)
 
     @cached_property
     def keys(self) -> jax.Array:

@@ -29,8 +29,9 @@ _BOTH = 0.1
 _CHECKS = np.array([[0.3147, -0.5231], [-0.6177, 0.4229]])
 
 # A patch is given up, and its function called for every point, where cutting this many times in a row has left more
-# than this share of the error, or where a function has taken this many evaluations. Noise is looked for before. After
-# so many it is called no more, and the errors that are left are stated: a run ends, however rough a function is.
+# than this share of the error, or where a function has taken this many evaluations since it last got a new rectangle.
+# Noise is looked for before. After the last of these numbers it is called no more, and the errors that are left are
+# stated: a run ends, however rough a function is.
 _STUCK, _SHARE, _MOST, _LOOK, ALL = 10, 0.8, 16_384, 2, 65_536
 _SMALLEST, _NO_BETTER = 1e-12, 1e300
 
@@ -149,6 +150,7 @@ class Patches:
         # Of each function, patches that hold smaller and smaller parts of the plane; the last one that holds a point
         # is asked.
         self._roots: dict[int, list[_Patch]] = {}
+        self._begun: dict[int, int] = {}  # evaluations before the last of them
         # Of each function, the points x + iy for which it was called, in order, and its values there.
         self._called: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.evaluations = np.zeros(0, int)
@@ -252,6 +254,7 @@ class Patches:
             low, high = np.array([x.min(), y.min()]), np.array([x.max(), y.max()])
             if (high > low).all() and np.prod((high - low) / (last.high - last.low)) < _PART:
                 new.append(_Patch(line, low, high, [_FIRST, _FIRST]))
+                self._begun[line] = int(self.evaluations[line])
                 self._roots[line].append(new[-1])
         self._fit(new)
 
@@ -301,7 +304,8 @@ class Patches:
             if patch.given_up or only_noise or patch.error <= 2 * ROUNDING * patch.size:
                 continue
             tiny = (width <= _SMALLEST * np.maximum(np.abs(patch.low), np.abs(patch.high))).any()
-            if patch.stuck >= _STUCK or self.evaluations[patch.line] >= _MOST or tiny:
+            spent = self.evaluations[patch.line] - self._begun.get(patch.line, 0)
+            if patch.stuck >= _STUCK or spent >= _MOST or tiny:
                 patch.given_up = True
                 continue
             new += _finer(patch) or _halves(patch)
