@@ -34,6 +34,7 @@ BY_NIGHT = (
     "scales",
     "hybrid",
     "networks",
+    "learned_networks",
     "representations",
     "large",
     "sparse",
