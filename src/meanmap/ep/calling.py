@@ -117,7 +117,7 @@ def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key:
     # Doubles travel as pairs of words: the thread of a callback is outside the 64-bit scope, and would shorten them.
     pairs = [jax.lax.bitcast_convert_type(value.astype(jnp.float64), jnp.uint32) for value in spread]
     shape = jax.ShapeDtypeStruct((count, 2), jnp.uint32)
-    host = _Host(function, factor.name, bool(keys), factor.vectorised)
+    host = _Host(function, factor.name, bool(keys), factor.vectorised, spread[0].ndim - 1)
     found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
 
@@ -234,16 +234,19 @@ def accounting() -> Iterator[dict[str, Spent]]:
 
 
 class _Host:
-    """A Python function of single points, or of many at once, as a function of arrays."""
+    """A Python function of single points, or of many at once, as a function of arrays. Values of its first argument
+    have this many `dimensions`.
+    """
 
-    def __init__(self, function: Callable[..., Any], name: str, random: bool, vectorised: bool):
+    def __init__(self, function: Callable[..., Any], name: str, random: bool, vectorised: bool, dimensions: int = 0):
         self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
+        self.dimensions = dimensions
 
     def __call__(self, *arrays: object) -> np.ndarray:
         values = [np.ascontiguousarray(array) for array in arrays]
         first = 1 if self.random else 0
         values[first:] = [value.view(np.float64)[..., 0] for value in values[first:]]
-        batch = values[0].shape[:-1] if self.random else _batch(values)
+        batch = values[0].shape[:-1] if self.random else values[0].shape[: values[0].ndim - self.dimensions]
         wanted = _without_copies(values)
         flat = [value[:wanted].reshape(-1, *value.shape[len(batch) :]) for value in values]
         out = self.found(flat)
@@ -355,10 +358,6 @@ def _without_copies(values: list[np.ndarray]) -> int:
     like_last = [(value == value[-1]).reshape(len(value), -1).all(axis=1) for value in values]
     others = np.flatnonzero(~np.logical_and.reduce(like_last))
     return min(int(others[-1]) + 2, len(values[0])) if len(others) else 1
-
-
-def _batch(values: list[np.ndarray]) -> tuple[int, ...]:
-    return min((value.shape for value in values), key=len)
 
 
 def _plain(value: np.ndarray) -> Any:
