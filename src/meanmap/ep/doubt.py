@@ -35,7 +35,7 @@ class Lean(NamedTuple):
         return Lean(factor * self.moved, factor * self.error)
 
     def matters(self, limit: float, errors: float = 2.0) -> bool:
-        """Whether a belief is moved beyond a limit, and beyond so many standard errors."""
+        """Whether a belief is moved beyond a limit, and beyond this many standard errors."""
         return not (self.moved <= np.maximum(limit, errors * self.error)).all()
 
     @property
