@@ -110,17 +110,14 @@ def test_noise_of_the_oracle_is_no_bias_of_predictions():
     """One draw served all sweeps and all checks: where it was off by more than two errors, every check said so."""
     _, model = problem()
     operator, exact = MessageOperator(KernelRegression(d_in=100, d_out=200, tune=None)), ep.infer(model)
-    gave_up, sampled = 0, []
+    gave_up = 0
     learned = ep.Learned(Noisy(0.1), initial=60, operator=operator)
     for seed in range(6):
         post = ep.infer(model, learned, rng=seed)
         diary = learned.diary("Logistic(z)")
         gave_up += bool(diary.gave_up)
-        sampled.append(diary.sampled)
         assert float(exact["w"].kl(post["w"])) < 0.1
     assert gave_up == 0
-    # Each run whose check finds nothing makes the next check smaller.
-    assert sampled[-1] < sampled[0]
     checks = [keys for sweep, _, keys in learned.oracle.keys if sweep is None]
     swept = np.concatenate([keys for sweep, _, keys in learned.oracle.keys if sweep is not None])
     assert not (np.concatenate(checks)[:, None] == swept).all(2).any()

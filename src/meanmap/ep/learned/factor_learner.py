@@ -49,8 +49,6 @@ class FactorLearner:
         self.waiting: Recorded | None = None
         # Why it stopped predicting in an earlier run, and how many messages it knew then.
         self.gave_up, self.knew = "", 0
-        # How many checks in a row found no bias.
-        self.passed = 0
         self.forget_values()
 
     def begin(self, diary: Diary) -> None:

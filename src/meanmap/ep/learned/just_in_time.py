@@ -32,8 +32,6 @@ _LEAN = 0.05
 # asked; after twice as many where it is smaller. Errors come from eight groups: one check in twelve finds more than two
 # where there is no bias, one in fifty more than three.
 _LOOKS, _CLEAR = 2, 3.0
-# After each run whose check found no bias, the next one's sample is half as large, and not smaller than this.
-_FEWEST_CHECKED = 25
 # From check to check, samplers draw anew: what they drew in a run they draw in all of its sweeps.
 _ANEW = 0x9E3779B9
 
@@ -84,11 +82,11 @@ class Learned(HostOracle):
     oracles over about .3 ms a message; the report says what was gained or lost. Doubt is that of one message. Biased
     errors add up over a plate in the beliefs that its members share, so at convergence a sample of `initial / 2`
     predictions is compared with the oracle: if its errors, scaled up to all members, move a shared belief by more than
-    .05 standard deviations and two standard errors, it is learned, sweeps go on, and the next sample is twice as large;
-    after each run that needed no more it is half as large, down to 25. If predictions for a plate are still biased
-    after all of it was learned twice, if sweeps do not converge, or if they lose messages, the oracle is asked from
-    then on. The report says what bias remains. The log normalisers of predictions are corrected by the mean error of
-    the last sample, and the report states the standard error that is left.
+    .05 standard deviations and two standard errors, it is learned, sweeps go on, and the next sample is twice as large,
+    drawn anew where the oracle samples. If predictions for a plate are still biased after all of it was learned twice,
+    if sweeps do not converge, or if they lose messages, the oracle is asked from then on. The report says what bias
+    remains. The log normalisers of predictions are corrected by the mean error of the last sample, and the report
+    states the standard error that is left.
 
     What was learned belongs to a function and the data that it reads. In every run a function on the host is called at
     four points, and its code and the globals it names are compared; where either differs it is learned anew. Changes of
@@ -234,7 +232,7 @@ class Learned(HostOracle):
         with diary.clock("predicting"):
             answer = learner.combined(questions, guess, asked, None if exact is None else exact[asked[wanted]])
         if questions.sweep is None:
-            answer = self._with_sample(questions, answer, asked, diary, learner.passed)
+            answer = self._with_sample(questions, answer, asked, diary)
         novelty = np.nan if guess is None else float(np.median(guess.novelty))
         diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()), novelty)
         return answer
@@ -259,9 +257,7 @@ class Learned(HostOracle):
         self._signatures[factor.name] = now
         return answer
 
-    def _with_sample(
-        self, questions: Questions, answer: Answer, asked: np.ndarray, diary: Diary, passed: int = 0
-    ) -> Answer:
+    def _with_sample(self, questions: Questions, answer: Answer, asked: np.ndarray, diary: Diary) -> Answer:
         """The answer with exact messages for a sample of predictions, and log normalisers that are unbiased.
 
         An error that all predictions share would otherwise be multiplied by the number of members: the others move by
@@ -271,8 +267,7 @@ class Learned(HostOracle):
         if not len(rest):
             diary.evidence_error = 0.0
             return answer
-        first = self.rules.initial // 2
-        count = first * 2**diary.looks if diary.looks else max(first >> passed, min(_FEWEST_CHECKED, first))
+        count = self.rules.initial // 2 * 2**diary.looks
         sampled = questions.generator().permutation(rest)[:count]
         drawn = questions[sampled]
         drawn = replace(drawn, keys=drawn.keys + np.uint32(_ANEW * (diary.looks + 1) % 2**32))
@@ -302,11 +297,9 @@ class Learned(HostOracle):
         if sample.exact.doubt is None or (sample.exact.doubt <= ENOUGH).all():
             # The only randomness is in which members were drawn, and more can be drawn.
             diary.lean = diary.lean._replace(error=np.zeros_like(lean.error))
-        learner, biased = self._learner(factor.name), diary.lean.matters(_LEAN)
-        learner.passed = 0 if biased else learner.passed + 1
-        if not self.rules.audit or not biased:
+        if not self.rules.audit or not diary.lean.matters(_LEAN):
             return True
-        whole = drawn == sample.of
+        learner, whole = self._learner(factor.name), drawn == sample.of
         diary.looks, diary.whole_looks = diary.looks + 1, diary.whole_looks + whole
         diary.clear_looks += whole and diary.lean.matters(_LEAN, _CLEAR)
         if diary.clear_looks == _LOOKS or diary.whole_looks == 2 * _LOOKS:
