@@ -84,3 +84,15 @@ def test_what_cannot_be_left_out_is_refused_in_words(table, arguments, said):
     result = run("test", arguments[0], table, *arguments[1:])
     assert result.exit_code == 2
     assert said in " ".join(result.output.split())
+
+
+def test_rows_that_share_an_id_that_is_set_apart_are_copies(table, tmp_path):
+    """Labels and whole numbers alone agree by chance; with the id of the row they do not."""
+    rng = np.random.default_rng(1)
+    columns = {"user": [f"u{k}" for k in range(200)], "buys": rng.choice(["no", "yes"], 200), "arm": ["A", "B"] * 100}
+    frame = polars.DataFrame(columns | {"pages": rng.poisson(3, 200)})
+    for rows, said in ((frame, 0), (polars.concat([frame, frame[:7]]), 1)):
+        rows.write_csv(tmp_path / "copied.csv")
+        output = run("test", "two-sample", tmp_path / "copied.csv", "--by", "arm", "--seed", 0).output
+        note = "7 of 207 rows of copied.csv repeat another row in every column, 'user' too"
+        assert " ".join(output.split()).count(note.replace("copied.csv", str(tmp_path / "copied.csv"))) == said, output

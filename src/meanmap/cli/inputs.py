@@ -16,6 +16,7 @@ from meanmap.core.moments import is_time
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
 from meanmap.core.tables.column import counted
+from meanmap.core.tables.doubts import copied_rows, exact_copies
 from meanmap.core.tables.kinds import OF_TIMES, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present
@@ -101,7 +102,9 @@ class Reading:
             before_errors(self.notes[-1])
             if len(table) < LEAST_POINTS:
                 raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
-        return table.select(self.without_ids(table.columns, path, chosen, named))
+        left = self.without_ids(table.columns, path, chosen, named)
+        self._tell_of_copies(path, table, left)
+        return table.select(left)
 
     def for_pairs(self, path: str, columns: list[str] | None, named: Sequence[str] = ()) -> Any:
         """As `table`, but with --missing pairwise all rows, for a command that leaves out those of each pair."""
@@ -180,6 +183,16 @@ class Reading:
                 self.ids.append(name)
         self.set_apart(list(apart))
         return left
+
+    def _tell_of_copies(self, path: str, table: Table, left: Sequence[str]) -> None:
+        """Rows that share even an id that is set apart are copies, also where what is left may agree by chance."""
+        ids = [name for name in self.ids if name in table.columns and numbers_rows(np.asarray(table.columns[name]))]
+        copies = exact_copies(list(map(np.asarray, table.columns.values()))) if ids else 0
+        if copies and not copied_rows([table.select(left)], [path]):
+            self.notes.append(
+                f"{copies} of {len(table)} rows of {path} repeat another row in every column, {ids[0]!r} too, "
+                "but count as independent: remove these copies"
+            )
 
     def told(self, table: Table, path: str) -> Table:
         """The table with its columns converted to their declared kinds."""

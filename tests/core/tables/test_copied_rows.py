@@ -50,8 +50,50 @@ def ordinary():
         yield np.repeat(rng.integers(0, 1000, (150, 2)), 2, axis=0)
         yield np.column_stack([np.repeat(x[:100, 0], 3), x[:, 1]])
         yield rng.choice([0.25, 0.5, 0.75], (300, 3))
-        yield np.r_[x, x[:10]]
+        yield np.r_[x, x[:2]]
+        yield np.column_stack([x[:, 0].round(1), 1.8 * x[:, 0].round(1) + 32, np.exp(x[:, 0].round(1))])
+        yield np.column_stack([x[:, 0].round(2), (x[:, 0] + 0.05 * x[:, 1]).round(2)])
         yield x[:8].repeat(2, axis=0)
+
+
+def grouped():
+    """Larger tables as logs and registers are: rounded numbers, few labels, zeros, covariates of groups; no copies."""
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 2])
+        x, group = rng.normal(size=(8000, 3)), rng.integers(0, 60, 8000)
+        labels = {"device": rng.choice(["a", "b", "c"], 8000), "buys": rng.choice(["no", "yes"], 8000, p=[0.9, 0.1])}
+        revenue = np.where(labels["buys"] == "yes", np.exp(x[:, 0]).round(1), 0.0)
+        yield labels | {"revenue": revenue, "seconds": np.exp(x[:, 1]).round(1)}
+        yield labels | {"width": x[:, 0].round(1), "height": x[:, 1].round(1)}
+        yield labels | {"width": x[group, 0].round(2), "height": x[group, 1].round(2), "score": x[:, 2].round(1)}
+        yield {"dose": rng.choice(np.arange(0.5, 10, 1.0), 8000), "heat": rng.choice(np.arange(0.25, 5, 0.5), 8000)}
+        yield {"a": rng.integers(0, 3, 8000) + 0.5, "b": rng.integers(0, 4, 8000) + 0.25, **labels}
+
+
+def test_no_row_of_larger_tables_without_copies_is_called_one():
+    for table in grouped():
+        assert copied_rows([pd.DataFrame(table)], ["x"]) == (), table
+
+
+def test_few_copies_among_many_rows_are_counted():
+    """Sixty rows of 8060 that were exported twice, with numbers of one decimal, were passed over in silence."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {
+            "arm": rng.choice(["A", "B"], 8000),
+            "buys": rng.choice(["no", "yes"], 8000, p=[0.9, 0.1]),
+            "revenue": np.where(rng.random(8000) < 0.1, np.exp(rng.normal(3.5, 1, 8000)).round(2), 0.0),
+            "load": np.exp(rng.normal(6, 0.5, 8000)).round(),
+            "seconds": rng.gamma(2, 60, 8000).round(1),
+            "scrolled": (100 * rng.beta(2, 2, 8000)).round(1),
+        }
+    )
+    assert copied_rows([table], ["x"]) == ()
+    for copies in (3, 60):
+        (note,) = copied_rows([pd.concat([table, table[:copies]])], ["x"])
+        assert note.startswith(f"{copies} of {8000 + copies} rows of x repeat another row in every column")
+    (note,) = copied_rows([np.r_[ROWS, ROWS[:10]]], ["x"])
+    assert note.startswith("10 of 70 rows")
 
 
 def test_rows_that_agree_by_chance_are_let_be():

@@ -399,3 +399,9 @@ def test_groups_of_another_type_are_no_new_groups():
     assert len(fitted.predict(asked)) == 2
     with pytest.raises(ColumnError, match="groups 'g' are '0' here, and 0 in the data of the fit"):
         fitted.predict(asked.astype({"g": str}))
+
+
+def test_rows_of_the_table_that_are_there_twice_are_counted():
+    for data, weights, said in ((DATA, None, 0), (pd.concat([DATA, DATA[:6]]), None, 1), (DATA, "h", 0)):
+        notes = fit("y ~ x + (1 | g)", data, weights=weights).report.notes
+        assert sum(note.startswith("6 of 78 rows of data repeat another row in every column") for note in notes) == said

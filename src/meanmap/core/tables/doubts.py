@@ -12,7 +12,7 @@ from meanmap.core.arrays import count_missing, plain
 from meanmap.core.errors import ShapeError
 from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import is_sparse, on_host, slices
+from meanmap.core.points import is_sparse, on_host
 from meanmap.core.tables.labels_meant import odd_labels
 from meanmap.core.tables.sentinels import LEAST_OTHERS, Sentinels
 from meanmap.core.tables.table import named_columns
@@ -20,16 +20,19 @@ from meanmap.core.tables.written import Written, words_of, written_notes
 from meanmap.core.texts import text_codes
 from meanmap.core.types import Data
 
-__all__ = ["columns_in", "copied_columns", "copied_rows", "doubts", "same_samples"]
+__all__ = ["columns_in", "copied_columns", "copied_rows", "doubts", "exact_copies", "same_samples"]
 
-# Copies are reported if they are this share of the rows and, among the copies, this share are of different rows.
-SHARE, MANY = 0.05, 0.1
-# Of fewer rows some agree by chance. This share of different rows differ in a column that is measured.
-LEAST_ROWS, OWN = 20, 0.9
+# Copies are reported if there are so many and, among them, this share are of different rows.
+LEAST_COPIES, MANY = 3, 0.1
+# Of fewer rows some agree by chance. So many times more pairs of rows must agree than by chance in a measured column;
+# of two columns whose ranks correlate by more than so much one counts, and of more columns the first are looked at.
+LEAST_ROWS, TIMES, SAME, MOST_MEASURED = 20, 20, 0.99, 16
+# This share of values has few digits, or is a fraction, where values may agree by chance.
+OWN = 0.9
 # Of fewer different values in one column these may be levels of a design; fractions of counts have such denominators,
 # and steps of a grid are whole but for so much, and for rounding of at most as much as the last.
 LEVELS, DENOMINATORS, ON_GRID, MOST_ERROR = 12, 30, 1e-3, 0.05
-# Columns that may show quickly that no row is a copy, and rows whose digests are computed at once.
+# Columns that may show quickly that no row is a copy, and rows that show whether a column has few values.
 QUICK, ROWS = 3, 1000
 # Columns of a variable that are compared with those of others, different values of each at least, and decimals.
 MOST_COMPARED, FEW_VALUES, MOST_DECIMALS = 16, 3, 5
@@ -81,14 +84,14 @@ it to categories, or say so with kinds={'age': 'label'}.
 
 def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = False) -> tuple[str, ...]:
     """Notes on rows that are copies of others, although every method counts them as independent. They need at least two
-    columns of measurements, in which different rows have different values; zeros or other values that many rows share
-    do not count. Values of a single column are copies if most rows share theirs to the last digit, and they are neither
-    rounded nor on a grid. Rows of `paired` samples are those of all variables together. O(n) per column if nothing is
-    copied.
+    columns of measurements, not functions of one another, in each of which rows that agree in all other columns agree
+    far more often than any two rows; zeros or other values that many rows share do not count. Values of a single column
+    are copies if most rows share theirs to the last digit, and they are neither rounded nor on a grid. Rows of `paired`
+    samples are those of all variables together. O(n log n) per column that is measured.
 
     Examples
     --------
-    >>> measured = {"width": np.arange(30) + 0.5, "height": np.sqrt(np.arange(30))}
+    >>> measured = {"width": np.arange(30) + 0.5, "height": np.sqrt(np.arange(30)) * (-1) ** np.arange(30)}
     >>> copied_rows([measured], ["x"])
     ()
     >>> print(*copied_rows([{name: np.repeat(column, 2) for name, column in measured.items()}], ["x"]))
@@ -104,18 +107,24 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     n = len(arrays[0])
     if n < LEAST_ROWS or any(len(array) != n or array.dtype.kind not in "biufmMOUST" for array in arrays):
         return ()
-    measured = [array for array in arrays if array.dtype.kind == "f" and np.mean(array != np.round(array)) > 0.5]
+    measured = [at for at, a in enumerate(arrays) if a.dtype.kind == "f" and np.mean(a != np.round(a)) > 0.5]
     if len(measured) == len(arrays) == 1:
-        return _copied_values(measured[0], " and ".join(names))
-    if len(measured) < 2:
+        return _copied_values(arrays[0], " and ".join(names))
+    if len(measured) < 2 or any(n - len(np.unique(arrays[at])) < LEAST_COPIES for at in measured[:QUICK]):
         return ()
-    if any(n - len(np.unique(array, equal_nan=False)) < SHARE * n for array in measured[:QUICK]):
-        return ()
-    _, first, times = np.unique(_digests(arrays), return_index=True, return_counts=True)
+    parts = [_digests(array, at) for at, array in enumerate(arrays)]
+    whole = np.add.reduce(parts)
+    times = _times(whole)
     copies, copied = n - len(times), int(np.sum(times > 1))
-    if copies < SHARE * n or copied < MANY * copies:
+    if copies < LEAST_COPIES or copied < MANY * copies:
         return ()
-    if sum(len(np.unique(array[first], equal_nan=False)) >= OWN * len(first) for array in measured) < 2:
+    equal, pairs = _pairs(times), n * (n - 1) / 2
+    agreeing: list[int] = []
+    for at in measured[:MOST_MEASURED]:
+        by_chance = _pairs(_times(whole - parts[at])) * (_pairs(_times(parts[at])) - equal) / pairs
+        if TIMES * by_chance <= equal and not any(_say_the_same(arrays, parts, at, other, equal) for other in agreeing):
+            agreeing.append(at)
+    if len(agreeing) < 2:
         return ()
     said = f"{copies} of {n} rows of {' and '.join(names)} repeat another row in every column, but count as independent"
     return (f"{said}: if they are copies, remove them.",)
@@ -239,14 +248,47 @@ def _rounded(one: np.ndarray, other: np.ndarray) -> tuple[bool, int] | None:
     return None
 
 
-def _digests(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """A number for each row, the same for rows that are the same in all columns."""
-    codes = [text_codes(a) if a.dtype.kind in "OUST" else a for a in arrays]
-    digests = []
-    for rows in slices(len(arrays[0]), ROWS):
-        block = np.column_stack([column[rows].astype(np.float64) + 0.0 for column in codes])  # -0.0 is 0.0
-        digests += [hash(row.tobytes()) for row in block]
-    return np.array(digests)
+def _digests(column: np.ndarray, at: int) -> np.ndarray:
+    """64 bits for each value of a column, the same for the same values; sums over columns stand for whole rows."""
+    codes = text_codes(column) if column.dtype.kind in "OUST" else column
+    bits = (codes.astype(np.float64) + 0.0).view(np.uint64) + np.uint64(at * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64; -0.0 is 0.0
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def exact_copies(columns: Sequence[np.ndarray]) -> int:
+    """How many rows repeat another one in every column, whatever the columns hold; 0 for columns of several numbers.
+
+    Examples
+    --------
+    >>> exact_copies([np.array([1, 2, 1, 1]), np.array(["a", "b", "a", "b"])])
+    1
+    """
+    if any(column.ndim != 1 or column.dtype.kind not in "biufmMOUST" for column in columns):
+        return 0
+    whole = np.add.reduce([_digests(column, at) for at, column in enumerate(columns)])
+    return len(whole) - len(np.unique(whole))
+
+
+def _say_the_same(
+    arrays: Sequence[np.ndarray], parts: Sequence[np.ndarray], one: int, other: int, copies: float
+) -> bool:
+    """Whether two columns are functions of one another: nearly in order, or as covariates of groups are."""
+    ranks = [np.unique(arrays[at], return_inverse=True)[1] for at in (one, other)]
+    both = _pairs(_times(parts[one] + parts[other])) - copies
+    alone = min(_pairs(_times(parts[at])) for at in (one, other)) - copies
+    return abs(np.corrcoef(ranks[0], ranks[1])[0, 1]) > SAME or both > alone / 2 > 0
+
+
+def _times(values: np.ndarray) -> np.ndarray:
+    """How many times each different value is there."""
+    return np.unique(values, return_counts=True)[1]
+
+
+def _pairs(times: np.ndarray) -> float:
+    """How many pairs agree."""
+    return float(np.sum(times * (times - 1.0)) / 2)
 
 
 def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:

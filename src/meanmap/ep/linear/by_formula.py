@@ -9,6 +9,7 @@ from meanmap.core.arrays import check_finite
 from meanmap.core.errors import ParameterError
 from meanmap.core.report import Report
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.doubts import copied_rows
 from meanmap.core.threads import one_blas_thread
 from meanmap.ep.linear.disagreements import disagreements
 from meanmap.ep.linear.doubts import doubts
@@ -157,6 +158,7 @@ def fit(
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
     notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, family)
+    notes += [] if weights is not None else copied_rows([read.rows.frame], ["data"])
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged)
     return Fitted(
         read,
