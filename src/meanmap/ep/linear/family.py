@@ -63,8 +63,6 @@ class Family:
         (observed, parameters) to the first location and precision of a site.
     exact : bool
         Whether this site is the likelihood.
-    bend : callable
-        (observed, η, parameters) to a bound of how much the log density of a row bends there.
     fits, expected : callable, str
         Which responses are possible, and a description of these.
     first : mapping
@@ -82,7 +80,6 @@ class Family:
     draw: Callable[..., np.ndarray]
     start: Callable[[Observed, np.ndarray], tuple[np.ndarray, np.ndarray]]
     exact: bool = False
-    bend: Density = lambda observed, eta, parameters: np.full(np.shape(eta), np.inf)
     fits: Callable[[np.ndarray], np.ndarray] = lambda response: np.ones(len(response), bool)
     expected: str = "numbers"
     first: Mapping[str, float] = field(default_factory=dict)

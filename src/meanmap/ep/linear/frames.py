@@ -96,7 +96,7 @@ def _column(values: Any, pandas: ModuleType) -> Any:
     if levels is not None:
         categories = list(dict.fromkeys(map(_composed, levels)))
         return pandas.Categorical(list(map(_composed, values)), categories=categories, ordered=True)
-    read = pandas.Series(_listed(values))
+    read = pandas.Series(_listed(values) if _kind(values) == "" else np.asarray(values))
     if counts_as_numbers(read) or all(isinstance(value, bool) for value in read.dropna()):
         return read.astype("float64")
     return read if holds_times(read) else read.astype("object").map(_composed).astype("object")
@@ -104,6 +104,12 @@ def _column(values: Any, pandas: ModuleType) -> Any:
 
 def _listed(values: Any) -> list[Any]:
     return values.to_list() if hasattr(values, "to_list") else list(np.asarray(values))
+
+
+def _kind(values: Any) -> str:
+    """The letter of NumPy's for numbers in an array of their own type, which needs no look at each; "" for others."""
+    dtype = getattr(values, "dtype", None)
+    return dtype.kind if isinstance(dtype, np.dtype) and dtype.kind in "fiu" else ""
 
 
 def _check_labels(values: np.ndarray, name: str, argument: str) -> None:
@@ -122,6 +128,8 @@ def _composed(value: object) -> Any:
 
 def holds_truths(values: Any) -> bool:
     """Whether a column holds truth values, which become 0 and 1."""
+    if _kind(values):
+        return False
     read = _listed(values)
     known = [each for each in read if isinstance(each, bool | np.bool_) or (each is not None and each == each)]
     return bool(known) and all(isinstance(each, bool | np.bool_) for each in known)

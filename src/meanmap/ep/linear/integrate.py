@@ -153,9 +153,9 @@ class Problem:
             rows = slice(at, at + step)
             observed = self.observed.taken(rows)
             eta, log_mass = settled.taken(rows).log_tilt(self.family, observed, parameters)
-            mass = np.exp(log_mass - log_mass.max(1, keepdims=True))
-            mass /= mass.sum(1, keepdims=True)
-            slopes = self.family.weighted_slopes(observed.columns(), eta, parameters)
+            mass = np.exp(log_mass - log_mass.max(0))
+            mass /= mass.sum(0)
+            slopes = self.family.weighted_slopes(observed, eta, parameters)
             total += [float((mass * each).sum()) for each in slopes]
         return total
 

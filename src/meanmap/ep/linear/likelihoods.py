@@ -54,6 +54,8 @@ def _start_student(o: Observed, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _choose(o: Observed) -> np.ndarray:
+    if (o.trials == 1).all():
+        return np.zeros(o.trials.shape)
     return gammaln(o.trials + 1) - gammaln(o.response + 1) - gammaln(o.trials - o.response + 1)
 
 
@@ -160,7 +162,6 @@ _BINARY = Family(
     lambda o, e, p: o.trials * expit(e),
     _draw_logit,
     _start_logit,
-    bend=lambda o, e, p: o.trials / 4,
     fits=lambda values: (values == 0) | (values == 1),
     expected="0 and 1, or two labels",
 )
@@ -182,7 +183,6 @@ _PROBIT = replace(
     mean=lambda o, e, p: o.trials * ndtr(e),
     draw=_draw_probit,
     start=_start_probit,
-    bend=lambda o, e, p: o.trials,
 )
 _COUNTS = Family(
     "poisson",
@@ -193,7 +193,6 @@ _COUNTS = Family(
     lambda o, e, p: _exp(e),
     lambda o, e, p, generator: generator.poisson(np.exp(np.minimum(e, 40.0))).astype(float),
     _start_log,
-    bend=lambda o, e, p: _exp(e),
     fits=_are_counts,
     expected="counts: 0, 1, 2, ...",
 )
@@ -226,7 +225,6 @@ FAMILIES: dict[tuple[str, str], Family] = {
             log_density=_negative_binomial,
             slopes=_negative_binomial_slopes,
             draw=_draw_negative_binomial,
-            bend=lambda o, e, p: np.minimum(_exp(e) + o.response, (np.exp(p[0]) + o.response) / 4),
             start=_start_negative_binomial,
         ),
         Family(

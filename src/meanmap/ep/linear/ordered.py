@@ -30,7 +30,6 @@ def cumulative(labels: int) -> Family:
         _mean,
         _draw,
         _start,
-        bend=lambda o, e, p: np.full(np.shape(e), 0.5),
     )
 
 

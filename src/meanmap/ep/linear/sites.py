@@ -1,34 +1,56 @@
 """Expectation propagation with a Gaussian site on each scalar predictor, all updated at once."""
 
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss, hermevander
+from scipy.special import factorial
 
 from meanmap.ep.linear.elimination import joint_of
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.joint import Joint
 from meanmap.ep.linear.predictor import Predictor, Prior
 
-__all__ = ["Predictors", "Settled", "settle"]
+__all__ = ["Predictors", "Settled", "Tilted", "settle"]
 
-# The trapezium rule about the belief of each predictor, in its standard deviations. A belief may be a third as wide as
-# what comes in (a count of 0, a label), whose tail the rule must reach: with these its error is 1e-4 at a cavity of
-# sd 5, and below 1e-8 where it is as wide as the belief.
+# Rules about the belief of each predictor, in its standard deviations; the first that does is taken. The trapezium rule
+# is the last. A belief may be a third as wide as what comes in (a count of 0, a label), whose tail the rule must reach:
+# with these its error is 1e-4 at a cavity of sd 5, and below 1e-8 where it is as wide as the belief.
 _STEP, _REACH = 0.4, 12.0
-# Where one row says little beside all others (its site has less than this share of the precision, its likelihood bends
-# by less than the precision this many standard deviations out, and the belief is narrower than the unit in which odds
-# and logs of rates vary), what is integrated is all but Normal: a third of the nodes has an error below 1e-6 standard
-# deviations (5e-5 for counts), and 1e-7 where sites no longer move.
-_LITTLE, _BENDS, _SIDE, _SHORT_STEP, _SHORT_REACH = 0.25, 1.0, 2.0, 0.8, 8.0
+# Those before it are of Gauss and Hermite, with so many nodes, the first where variances are below the bound: odds and
+# logs of rates vary on a scale of 1.
+_NODES, _NARROW = (5, 9, 17), 0.02
+# The ratio of likelihood and site is a series of Hermite polynomials, of which a rule with m nodes confuses those of
+# degree 2m − 2 and more with what is asked for. These are about the squares of those of degrees m − 2 and m − 1, which
+# it finds: both may be so large beside the constant.
+_LAST = 1e-5
 
 
-def _rule(step: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes, and logs of their weights."""
-    nodes = np.arange(-reach, reach + step / 2, step)
-    return nodes, -(nodes**2) / 2 - np.log(np.exp(-(nodes**2) / 2).sum())
+class _Rule(NamedTuple):
+    """Nodes, logs of their weights, and what sums up to coefficients: Hermite polynomials, normed, at the nodes.
+
+    Degrees are 0 to 3, and the last two where these tell of errors.
+    """
+
+    nodes: np.ndarray
+    log_weights: np.ndarray
+    polynomials: np.ndarray
+
+    @classmethod
+    def of(cls, nodes: np.ndarray, weights: np.ndarray, degrees: tuple[int, ...]) -> "_Rule":
+        found = hermevander(nodes, max(degrees))[:, degrees] / np.sqrt(factorial(degrees))
+        return cls(nodes, np.log(weights / weights.sum()), found.T)
 
 
-_LONG, _SHORT = _rule(_STEP, _REACH), _rule(_SHORT_STEP, _SHORT_REACH)
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    nodes = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+    hermite = (_Rule.of(*hermegauss(count), (0, 1, 2, 3, count - 2, count - 1)) for count in _NODES)
+    return (*hermite, _Rule.of(nodes, np.exp(-(nodes**2) / 2), (0, 1, 2, 3)))
+
+
 # Rows whose nodes are held at once.
 _PIECE = 8192
 # The share of a step follows from two residuals (Barzilai & Borwein 1988): rows of one group that all move at once
@@ -63,34 +85,43 @@ class Predictors:
         return Predictors(self.means[rows], self.variances[rows], self.weights[rows], self.shifts[rows])
 
     def log_tilt(
-        self, family: Family, observed: Observed, parameters: np.ndarray, rule: tuple[np.ndarray, np.ndarray] = _LONG
+        self, family: Family, observed: Observed, parameters: np.ndarray, rule: _Rule | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of each row, and logs of the masses of likelihood over site times the belief; both (n, nodes)."""
-        eta = self.means[:, None] + np.sqrt(self.variances)[:, None] * rule[0]
-        site = self.shifts[:, None] * eta - self.weights[:, None] * eta**2 / 2
-        return eta, family.weighted(observed.columns(), eta, parameters) - site + rule[1]
+        """Nodes of each row, and logs of the masses of likelihood over site times the belief; both (nodes, n)."""
+        nodes, log_weights, _ = rule or _rules()[-1]
+        eta = self.means + np.sqrt(self.variances) * nodes[:, None]
+        site = eta * (self.shifts - self.weights / 2 * eta)
+        return eta, family.weighted(observed, eta, parameters) - site + log_weights[:, None]
 
-    def tilted(
-        self, family: Family, observed: Observed, parameters: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of likelihood over site times the belief: log mass, mean and variance, row by row."""
-        means, variances, weights = self.means, self.variances, self.weights
-        gains, found, spread = np.empty_like(means), np.empty_like(means), np.empty_like(means)
-        # Where it bends more on one side that side counts.
-        sides = (means + observed.offset + side * _SIDE * np.sqrt(variances) for side in (-1, 1))
-        bend = observed.weights * np.maximum(*(family.bend(observed, each, parameters) for each in sides))
-        easy = (variances < 1) & (weights >= 0) & (weights * variances < _LITTLE) & (bend * variances < _BENDS)
-        for rule, chosen in ((_SHORT, np.flatnonzero(easy)), (_LONG, np.flatnonzero(~easy))):
-            for at in range(0, len(chosen), _PIECE):
-                rows = chosen[at : at + _PIECE]
-                eta, log_tilted = self.taken(rows).log_tilt(family, observed.taken(rows), parameters, rule)
-                top = log_tilted.max(1, keepdims=True)
-                mass = np.exp(log_tilted - top)
-                total = mass.sum(1)
-                gains[rows] = np.log(total) + top[:, 0]
-                found[rows] = (mass * eta).sum(1) / total
-                spread[rows] = (mass * (eta - found[rows, None]) ** 2).sum(1) / total
-        return gains, found, spread
+    def tilted(self, family: Family, observed: Observed, parameters: np.ndarray) -> "Tilted":
+        """Of likelihood over site times the belief, row by row."""
+        found, left = np.empty((4, len(self.means))), np.ones(len(self.means), bool)
+        for at, rule in enumerate(_rules()):
+            chosen = np.flatnonzero(left if at else left & (self.variances < _NARROW))
+            for start in range(0, len(chosen), _PIECE):
+                rows = chosen[start : start + _PIECE]
+                mine = self.taken(rows)
+                _, log_tilted = mine.log_tilt(family, observed.taken(rows), parameters, rule)
+                top = log_tilted.max(0)
+                total, *sums = rule.polynomials @ np.exp(log_tilted - top)
+                one, two, three, *last = (each / total for each in sums)
+                left[rows] = ~(np.abs(last).max(0) < _LAST) if last else False
+                found[:, rows] = (
+                    np.log(total) + top,
+                    mine.means + np.sqrt(mine.variances) * one,
+                    mine.variances * (1 + 2**0.5 * two - one**2),
+                    mine.variances**1.5 * (6**0.5 * three - 3 * 2**0.5 * one * two + 2 * one**3),
+                )
+        return Tilted(*found)
+
+
+class Tilted(NamedTuple):
+    """Log mass, mean, variance, and third central moment, of each row."""
+
+    gains: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+    thirds: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -168,7 +199,7 @@ def settle(
         if not (np.isfinite(means).all() and (variances > 0).all()):
             raise np.linalg.LinAlgError("the joint belief is not positive")
         known = Predictors(means, variances, weights, shifts)
-        gains, tilted_means, tilted_variances = known.tilted(family, observed, parameters)
+        gains, tilted_means, tilted_variances, _ = known.tilted(family, observed, parameters)
         left = np.stack([(tilted_means - means) / np.sqrt(variances), tilted_variances / variances - 1])
         moved = float(np.abs(left).max(initial=0))
         # Moves of rows add up to at most their sum; a sweep tells by how much.
