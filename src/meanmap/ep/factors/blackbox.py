@@ -32,6 +32,8 @@ class BlackBoxFactor(Factor):
     host: bool = eqx.field(static=True)
     random: bool = eqx.field(static=True)
     vectorised: bool = eqx.field(static=True)
+    # Whether its logarithm is known to have neither kinks nor narrow peaks.
+    smooth: bool = eqx.field(static=True)
     oracle: Any
     # During a run, the function as it was at the start, in place of `own`.
     traced: Any
@@ -130,6 +132,7 @@ class Density(BlackBoxFactor):
         self.random, self.vectorised = False, truth(vectorised, "vectorised")
         self.host = self.vectorised or is_host_function(log_factor, read, self.name)
         self.arguments, self.own, self.oracle, self.traced, self.memory = read, log_factor, oracle, None, None
+        self.smooth = False
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
@@ -208,6 +211,7 @@ class BlackBox(BlackBoxFactor):
         self.random, self.vectorised = truth(random, "random"), truth(vectorised, "vectorised")
         self.host = self.vectorised or is_host_function(function, read[:-1], self.name, random=self.random)
         self.arguments, self.own, self.oracle, self.traced, self.memory = read, function, oracle, None, None
+        self.smooth = False
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 

@@ -1,18 +1,22 @@
 """Observed outcomes of a Normal: logistic labels, Poisson counts, and numbers with Student noise."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.types import Data
-from meanmap.ep.factor import Factor, check_family, check_observed
+from meanmap.ep.factor import Factor, check_family, check_observed, replaced
 from meanmap.ep.factors.blackbox import Density
 from meanmap.ep.factors.conjugate import PoissonRate
 from meanmap.ep.variables import Argument, read_argument, read_given
 from meanmap.families import Gamma, Normal
 
-__all__ = ["Logistic", "Poisson", "Student"]
+Slopes = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+__all__ = ["Logistic", "Poisson", "Student", "slopes_of"]
 
 
 def Logistic(z: Argument, *, observed: Data, name: str | None = None) -> Density:
@@ -40,7 +44,7 @@ def Logistic(z: Argument, *, observed: Data, name: str | None = None) -> Density
     label = name or f"Logistic({z.name})"
     check_family(label, "z", z, Normal)
     check_observed(label, y, np.isin(y.values, (0, 1)), "zeros and ones")
-    return Density(_log_logistic, z, y, name=label)
+    return replaced(Density(_log_logistic, z, y, name=label), smooth=True)
 
 
 def Poisson(rate: Argument, *, observed: Data, exposure: Argument = 1.0, name: str | None = None) -> Factor:
@@ -74,7 +78,7 @@ def Poisson(rate: Argument, *, observed: Data, exposure: Argument = 1.0, name: s
         raise ParameterError(f"exposure of {label} is {times.values.min():g} at least; expected numbers above 0.")
     if rate.variable.family is Gamma:
         return PoissonRate(rate, counts, times, label)
-    return Density(_log_poisson, rate, counts, times, name=label)
+    return replaced(Density(_log_poisson, rate, counts, times, name=label), smooth=True)
 
 
 def Student(
@@ -119,6 +123,26 @@ def Student(
         elif not (given.values > 0).all():
             raise ParameterError(f"{given.name} of {label} is {given.values.min():g} at least; expected above 0.")
     return Density(_log_student, z, y, scales, degrees, name=label)
+
+
+def slopes_of(factor: Factor) -> Callable[..., Slopes] | None:
+    """The log likelihood of labels or counts at numbers, then what is given: values, slopes, minus second derivatives.
+
+    In NumPy; None for other factors.
+    """
+    found = {_log_logistic: _logistic_slopes, _log_poisson: _poisson_slopes}
+    return found.get(factor.own) if isinstance(factor, Density) and factor.smooth else None
+
+
+def _logistic_slopes(z: np.ndarray, y: np.ndarray) -> Slopes:
+    small = np.exp(-np.abs(z))
+    one = np.where(z < 0, small, 1.0) / (1 + small)
+    return np.minimum((2 * y - 1) * z, 0.0) - np.log1p(small), y - one, one * (1 - one)
+
+
+def _poisson_slopes(z: np.ndarray, count: np.ndarray, exposure: np.ndarray) -> Slopes:
+    expected = exposure * np.exp(z)
+    return count * z - expected, count - expected, expected
 
 
 def _log_logistic(z: jax.Array, y: jax.Array) -> jax.Array:

@@ -17,9 +17,11 @@ from meanmap.ep.asking.chosen_oracle import given_oracle, with_oracle
 from meanmap.ep.calling import accounting, as_now
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
+from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
+from meanmap.ep.inference.modes import from_mode
 from meanmap.ep.inference.order import along
 from meanmap.ep.inference.posterior import Posterior, resumed
 from meanmap.ep.inference.record import Record
@@ -33,6 +35,8 @@ from meanmap.ep.sweeps.plan import Plan, prepare, start
 from meanmap.ep.variables import concrete
 
 __all__ = ["infer"]
+
+_LARGE = 1_000_000  # bytes
 
 
 @own_words
@@ -103,6 +107,8 @@ def infer(
     Minka (2001); power EP: Minka (2004). Computed in float64 and returned as NumPy. Sweeps are compiled for sizes of
     plates from a short list, so that slightly more data, or other data of the same size, need no compilation. The loop
     itself runs on the host: infer cannot be used inside `jax.jit`, `vmap` or `grad`. Functions in factors are compiled.
+    Where one `Dot` meets one `Logistic` or `Poisson`, and nothing else, messages begin at the mode. Where each unknown
+    is met by one factor alone, one sweep is all.
 
     A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
     and the log evidence is then that of one mode: priors that distinguish the components leave a single mode.
@@ -132,21 +138,25 @@ def infer(
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
     with remembering() as memory, accounting() as spent, concrete("infer"), Door():
+        mode = from_mode(model) if start_from is None and messages is None else None
         factors, hosts, choices = _ready(model, messages, alpha, memory)
+        if mode is not None:  # at which a map that speaks first has nothing new to say
+            factors = tuple(sorted(factors, key=lambda factor: isinstance(factor, Dot)))
         orders, far = along(factors)
         chosen = chosen_schedule(schedule, hosts, factors, far)
         layout = None if mesh is None else _laid_out(mesh, model, factors, hosts, chosen)
         if layout is not None:
             factors = layout.asked(factors)
         length = bucket if layout is None else layout.length
-        plan = jax.tree.map(np.asarray, prepare(model.variables, factors, length))
-        state = start(plan) if start_from is None else resumed(plan, model, factors, start_from)
+        plan = jax.tree.map(_placed if layout is None else np.asarray, prepare(model.variables, factors, length))
+        begin = start_from if mode is None else mode
+        state = start(plan) if begin is None else resumed(plan, model, factors, begin)
         key = source.key
         if layout is not None:
             plan, state, key = layout.plan(plan), layout.state(plan, state), layout.key(key)
         record = Record(factors, hosts, limit, spent, choices)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
-        run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record)
+        run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record, mode is not None)
         record.impossible = excluded(factors)
         if not record.impossible:
             state = run.go(state, step, enough)
@@ -158,6 +168,12 @@ def infer(
         if not (record.interrupted or record.impossible):
             record.advice = advice(run, state, tuple(model.variables))
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
+
+
+def _placed(leaf: Any) -> Any:
+    """An array; a large one where programs read it, as it would be copied there in every sweep."""
+    leaf = np.asarray(leaf)
+    return jax.numpy.asarray(leaf) if leaf.nbytes > _LARGE else leaf
 
 
 def _laid_out(

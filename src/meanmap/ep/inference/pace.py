@@ -29,8 +29,8 @@ class Pace:
     no step is shorter than those before and steps undo each other, half of each is taken from then on.
     """
 
-    def __init__(self, careful: bool) -> None:
-        self.first, self.far = (_FIRST, _FAR) if careful else (1.0, 1.0)
+    def __init__(self, careful: bool, near: bool = False) -> None:
+        self.first, self.far = (1.0 if near else _FIRST, _FAR) if careful else (1.0, 1.0)
         self.starts = 0
         self.start_anew()
 

@@ -85,6 +85,8 @@ class Run:
         The oracles that are asked on the host, by the number of their factor.
     record : Record
         What the run says about itself.
+    near : bool
+        Whether messages start at the mode of all unknowns, from where no first step is too long.
     level : int
         Which of the plans the last sweep needed.
     knows_well : bool
@@ -103,6 +105,7 @@ class Run:
     orders: tuple[np.ndarray, ...]
     hosts: dict[int, HostOracle]
     record: Record
+    near: bool = False
     level: int = -1
     knows_well: bool = True
     known_evidence: float = np.nan
@@ -118,7 +121,8 @@ class Run:
                 over_two, earlier = partial(self._apart, earlier, state), before
                 # Beliefs that do not move by half a step have converged: the tolerance is relative to the step, not to
                 # its share.
-                still = self.knows_well and record.moved <= max(enough, record.noise) * pace.share
+                still = record.moved <= max(enough, record.noise) * pace.share or (self.at_once and damping == 1)
+                still = still and self.knows_well
                 if still and not record.stuck:
                     if self._accepted(state):
                         record.converged = True
@@ -136,7 +140,14 @@ class Run:
         return state
 
     def _first_pace(self) -> Pace:
-        return Pace(careful=self.schedule == "parallel")
+        return Pace(careful=self.schedule == "parallel" and not self.at_once, near=self.near)
+
+    @cached_property
+    def at_once(self) -> bool:
+        """Whether what comes in is the same in every sweep, as where each unknown is met by one factor alone."""
+        met = [port for factor in self.plan.factors for port in factor.arguments if not port.known]
+        alone = len({port.variable for port in met}) == len(met) and all(port.way in ("same", "whole") for port in met)
+        return alone and not self.hosts and self.power == 1 and self.policy == "allow"
 
     def _another_start(self, pace: Pace, state: State) -> Pace | None:
         """The pace of a restart where sweeps make no progress, noted in the record; None where it would not help."""
@@ -156,7 +167,8 @@ class Run:
         """The state after each factor has sent its messages once; the record notes it."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(damping), np.asarray(caution), self.power)
-        self.level, self.knows_well = len(self.plans) - 1, not self._narrows or self.record.moved < _NEAR
+        self.level = len(self.plans) - 1
+        self.knows_well = not self._narrows or self.at_once or self.record.moved < _NEAR
         self.plans = tuple(_knowing(plan, FINE if self.knows_well else _ROUGH) for plan in self.plans)
         with user_errors():
             found = (self._by_factor if self.hosts else self._whole)(state, settings)
@@ -201,7 +213,7 @@ class Run:
             else:
                 found = compiled_sequential_sweep(self.last, *rest, self.orders, backwards)
             # While beliefs still move far, messages need not be better than they will be in the next sweep.
-            limit = np.clip(_OF_STEP * np.asarray(found.moved).max(), ENOUGH, _AT_MOST)
+            limit = ENOUGH if self.at_once else np.clip(_OF_STEP * np.asarray(found.moved).max(), ENOUGH, _AT_MOST)
             doubtful = [at for at, one in enumerate(found.happened) if self._doubtful(self.level, at, one, limit)]
             # No rule integrates a function that leaves the range of its output.
             sizes = self.plan.sizes

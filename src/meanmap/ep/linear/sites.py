@@ -21,11 +21,12 @@ __all__ = ["Predictors", "Settled", "Tilted", "settle"]
 _STEP, _REACH = 0.4, 12.0
 # Those before it are of Gauss and Hermite, with so many nodes, the first where variances are below the bound: odds and
 # logs of rates vary on a scale of 1.
-_NODES, _NARROW = (5, 9, 17), 0.02
+_NODES, _NARROW = (5, 9, 15), 0.02
 # The ratio of likelihood and site is a series of Hermite polynomials, of which a rule with m nodes confuses those of
 # degree 2m − 2 and more with what is asked for. These are about the squares of those of degrees m − 2 and m − 1, which
-# it finds: both may be so large beside the constant.
-_LAST = 1e-5
+# it finds: both may be so large beside the constant. Errors of means are then below 1e-8 standard deviations, of
+# variances below 1e-6 of them. Where they are larger than the second number the next rule will not do either.
+_LAST, _HOPELESS = 3e-5, 1e-3
 
 
 class _Rule(NamedTuple):
@@ -95,9 +96,10 @@ class Predictors:
 
     def tilted(self, family: Family, observed: Observed, parameters: np.ndarray) -> "Tilted":
         """Of likelihood over site times the belief, row by row."""
-        found, left = np.empty((4, len(self.means))), np.ones(len(self.means), bool)
-        for at, rule in enumerate(_rules()):
-            chosen = np.flatnonzero(left if at else left & (self.variances < _NARROW))
+        found, rules = np.empty((4, len(self.means))), _rules()
+        due = np.where(self.variances < _NARROW, 0, 1)  # the number of the rule that is next
+        for at, rule in enumerate(rules):
+            chosen = np.flatnonzero(due == at)
             for start in range(0, len(chosen), _PIECE):
                 rows = chosen[start : start + _PIECE]
                 mine = self.taken(rows)
@@ -105,7 +107,9 @@ class Predictors:
                 top = log_tilted.max(0)
                 total, *sums = rule.polynomials @ np.exp(log_tilted - top)
                 one, two, three, *last = (each / total for each in sums)
-                left[rows] = ~(np.abs(last).max(0) < _LAST) if last else False
+                if last:
+                    left = np.abs(last).max(0)
+                    due[rows] = np.where(left < _LAST, -1, np.where(left < _HOPELESS, at + 1, len(rules) - 1))
                 found[:, rows] = (
                     np.log(total) + top,
                     mine.means + np.sqrt(mine.variances) * one,

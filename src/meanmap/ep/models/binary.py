@@ -166,7 +166,6 @@ def _binary(
         matrix,
         prior_of(design, prior_sd, intercept_sd),
         lambda z: factor(z, observed=codes),
-        (lambda z: _slopes(z, codes)) if link == "logistic" else None,
         **settings,
     )
     notes: tuple[str, ...] = ()
@@ -182,12 +181,6 @@ def _binary(
         post.report = replace(post.report, status=status, notes=(*post.report.notes, told))
     title = f"{link} regression, P({label_text(classes[1])})"
     return BinaryRegression(title, design, *design.in_units(mean, covariance), post, len(matrix), notes, classes, link)
-
-
-def _slopes(z: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the log of the logistic likelihood."""
-    one = expit(z)
-    return codes * z - np.logaddexp(0, z), codes - one, one * (1 - one)
 
 
 def _disagreement(

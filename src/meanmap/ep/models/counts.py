@@ -95,7 +95,6 @@ def poisson_regression(
         matrix,
         prior_of(design, prior_sd, intercept_sd),
         lambda z: Poisson(z, observed=counts, exposure=times),
-        lambda z: (counts * z - times * np.exp(z), counts - times * np.exp(z), times * np.exp(z)),
         **settings,
     )
     notes = ("every count is 0: only the prior keeps the intercept from falling.",) if not counts.any() else ()

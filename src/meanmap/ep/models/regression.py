@@ -9,12 +9,12 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import ShapeError
-from meanmap.core.report import Report
 from meanmap.core.types import Axes, Data, Numbers
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.infer import infer
+from meanmap.ep.inference.modes import Slopes, at_mode
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.design import Design
 from meanmap.ep.models.summary import Summarised, Summary
@@ -125,10 +125,6 @@ def prior_of(design: Design, prior_sd: Numbers, intercept_sd: object) -> Multiva
     return MultivariateNormal(np.zeros(len(sds)), np.diag(sds**2))
 
 
-# Of a log likelihood at linear predictors: its values, first derivatives, and minus its second ones.
-Slopes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
-
-
 def fit_linear(
     matrix: np.ndarray,
     prior: MultivariateNormal,
@@ -139,64 +135,15 @@ def fit_linear(
 ) -> Posterior:
     """The model of every regression here: z = X w, and outcomes that depend on z.
 
-    Where the `slopes` of the likelihood are given, messages start at the mode, so that the incoming message of each
-    outcome is narrow from the first sweep on. The search begins at `begin`, by default the mean of the prior, which
-    suffices where the likelihood is log-concave.
+    Where the `slopes` of the likelihood are given, messages start at the mode found from `begin`. Those of labels and
+    counts start there anyway.
     """
     w = Variable("w", prior)
     z = Variable("z", Normal, plate=len(matrix))
     model = FactorGraph(Dot(matrix, w, z), outcome(z))
     if slopes is not None and settings.get("start_from") is None:
-        settings["start_from"] = _at_mode(model, matrix, prior, slopes, begin)
+        settings["start_from"] = at_mode(model, slopes, begin)
     return infer(model, **settings)
-
-
-# Newton's steps to the mode, the most halvings of each, and the gain at which they end.
-_STEPS, _HALVINGS, _GAIN = 50, 30, 1e-8
-
-
-def _at_mode(
-    model: FactorGraph, matrix: np.ndarray, prior: MultivariateNormal, slopes: Slopes, begin: np.ndarray | None
-) -> Posterior:
-    """Messages as Laplace's approximation has them, by Newton's method in NumPy."""
-    prior_precision, w = np.asarray(prior.precision), np.asarray(prior.mean() if begin is None else begin)
-
-    def height(at: np.ndarray) -> float:
-        away = at - prior.mean()
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = slopes(matrix @ at)[0].sum() - away @ prior_precision @ away / 2
-        return float(found) if np.isfinite(found) else -np.inf
-
-    now = height(w)
-    for _ in range(_STEPS):
-        _, slope, curvature = slopes(matrix @ w)
-        precision = (matrix.T * curvature) @ matrix + prior_precision
-        step = np.linalg.solve(precision, matrix.T @ slope - prior_precision @ (w - prior.mean()))
-        better, halvings = height(w + step), 0
-        while better < now and halvings < _HALVINGS:
-            step, halvings = step / 2, halvings + 1
-            better = height(w + step)
-        gain, now, w = better - now, better, w + step
-        if gain < _GAIN:
-            break
-    z = matrix @ w
-    _, slope, curvature = slopes(z)
-    precision_mean = slope + curvature * z
-    square = (matrix.T * curvature) @ matrix
-    white = np.linalg.solve(np.linalg.cholesky(square + prior_precision), matrix.T)
-    left = 1 / (white**2).sum(0) - curvature
-    dot, factor = model.factors
-    messages = {
-        dot.name: (
-            None,
-            MultivariateNormal.from_natural(matrix.T @ precision_mean, (square + square.T) / 2),
-            Normal.from_natural(z * (left + curvature) - precision_mean, left),
-        ),
-        factor.name: (Normal.from_natural(precision_mean, curvature), *(None,) * (len(factor.arguments) - 1)),
-    }
-    return Posterior(
-        {}, messages, np.nan, Report("not run", False, 0, [], {}, ()), None, {}, {}, {}, dict(model.variables)
-    )
 
 
 # Of the trapezium rule for averages over a Normal, in standard deviations. For the sigmoid its error is below 1e-9 up

@@ -26,8 +26,8 @@ _FEW = 65
 # How far below the peak ends have to be, where moments are not looked at.
 _DEPTH_OF_ENDS = DEPTH + 3
 
-# This many members get a grid, or panels, of their own at once, so that memory is bounded.
-_AT_ONCE = (256, 32)
+# This many members get nodes, a grid, or panels, of their own at once, so that memory is bounded.
+_AT_ONCE = (2048, 256, 32)
 
 # At a kink errors fall with the square of the step, in the mean: the second of two differences between three rules is
 # then this many times the error of the first rule.
@@ -42,7 +42,6 @@ def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...]
     """
     low, high = window
     grid = trapezium(low, high, min(count, _FEW))
-    grid = grid._replace(log_weights=grid.log_weights[:2])
     found = weigh(grid.points)
     ends = found.height[jnp.array([0, -1])].max() >= found.height.max() - _DEPTH_OF_ENDS
     hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height, found.error)
@@ -79,15 +78,15 @@ RULES = (over_window, on_grid, on_panels)
 
 
 def answered(
-    level: int, parts: int, first: Answer, ask: Callable[[Any, tuple[Any, ...]], Answer], incoming: tuple
+    rules: range, parts: int, first: Answer, ask: Callable[[Any, tuple[Any, ...]], Answer], incoming: tuple
 ) -> Answer:
-    """The answers by the first of the rules, and by those up to a level where the ones before leave a member in doubt.
+    """The first answers, and those by some of the rules where the ones before leave a member in doubt.
 
     `ask` gives the answer by a rule to what comes in to one member. Doubtful members are gathered in each of this many
     equal parts of the plate by themselves, where these are on several devices.
     """
-    for rule, at_once in zip(RULES[1 : level + 1], _AT_ONCE, strict=False):
-        careful = partial(ask, rule)
+    for at in rules:
+        careful, at_once = partial(ask, RULES[at]), _AT_ONCE[at]
         if parts == 1:
             first = where_doubtful(first, careful, incoming, at_once)
             continue

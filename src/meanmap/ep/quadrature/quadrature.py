@@ -14,6 +14,7 @@ from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.quadrature.enough import is_remembered, known_well
+from meanmap.ep.quadrature.few import FewNodes
 from meanmap.ep.quadrature.integrals import NODES, RULES, answered, conclude
 from meanmap.ep.quadrature.mesh import Grid, Weighed
 from meanmap.ep.quadrature.plane import bent, followed
@@ -40,8 +41,9 @@ class Quadrature(Oracle):
     over the incoming messages: the error is near rounding where the factor is smooth and not much narrower. A member
     for which this is not accurate enough gets nodes that are moved to where its mass is, dense about the core and
     sparse far away; and if that is not enough, panels of its own, cut where a peak may hide between nodes and where
-    errors are large, and extended where an end still matters. In two dimensions a grid follows the mass: it is moved,
-    stretched and sheared until it fits.
+    errors are large, and extended where an end still matters. Labels and counts of a Normal (`Logistic`, `Poisson`)
+    need nine nodes where the incoming message is narrow, which say themselves whether they are enough. In two
+    dimensions a grid follows the mass: it is moved, stretched and sheared until it fits.
 
     A function of one or two numbers that JAX cannot trace is never evaluated twice at the same point: during a run it
     is kept as polynomials on pieces of the line, or on rectangles, for all sweeps and all rows whose other arguments
@@ -126,15 +128,17 @@ class Quadrature(Oracle):
 
     def answer(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Few nodes for all members, a grid for those that these leave in doubt, and panels for what is left."""
-        first = super().answer(factor, incoming, power, key)
         over = factor.inputs(incoming)
+        smooth = self.points is None and getattr(factor, "smooth", False)
+        oracle = FewNodes(parts=self.parts) if smooth else super()
+        first = oracle.answer(factor, incoming, power, key)
         if len(over) == 2 or incoming[over[0]].states is not None:
             return first
 
         def ask(rule, given):
             return rule(_weigher(factor, given, over, power), given, window(given[over[0]]), self._count(over))
 
-        return answered(self.level, self.parts, first, ask, incoming)
+        return answered(range(0 if smooth else 1, self.level + 1), self.parts, first, ask, incoming)
 
     def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Few nodes over one number, or a grid that follows the mass of two."""

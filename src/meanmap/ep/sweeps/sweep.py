@@ -13,7 +13,7 @@ from meanmap.ep.doubt import between
 from meanmap.ep.factor import Answer, Factor, finite
 from meanmap.ep.sweeps.improper import settle
 from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, gather, real, select
-from meanmap.families import Family
+from meanmap.families import Family, Normal
 
 __all__ = [
     "EVENTS",
@@ -32,6 +32,9 @@ __all__ = [
     "residual",
     "send",
 ]
+
+# Precision of a law that stands in where there is none.
+_NARROW = 1e4
 
 # What can happen to the messages of one member of a factor; each has its column in the counts of a sweep.
 EVENTS = ("improper messages", "improper cavities", "answers without numbers", "improper beliefs")
@@ -273,6 +276,8 @@ def _standard(family: Any) -> Any:
     kind, shape = type(family), family.shape
     if any(family._own_axes):
         return kind.standard(family.natural[0].shape[-1], shape)
+    if kind is Normal:  # narrow, so that the fewest nodes do
+        return Normal.from_natural(jnp.zeros(shape), jnp.full(shape, _NARROW))
     return kind.standard(shape)
 
 
