@@ -100,6 +100,7 @@ def _mode(
         for _ in range(_STEPS):
             joint = (matrix * curvature[:, None]).T @ matrix + precision
             step = np.linalg.solve(joint, slope @ matrix - precision @ (w - middle))
+            better = -np.inf
             for _ in range(_HALVINGS):
                 log_likelihood, slope, curvature = slopes(matrix @ (w + step))
                 better = height(w + step, log_likelihood)

@@ -129,7 +129,7 @@ def fit_linear(
     matrix: np.ndarray,
     prior: MultivariateNormal,
     outcome: Callable[[Variable], Factor],
-    slopes: Slopes | None = None,
+    slopes: Callable[[np.ndarray], Slopes] | None = None,
     begin: np.ndarray | None = None,
     **settings: Any,
 ) -> Posterior:
