@@ -124,7 +124,7 @@ def test_many_rows_of_one_group_settle():
         assert abs(found.joint.mean[group] - mean) < 0.03 * sd
 
 
-def rows_of_all_kinds(family, name, p, n=2000):
+def rows_of_all_kinds(family, name, p, n=700):
     """Beliefs, and sites that need not fit: narrow and wide, many trials, responses that are likely or not."""
     rng = np.random.default_rng(8)
     means, variances = 2 * rng.normal(size=n), np.exp(rng.uniform(np.log(1e-6), np.log(9), n))
@@ -163,8 +163,8 @@ def test_few_nodes_do_where_they_say_so(name, link, monkeypatch):
     for one, other, atol in (
         (found.gains, np.log(total) + log_tilted.max(0), 1e-8),
         ((found.means - known.means) / sd, mean, 1e-8),
-        (found.variances / sd**2, variance, 3e-8),
-        (found.thirds / sd**3, third, 3e-7),
+        (found.variances / sd**2, variance, 1e-7),
+        (found.thirds / sd**3, third, 1e-6),
     ):
         np.testing.assert_allclose(one[sure], other[sure], rtol=1e-8, atol=atol)
 

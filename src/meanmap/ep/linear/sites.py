@@ -25,7 +25,7 @@ _NODES, _NARROW = (5, 9, 15), 0.02
 # The ratio of likelihood and site is a series of Hermite polynomials, of which a rule with m nodes confuses those of
 # degree 2m − 2 and more with what is asked for. These are about the squares of those of degrees m − 2 and m − 1, which
 # it finds: both may be so large beside the constant. Errors of means are then below 1e-8 standard deviations, of
-# variances below 1e-6 of them. Where they are larger than the second number the next rule will not do either.
+# variances below 1e-7 of them. Where they are larger than the second number the next rule will not do either.
 _LAST, _HOPELESS = 3e-5, 1e-3
 
 
