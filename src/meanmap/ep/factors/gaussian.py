@@ -11,7 +11,7 @@ from meanmap.core.arrays import check_not_tiny, read_matrix
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array, Data, Numbers
-from meanmap.ep.factor import Answer, Factor, check_family, common_plate
+from meanmap.ep.factor import Answer, Factor, check_family, common_plate, replaced
 from meanmap.ep.variables import Argument, Given, Variable, read_argument, read_given, refuse_dates
 from meanmap.families import MultivariateNormal, Normal
 
@@ -19,6 +19,9 @@ __all__ = ["Dot", "Sum"]
 
 HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 
+# Rows of a piece that stays in a cache while it is weighted and multiplied, and pieces from which that pays: it takes
+# half of the time of a product of whole matrices.
+_PIECE, _PIECES = 1024, 8
 # Used in place of a standard deviation of zero.
 _SURE = 1e-6
 
@@ -52,6 +55,8 @@ class Dot(Factor):
 
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
+    # Equal parts of the rows, each on a device of its own.
+    parts: int = eqx.field(static=True)
     whole: ClassVar[tuple[int, ...]] = (1,)
 
     def __init__(self, X: Data, w: Argument, z: Argument, name: str | None = None):
@@ -72,14 +77,18 @@ class Dot(Factor):
         if w.dimension != matrix.shape[1]:
             raise ShapeError(f"X of {label} has {matrix.shape[1]} columns and {w.name!r} has length {w.dimension}.")
         self.arguments = (Given(matrix, "X"), w, z)
-        self.name = label
+        self.name, self.parts = label, 1
+
+    def in_parts(self, number: int) -> Factor:
+        """With rows on this many devices."""
+        return replaced(self, parts=number)
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Messages by one Cholesky factor of the precision of w."""
         del power, key
         x, w, z = incoming
         linear = _product(z.precision_mean, x)
-        square = _product(x.T * z.precision, x)
+        square = _square(x, z.precision) if self.parts == 1 else _product(x.T * z.precision, x)
         joint = MultivariateNormal.from_natural(w.precision_mean + linear, w.precision + (square + square.T) / 2)
         factor = jnp.linalg.cholesky(joint.precision)
         white = jax.scipy.linalg.solve_triangular(factor, jnp.eye(x.shape[1], dtype=x.dtype), lower=True)
@@ -242,6 +251,20 @@ def _normal(mean: Numbers, variance: Array) -> Normal:
     precision = 1 / variance
     mean, precision = jnp.broadcast_arrays(mean, precision)
     return Normal.from_natural(jnp.where(precision == 0, 0.0, mean * precision), precision)
+
+
+def _square(x: jax.Array, weights: jax.Array) -> jax.Array:
+    """Xᵀ W X, of many rows piece by piece."""
+    rows, width = x.shape
+    if rows % _PIECE or rows < _PIECES * _PIECE:
+        return _product(x.T * weights, x)
+
+    def add(total, piece):
+        part, own = piece
+        return total + _product(part.T * own, part), None
+
+    pieces = x.reshape(-1, _PIECE, width), weights.reshape(-1, _PIECE)
+    return jax.lax.scan(add, jnp.zeros((width, width), x.dtype), pieces)[0]
 
 
 def _product(a: Array, b: Array) -> jax.Array:
