@@ -1,5 +1,7 @@
 """Models that expectation propagation solves exactly, against linear algebra, conjugate formulas and closed forms."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
@@ -8,6 +10,7 @@ import scipy.stats
 
 from meanmap import ep
 from meanmap.core import KindError
+from meanmap.ep.factors.gaussian import _square
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -238,3 +241,11 @@ def test_models_with_an_unknown_precision_start_from_nothing():
     post = ep.infer(ep.FactorGraph(ep.Gaussian(ep.Variable("m", ep.Normal(0.0, 100.0)), observed=y, precision=vague)))
     assert post["m"].mean() == pytest.approx(y.mean(), abs=0.01)
     assert post["m"].sd() == pytest.approx(y.std(ddof=1) / np.sqrt(30), rel=0.1)
+
+
+def test_squares_of_many_rows_are_those_of_the_whole_matrix():
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(9 * 1024, 3)), rng.normal(size=9 * 1024)
+    with jax.enable_x64(True):
+        found = _square(jnp.asarray(x), jnp.asarray(weights))
+    np.testing.assert_allclose(found, (x.T * weights) @ x, rtol=1e-11, atol=1e-9)

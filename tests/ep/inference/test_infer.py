@@ -242,3 +242,15 @@ def test_asking_with_traced_messages_is_refused_in_words():
     factor = ep.Probit(ep.Variable("z", ep.Normal), observed=1)
     with pytest.raises(KindError, match=r"^ask met numbers that jax.jit"):
         jax.jit(lambda m: ep.ask(factor, ep.Normal(m, 1.0)).messages[0].precision)(0.5)
+
+
+def test_where_each_unknown_is_met_by_one_factor_alone_one_sweep_is_all():
+    z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
+    graph = ep.FactorGraph(ep.Density(lambda z, y: y * z - jnp.exp(z), z, [0, 1, 4]))
+    found, slowly = ep.infer(graph), ep.infer(graph, damping=0.5)
+    assert found.report.converged
+    assert found.report.steps == 1 < slowly.report.steps
+    np.testing.assert_allclose(found["z"].mean(), slowly["z"].mean(), atol=1e-6)
+    assert found.log_evidence == pytest.approx(slowly.log_evidence, abs=1e-6)
+    both = ep.FactorGraph(ep.Logistic(z, observed=[1, 0, 1]), *graph.factors)
+    assert ep.infer(both).report.steps > 1

@@ -75,3 +75,8 @@ def test_the_shortest_of_the_last_few_is_compared_with_those_before(steps):
     pace = Pace(careful=False)
     for moved in steps:
         assert pace.after(moved, never, b"")
+
+
+def test_from_the_mode_the_first_step_is_a_whole_one():
+    assert Pace(careful=True, near=True).share == 1.0
+    assert Pace(careful=True).share < 0.1
