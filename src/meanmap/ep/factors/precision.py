@@ -135,7 +135,7 @@ class GaussianPrecision(Factor):
             return ask(RULES[0], given)
 
         first = jax.vmap(quick)(spread(incoming, tau.shape[0])) if tau.shape else quick(incoming)
-        return answered(self.level, self.parts, first, ask, incoming)
+        return answered(range(1, self.level + 1), self.parts, first, ask, incoming)
 
     def _conjugate(self, mean: jax.Array, x: jax.Array, tau: Gamma, power: Array) -> Answer:
         half = jnp.broadcast_to(power / 2, tau.shape)
