@@ -125,7 +125,7 @@ def triangular(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -
 
 
 def whole_inverse(lower: np.ndarray) -> np.ndarray:
-    """(L Lᵀ)⁻¹."""
+    """The inverse (L Lᵀ)⁻¹ of a product, both triangles."""
     if len(lower) < _SMALL:
         root = triangular(lower, np.eye(len(lower)))
         return root.T @ root

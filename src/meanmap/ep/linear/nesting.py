@@ -53,7 +53,7 @@ class Nesting:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Of elimination."""
+        """In which order factors are eliminated, what all rows share last."""
         return (*self.factors, *self.shared)
 
     @cached_property
@@ -67,7 +67,7 @@ class Nesting:
         return self.designed(self.blocks)
 
     def designed(self, blocks: Sequence[Block]) -> np.ndarray:
-        """The same for other rows."""
+        """The design of other rows, from their blocks."""
         return np.concatenate([blocks[at].design for at in self.order], axis=1)
 
     @cached_property

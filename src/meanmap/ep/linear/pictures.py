@@ -50,7 +50,7 @@ class Ranges:
         ax.set(title=self.title, xlabel=self.label, ylim=(len(rows) - 0.5, -0.5))
 
     def chart(self) -> Chart:
-        """The same as data, of many rows the first."""
+        """The picture as data for a page; of many rows the first."""
         return intervals_chart(self.title, self.names, self.middle, self.low, self.high, self.label)
 
 
@@ -115,7 +115,7 @@ class Check:
         return ax
 
     def chart(self) -> Chart:
-        """The same as data."""
+        """The picture as data for a page."""
         what, observed, simulated = self._labels
         if self.single:
             places = np.arange(len(self.values), dtype=float)
