@@ -37,14 +37,24 @@ def test_effects_of_groups_against_dense_algebra(slopes):
         second += node.probability * (variance + mean**2)
     to_data = unit / np.tile(width, 12)
     found = slopes.group_effects()
-    assert list(found.columns) == ["factor", "group", "effect", "estimate", "sd", "low", "high"]
-    assert found.effect.tolist()[:3] == ["Intercept", "x", "Intercept"]
-    assert found.group.tolist() == np.repeat(np.arange(12), 2).tolist()
+    assert list(found.columns) == ["estimate", "sd", "low", "high"]
+    assert found.index.names == ["factor", "group", "effect"]
+    assert found.index.get_level_values("effect").tolist()[:3] == ["Intercept", "x", "Intercept"]
+    assert found.index.get_level_values("group").tolist() == np.repeat(np.arange(12), 2).tolist()
     np.testing.assert_allclose(found.estimate, first * to_data, atol=1e-6)
     np.testing.assert_allclose(found.sd, np.sqrt(second - first**2) * to_data, rtol=1e-5)
     assert ((found.low < found.estimate) & (found.estimate < found.high)).all()
     nested = fit("y ~ x + (1 | g/h)", DATA).group_effects()
-    assert nested[nested.factor == "g:h"].group.tolist()[0] == "0:0"
+    assert nested.loc["g:h"].index[0] == ("0:0", "Intercept")
+
+
+def test_estimates_of_groups_are_printed_however_long_names_are(slopes):
+    """In the middle of seven columns they were behind dots."""
+    long = {"g": "school and year", "x": "hours of study (centred)"}
+    formula = "y ~ `hours of study (centred)` + (1 + `hours of study (centred)` | `school and year`)"
+    shown = str(fit(formula, DATA.rename(columns=long)).group_effects())
+    assert "estimate" in shown
+    assert all(f"{each:.4f}"[:5] in shown for each in slopes.group_effects().estimate[:4])
     with pytest.raises(ParameterError, match="has no effects of groups"):
         fit("y ~ x", DATA).group_effects()
 

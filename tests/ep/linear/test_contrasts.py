@@ -126,7 +126,7 @@ def test_contrasts_of_categories_nested_groups_and_other_families():
     counts = fit("c ~ k + (1 | g/h)", data, "poisson")
     assert list(counts.contrasts("k").index) == ["lo - mid", "lo - hi", "mid - hi"]
     np.testing.assert_allclose(counts.contrasts("k").estimate.iloc[:2], -counts.mean[1:])
-    pairs, effects = counts.contrasts("g:h"), counts.group_effects().set_index(["factor", "group"]).estimate
+    pairs, effects = counts.contrasts("g:h"), counts.group_effects().estimate.droplevel("effect")
     whole = [effects["g", g] + effects["g:h", f"{g}:{h}"] for g, h in ((0, 0), (1, 3))]
     # Differences have shapes of their own, so that their means are not quite those of the joint Gaussian.
     assert pairs.estimate["0:0 - 1:3"] == pytest.approx(whole[0] - whole[1], rel=1e-3)

@@ -251,7 +251,7 @@ def test_categories_keep_their_order_and_whole_numbers_their_names():
     found = fit("y ~ k + C(h) + (1 | h)", DATA.assign(k=pd.Categorical(DATA.k, ["lo", "mid", "hi"])))
     assert found.formula.references == {"k": "lo", "C(h)": "0"}
     assert found.formula.names[:4] == ("Intercept", "k[mid]", "k[hi]", "C(h)[1]")
-    assert found.group_effects().group.tolist() == [0, 1, 2, 3, 4]
+    assert found.group_effects().index.get_level_values("group").tolist() == [0, 1, 2, 3, 4]
     assert "0.0" not in str(found).split("estimate")[0]
     plain = fit("y ~ k + C(h) + (1 | h)", DATA)
     difference = plain.mean[1:3] - [0, plain.mean[1]]

@@ -45,7 +45,7 @@ def test_estimates_are_those_of_the_table(found):
 
 def test_groups_from_the_largest_down(found):
     first, second = found.plot_groups()
-    table = found.group_effects()
+    table = found.group_effects().reset_index()
     assert first.get_title() == "Intercept | g"
     for ax, name in ((first, "Intercept"), (second, "x")):
         part = table[table.effect == name].sort_values("estimate", ascending=False)

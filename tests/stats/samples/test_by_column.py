@@ -43,6 +43,34 @@ def test_the_clearest_difference_comes_first_and_is_printed():
     assert {each["column"] for each in said} == {"weight", "site", "paid"}
 
 
+def test_all_clear_differences_are_printed_and_else_those_of_five_columns():
+    rng = np.random.default_rng(8)
+    names = [f"c{k}" for k in range(9)]
+    x, y = (pd.DataFrame(rng.normal(size=(80, 9)), columns=names) for _ in range(2))
+    for clear, shown in ((9, 9), (2, 5)):
+        moved = y + np.where(np.arange(9) < clear, 3.0, 0.0)
+        result = mm.two_sample_test(x, moved, n_permutations=99, rng=0)
+        assert sum(each.clear for each in result.differences) == clear
+        assert str(result).count("column     mean c") == shown
+
+
+def test_differences_are_printed_as_a_table_also_after_they_were_saved(tmp_path):
+    """It was a tuple in one line of two thousand characters."""
+    samples = [
+        {name: table[name].to_numpy() for name in ("weight", "paid")} for table in tables(np.random.default_rng(1))
+    ]
+    result = mm.two_sample_test(*samples, n_permutations=99, rng=0).called("before", "after")
+    mm.save(result, tmp_path / "result.mm")
+    for found in (result.differences, mm.load(tmp_path / "result.mm").differences):
+        head, *lines = str(found).splitlines()
+        assert head.split() == ["what", "before", "after", "difference"]
+        assert lines[0].startswith("mean weight  ")
+        assert len(lines) == len(found) == len(found.to_frame())
+        assert max(map(len, lines)) < 120
+        assert isinstance(found, tuple)
+    assert found.to_frame().estimate[0] == found[0].difference.estimate
+
+
 def test_without_a_clear_difference_rates_are_said_all_the_same():
     rng = np.random.default_rng(6)
     visits = pd.DataFrame({"arm": rng.choice(["A", "B"], 400), "bought": rng.choice(["no", "yes"], 400)})

@@ -102,7 +102,7 @@ class Fitted(Paged, Value):
         return pandas.DataFrame(found, index, ["estimate", "sd", "low", "high"])
 
     def group_effects(self, confidence: float = 0.95) -> Any:
-        """What each group adds, as a pandas frame: factor, group, effect, estimate, sd, low, high."""
+        """What each group adds, as a pandas frame by factor, group and effect: estimate, sd, low, high."""
         pandas: Any = import_module("pandas")
         level, parts = probability(confidence), []
         for at, (group, width) in enumerate(zip(self.formula.rows.groups, self.scaled.group_spreads, strict=True)):
@@ -124,7 +124,7 @@ class Fitted(Paged, Value):
             parts.append(pandas.DataFrame({**names, "estimate": mean, "sd": sd, "low": low, "high": high}))
         if not parts:
             raise ParameterError(f"formula {self.formula.text!r} has no effects of groups, such as (1 | group).")
-        return pandas.concat(parts, ignore_index=True)
+        return pandas.concat(parts, ignore_index=True).set_index(["factor", "group", "effect"])
 
     def _one_by_one(self, block: int, units: np.ndarray) -> Any:
         """Rows that select one effect of a block each, in these units."""
@@ -221,7 +221,7 @@ class Fitted(Paged, Value):
     def _group_ranges(self, confidence: float) -> list[Ranges]:
         found = []
         for (factor, effect), part in self.group_effects(confidence).groupby(["factor", "effect"], sort=False):
-            part = part.sort_values("estimate", ascending=False, kind="stable")
+            part = part.reset_index("group").sort_values("estimate", ascending=False, kind="stable")
             rows = list(zip(*(part[name] for name in ("group", "estimate", "sd", "low", "high")), strict=True))
             found.append(_ranged(f"{effect} | {factor}", rows, _label(confidence)))
         return found

@@ -12,15 +12,15 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
-from meanmap.core.values import Value, label_text, plain, says_yes
+from meanmap.core.values import Value, frame_of, label_text, plain, says_yes
 from meanmap.stats.result import Interval
 
-__all__ = ["ColumnDifference", "differences", "said_of"]
+__all__ = ["ColumnDifference", "Differences", "differences", "said_of"]
 
 # This many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
 MOST_LABELS = 3
-# So many columns of a result are printed, and so many columns where few intervals exclude zero.
-MOST_SAID, LEAST_SAID = 5, 3
+# So many clear differences of a result are printed at most, and differences of so many columns where fewer are clear.
+MOST_SAID, LEAST_SAID = 20, 5
 # Beyond this many rows a median is that of rows spread over all.
 MOST_SORTED = 200_000
 _BEGINNING = np.datetime64(0, "s")
@@ -31,7 +31,8 @@ class ColumnDifference(Value):
     """How one column differs between two samples.
 
     `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label:
-    `print(difference)` says it in a line.
+    `print(difference)` says it in a line, `print(result.differences)` shows all in a table, and
+    `result.differences.to_frame()` is a frame of pandas.
 
     Attributes
     ----------
@@ -89,6 +90,39 @@ class ColumnDifference(Value):
         return f"{what}: {first} in {self.names[0]}, {second} in {self.names[1]}, a difference of {by}{more}"
 
 
+class Differences(tuple[ColumnDifference, ...]):
+    """The differences of all columns, the clearest first: a tuple that `print` shows as a table.
+
+    Examples
+    --------
+    >>> found = differences({"age": [30.0, 40.0, 50.0]}, {"age": [31.0, 41.0, 57.0]})
+    >>> print(found)
+    what      x   y   difference
+    mean age  40  43  3 (-24.2 to 30.2)
+    >>> found.to_frame()[["column", "first", "second", "estimate"]]
+      column  first  second  estimate
+    0    age   40.0    43.0       3.0
+    """
+
+    __slots__ = ()
+
+    def to_frame(self) -> Any:
+        """A pandas frame with a row for each difference: column, label, both samples, estimate, low, high, clarity."""
+        names = ("column", "label", "first", "second")
+        found = {name: [getattr(each, name) for each in self] for name in names}
+        found |= {end: [getattr(each.difference, end) for each in self] for end in ("estimate", "low", "high")}
+        return frame_of(found | {"clarity": [each.clarity for each in self]})
+
+    def __str__(self) -> str:
+        if not self:
+            return "no columns are compared"
+        rows = [("what", *self[0].names, "difference"), *(each.cells() for each in self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+    __repr__ = __str__
+
+
 def _apart(first: float, second: float) -> tuple[str, str]:
     """Two numbers with as many digits as tell them apart, four at least."""
     shown = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 18)]
@@ -97,7 +131,7 @@ def _apart(first: float, second: float) -> tuple[str, str]:
 
 def differences(
     first: Data, second: Data, names: tuple[str, str] = ("x", "y"), confidence: float = 0.95
-) -> tuple[ColumnDifference, ...]:
+) -> Differences:
     """Differences of means and of shares in the columns of two tables, the clearest first.
 
     Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
@@ -116,7 +150,7 @@ def differences(
     compared = [each for name in one.names if name in other.names for each in _compared(name, one, other)]
     level = (1 - confidence) / max(len(compared), 1)
     found = [(_of_means if each.label is None else _of_shares)(each, names, level) for each in compared]
-    return tuple(sorted(found, key=lambda each: -abs(each.clarity)))
+    return Differences(sorted(found, key=lambda each: -abs(each.clarity)))
 
 
 def are_tables(samples: Sequence[Any]) -> bool:
@@ -125,7 +159,7 @@ def are_tables(samples: Sequence[Any]) -> bool:
 
 
 def said_of(found: Sequence[ColumnDifference]) -> list[str]:
-    """The clear differences in a few lines; where there are few also the clearest of other columns."""
+    """The clear differences, a line each; where there are few also the clearest of other columns."""
     said = [each for each in found if each.clear][:MOST_SAID]
     for each in found:
         if len(said) < LEAST_SAID and each.column not in {other.column for other in said}:

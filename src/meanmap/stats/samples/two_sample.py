@@ -1,7 +1,7 @@
 """Do two samples come from one distribution?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from meanmap.stats.designs.reading import check_permuted, grouped
 from meanmap.stats.encoding import deep_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
-from meanmap.stats.samples.by_column import ColumnDifference, are_tables, differences
+from meanmap.stats.samples.by_column import Differences, are_tables, differences
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples
 from meanmap.stats.samples.samples_plan import in_one_pass, is_long
@@ -159,7 +159,7 @@ class _TwoSamples(OfSamples):
 
     statistic: str = "auto"
     null: str = "auto"
-    differences: tuple[ColumnDifference, ...] = ()
+    differences: Differences = field(default_factory=Differences)
 
     def pick(self) -> None:
         own = [name for name in choices(exchanged=True) if name != "auto"]

@@ -22,7 +22,7 @@ from meanmap.plots.facts import Chart
 from meanmap.stats.permutations import root_mean_square
 from meanmap.stats.result import Interval, TestResult
 from meanmap.stats.samples.attribution import gram_alone, tested_columns
-from meanmap.stats.samples.by_column import ColumnDifference, said_of
+from meanmap.stats.samples.by_column import Differences, said_of
 from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.shuffling import places_of_columns, with_shuffled
 from meanmap.stats.settings import check_draws
@@ -52,8 +52,8 @@ class TwoSampleResult(TestResult):
         Names of the columns, if points are rows of numbers or of a table.
     differences : tuple of ColumnDifference
         For tables without a design of the rows: means and shares of labels in both samples, the clearest difference
-        first. Printing the result shows up to five whose intervals exclude zero and, if they are few, the clearest of
-        three columns. Samples may differ in other ways, too.
+        first; it is printed as a table and has `to_frame()`. Printing the result shows those whose intervals exclude
+        zero (at most 20) and, if they are few, the clearest of five columns. Samples may differ in other ways, too.
     widths : dict
         The number of coordinates of columns that have several, such as texts.
     shared : Kernel or None
@@ -75,9 +75,12 @@ class TwoSampleResult(TestResult):
 
     witness: Any = field(default=None, repr=False)
     columns: tuple[str, ...] = field(default=(), repr=False)
-    differences: tuple[ColumnDifference, ...] = field(default=(), repr=False)
+    differences: Differences = field(default_factory=Differences, repr=False)
     widths: dict[str, int] = field(default_factory=dict, repr=False)
     shared: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "differences", Differences(self.differences))  # saved as a tuple
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
@@ -86,7 +89,7 @@ class TwoSampleResult(TestResult):
 
     def called(self, first: str, second: str) -> "TwoSampleResult":
         """A copy of the result with other names of the samples."""
-        return replace(self, differences=tuple(replace(each, names=(first, second)) for each in self.differences))
+        return replace(self, differences=Differences(replace(each, names=(first, second)) for each in self.differences))
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
