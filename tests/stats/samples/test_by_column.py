@@ -67,7 +67,7 @@ def test_differences_are_printed_as_a_table_also_after_they_were_saved(tmp_path)
         assert lines[0].startswith("mean weight  ")
         assert len(lines) == len(found) == len(found.to_frame())
         assert max(map(len, lines)) < 120
-        assert isinstance(found, tuple)
+        assert found[:1].each == (found[0],)
     assert found.to_frame().estimate[0] == found[0].difference.estimate
 
 

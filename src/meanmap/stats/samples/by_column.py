@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -90,8 +90,14 @@ class ColumnDifference(Value):
         return f"{what}: {first} in {self.names[0]}, {second} in {self.names[1]}, a difference of {by}{more}"
 
 
-class Differences(tuple[ColumnDifference, ...]):
-    """The differences of all columns, the clearest first: a tuple that `print` shows as a table.
+@dataclass(frozen=True, eq=False, repr=False)
+class Differences(Value, Sequence[ColumnDifference]):
+    """The differences of all columns, the clearest first: a sequence that `print` shows as a table.
+
+    Attributes
+    ----------
+    each : tuple of ColumnDifference
+        What it holds.
 
     Examples
     --------
@@ -104,7 +110,17 @@ class Differences(tuple[ColumnDifference, ...]):
     0    age   40.0    43.0       3.0
     """
 
-    __slots__ = ()
+    each: tuple[ColumnDifference, ...] = ()
+
+    @overload
+    def __getitem__(self, at: int) -> ColumnDifference: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Differences": ...
+    def __getitem__(self, at: int | slice) -> "ColumnDifference | Differences":
+        return Differences(self.each[at]) if isinstance(at, slice) else self.each[at]
+
+    def __len__(self) -> int:
+        return len(self.each)
 
     def to_frame(self) -> Any:
         """A pandas frame with a row for each difference: column, label, both samples, estimate, low, high, clarity."""
@@ -150,7 +166,7 @@ def differences(
     compared = [each for name in one.names if name in other.names for each in _compared(name, one, other)]
     level = (1 - confidence) / max(len(compared), 1)
     found = [(_of_means if each.label is None else _of_shares)(each, names, level) for each in compared]
-    return Differences(sorted(found, key=lambda each: -abs(each.clarity)))
+    return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))))
 
 
 def are_tables(samples: Sequence[Any]) -> bool:

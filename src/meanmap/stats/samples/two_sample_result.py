@@ -50,7 +50,7 @@ class TwoSampleResult(TestResult):
         the strongest evidence; for samples too large for a Gram matrix, in the features of all kernels.
     columns : tuple of str
         Names of the columns, if points are rows of numbers or of a table.
-    differences : tuple of ColumnDifference
+    differences : sequence of ColumnDifference
         For tables without a design of the rows: means and shares of labels in both samples, the clearest difference
         first; it is printed as a table and has `to_frame()`. Printing the result shows those whose intervals exclude
         zero (at most 20) and, if they are few, the clearest of five columns. Samples may differ in other ways, too.
@@ -79,9 +79,6 @@ class TwoSampleResult(TestResult):
     widths: dict[str, int] = field(default_factory=dict, repr=False)
     shared: Any = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "differences", Differences(self.differences))  # saved as a tuple
-
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
         found = super().to_dict()
@@ -89,7 +86,9 @@ class TwoSampleResult(TestResult):
 
     def called(self, first: str, second: str) -> "TwoSampleResult":
         """A copy of the result with other names of the samples."""
-        return replace(self, differences=Differences(replace(each, names=(first, second)) for each in self.differences))
+        return replace(
+            self, differences=Differences(tuple(replace(each, names=(first, second)) for each in self.differences))
+        )
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
