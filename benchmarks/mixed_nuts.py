@@ -102,12 +102,15 @@ def compared(chains: np.ndarray, row: Any) -> dict[str, float]:
     """With draws (chains, draws): means in standard deviations, ratios of sds and means, and standard errors."""
     from numpyro.diagnostics import effective_sample_size
 
-    effective, mean, sd = float(effective_sample_size(chains)), chains.mean(), chains.std()
+    mean, sd = chains.mean(), chains.std()
+    squares, effective = ((chains - mean) / sd) ** 2, float(effective_sample_size(chains))
+    # Draws that alternate about the mean know it better than they know the standard deviation.
+    square_error = squares.std() / np.sqrt(float(effective_sample_size(squares)))
     found = {
         "off": (row["estimate"] - mean) / sd,
         "off error": effective**-0.5,
         "sd": row["sd"] / sd,
-        "sd error": (2 * effective) ** -0.5,
+        "sd error": square_error / 2,
         "ratio": row["estimate"] / mean,
         "ratio error": sd / abs(mean) * effective**-0.5,
     }
