@@ -37,6 +37,7 @@ def test_an_alarm_names_batches_and_columns_and_exits_with_one(folder, tmp_path)
     assert found.exit_code == 1
     assert "No: alarm at day3.csv" in found.stdout
     assert "site = west" in found.stdout
+    assert "column's p-value" in found.stdout  # beside the share of one label
     assert "▁▁▁" in found.stdout
     assert "when: times, row numbers or ids" in found.stdout
     assert "mean weight" in (tmp_path / "page.html").read_text()

@@ -182,7 +182,7 @@ def _listed(watched: Watched) -> list[list[str]]:
 
 def _compared(watched: Watched, found: list[dict[str, Any]]) -> list[list[str]]:
     """A row for each column."""
-    header = ["what", watched.name, watched.span, "difference", "p-value", "over all batches"]
+    header = ["what", watched.name, watched.span, "difference", "column's p-value", "over all batches"]
     return [
         header,
         *(

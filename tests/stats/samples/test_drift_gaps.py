@@ -152,3 +152,20 @@ def test_fewer_missing_values_are_no_alarm():
         monitor = monitor.step({"a": rng.normal(size=300), "b": rng.normal(size=300)})
     assert monitor.alarms == ()
     assert (monitor.gaps.pvalues == 1).all()
+
+
+def test_the_page_draws_the_evidence_of_missing_values_and_alarms_where_they_are():
+    """They were drawn at evidence zero, far below the limit."""
+    rng = np.random.default_rng(0)
+    monitor = mm.DriftMonitor.of(rows(rng, 300), **SETTINGS)
+    for lost in (0.02, 0.02, 0.5):
+        monitor = monitor.step(rows(rng, 50, lost=lost))
+    first, second = monitor._as_page().sections
+    marks = {mark.series: mark for mark in first.charts[0].panels[0].marks}
+    np.testing.assert_allclose(marks["evidence of missing values"].places["y"], monitor.gaps.evidence)
+    assert marks["alarms"].places["y"] == pytest.approx([monitor.gaps.evidence[-1]])
+    assert monitor.gaps.evidence[-1] > monitor.limit
+    assert second.tables[0][0] == ("batch", "p-value", "evidence", "missing values", "alarm")
+    assert second.tables[0][3][3:] == (f"{monitor.gaps.evidence[-1]:.3g}", "alarm")
+    quiet = mm.DriftMonitor.of(rows(rng, 300, lost=0), **SETTINGS).step(rows(rng, 50, lost=0))
+    assert len(quiet._as_page().sections[0].charts[0].panels[0].marks) == 3

@@ -6,28 +6,39 @@ import numpy as np
 
 from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
+from meanmap.stats.samples.drift_picture import of_missing
 
 __all__ = ["monitor_page"]
 
 
 def monitor_page(monitor: Any, brief: bool) -> Page:
-    """The trajectory with its alarms; brief: without the table of all batches."""
-    evidence, pvalues = monitor.evidence, monitor.pvalues
+    """The evidence, also that of missing values where there is any, with its alarms; brief: without all batches."""
+    evidence, pvalues, lost = monitor.evidence, monitor.pvalues, of_missing(monitor)
     batches, at = np.arange(1, len(evidence) + 1), np.array(monitor.alarms, int)
+    highest = evidence if lost is None else np.maximum(evidence, lost)
     said = [f"evidence {e:.3g}, p = {p:.3g}" for e, p in zip(evidence, pvalues, strict=True)]
-    marks = (
-        Mark("line", {"x": batches, "y": evidence}, "evidence since the last alarm", said),
-        Mark("dots", {"x": at, "y": evidence[at - 1]}, "alarms", [f"batch {k}" for k in at], colour=1),
+    marks = [Mark("line", {"x": batches, "y": evidence}, "evidence since the last alarm", said)]
+    if lost is not None:
+        missing = [
+            f"missing values: evidence {e:.3g}, p = {p:.3g}" for e, p in zip(lost, monitor.gaps.pvalues, strict=True)
+        ]
+        marks.append(Mark("line", {"x": batches, "y": lost}, "evidence of missing values", missing, colour=2))
+    marks += [
+        Mark("dots", {"x": at, "y": highest[at - 1]}, "alarms", [f"batch {k}" for k in at], colour=1),
         Mark("rules", {"y": [monitor.limit]}, f"one false alarm in {monitor.run_length:g} batches", (), 6, dashed=True),
-    )
-    chart = Chart("Evidence of drift after each batch", (Panel(Axis("batch"), Axis("evidence"), marks),))
+    ]
+    chart = Chart("Evidence of drift after each batch", (Panel(Axis("batch"), Axis("evidence"), tuple(marks)),))
     alarms = set(monitor.alarms)
     rows = [
-        (str(k), f"{p:.3g}", f"{e:.3g}", "alarm" if k in alarms else "")
+        (str(k), f"{p:.3g}", f"{e:.3g}", *([] if lost is None else [f"{lost[k - 1]:.3g}"]), "alarm" * (k in alarms))
         for k, p, e in zip(batches.tolist(), pvalues, evidence, strict=True)
     ]
     notes = (("note",), *((note,) for note in monitor.notes))
     section = Section("The answer", str(monitor).splitlines()[0], charts=(chart,) if rows else (), tables=(notes,))
-    listed = Section("All batches", "", tables=((("batch", "p-value", "evidence", "alarm"), *rows),))
+    listed = Section(
+        "All batches",
+        "",
+        tables=((("batch", "p-value", "evidence", *([] if lost is None else ["missing values"]), "alarm"), *rows),),
+    )
     facts = plain(monitor, "run_length", "limit", "seed", "pvalues", "evidence", "alarms", "notes")
     return Page("Monitor of drift", "", (section,) if brief or not rows else (section, listed), facts)

@@ -7,7 +7,7 @@ import numpy as np
 from meanmap.core.pictures import new_axes
 from meanmap.core.types import Axes
 
-__all__ = ["draw"]
+__all__ = ["draw", "of_missing"]
 
 
 def draw(monitor: Any, ax: Axes | None) -> Any:
@@ -17,12 +17,17 @@ def draw(monitor: Any, ax: Axes | None) -> Any:
     ax.plot(batches, monitor.evidence, color="C0", label="evidence since the last alarm")
     ax.axhline(monitor.limit, color="grey", ls="--", lw=1, label=f"one false alarm in {monitor.run_length:g} batches")
     highest = monitor.evidence
-    if monitor.gaps is not None and monitor.gaps.evidence.any():
-        ax.plot(batches, monitor.gaps.evidence, color="C1", label="evidence of missing values")
-        highest = np.maximum(highest, monitor.gaps.evidence)
+    if (lost := of_missing(monitor)) is not None:
+        ax.plot(batches, lost, color="C1", label="evidence of missing values")
+        highest = np.maximum(highest, lost)
     at = np.array(monitor.alarms, int)
     if len(at):
         ax.plot(at, highest[at - 1], "o", color="C3", label="alarms")
     ax.set(xlabel="batch", ylabel="evidence of drift")
     ax.legend(fontsize="small", loc="upper left")
     return ax
+
+
+def of_missing(monitor: Any) -> np.ndarray | None:
+    """The evidence of missing values after each batch; None where there was never any."""
+    return monitor.gaps.evidence if monitor.gaps is not None and monitor.gaps.evidence.any() else None
