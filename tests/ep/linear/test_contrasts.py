@@ -186,7 +186,7 @@ def test_curves_far_outside_of_the_data_are_noted_in_predictions(curve):
         warnings.simplefilter("error")
         found.predict()
         found.predict({"x": [low - 0.4 * (high - low), high + 0.4 * (high - low)]})
-    with pytest.warns(UserWarning, match=rf"of 'x' is asked at .*, far outside of {low:g} to {high:g}"):
+    with pytest.warns(UserWarning, match=rf"of 'x' is needed at .*, far outside the data \({low:g} to {high:g}\)"):
         found.predict({"x": [low, high + 2 * (high - low)]})
     line = fit("y ~ x", DATA)
     with warnings.catch_warnings():

@@ -84,8 +84,8 @@ def test_one_row_a_group_has_the_shape_of_a_quarter_circle(rows, seed):
         np.testing.assert_allclose(table.loc[name], exact, atol=0.05 * exact[1])
     (note,) = found.report.notes
     assert note == (
-        "each group of 'g' has one row: the data tell sd(Intercept | g)² + sigma² and no more, only priors tell the "
-        "two apart"
+        "each group of 'g' has one row: the data identify only sd(Intercept | g)² + sigma², and the priors decide "
+        "how much of it belongs to each"
     )
     drawn = found.draws(20_000, rng=0)
     np.testing.assert_allclose(drawn.quantile(0.975)[["sigma", "sd(Intercept | g)"]], exact[3], rtol=0.02)

@@ -229,7 +229,7 @@ def test_rare_counts_settle():
 def test_what_a_table_cannot_tell_is_said():
     twice = fit("y ~ x + z + (1 | one)", DATA.assign(z=2 * DATA.x - 1, one="a"))
     assert twice.report.notes == (
-        "'z' is a linear combination of columns before it: only the prior tells them apart",
+        "'z' is a linear combination of columns before it: their separate effects depend on the prior",
         "'one' has one group, which says nothing about how groups differ",
     )
     text = fit("y ~ s", DATA.assign(s=[f"{value:.1f}" for value in DATA.x]))

@@ -54,4 +54,4 @@ def test_a_lattice_that_ends_too_early_says_so(monkeypatch):
     monkeypatch.setattr(integrate, "_NODES", (100, 100))
     report = fit(FORMULA, one_row_each(11)).report
     assert report.status == "converged, but standard deviations may be wrong"
-    assert any("there is more beyond, and their intervals may be too narrow" in note for note in report.notes)
+    assert any("tails are cut off, and their intervals may be too narrow" in note for note in report.notes)

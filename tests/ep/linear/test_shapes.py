@@ -96,7 +96,7 @@ def test_a_law_far_from_the_joint_gaussian_is_found_by_runs_or_named(monkeypatch
     found = fit("y ~ x", data, "bernoulli", priors=priors)
     np.testing.assert_allclose(found.to_frame().loc["x"].to_numpy()[:2], slope[:2], rtol=0.2)
     assert found.report.status == "converged, but standard deviations may be wrong"
-    assert "'x' (the upper tail is the long one)" in found.report.notes[-1]
+    assert "'x' (the upper tail is longer)" in found.report.notes[-1]
 
 
 def test_reflected_labels_have_reflected_laws():

@@ -204,7 +204,7 @@ def test_separated_labels_under_a_wide_prior_are_doubted_by_name(link, seed):
     assert np.sqrt(fit.covariance[at, at]) < 0.85 * exact
     assert fit.report.status == "converged, but standard deviations may be wrong"
     note = next(each for each in fit.report.notes if "weighted draws" in each)
-    assert "times as large of" in note
+    assert "times as large for" in note
     assert "may be wrong" in str(fit)
     weak = getattr(ep.models, f"{link}_regression")(x[:, None], y)
     assert weak.report.status == "converged"

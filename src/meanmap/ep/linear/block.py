@@ -1,4 +1,4 @@
-"""Effects of groups in a linear predictor: of one group, those that all rows share."""
+"""Group effects in a linear predictor; those of a single group are shared by all rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,12 +28,12 @@ class Block:
 
     @property
     def width(self) -> int:
-        """Numbers a group."""
+        """Effects per group."""
         return self.design.shape[1]
 
     @property
     def total(self) -> int:
-        """Numbers in all groups."""
+        """Effects in all groups."""
         return self.size * self.width
 
     @cached_property
@@ -46,11 +46,11 @@ class Block:
 
     @cached_property
     def transposed(self) -> Any:
-        """These as rows."""
+        """Rows with these numbers."""
         return self.matrix.T
 
     def times(self, effects: np.ndarray) -> np.ndarray:
-        """What the effects (size, width) add to the predictor."""
+        """The contribution of the effects (size, width) to the predictor."""
         if self.size == 1:
             return self.design @ effects[0]
         return np.einsum("na,na->n", self.design, effects[self.index])

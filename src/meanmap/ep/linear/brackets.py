@@ -1,4 +1,4 @@
-"""Effects of groups as they stand in brackets: which of them vary together."""
+"""Which group effects are correlated, by the brackets of a formula."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ class Together:
 
 
 def read_brackets(text: str) -> tuple[str, list[Together]]:
-    """The formula with | for every ||, and what varies together.
+    """The formula with | for every ||, and the sets of correlated effects.
 
     As in lme4, effects in one bracket are correlated, `(1 + x || g)` is `(1 | g) + (0 + x | g)`, and brackets are
     independent of each other.
@@ -36,7 +36,7 @@ def read_brackets(text: str) -> tuple[str, list[Together]]:
 
 
 def _brackets(text: str) -> list[tuple[int, int]]:
-    """From where to where brackets with a bar of their own reach."""
+    """Start and end of each bracket that contains a bar of its own."""
     found, open_ = [], []
     for at, letter in enumerate(text):
         if letter == "(":

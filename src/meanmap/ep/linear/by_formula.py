@@ -27,14 +27,14 @@ from meanmap.ep.linear.weights import Weighted, affordable, pareto_shape, weight
 
 __all__ = ["fit"]
 
-# Draws that check the belief, and the shape of their weights beyond which it is doubted.
+# The number of draws that check the belief, and the shape of their weights above which it is doubted.
 _DRAWS, _DOUBTED = (2_000_000, 40, 2000), 0.7
-# A tenth of them is enough where their effective share is this: weights with a standard deviation of .18 move standard
-# deviations by at most 12 %, and ends of intervals by .37 of these, less than what would be reported.
+# A tenth of them is enough if their effective share is this: weights with a standard deviation of .18 move standard
+# deviations by at most 12 %, and ends of intervals by .37 of these, less than the threshold for a note.
 _FIRST, _ALIKE = (200_000, 40, 200), 0.97
 # Weights with this effective number of draws are trusted whatever their tail.
 _NEARLY_ALL = 0.6
-# The share of the probability in the last nodes of a lattice above which more lies beyond.
+# If the last nodes of a lattice have more than this share of the probability, some of it lies outside.
 _LATE = 0.015
 
 
@@ -176,7 +176,7 @@ def fit(
 
 
 def data_rows(data: Any, read: Formula) -> int:
-    """How many rows were left out because of missing values."""
+    """The number of rows left out because of missing values."""
     total = len(data[next(iter(data))]) if isinstance(data, dict) else len(data)
     return total - len(read.rows.kept)
 
@@ -219,20 +219,20 @@ def _report(
     status = "converged" if rested else "stopped before converging"
     doubted = bool(problem.components.size) and len(nodes) == 1
     if doubted:
-        notes.append("standard deviations were not integrated: one node holds all of the probability")
+        notes.append("components of variance were not integrated: one node has all of the probability")
     if problem.late > _LATE:
         doubted = True
         notes.append(
-            f"components of variance were integrated over {len(nodes)} nodes, the last fifth of which found "
-            f"{problem.late:.0%} of the probability: there is more beyond, and their intervals may be too narrow"
+            f"components of variance were integrated over {len(nodes)} nodes, the last fifth of which still "
+            f"have {problem.late:.0%} of the probability: tails are cut off, and their intervals may be too narrow"
         )
     if judged is not None:
         shape = pareto_shape(judged.logs)
         measures |= {"Pareto k": shape, "effective share": judged.effective}
-        # Where runs found the laws of all that was drawn, draws from the joint Gaussian have no say about these.
+        # Distributions that were all found by runs are not judged by draws from the joint Gaussian.
         by_runs = len(shared.laws.by_runs) == len(names) and len(problem.predictor.blocks) <= 2
         if shape > _DOUBTED and judged.effective < _NEARLY_ALL and not by_runs:
-            told = [f"weights of draws beside the exact posterior have a tail of shape {shape:.2g} (above {_DOUBTED})"]
+            told = [f"importance weights of the draws have a tail of shape {shape:.2g} (above {_DOUBTED})"]
         else:
             told = disagreements(judged, shared, names)
         notes += [f"{each}: standard deviations may be wrong" for each in told]

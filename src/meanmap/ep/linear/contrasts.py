@@ -14,14 +14,14 @@ from meanmap.ep.linear.scaled import Scaled
 
 __all__ = ["differences", "named", "reference_grid"]
 
-# Levels whose pairs are listed, and rows of the grid of all others.
+# The most levels whose pairs are listed, and the most rows in the grid of the other columns.
 _MOST_LEVELS, _MOST_ROWS = 200, 1_000_000
-# A group that no table has.
+# A group that occurs in no table.
 _NO_GROUP = "\0"
 
 
 def named(level: object) -> Any:
-    """A group as it was typed: one that joins several columns by their values with colons."""
+    """A group as it is typed; groups from several columns are values joined by colons."""
     return ":".join(map(str, level)) if isinstance(level, tuple) else level
 
 
@@ -70,7 +70,7 @@ def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tupl
 
 
 def differences(levels: tuple[Any, ...], grid: Rows, scaled: Scaled) -> tuple[list[str], np.ndarray]:
-    """Names of pairs, and combinations of effects (pairs, total) in the units of the data; rows of a level averaged."""
+    """Names of pairs, and contrasts (pairs, total) in the units of the data, averaged over the rows of a level."""
     matrix: Any = sparse.hstack([block.matrix for block in scaled.predictor(grid).blocks], format="csr")
     each = len(grid.kept) // len(levels)
     shares = sparse.csr_array(np.kron(np.eye(len(levels)), np.full(each, 1 / each)))

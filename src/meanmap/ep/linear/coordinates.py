@@ -1,4 +1,4 @@
-"""Coordinates that separate what the data determine about standard deviations from what they do not."""
+"""Coordinates that separate well identified functions of the standard deviations from poorly identified ones."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,7 @@ from meanmap.ep.linear.components import Components
 
 __all__ = ["Coordinates"]
 
-# Of parameters of families, the power of the standard deviation of noise that they are.
+# Parameters of families as powers of the standard deviation of noise.
 _NOISE = {"sigma": 1.0, "alpha": -2.0}
 
 
@@ -35,7 +35,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, components: Components, sizes: tuple[int, ...], parameters: tuple[str, ...]) -> "Coordinates":
-        """From the number of groups of each block, and the names of the family's parameters."""
+        """Built from the number of groups in each block, and the names of the family's parameters."""
         count, found = len(components.fixed), []
         for block, width, start in components.parts():
             found += [(sizes[count + block], -at, start + at, 1.0) for at in range(width)]
@@ -45,7 +45,7 @@ class Coordinates:
         return cls(tuple(each[2] for each in found), tuple(each[3] for each in found))
 
     def candidates(self) -> list["Coordinates"]:
-        """φ unchanged, with only the last pair split, and with all split."""
+        """Three charts: φ unchanged, with only the last pair split, and with all split."""
         lengths = dict.fromkeys([0, *(n for n in (2, len(self.places)) if n <= len(self.places) and n > 1)])
         return [Coordinates(self.places[len(self.places) - n :], self.powers[len(self.powers) - n :]) for n in lengths]
 
@@ -83,5 +83,5 @@ class Coordinates:
 
     @cached_property
     def log_volume(self) -> float:
-        """Log of the volume in φ over that in ψ."""
+        """The log determinant of dφ / dψ."""
         return float(np.log(np.abs(self.powers)).sum()) if self.places else 0.0

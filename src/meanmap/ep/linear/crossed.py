@@ -15,7 +15,7 @@ from meanmap.ep.linear.predictor import Predictor, Prior
 
 __all__ = ["Crossed"]
 
-# Numbers in the largest matrix that is held, and rows of a piece, so that what is gathered for rows stays small.
+# The size of the largest matrix kept in memory, and the number of rows processed at a time, to limit memory.
 _MOST, _PIECE = 150_000_000, 16_384
 
 
@@ -25,7 +25,7 @@ class Crossed(Joint):
 
     The block with the most numbers is eliminated: H = L Lᵀ group by group, and S = C − Bᵀ H⁻¹ B = M Mᵀ is dense.
     Cost: O(n k²) for n rows, O(G k r² + r³) for G groups of k effects and r others; where B is sparse, of which each
-    group meets m others, O(G k m² + r³). No dense covariance of all is held.
+    group meets m others, O(G k m² + r³). The dense covariance of all effects is never formed.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Crossed(Joint):
 
     @cached_property
     def between(self) -> np.ndarray:
-        """Covariances of all effects but those of the eliminated block."""
+        """Covariances of all effects except those of the eliminated block."""
         return whole_inverse(self.schur)
 
     @cached_property
@@ -100,7 +100,7 @@ class Crossed(Joint):
 
     @cached_property
     def _places(self) -> dict[int, slice]:
-        """Where the effects of each block but the eliminated one are among these."""
+        """Positions of the effects of each block among those that are not eliminated."""
         found, start = {}, 0
         for at in self.order[1:]:
             found[at] = slice(start, start := start + self.predictor.blocks[at].total)
@@ -145,7 +145,7 @@ class Crossed(Joint):
         return own
 
     def total_covariance(self, at: int) -> np.ndarray:
-        """Of effects of a block, summed over its groups, (width, width)."""
+        """Covariances of the effects of a block, summed over its groups, (width, width)."""
         return self._inside_total if at == self.order[0] else self.within(at).sum(0)
 
     def solve(self, combinations: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ class Crossed(Joint):
 
     @property
     def _starts(self) -> np.ndarray:
-        """Where the effects of each block begin in θ, and where the last ones end."""
+        """Where the effects of each block begin in θ, and where the last block ends."""
         return np.cumsum([0, *(block.total for block in self.predictor.blocks)])
 
     def _forward(self, combinations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -179,7 +179,9 @@ class Crossed(Joint):
         return triangular(self.schur, noise, transposed=True)
 
     def first_given(self, rest: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
-        """Effects of the eliminated block about their mean, given the others about theirs: their mean, or draws."""
+        """Deviations of the eliminated effects from their mean, given those of the others: conditional means, or
+        draws.
+        """
         first = self.first
         moved = -(self.half @ rest)
         moved = (moved if noise is None else moved + noise).reshape(first.size, first.width, -1)
@@ -187,7 +189,7 @@ class Crossed(Joint):
 
 
 def elimination_order(predictor: Predictor) -> tuple[int, ...]:
-    """That of the predictor. Raises where what is left is too large to be dense."""
+    """Meetings of the predictor. Raises if the matrix of the remaining effects would be too large."""
     first = predictor.blocks[predictor.order[0]]
     rest = predictor.total - first.total
     if max(rest, first.total) * rest > _MOST:
@@ -199,7 +201,7 @@ def elimination_order(predictor: Predictor) -> tuple[int, ...]:
 
 
 def _by_groups(matrices: np.ndarray, flat: Any) -> Any:
-    """The rows of each group, multiplied by its own matrix."""
+    """The rows of each group, multiplied by the matrix of the group."""
     size, width = matrices.shape[:2]
     if not sparse.issparse(flat):
         return (matrices @ flat.reshape(size, width, flat.shape[1])).reshape(flat.shape)

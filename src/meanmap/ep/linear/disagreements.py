@@ -12,8 +12,8 @@ __all__ = ["disagreements"]
 # Standard deviations by weighted draws that differ by this share, and ends of intervals of 90 % that differ by this
 # many of these, are worth a note where they also differ by three standard errors.
 _APART, _END = 0.15, 0.25
-# Marginals this many times as wide as the joint Gaussian are far from it, unless found by runs: draws from it, however
-# weighted, do not reach their tails.
+# Marginals this many times as wide as the joint Gaussian are far from it, unless found by separate runs: draws from it,
+# however weighted, do not reach their tails.
 _FAR = 1.25
 
 
@@ -31,7 +31,7 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
         apart = np.abs(np.log(times))
     named = np.flatnonzero(apart > max(_APART, 3 / np.sqrt(2 * effective)))
     if len(named):
-        listed = [f"{times[at]:.2g} times as large of {names[at]!r}" for at in named[np.argsort(-apart[named])]]
+        listed = [f"{times[at]:.2g} times as large for {names[at]!r}" for at in named[np.argsort(-apart[named])]]
         found.append(f"weighted draws give standard deviations {', '.join(listed)}")
     # The density of a Normal at its quantile of 5 % is .103.
     least, alike = _END + 3 * np.sqrt(0.05 * 0.95 / effective) / 0.103, np.full(len(shares), 1 / len(shares))
@@ -41,14 +41,14 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
             for weights in (shares, alike)
         )
         moved = (ends - plain - (first.quantiles(p) - shared.middle - shared.plain * ndtri(p))) / sds
-        listed = [f"{moved[at]:+.2g} of {names[at]!r}" for at in np.argsort(-np.abs(moved)) if abs(moved[at]) > least]
+        listed = [f"{moved[at]:+.2g} for {names[at]!r}" for at in np.argsort(-np.abs(moved)) if abs(moved[at]) > least]
         if listed:
-            found.append(f"weighted draws move {side} ends of intervals by standard deviations {', '.join(listed)}")
+            found.append(f"weighted draws move {side} ends of intervals, in standard deviations: {', '.join(listed)}")
     beyond = sds / shared.plain > _FAR
     beyond[list(first.by_runs)] = False
     far = np.flatnonzero(beyond)
     if len(far):
         upper = first.quantiles(0.95) + first.quantiles(0.05) > 2 * first.quantiles(0.5)
-        listed = [f"{names[at]!r} (the {'upper' if upper[at] else 'lower'} tail is the long one)" for at in far]
-        found.append(f"far from the joint Gaussian is the law of {', '.join(listed)}")
+        listed = [f"{names[at]!r} (the {'upper' if upper[at] else 'lower'} tail is longer)" for at in far]
+        found.append(f"the joint Gaussian is a poor approximation for {', '.join(listed)}")
     return found

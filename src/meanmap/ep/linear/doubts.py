@@ -1,4 +1,4 @@
-"""Notes on what a table cannot determine about a formula."""
+"""Notes on parameters of a formula that the data do not identify."""
 
 import numpy as np
 
@@ -15,14 +15,14 @@ __all__ = ["doubts", "far_outside", "numbers_as_text"]
 _COLLINEAR = 1e-10
 # More labels than this that all read as numbers are likely to be numbers.
 _LABELS = 20
-# The functions whose curves run away beyond the data, and how far beyond counts as far, in ranges of the data.
+# Functions that extrapolate badly, and how far outside the data counts as far, in ranges of the data.
 _CURVES, _BEYOND = ("bs(", "poly(", "I("), 0.5
 
 
 def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
-    """Collinear columns, factors of one group or with one row per group, numbers given as text.
+    """Notes on collinear columns, on factors with one group or one row per group, and on numbers given as text.
 
-    `noisy` is whether the response has noise of its own, a sigma.
+    `noisy` says whether the response has residual noise (sigma).
     """
     found = []
     if formula.names:
@@ -35,7 +35,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
             if 1 - beside @ np.linalg.pinv(before, rcond=1e-12, hermitian=True) @ beside < _COLLINEAR:
                 found.append(
                     f"{formula.names[at]!r} is a linear combination of columns before it: "
-                    "only the prior tells them apart"
+                    "their separate effects depend on the prior"
                 )
     for group in formula.rows.groups:
         if len(group.levels) == 1:
@@ -66,16 +66,16 @@ def far_outside(formula: Formula, rows: Rows) -> list[str]:
             beyond = np.maximum(low - new, new - high)
             if beyond.max() > _BEYOND * (high - low):
                 found.append(
-                    f"{component.name} of {name!r} is asked at {new.iloc[int(beyond.argmax())]:g}, far outside of "
-                    f"{low:g} to {high:g}: its curve goes on as it ends there, which the data do not bear"
+                    f"{component.name} of {name!r} is needed at {new.iloc[int(beyond.argmax())]:g}, far outside "
+                    f"the data ({low:g} to {high:g}), where its curve is an extrapolation"
                 )
     return list(dict.fromkeys(found))
 
 
 def _one_row_each(name: str) -> str:
     return (
-        f"each group of {name!r} has one row: the data tell sd(Intercept | {name})² + sigma² and no more, only priors "
-        "tell the two apart"
+        f"each group of {name!r} has one row: the data identify only sd(Intercept | {name})² + sigma², and the priors "
+        "decide how much of it belongs to each"
     )
 
 
@@ -91,7 +91,7 @@ def _odd_cells(formula: Formula) -> list[str]:
                 more = f" and {len(wild.rows) - 1} more" if len(wild.rows) > 1 else ""
                 found.append(
                     f"{name!r} is {value:g} in row {row}{more}, {wild.times.min():.0f} robust standard deviations from "
-                    "all others, and may decide the answer: if it is a slip, leave the row out"
+                    "all others, and may dominate the estimates: if it is an error, leave the row out"
                 )
             continue
         distinct = np.unique(column.astype(str))

@@ -16,14 +16,14 @@ __all__ = ["counts", "responses", "smooth", "trials_of"]
 
 
 def counts(model: Integrated, draws: int, generator: np.random.Generator) -> np.ndarray:
-    """How many of the draws come from each node."""
+    """The number of draws from each node."""
     return generator.multinomial(draws, model.shares / model.shares.sum())
 
 
 def smooth(
     model: Integrated, coordinates: Coordinates, taken: np.ndarray, generator: np.random.Generator
 ) -> np.ndarray:
-    """φ of each draw, near its node so that draws do not repeat nodes."""
+    """φ of each draw, jittered around its node so that draws are not all equal to nodes."""
     psi = coordinates.split(np.stack([node.phi for node in model.nodes]))
     return coordinates.joined(Smooth(psi, model.shares).draws(taken, generator))
 
@@ -36,7 +36,7 @@ def responses(
     draws: int,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """(draws, n) new responses; a group that is new has one draw of its effects for all of its rows."""
+    """(draws, n) new responses; all rows of a new group share one draw of its effects."""
     asked, found = scaled.predictor(rows), []
     observed = Observed.of(np.zeros(len(rows.kept)), trials).columns()
     for node, count in zip(model.nodes, counts(model, draws, generator), strict=True):
@@ -55,7 +55,7 @@ def responses(
 
 
 def trials_of(response: str, data: Any) -> np.ndarray | float:
-    """Of a response `p(successes, trials)`, from new rows."""
+    """Numbers of trials of new rows, for a response `p(successes, trials)`."""
     if not response.startswith("p("):
         return 1.0
     asked = response[2:-1].split(",")[-1].strip()

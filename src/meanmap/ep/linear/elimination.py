@@ -1,4 +1,4 @@
-"""The way in which a predictor's effects are eliminated."""
+"""Chooses the elimination for a predictor: nested or crossed."""
 
 import numpy as np
 

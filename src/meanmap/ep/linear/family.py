@@ -23,7 +23,7 @@ class Observed:
     def of(
         cls, response: np.ndarray, trials: Numbers = 1.0, offset: Numbers = 0.0, weights: Numbers = 1.0
     ) -> "Observed":
-        """With numbers for all rows, or one for each."""
+        """With arguments that are scalars, or have one entry per row."""
         spread = (np.broadcast_to(np.asarray(each, float), response.shape) for each in (trials, offset, weights))
         return cls(np.asarray(response, float), *spread)
 
@@ -36,7 +36,7 @@ class Observed:
         return Observed(*(each[:, None] for each in (self.response, self.trials, self.offset, self.weights)))
 
 
-# Of responses, predictors without offsets, and parameters.
+# A function of responses, predictors without offsets, and parameters.
 Density = Callable[[Observed, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -48,9 +48,9 @@ class Family:
     ----------
     name : str
     link : str
-        With "identity" responses are in units of their own, with "log" the intercept begins at the log of their mean.
+        With "identity" responses are standardised; with "log" the intercept starts at the log of their mean.
     parameters : tuple of str
-        Their logs are what is learned.
+        Their logs are estimated.
     log_density : callable
         log p(y | η, parameters).
     slopes : callable
@@ -64,7 +64,7 @@ class Family:
     exact : bool
         Whether this site is the likelihood.
     fits, expected : callable, str
-        Which responses are possible, and a description of these.
+        A check for possible responses, and a description of these.
     first : mapping
         Initial logs of parameters, where these are not 0.
     heavy : bool
@@ -94,7 +94,7 @@ class Family:
         return [observed.weights * each for each in self.slopes(observed, eta + observed.offset, parameters)]
 
     def first_sites(self, observed: Observed, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and shifts of Gaussian sites to begin with."""
+        """Initial weights and shifts of the Gaussian sites."""
         place, precision = self.start(observed, parameters)
         weights = observed.weights * precision
         return weights, weights * (place - observed.offset)

@@ -66,12 +66,12 @@ class Fitted(Paged, Value):
 
     @property
     def mean(self) -> np.ndarray:
-        """Of the effects that all rows share, in the order of the table."""
+        """Names of the effects that all rows share, in the order of the table."""
         return self.shared.mean
 
     @property
     def covariance(self) -> np.ndarray:
-        """Of the effects that all rows share together."""
+        """The joint covariance of the effects that all rows share."""
         return self.shared.covariance
 
     def to_frame(self, confidence: float = 0.95) -> Any:
@@ -102,7 +102,7 @@ class Fitted(Paged, Value):
         return pandas.DataFrame(found, index, ["estimate", "sd", "low", "high"])
 
     def group_effects(self, confidence: float = 0.95) -> Any:
-        """What each group adds, as a pandas frame by factor, group and effect: estimate, sd, low, high."""
+        """Group effects, as a pandas frame by factor, group and effect: estimate, sd, low, high."""
         pandas: Any = import_module("pandas")
         level, parts = probability(confidence), []
         for at, (group, width) in enumerate(zip(self.formula.rows.groups, self.scaled.group_spreads, strict=True)):
@@ -127,7 +127,7 @@ class Fitted(Paged, Value):
         return pandas.concat(parts, ignore_index=True).set_index(["factor", "group", "effect"])
 
     def _one_by_one(self, block: int, units: np.ndarray) -> Any:
-        """Rows that select one effect of a block each, in these units."""
+        """Matrix rows that each select one effect of a block, in the units given."""
         sizes = [each.total for each in self.model.nodes[0].settled.joint.predictor.blocks]
         return sparse.diags_array(units, offsets=sum(sizes[:block]), shape=(sizes[block], sum(sizes)), format="csr")
 
@@ -141,7 +141,7 @@ class Fitted(Paged, Value):
         pandas: Any = import_module("pandas")
         level = probability(confidence)
         names, combinations = differences(*reference_grid(self.formula, column, at or {}), self.scaled)
-        # Weighted draws are of the effects that all rows share.
+        # Only the effects that all rows share have weighted draws.
         judged = None if combinations[:, len(self.scaled.spread) :].any() else self.judged
         law = marginals(self.model, combinations, judged)
         found = np.stack([*law.moments, *law.interval(level)], axis=1)
@@ -190,13 +190,13 @@ class Fitted(Paged, Value):
     def plot(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
         """Draw effects that all rows share, components of variance and correlations, with their intervals.
 
-        The intercept is left out where there are other effects: it is often far from these. Returns the matplotlib
+        The intercept is left out if there are other effects, since it is often on another scale. Returns the matplotlib
         Axes, an array: one for each of the three that the model has.
         """
         return draw_each(self._ranges(confidence), ax)
 
     def plot_groups(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
-        """Draw what each group adds, with intervals, from the largest down.
+        """Draw the effects of each group with intervals, the largest first.
 
         Returns the matplotlib Axes, an array: one for each effect of each factor.
         """
@@ -205,8 +205,8 @@ class Fitted(Paged, Value):
     def plot_check(self, ax: Axes | None = None, draws: int = 200, rng: Seed = None) -> Any:
         """Draw the responses beside simulated ones (a posterior predictive check); returns the matplotlib Axes.
 
-        Of labels and few values the share of each, of others the distribution function, with the interval in which 95 %
-        of the simulated responses have it, value by value.
+        For labels and few distinct values it shows their shares, otherwise the distribution function, with a pointwise
+        interval that holds 95 % of the simulated curves.
         """
         return self._check(draws, rng).draw(ax)
 
@@ -240,7 +240,7 @@ class Fitted(Paged, Value):
         return rows + self._components(level)
 
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
-        """Moments are those of the nodes, ends those of a law that is smooth."""
+        """Moments are computed from the nodes, and interval ends from a smoothed distribution."""
         if not self.model.components.size:
             return []
         shares, tails = self.model.shares, np.array([(1 - level) / 2, (1 + level) / 2])
@@ -253,10 +253,9 @@ class Fitted(Paged, Value):
 
     @cached_property
     def _smooth_components(self) -> list[tuple[str, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]]:
-        """Values at nodes, then points with shares of a smooth law; of the joint law too where that is another.
-
-        That is the joint one, in coordinates where it is near Normal, or one of the component alone, on the whole line:
-        the one whose mean and standard deviation are nearer those of the nodes.
+        """Values at nodes, then weighted points of a smooth distribution; also those of the joint distribution, if that
+        differs. The smooth distribution is the joint one, in coordinates in which it is nearly Normal, or one of the
+        component alone, on the log scale: whichever has a mean and standard deviation nearer to those of the nodes.
         """
         phis, shares = np.stack([node.phi for node in self.model.nodes]), self.model.shares
         many, masses = Smooth(self.coordinates.split(phis), shares).many()
@@ -301,7 +300,7 @@ class Fitted(Paged, Value):
                 charts = tuple(each.chart() for each in self._group_ranges(0.95))
                 sections.append(Section("Effects of groups", "What each group adds, from the largest down.",
                                         code="found.group_effects()", charts=charts))  # fmt: skip
-            said = "Shares that lie outside what was simulated are not as the model has them."
+            said = "The model does not reproduce shares outside the interval of the simulated ones."
             chart = self._check(200, 0).chart()
             sections.append(Section("Responses", said, code="found.plot_check()", charts=(chart,)))
         return Page(self.formula.text, "", tuple(sections), facts)
@@ -330,13 +329,13 @@ def _label(confidence: float) -> str:
 
 
 def _ranged(title: str, rows: list[tuple[Any, float, float, float, float]], label: str) -> Ranges:
-    """From names, estimates, standard deviations and ends."""
+    """A frame of names, estimates, standard deviations and interval ends."""
     names, middle, _, low, high = map(list, zip(*rows, strict=True))
     return Ranges(title, list(map(str, names)), np.array(middle), np.array(low), np.array(high), label)
 
 
 def _apart(points: np.ndarray, masses: np.ndarray, values: np.ndarray, shares: np.ndarray) -> float:
-    """How far mean and log of the standard deviation of points are from those of values, in standard deviations."""
+    """The distance of the mean and log standard deviation of points from those of values, in standard deviations."""
     (middle, spread), (mean, sd) = (
         (each @ weights, float(np.sqrt(weights @ (each - weights @ each) ** 2)))
         for each, weights in ((points, masses), (values, shares))

@@ -17,10 +17,10 @@ __all__ = ["Formula", "Groups", "Rows"]
 
 @dataclass(frozen=True)
 class Groups:
-    """A grouping factor: group and design of each row, what its effects are called, and the groups in order.
+    """A grouping factor: the group and design of each row, names of its effects, and the groups in order.
 
-    Groups that were not there when the model was fitted have the indices −1, −2, ... `sets` says how many effects, one
-    after the other, are correlated.
+    Groups unknown when the model was fitted have the indices −1, −2, ... `sets` gives the sizes of the sets of
+    correlated effects, in order.
     """
 
     name: str
@@ -43,7 +43,9 @@ class Rows:
 
 
 class Formula:
-    """A formula and the frame that it was first read with, whose levels and transformations serve later frames."""
+    """A formula and the frame that it was first read with; later frames use the levels and transformations of that
+    frame.
+    """
 
     def __init__(self, text: str, data: Data, missing: str, also: tuple[str, ...] = ()):
         if not isinstance(text, str):
@@ -113,7 +115,7 @@ class Formula:
 
     @property
     def labelled(self) -> dict[str, tuple[Any, ...]]:
-        """By column of labels among the effects that all rows share, its levels."""
+        """The levels of each column of labels among the effects that all rows share."""
         found = {}
         for term in self.matrices.common.terms.values() if self.matrices.common is not None else ():
             for component in getattr(term, "components", ()):
@@ -128,7 +130,7 @@ class Formula:
         return {key for factor in self.levels for key in factor.split(":")}
 
     def later(self, data: Data) -> Rows:
-        """Rows of another frame, read as those of the first."""
+        """The design of rows of another frame, read like the first one."""
         frame, kept = as_frame(data, self.asked, "refuse", "data")
         for name in (each for each in self.asked if each not in self.grouping):
             if holds_floats(self.rows.frame[name]) and not holds_floats(frame[name]):
@@ -208,7 +210,7 @@ def _check_once(text: str, names: list[str]) -> None:
 
 
 def _check_type(name: str, rows: list[Any], known: tuple[Any, ...]) -> None:
-    """Groups that look like known ones but have another type would silently be new."""
+    """Refuse groups that look like known ones but have another type, and would silently count as new."""
     written = {_written(level): level for level in known}
     for row in rows:
         like = written.get(_written(row), row)
@@ -231,7 +233,7 @@ def _check_computed(matrix: np.ndarray, text: str) -> None:
 
 
 def _hint(text: str, error: str) -> str:
-    """Messages of the parser, and what to type where they do not say so."""
+    """Messages of the parser, with advice on what to type."""
     if error.startswith("The response term must"):
         return "its response is several terms; expected a column, a function of columns, or p(successes, trials)."
     if error.endswith("character: ^"):
@@ -240,12 +242,12 @@ def _hint(text: str, error: str) -> str:
 
 
 def _whole(label: str) -> str:
-    """C(year)[2000] where the column came as numbers of 64 bits."""
+    """C(year)[2000] instead of C(year)[2000.0], if the column holds integers."""
     return re.sub(r"(?<=\[)(-?\d+)\.0(?=\])", r"\1", label)
 
 
 def _as_typed(level: object) -> Any:
-    """Groups numbered 1, 2, 3 are not 1.0, 2.0, 3.0."""
+    """Write groups numbered 1, 2, 3 without decimals."""
     if isinstance(level, tuple):
         return tuple(map(_as_typed, level))
     return int(level) if isinstance(level, float) and level.is_integer() else level
@@ -263,7 +265,7 @@ def _ordered(levels: set[Any]) -> list[Any]:
 
 
 class _told:
-    """Errors of the parser in terms of the formula."""
+    """Errors of the parser, stated in terms of the formula."""
 
     def __init__(self, text: str):
         self.text = text
@@ -274,7 +276,7 @@ class _told:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, KeyError):
             raise ColumnError(
-                f"formula {self.text!r} has {error}, which is no function that is known here. Functions of NumPy are "
+                f"formula {self.text!r} has {error}, which is not a known function. Functions of NumPy are "
                 "np.log(x), and so on; numbers of successes are p(successes, trials)."
             ) from error
         if isinstance(error, Exception) and not isinstance(error, InputError):

@@ -21,20 +21,20 @@ from meanmap.core.tables.table import Table
 __all__ = ["as_frame", "formulae", "holds_truths", "unused_levels"]
 
 MISSING = ("raise", "drop")
-# Numbers whose squares and inverse squares are numbers of 64 bits.
+# The range of numbers whose squares and inverse squares do not overflow in 64 bits.
 _LEAST, _MOST = 1e-140, 1e140
 
 
 def formulae(module: str = "formulae") -> Any:
-    """The package that reads formulas, or a module of it; an error says how it is installed."""
+    """The package that reads formulas, or one of its modules; if it is missing, an error says how to install it."""
     with optional("reading a formula"):
         return import_module(module)
 
 
 def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray]:
-    """The wanted columns as a pandas frame, without rows that have gaps, and which rows these are.
+    """These columns as a pandas frame without incomplete rows, and which rows are left.
 
-    `missing` is "refuse" where whoever asks cannot say "drop".
+    `missing` is "refuse" for callers that have no such argument.
     """
     if missing not in (*MISSING, "refuse"):
         raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, MISSING))}.")
@@ -107,7 +107,7 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _kind(values: Any) -> str:
-    """The letter of NumPy's for numbers in an array of their own type, which needs no look at each; "" for others."""
+    """NumPy's kind code if the array has a numeric type, so that entries need no check one by one; otherwise ""."""
     dtype = getattr(values, "dtype", None)
     return dtype.kind if isinstance(dtype, np.dtype) and dtype.kind in "fiu" else ""
 
@@ -136,7 +136,7 @@ def holds_truths(values: Any) -> bool:
 
 
 def unused_levels(values: Any) -> list[Any]:
-    """Levels of ordered labels that no row has: of a categorical column of pandas, or an Enum of polars."""
+    """Ordered levels that occur in no row, of a categorical column of pandas or an Enum of polars."""
     if getattr(getattr(values, "cat", None), "ordered", False):
         known, occurring = list(values.cat.categories), set(values.dropna().unique())
     elif type(getattr(values, "dtype", None)).__name__ == "Enum":
@@ -147,7 +147,7 @@ def unused_levels(values: Any) -> list[Any]:
 
 
 def _levels(values: Any) -> list[Any] | None:
-    """The levels of a categorical column of pandas, or an Enum of polars, those that occur."""
+    """The levels that occur in a categorical column of pandas or an Enum of polars."""
     kind: Any = getattr(values, "dtype", None)
     if type(kind).__name__ not in ("CategoricalDtype", "Enum"):
         return None

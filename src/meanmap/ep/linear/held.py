@@ -15,16 +15,15 @@ from meanmap.ep.linear.weights import affordable, weighted
 
 __all__ = ["Held"]
 
-# How far apart values are, in standard deviations; nearer, down to a least distance, where the log density changes by
-# more than this between two; how far below its peak it is followed, and from how many values on it is known.
+# The spacing of values in standard deviations; halved, down to a minimum, if the log density changes by more than this
+# from one value to the next; how far below its peak the log density is followed; and how many values are enough.
 _APART, _NARROW, _STEEP, _DEPTH, _LEAST = 1.0, 0.1, 2.0, 10.0, 5
 _TOLERANCE = 1e-3
-# Evaluations of the likelihood by which the evidence of a run is corrected, and the least and most draws for it.
+# Evaluations of the likelihood spent on correcting the evidence of a run, and the smallest and largest number of draws.
 _EVALUATIONS, _DRAWS = 100_000, (32, 200)
-# A density whose ends are not this far below its peak was not covered completely.
+# A log density that is less than this far below its peak at the ends was not covered completely.
 _WHOLE = 7.0
-# Weights that are as good as a smaller share of the draws correct nothing, where the density is not this far below its
-# peak.
+# Weights with a smaller effective share of draws are not used, unless the log density is this far below its peak.
 _LITTLE, _NEAR = 0.2, 3.0
 
 
@@ -43,7 +42,7 @@ class Held:
         """Log ratio of the density and the Normal with this mean and sd, at `GRID`; None where runs do not converge."""
         heights, shares = dict[float, float](), dict[float, float]()
         for side in (1, -1):
-            # The run without a held value counts as held at 0.
+            # The run without a held value counts as one held at 0.
             start, before, step, here = self.model.nodes[0].settled, 0.0, _APART, 0.0
             while here <= GRID[-1]:
                 value = mean + side * here * sd
@@ -67,7 +66,7 @@ class Held:
 
         logs = np.array([heights[each] for each in places])
         found = CubicSpline(places, logs)(np.clip(GRID, places[0], places[-1]))
-        # Beyond, the log density falls as it does at the ends; a spline may rise a little where it should not.
+        # Outside the values the log density is extrapolated with the slope at the ends, as a spline might rise again.
         slopes = np.diff(logs)[[0, -1]] / np.diff(places)[[0, -1]]
         found += np.maximum(slopes[0], 0) * np.minimum(GRID - places[0], 0)
         found += np.minimum(slopes[1], 0) * np.maximum(GRID - places[-1], 0)
@@ -84,14 +83,14 @@ class Held:
 
     @cached_property
     def _column(self) -> np.ndarray:
-        """What each predictor has of a value."""
+        """The contribution of a value to each predictor."""
         return (
             self.model.nodes[0].settled.joint.predictor.blocks[0].design[:, self._pivot] / self.combination[self._pivot]
         )
 
     @cached_property
     def _predictor(self) -> Predictor:
-        """Of the other effects; the one that gave way keeps its place and adds nothing."""
+        """The predictor of the other effects; the eliminated one keeps its position with coefficient 0."""
         block, *groups = self.model.nodes[0].settled.joint.predictor.blocks
         design = block.design - np.outer(self._column, self.combination)
         design[:, self._pivot] = 0.0
@@ -99,7 +98,7 @@ class Held:
 
     @cached_property
     def _spread(self) -> tuple[np.ndarray, float]:
-        """A priori: covariances of the effects with the combination, and its variance."""
+        """Prior covariances of the effects with the combination, and its prior variance."""
         toward = self.model.components.fixed[0][1] @ self.combination
         return toward, float(self.combination @ toward)
 
@@ -111,7 +110,7 @@ class Held:
         mean[self._pivot] = covariance[self._pivot] = covariance[:, self._pivot] = 0.0
         covariance[self._pivot, self._pivot] = 1.0
         prior = Prior((mean, *prior.means[1:]), (covariance, *prior.covariances[1:]))
-        # Sites are of predictors without what is added to them.
+        # Sites refer to predictors without the contribution of the held value.
         start = replace(start, shifts=start.shifts - start.weights * self._column * (value - before))
         try:
             return settle(
@@ -121,7 +120,7 @@ class Held:
             return None
 
     def _height(self, value: float, run: Settled) -> tuple[float, float]:
-        """The log density, and the share of the weighted draws that its correction is as good as."""
+        """The log density, and the effective share of the weighted draws behind its correction."""
         (mean, _), (_, variance) = self.model.components.fixed[0], self._spread
         draws = affordable(run, _EVALUATIONS, *_DRAWS)
         found = weighted(run, self.model.family, self._observed(value), self._parameters, draws)

@@ -1,4 +1,6 @@
-"""Components integrated over a few nodes about the mode of their posterior; the gradient of the evidence by them."""
+"""Integration over components at a few nodes around their posterior mode; the gradient of the evidence in the
+components.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,13 +27,13 @@ __all__ = ["Integrated", "Node", "Problem", "integrate"]
 # 86 % told). Nodes are kept down to so much below the best one.
 _APART = {1: 1.5, 2: 1.5 * 2**0.5, 3: 1.5 * 2**0.5, 4: 1.45 * 2**0.5}
 _DEPTH = 7.0
-# The least and the greatest number at which a lattice ends; between, this many predictors are met at all nodes
-# together, more where sites are exact.
+# The smallest and largest maximum size of a lattice; in between, the limit is this many predictors over all nodes, more
+# if sites are exact.
 _NODES, _MET, _MET_EXACT = (600, 2000), 200_000, 3_000_000
 # Beyond, a central composite design at this radius, over the root of the dimension, as in INLA; corners up to this many
 # dimensions, and points on axes alone for more.
 _RADIUS, _CORNERS = 1.1, 6
-# The longest step of sweeps, and the one used where these do not converge.
+# The longest step of sweeps, and a shorter one to use if these do not converge.
 _LONG, _SHORT = 1.5, 0.5
 # Half of the step of differences of gradients, and the least and greatest plausible curvature.
 _DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
@@ -41,9 +43,9 @@ _FAR, _STRAIGHT, _VERY = 2.0, 0.5, 10.0
 # Evaluations of the likelihood for a correction of the evidence at a node, the least and the most draws for it, and
 # how far below the best nodes are corrected.
 _EVALUATIONS, _DRAWS, _CORRECTED = 500_000, (4, 64), 8.0
-# A few draws are enough where the standard error of the correction is below this.
+# A few draws are enough if the standard error of the correction is below this.
 _FEW, _SURE = 8, 0.01
-# The share of the probability that nodes which are left out have together.
+# The total probability of nodes that may be left out.
 _LEFT_OUT = 1e-4
 # Steps to the mode, how often each is halved, the gain in log probability not worth another, and the largest log.
 _STEPS, _HALVINGS, _GAIN, _BOUND = 60, 8, 1e-3, 12.0
@@ -51,7 +53,7 @@ _STEPS, _HALVINGS, _GAIN, _BOUND = 60, 8, 1e-3, 12.0
 
 @dataclass(frozen=True)
 class Node:
-    """Components, and effects given them."""
+    """Values of the components, and the effects given these."""
 
     phi: np.ndarray
     probability: float
@@ -73,7 +75,7 @@ class Integrated:
         return np.array([node.probability for node in self.nodes])
 
     def parameters(self, node: Node) -> np.ndarray:
-        """Those of the likelihood at a node."""
+        """Parameters of the likelihood at a node."""
         return self.components.likelihood(node.phi)
 
 
@@ -88,23 +90,23 @@ class Problem:
     tolerance: float = 1e-4
     runs: int = 0
     sweeps: int = 0
-    # Where a lattice ended before the posterior did, the share of the probability that its last fifth found.
+    # If the lattice was truncated, the share of the probability in the last fifth of its nodes.
     late: float = 0.0
 
     @property
     def most_nodes(self) -> int:
-        """At which a lattice ends."""
+        """The largest number of nodes in a lattice."""
         return int(np.clip((_MET_EXACT if self.family.exact else _MET) // self.predictor.rows, *_NODES))
 
     def coordinates(self) -> Coordinates:
-        """With all standard deviations split."""
+        """The chart in which all standard deviations are split."""
         sizes = tuple(block.size for block in self.predictor.blocks)
         return Coordinates.of(self.components, sizes, self.family.parameters)
 
     def run(self, phi: np.ndarray, start: Settled | None = None) -> Settled | None:
-        """Effects given components, from the sites of another run first; None where there is no joint belief.
+        """Effects given components, starting from the sites of another run; None if there is no joint belief.
 
-        Where long steps do not converge, short ones may.
+        If long steps do not converge, shorter ones are tried.
         """
         prior, parameters = self.components.prior(phi), self.components.likelihood(phi)
         found = None
@@ -128,7 +130,9 @@ class Problem:
         return found
 
     def gradient(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
-        """Of the log evidence of a settled run: through sites it vanishes, as they are where it is stationary."""
+        """The gradient of the log evidence of a converged run; sites contribute nothing, since the evidence is
+        stationary in them.
+        """
         by, prior = [], settled.joint.prior
         for at in range(len(self.components.fixed), len(prior.covariances)):
             covariance, precision, size = prior.covariances[at], prior.precisions[at], self.predictor.blocks[at].size
@@ -160,7 +164,7 @@ class Problem:
         return total
 
     def correction(self, phi: np.ndarray, settled: Settled | None) -> float:
-        """What weighted draws add to the log evidence of a settled run."""
+        """The correction of the log evidence of a converged run by weighted draws."""
         if settled is None or self.family.exact:
             return 0.0
         draws, parameters = affordable(settled, _EVALUATIONS, *_DRAWS), self.components.likelihood(phi)
@@ -170,7 +174,7 @@ class Problem:
         return weighted(settled, self.family, self.observed, parameters, draws).gain
 
     def height(self, phi: np.ndarray, start: Settled | None = None) -> "Height":
-        """Log evidence plus log prior, its gradient, and the run; −∞ where there is none."""
+        """Log evidence plus log prior, its gradient, and the run; −∞ if the run fails."""
         settled = self.run(phi, start)
         if settled is None:
             return Height(-np.inf, np.zeros(len(phi)), None)
@@ -178,13 +182,13 @@ class Problem:
         return Height(settled.log_evidence + log_prior, self.gradient(phi, settled) + slope, settled)
 
     def height_at(self, chart: Coordinates, psi: np.ndarray, start: Settled | None = None) -> "Height":
-        """As `height`, where coordinates ψ of the chart are given and the gradient is by them."""
+        """Like `height`, as a function of the coordinates ψ of the chart."""
         height = self.height(chart.joined(psi), start)
         return height._replace(gradient=chart.slopes(psi).T @ height.gradient)
 
 
 class Height(NamedTuple):
-    """Of the posterior of components at one place."""
+    """The log posterior of the components at one point."""
 
     value: float
     gradient: np.ndarray
@@ -196,7 +200,7 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float, C
     start = problem.height(begin)
     if start.settled is None:
         raise ParameterError(
-            "expectation propagation found no joint belief where it began; rescale numbers far from 1, or look for a "
+            "expectation propagation found no joint belief at the start; rescale numbers far from 1, or look for a "
             "column that separates the response."
         )
     if not len(begin):
@@ -271,7 +275,7 @@ def _straightest(problem: Problem, mode: np.ndarray, best: Settled | None) -> tu
 
 
 def _curvature(problem: Problem, mode: np.ndarray, best: Settled | None) -> np.ndarray:
-    """Minus the second derivatives at the mode, by φ."""
+    """Minus the second derivatives at the mode, in φ."""
     size = len(mode)
     curvature = np.empty((size, size))
     for at in range(size):
@@ -288,16 +292,15 @@ def _axes(curvature: np.ndarray) -> np.ndarray:
     return vectors / np.sqrt(np.clip(values, _FLAT, _SHARP))
 
 
-# A point, the log of the volume that it represents in standard deviations, and the fit there.
+# A point, the log of the volume that it represents (in standard deviations), and the fit at the point.
 Place = tuple[np.ndarray, float, Height]
 
 
 def _lattice(
     problem: Problem, chart: Coordinates, mode: np.ndarray, axes: np.ndarray, best: Settled | None
 ) -> list[Place]:
-    """Points of a lattice, as far as their evidence counts, from the middle outwards.
-
-    A point is met where value and gradient of one beside it, with half the curvature of the mode, promise enough.
+    """Points of a lattice with non-negligible evidence, from the centre outwards. A point is evaluated if value and
+    gradient at a neighbour, with half the curvature at the mode, predict enough probability.
     """
     size = len(mode)
     apart = _APART[size]
@@ -335,7 +338,7 @@ def _lattice(
 def _design(
     problem: Problem, chart: Coordinates, mode: np.ndarray, axes: np.ndarray, best: Settled | None
 ) -> list[Place]:
-    """The middle, points on axes and corners; exact for mass and covariance of a Normal."""
+    """The centre, points on axes and corners; exact for the mass and covariance of a Normal."""
     size = len(mode)
     radius = _RADIUS * np.sqrt(size)
     points = [sign * radius * np.eye(size)[at] for at in range(size) for sign in (-1.0, 1.0)]

@@ -1,4 +1,4 @@
-"""The joint Gaussian of all effects: what is asked of it, however it was factored."""
+"""The joint Gaussian of all effects, with one interface for every way to factor it."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from meanmap.ep.linear.predictor import Predictor, Prior
 
 __all__ = ["Joint", "in_place", "inverse_root", "triangular", "whole_inverse"]
 
-# SciPy's own calls check and copy, which takes longer than small systems themselves.
+# SciPy's functions check and copy their arguments, which takes longer than solving small systems.
 _LAPACK: Any = lapack
-# Matrices whose triangles are not worth keeping apart.
+# Matrices up to this size are not worth treating as triangular.
 _SMALL = 64
 
 
@@ -51,7 +51,7 @@ class Joint(ABC):
 
     @property
     def rest(self) -> int:
-        """How many other effects there are."""
+        """The number of other effects."""
         return self.predictor.total - self.first.total
 
     @cached_property
@@ -69,7 +69,7 @@ class Joint(ABC):
 
     @abstractmethod
     def total_covariance(self, at: int) -> np.ndarray:
-        """Of effects of a block, summed over its groups, (width, width)."""
+        """Covariances of the effects of a block, summed over its groups, (width, width)."""
 
     @abstractmethod
     def solve(self, combinations: np.ndarray) -> np.ndarray:
@@ -77,14 +77,18 @@ class Joint(ABC):
 
     @abstractmethod
     def rest_from(self, noise: np.ndarray) -> np.ndarray:
-        """Draws of all effects but those of the first block about their mean, (rest, draws), from standard noise."""
+        """Draws of all effects except those of the first block, minus their mean, (rest, draws), from standard
+        noise.
+        """
 
     @abstractmethod
     def first_given(self, rest: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
-        """Effects of the first block about their mean, given the others about theirs: their mean, or draws."""
+        """Deviations of the first block's effects from their mean, given those of the others: conditional means, or
+        draws.
+        """
 
     def own_variances(self, at: int) -> np.ndarray:
-        """Of each effect of a block, (size, width)."""
+        """The variance of each effect of a block, (size, width)."""
         return np.einsum("gaa->ga", self.within(at))
 
     def second_moment(self, at: int) -> np.ndarray:
@@ -100,7 +104,7 @@ class Joint(ABC):
 
 
 def in_place(predictor: Predictor, order: tuple[int, ...], first: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """Parts in order of elimination, in the order of θ."""
+    """Parts that are in order of elimination, rearranged in the order of θ."""
     parts: list[np.ndarray] = [first] * len(order)
     start = 0
     for at in order[1:]:
@@ -111,7 +115,7 @@ def in_place(predictor: Predictor, order: tuple[int, ...], first: np.ndarray, re
 
 
 def inverse_root(matrices: np.ndarray) -> np.ndarray:
-    """L⁻¹ of L Lᵀ, matrix by matrix."""
+    """L⁻¹ for each matrix L Lᵀ."""
     if matrices.shape[1] == 1:
         if not (matrices > 0).all():
             raise np.linalg.LinAlgError("a precision is not positive")
@@ -129,7 +133,7 @@ def whole_inverse(lower: np.ndarray) -> np.ndarray:
     if len(lower) < _SMALL:
         root = triangular(lower, np.eye(len(lower)))
         return root.T @ root
-    # L has zeros above its diagonal, and so has what comes back below.
+    # L has zeros above its diagonal, and so has its inverse below.
     found = _LAPACK.dpotri(lower.T)[0]
     found += np.tril(found.T, -1)
     return found

@@ -1,4 +1,4 @@
-"""Each row's response as the others see it, from cavities."""
+"""The predictive density of each row's response given all other rows, from cavities."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Families of likelihood: all that a model knows of each, by name, with the words of Bambi."""
+"""Families of likelihoods, by the names that Bambi uses."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def _student_slopes(o: Observed, eta: np.ndarray, p: np.ndarray) -> list[np.ndar
 
 
 def _start_student(o: Observed, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is far from 0 begins with little weight."""
+    """Outliers start with small weights."""
     nu, square = np.exp(p[1]), ((o.response - o.offset) * np.exp(-p[0])) ** 2
     return o.response, (nu + 1) / (nu + square) * np.exp(-2 * p[0])
 
@@ -103,7 +103,7 @@ def _poisson(o: Observed, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def _expected(o: Observed) -> np.ndarray:
-    """Half of a count and half of the mean of all, in proportion to exp(offset): counts of 0 may be rare or not."""
+    """The average of each count and its expectation at the overall rate, as one count says little about its rate."""
     exposed = _exp(o.offset)
     rate = (o.weights @ o.response + 0.5) / (o.weights @ exposed)
     return (o.response + rate * exposed) / 2

@@ -1,4 +1,4 @@
-"""Mixtures over nodes: their quantiles, and Normals in place of points."""
+"""Mixtures over nodes: their quantiles, and mixtures of Normals that replace point masses."""
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -10,11 +10,12 @@ __all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "levels_of", 
 _HALVINGS = 60
 # Where non-normal distributions are tabulated, in standard deviations.
 GRID = np.linspace(-8.0, 8.0, 257)
-# Of the standard deviation of a sum, what a skewed part must have for the sum to be no Normal.
+# A sum is treated as Normal unless a skewed term has at least this share of its standard deviation.
 _LOST = 0.25
-# The standard deviation of what takes the place of a point, in that of the points on its side of the mean.
+# The standard deviation of the Normal that replaces a point, relative to that of the points on the same side of the
+# mean.
 _SMOOTH = 0.5
-# Number of points in place of all, and at least in place of each.
+# The number of points that replace all nodes, and the smallest number for each.
 _POINTS, _LEAST = 20_000, 32
 
 

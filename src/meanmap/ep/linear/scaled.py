@@ -59,7 +59,7 @@ class Scaled:
         flat = spread <= 1e-12 * np.abs(matrix).max(0, initial=0)
         if flat.any():
             name, value = names[int(np.argmax(flat))], matrix[0, np.argmax(flat)]
-            raise ColumnError(f"the column {name!r} is {value:g} in all rows: the intercept says that. Leave it out.")
+            raise ColumnError(f"the column {name!r} is {value:g} in all rows: the intercept covers that. Leave it out.")
         groups = tuple(np.sqrt(share @ g.design**2) for g in rows.groups)
         for group, width in zip(rows.groups, groups, strict=True):
             if (width == 0).any():

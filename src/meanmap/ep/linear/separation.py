@@ -29,8 +29,8 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, family: str)
         tighter = ", ".join(f"{names[k]!r}: (0.0, {1 / scaled.spread[at]:.2g})" for k, at in enumerate(chosen))
         found.append(
             f"{listed} {'separates' if len(names) == 1 else 'together separate'} the response"
-            f"{'' if whole else ' in some rows'}: the data would have the coefficient{'s' * (len(names) > 1)} as large "
-            f"as can be, only the prior keeps them from growing; a tighter one is priors={{{tighter}}}"
+            f"{'' if whole else ' in some rows'}: the likelihood has no maximum, and only the prior keeps "
+            f"the coefficient{'s' * (len(names) > 1)} finite; a tighter one is priors={{{tighter}}}"
         )
     return found
 

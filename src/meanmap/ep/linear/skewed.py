@@ -100,7 +100,7 @@ class Skewed:
         if not (left > _ROUGH).any():
             return ends, []
         note = (
-            f"laws of {(left > _ROUGH).sum()} of {len(size)} that were looked at are skewed (up to {left[0]:.2g}), and "
-            "too many to be found one by one: their intervals are of Normal laws; fewer rows at a time have their own"
+            f"{(left > _ROUGH).sum()} of the {len(size)} distributions examined are skewed (up to {left[0]:.2g}), too "
+            "many to compute one by one: their intervals assume normality; ask for fewer rows at a time"
         )
         return ends, [note]

@@ -206,5 +206,5 @@ def _disagreement(
     times = np.sqrt(shares @ (points - shares @ points) ** 2 / np.diag(covariance))
     apart = np.abs(np.log(times))
     named = np.flatnonzero(apart > max(_APART, 3 * np.sqrt(shares @ shares / 2)))
-    listed = [f"{times[at]:.2g} times as large of {names[at]!r}" for at in named[np.argsort(-apart[named])]]
+    listed = [f"{times[at]:.2g} times as large for {names[at]!r}" for at in named[np.argsort(-apart[named])]]
     return f"weighted draws give standard deviations {', '.join(listed)}" if listed else ""
