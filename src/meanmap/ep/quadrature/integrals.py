@@ -43,6 +43,8 @@ def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...]
     low, high = window
     grid = trapezium(low, high, min(count, _FEW))
     found = weigh(grid.points)
+    if found.error is not None:  # of a function that is kept: differences do not say how fast rules improve
+        grid = grid._replace(log_weights=grid.log_weights[:2])
     ends = found.height[jnp.array([0, -1])].max() >= found.height.max() - _DEPTH_OF_ENDS
     hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height, found.error)
     hidden = hidden | _stepped_over(grid, found)
