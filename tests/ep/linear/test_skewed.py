@@ -62,7 +62,7 @@ def test_where_few_have_laws_of_their_own_others_are_corrected_and_a_note_says_w
     # Both groups of zeros have one law, but group effects of their own.
     with pytest.warns(UserWarning, match="1 of the 10 distributions examined are skewed") as caught:
         few = found.group_effects()
-    assert "too many to be found one by one" in str(caught[0].message)
+    assert "too many to compute one by one" in str(caught[0].message)
     columns = ["low", "high"]
     np.testing.assert_allclose(few[columns], whole[columns], atol=0.06 * whole.sd.max())
     monkeypatch.setattr("meanmap.ep.linear.skewed._DENSE", 50)  # a sample of the groups
