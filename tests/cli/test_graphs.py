@@ -90,6 +90,8 @@ def test_discover_finds_causes(farm, tmp_path):
     page = (tmp_path / "a.html").read_text()
     assert "<td>growth</td>" in page
     assert '"kind":"nodes"' in page
+    assert "no common cause of two columns is missing" in page
+    assert "after Holm" in page
 
 
 def test_what_is_known_is_kept(farm):

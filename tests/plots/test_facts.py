@@ -10,6 +10,7 @@ import meanmap as mm
 from meanmap.core.errors import ParameterError
 from meanmap.plots.columns import groups_chart, pairs_chart
 from meanmap.plots.facts import Axis, Chart, Control, Mark, Page, Panel, Section
+from meanmap.plots.networks import Link, network_chart
 from meanmap.plots.page import fragment, render, write_page
 from meanmap.plots.sketch import sketch
 from tests.plots.test_page import Page as Reader
@@ -98,7 +99,7 @@ def test_what_is_not_a_page_is_not_written_over(result, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_names_stay_text(name, tmp_path):
     places = {"x": [0.0, 1.0], "y": [1.0, 2.0]}
-    marks = (Mark("nodes", places, name, (name, name)), Mark("line", places, name))
+    marks = (Mark("nodes", {**places, "above": [0.0, 1.0]}, name, (name, name)), Mark("line", places, name))
     panel = Panel(Axis(name), Axis(name, ticks=((1.0, name),)), marks, name)
     chart = Chart(name, (panel, panel), (Control(name, (name, name), slider=True),))
     plain = Chart("x", (Panel(Axis("x"), Axis("x"), marks[1:]),))
@@ -144,3 +145,16 @@ def test_a_still_log_axis_has_several_ticks():
     drawn = sketch(Chart("Power", (Panel(Axis("points", log=True), Axis("rate"), marks),)))
     assert ">50<" in drawn
     assert ">100<" in drawn
+
+
+def test_names_of_nodes_lie_where_fewer_arrows_end():
+    """Arrowheads were hidden behind the names of the nodes at which they end."""
+    chart = network_chart(
+        "Causes", ["a", "b", "c"], [Link(0, 1, True), Link(2, 1, True)], {"a": (0, 1), "b": (0, 0), "c": (1, 2)}
+    )
+    nodes = chart.panels[0].marks[-1]
+    assert nodes.places["above"].tolist() == [1, 0, 1]
+    assert network_chart("One", ["a"], []).panels[0].marks[-1].places["above"].tolist() == [1]
+    drawn = sketch(network_chart("Long", ["a name of many letters!", "b"], [Link(0, 1)]))
+    (start,) = (float(x) for x in re.findall(r'<text x="([\d.]+)"[^>]*>a name', drawn))
+    assert start >= 3.3 * 23  # all of it is inside

@@ -65,9 +65,9 @@ def discover(
         outputs.draw(found, shown.plot)
     if shown.report is not None:
         from meanmap.cli import pages
-        from meanmap.graphs.edge_table import edge_rows
 
-        pages.write_page(shown.report, TITLE, found, pages.rows(edge_rows(found)), reading.notes, found.seed)
+        rows, notes = found._as_page().sections[0].tables[0], [*outputs.own_notes(found), *reading.notes]
+        pages.write_page(shown.report, TITLE, found, rows, notes, found.seed)
     if graphml is not None:
         mm.graphs.write_graphml(found, graphml)
     outputs.tell_graph(found, reading.notes, shown.json)

@@ -32,7 +32,7 @@ def write_page(
     if isinstance(found, Paged):
         page = found._as_page()
         charts = tuple(chart for section in page.sections for chart in section.charts)
-        shown, facts = Section("What was found", "", charts=charts, tables=tables), page.facts
+        shown, facts = Section("What was found", "", page.sections[0].text, charts=charts, tables=tables), page.facts
     else:
         shown, facts = Section("What was found", "", figures=((figure_of(found.plot), title),), tables=tables), {}
     _write(path, title, [shown], seed, facts)

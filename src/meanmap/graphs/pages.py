@@ -32,9 +32,16 @@ def plain_page(graph: Graph) -> Page:
 
 
 def graph_page(
-    graph: Any, pairs: Sequence[tuple], directed: Sequence[bool], known: Mapping[str, Mapping[tuple, float]], said: str
+    graph: Any,
+    pairs: Sequence[tuple],
+    directed: Sequence[bool],
+    known: Mapping[str, Mapping[tuple, float]],
+    said: str,
+    meaning: str = "",
 ) -> Page:
-    """A graph with named pairs as edges, whether each is an arrow, and what is known of pairs, by what it is called."""
+    """A graph with named pairs as edges, whether each is an arrow, and what is known of pairs, by what it is called;
+    `meaning` says what edges and numbers mean.
+    """
     number = {name: i for i, name in enumerate(graph.names)}
     known = {what: values for what, values in known.items() if len(values)}
 
@@ -58,7 +65,8 @@ def graph_page(
         *((line.removeprefix("  note: "),) for line in said.splitlines() if line.startswith("  note: ")),
     )
     table = (("from", "edge", "to", *known), *rows)
-    text = "" if chart is not None else "The graph is too large to be drawn: its edges are listed."
+    large = "The graph is too large to be drawn: its edges are listed. " if chart is None else ""
+    text = f"{large}{meaning}".strip()
     section = Section(
         "The graph",
         f"{first[:1].upper()}{first[1:]}",

@@ -144,11 +144,15 @@ class PDAG(Paged):
     def _as_page(self, brief: bool = False) -> Page:
         pairs = [*self.named("directed"), *self.named("undirected")]
         arrows = [i < len(self.directed) for i in range(len(pairs))]
-        return graph_page(self, pairs, arrows, self._known(), str(self))
+        return graph_page(self, pairs, arrows, self._known(), str(self), self._meaning())
 
     def _known(self) -> dict[str, Mapping[tuple, float]]:
         """What is known of edges, by what it is called."""
         return {}
+
+    def _meaning(self) -> str:
+        """What edges and numbers mean, in sentences."""
+        return ""
 
     def __str__(self) -> str:
         first = (

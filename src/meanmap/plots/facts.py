@@ -72,7 +72,8 @@ class Mark:
     """Things of one kind, whose coordinates are arrays.
 
     Bars have x1, x2, y; lines, areas and dots have x, y; bands have x, y1, y2; ranges have y, x1, x, x2; rules have x
-    or y; links have x1, y1, x2, y2; nodes have x, y. `text` says what each thing is, and labels nodes.
+    or y; links have x1, y1, x2, y2; nodes have x, y, and 1 where their names are above them. `text` says what each
+    thing is, and labels nodes.
     """
 
     kind: str

@@ -49,8 +49,20 @@ def network_chart(
                 arrow = " → " if directed else " — "
                 said = [f"{names[each.first]}{arrow}{names[each.second]}{each.text}" for each in chosen]
                 marks.append(Mark("links", sides, "", said, 0 if directed else 6, weak, directed))
-    marks.append(Mark("nodes", {"x": at[:, 0], "y": at[:, 1]}, "", [str(name) for name in names], 0))
+    nodes = {"x": at[:, 0], "y": at[:, 1], "above": _above(at, links)}
+    marks.append(Mark("nodes", nodes, "", [str(name) for name in names], 0))
     return Chart(title, (Panel(Axis(), Axis(), tuple(marks)),))
+
+
+def _above(at: np.ndarray, links: Sequence[Link]) -> np.ndarray:
+    """Whether the name of each node is written above it (1) or below (0): where fewer edges end, above all arrows."""
+    pull = np.zeros(len(at))
+    for each in links:
+        step = at[each.second] - at[each.first]
+        steep = float(step[1] * abs(step[1])) / max(float(step @ step), 1e-12)
+        pull[each.first] += steep
+        pull[each.second] -= (1 + each.directed) * steep
+    return (pull <= 1e-9).astype(float)
 
 
 def _places(size: int, links: Sequence[Link]) -> np.ndarray:

@@ -163,9 +163,16 @@ def _drawn(mark: dict[str, Any], x: _Scale, y: _Scale) -> list[str]:
             ]
         case _:  # nodes
             return [
-                f'<circle cx="{a:.1f}" cy="{b:.1f}" r="6" fill="{colour}"/>' + _text(a, b - 10, said, "middle", 24)
-                for (a, b), said in zip(columns("x", "y"), mark["text"], strict=True)
+                f'<circle cx="{a:.1f}" cy="{b:.1f}" r="6" fill="{colour}"/>'
+                + _name(a, b - 10 if above else b + 20, _short(said, 24))
+                for (a, b), above, said in zip(columns("x", "y"), mark["above"], mark["text"], strict=True)
             ]
+
+
+def _name(x: float, y: float, text: str) -> str:
+    """The name of a node, within the page."""
+    half = LETTER * len(text) / 2
+    return _text(min(max(x, half + 2), WIDTH - half - 2), y, text, "middle")
 
 
 def _colour(mark: dict[str, Any]) -> str:

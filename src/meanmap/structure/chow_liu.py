@@ -39,6 +39,8 @@ __all__ = ["DependenceTree", "chow_liu"]
 
 # Shuffles in one task.
 SHUFFLES_AT_ONCE = 10
+# What the page says of edges.
+TREE = "An edge is a dependence, not a cause: of all trees this one has the greatest sum of weights."
 # The consequence of serial dependence between rows.
 HARM = (
     "dependence looks larger than it is, and p-values are too small. Learn from the output of structure.prewhiten, or "
@@ -104,7 +106,7 @@ class DependenceTree(EdgeTable, Graph):
         known: dict[str, Mapping[tuple, float]] = {"weight": dict(zip(pairs, self.weights.tolist(), strict=True))}
         if len(self.pvalues):
             known["p-value"] = dict(zip(pairs, self.pvalues.tolist(), strict=True))
-        return graph_page(self, pairs, [False] * len(pairs), {**known, "support": self.support}, str(self))
+        return graph_page(self, pairs, [False] * len(pairs), {**known, "support": self.support}, str(self), TREE)
 
     def __str__(self) -> str:
         kind = "forest" if len(self.edges) < self.size - 1 else "tree"

@@ -57,6 +57,15 @@ class DiscoveredGraph(EdgeTable, PDAG):
         same = {pair: self.arrows.get(pair, 0.0) for pair in self.named("directed")} if self.arrows else {}
         return {**tested, "support": self.support, "same direction": same}
 
+    def _meaning(self) -> str:
+        halves = " The support is the share of half-samples in which the edge was found." if self.support else ""
+        return (
+            "An arrow from a to b says that a is a cause of b, provided that no common cause of two columns is missing "
+            "from the table and that nothing causes itself in a circle; a line without a head, that tests leave the "
+            "direction open. The p-value of an edge is the largest of its tests: the smaller, the further it was from "
+            "being left out. Holm's correction allows for the number of pairs that were tested." + halves
+        )
+
     def to_networkx(self) -> Any:
         """As for a PDAG, with pvalue and adjusted on each edge, and support and arrow if they were requested."""
         graph = super().to_networkx()

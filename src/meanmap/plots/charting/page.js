@@ -91,11 +91,27 @@
         return [mark.arrow ? Plot.arrow(rows, { ...options, insetEnd: 9, insetStart: 7, headLength: 9 }) : Plot.link(rows, options)];
       }
       default:
-        return [
-          Plot.dot(rows, { x: at("x"), y: at("y"), fill: colour, r: 6 }),
-          Plot.text(rows, { x: at("x"), y: at("y"), text: (i) => cut(mark.text[i].split("\n")[0], 24), dy: -14, fontSize: 13, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4 }),
-        ];
+        return [Plot.dot(rows, { x: at("x"), y: at("y"), fill: colour, r: 6 })];
     }
+  }
+
+  // Names of nodes lie below links, so that no arrowhead is hidden; they stay inside the picture and off other names.
+  function names(mark, width, height) {
+    const place = (values, low, high) => d3.scaleLinear(d3.extent(values), [low, high]);
+    const [across, upwards] = [place(mark.x, 40, width - 40), place(mark.y, height - 40, 58)];
+    const placed = [];
+    return d3.range(mark.x.length).map((i) => {
+      const said = cut(mark.text[i].split("\n")[0], 24);
+      const half = Math.min(3.7 * said.length + 4, width / 2);
+      const [x, y] = [Math.max(half, Math.min(width - half, across(mark.x[i]))), upwards(mark.y[i])];
+      const sides = mark.above[i] ? [-15, 17] : [17, -15];
+      const free = (dy) => placed.every((other) => Math.abs(other.x - x) > other.half + half || Math.abs(other.y - y - dy) > 14);
+      const dy = sides.find(free) ?? sides[0];
+      placed.push({ x, y: y + dy, half });
+      return Plot.text([said], {
+        x: [mark.x[i]], y: [mark.y[i]], text: (d) => d, dx: x - across(mark.x[i]), dy, fontSize: 13, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4,
+      });
+    });
   }
 
   function scale(axis, most) {
@@ -120,9 +136,10 @@
     else if (!bare) y.grid = true;
     if (bare) x.axis = y.axis = null;
     if (bare) x.inset = y.inset = 30;
+    const height = bare ? Math.min(420, Math.max(260, 0.7 * width)) : Math.max(270, 26 * (panel.y.ticks || []).length + 80);
     return Plot.plot({
       width,
-      height: bare ? Math.min(420, Math.max(260, 0.7 * width)) : Math.max(270, 26 * (panel.y.ticks || []).length + 80),
+      height,
       marginLeft: bare ? 10 : panel.y.ticks ? Math.min(letters, most) * 7.4 + 14 : 52,
       marginBottom: bare ? 10 : 44,
       marginTop: 28,
@@ -130,7 +147,7 @@
       y,
       style: { background: "transparent", color: "inherit", fontSize: "13px" },
       ariaLabel: title,
-      marks: panel.marks.flatMap((mark) => marks(mark, panel)),
+      marks: [...panel.marks.filter((m) => m.kind === "nodes").flatMap((m) => names(m, width, height)), ...panel.marks.flatMap((m) => marks(m, panel))],
     });
   }
 
