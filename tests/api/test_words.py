@@ -39,9 +39,11 @@ INSTEAD = {
     r"\bno law (comes|to come)\b": "improper",
     r"\bnone of ours\b": "not a file of this library",
     r"\bthat has learned\b": "fitted",
+    r"\b(refused|said|answered|reported|described) in words\b": "refused, with an error that says what to type",
+    r"\bwithout a word\b": "without a warning",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.rst"), *ROOT.glob("docs/examples/**/*.py")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.rst"), *ROOT.glob("docs/examples/**/*.py")])
 PAGES += sorted(
     page for folder in ("methods", "benchmarks", "reproductions") for page in ROOT.glob(f"docs/{folder}/*.rst")
 )
