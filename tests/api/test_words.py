@@ -43,7 +43,8 @@ INSTEAD = {
     r"\bwithout a word\b": "without a warning",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.rst"), *ROOT.glob("docs/examples/**/*.py")])
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+PAGES += sorted([*ROOT.glob("docs/*.rst"), *ROOT.glob("docs/examples/**/*.py")])
 PAGES += sorted(
     page for folder in ("methods", "benchmarks", "reproductions") for page in ROOT.glob(f"docs/{folder}/*.rst")
 )
