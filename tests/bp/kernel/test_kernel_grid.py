@@ -41,6 +41,19 @@ def test_noise_is_taken_away(model):
     assert abs(float(belief.mean()) - restored.mean()[3, 4]) < 1e-9
 
 
+def test_beliefs_of_negative_mass_are_refused_without_a_floor(model):
+    """Values far from all that was learned: means were outside of all training values, or missing."""
+    wild = 1e3 * np.random.default_rng(0).normal(size=(12, 12))
+    with pytest.raises(ParameterError, match="with floor=None negative values of messages leave a belief"):
+        model.restore(wild, floor=None)
+    assert np.isfinite(model.restore(wild).mean()).all()
+    with pytest.raises(ParameterError, match=r"with floor=0\.0 messages contradict each other"):
+        model.restore(wild, floor=0.0)
+    likely = model.restore(noisy(1), floor=None)
+    assert error(likely.mean()) < 0.6 * 10
+    assert "negative values in messages" in likely.report.notes[0]
+
+
 def test_missing_pixels_are_filled_from_their_neighbours(model):
     seen = noisy(1)
     seen[5:7, 5:9] = np.nan

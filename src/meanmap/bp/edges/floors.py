@@ -2,7 +2,9 @@
 
 import numpy as np
 
-__all__ = ["FLOOR", "raised", "typical"]
+from meanmap.core.errors import ParameterError
+
+__all__ = ["FLOOR", "raised", "to_one", "typical"]
 
 # Values are raised to this share: of the largest value of a message that is sent on, whose product with others would
 # otherwise change the sign of everything behind it, and of the mean of what is known of an observed variable.
@@ -22,3 +24,19 @@ def raised(message: np.ndarray, floor: float | None) -> np.ndarray:
 def typical(scaled: np.ndarray) -> np.ndarray:
     """The mean of a message's values, those below zero as zero, (..., 1)."""
     return np.maximum(scaled, 0.0).mean(axis=-1, keepdims=True)
+
+
+def to_one(values: np.ndarray, floor: float | None) -> np.ndarray:
+    """Products (..., G) of messages over their sums; refused where too little of one is above zero to be a belief."""
+    total = values.sum(axis=-1, keepdims=True)
+    if floor is None and not (3 * total > np.abs(values).sum(axis=-1, keepdims=True)).all():
+        raise ParameterError(
+            "with floor=None negative values of messages leave a belief at least half as much mass below zero as "
+            f"above: pass a floor, {FLOOR} by default."
+        )
+    if not (total > 0).all():
+        raise ParameterError(
+            f"with floor={floor} messages contradict each other, and no point of a variable is left any mass: "
+            "pass a floor above zero."
+        )
+    return values / total

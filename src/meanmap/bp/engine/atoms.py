@@ -107,6 +107,8 @@ def beliefs_at_atoms(
             heard = _heard(products, reverse[here], template, readouts, values)
             top = heard.max(axis=-1, keepdims=True)
             silent = ~(top > 0) | empty[here][:, None, None]
+            if floor is None:  # what is below zero may be far larger
+                top = np.abs(heard).max(axis=-1, keepdims=True)
             heard /= np.where(silent, 1, top)
             if floor is not None:
                 np.maximum(heard, floor, out=heard)
@@ -122,7 +124,8 @@ def beliefs_at_atoms(
                 found, powers = split(found, powers)
         if many:
             values[:] = np.ldexp(found, powers - powers.max(axis=-1, keepdims=True))
-        values /= np.maximum(values.max(axis=-1, keepdims=True), np.finfo(values.dtype).tiny)
+        top = (values if floor is not None else np.abs(values)).max(axis=-1, keepdims=True)
+        values /= np.maximum(top, np.finfo(values.dtype).tiny)
 
     size = max(READ_AT_ONCE // (products.shape[1] * readouts[0].shape[1]), 1) if readouts else len(nodes)
     groups = [nodes[width[nodes] == w] for w in np.unique(width[nodes])]

@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.approximation import Approximation, approximation
 from meanmap.bp.edges.coordinates import transformed
-from meanmap.bp.edges.floors import FLOOR
+from meanmap.bp.edges.floors import FLOOR, to_one
 from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.edges.relations import Relations
@@ -106,7 +106,8 @@ class FittedKernelField(FittedField):
             the likelihoods of `fit`.
         floor : float or None
             Values of a message below this share of its largest are raised to it; of what comes from a variable that was
-            seen, below this share of their mean.
+            seen, below this share of their mean. None leaves negative values as they are; a belief with half as much
+            mass below zero as above is refused.
         damping : float, optional
             The share of the old message that is kept; by default .3.
         tolerance : float, optional
@@ -230,7 +231,7 @@ class FittedKernelField(FittedField):
             beliefs = np.asarray(found.beliefs[nodes])
             for i, node in enumerate(nodes):
                 values = beliefs[i, :, : self._variable(int(node)).size]
-                weights[i] = values / values.sum(axis=-1, keepdims=True)
+                weights[i] = to_one(values, floor)
         else:
             layout, products = found.layout, outgoing(found.layout, found.messages, own)
             if found.low_share is None:
@@ -250,8 +251,7 @@ class FittedKernelField(FittedField):
                 place[chosen] = np.arange(len(chosen))
                 for part, values in beliefs_at_atoms(layout, chosen, products, readouts, own_at, fixed, floor):
                     values *= variable.masses.astype(dtype)
-                    values /= values.sum(axis=-1, keepdims=True)
-                    table[place[part]] = values
+                    table[place[part]] = to_one(values, floor)
                 if len(chosen) == len(nodes):  # all of one kind: a million of them are a gigabyte, not copied
                     return table[place[nodes]] if (np.diff(place[nodes]) != 1).any() else table, report
                 for i in np.flatnonzero(self.kind[nodes] == which):
