@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import ndtri
 
+from meanmap.core.points import slices
 from meanmap.stats.conditional.judging import pairs_of
 from meanmap.stats.conditional.landmarks import median_distance, rbf_landmarks
 from meanmap.stats.conditional.leftover import REACHES, bent_columns, next_to, taken_by
@@ -23,6 +24,7 @@ TOGETHER = 3
 DOUBT = 0.08
 # Directions of each side, and functions of z along which dependence may turn.
 MOST_FEATURES, MOST_LOCAL, TOLERANCE = 12, 12, 0.05
+ORDERS_AT_ONCE = 16
 
 
 def exchanged_nearby(
@@ -125,6 +127,10 @@ def _turned(features: np.ndarray, functions: np.ndarray) -> np.ndarray:
 
 
 def _sizes(u: np.ndarray, v: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """|Σᵢ uᵢ ⊗ v_π(i)|²/n for each order π."""
-    across = np.ascontiguousarray(u.T)
-    return np.array([np.sum((across @ v[order]) ** 2, dtype=float) for order in orders]) / len(u)
+    """|Σᵢ uᵢ ⊗ v_π(i)|²/n for each order π, of several orders by one product of matrices."""
+    across, (n, width) = np.ascontiguousarray(u.T), v.shape
+    sizes = []
+    for some in slices(len(orders), ORDERS_AT_ONCE):
+        turned = v[orders[some].T].reshape(n, -1)
+        sizes.append(np.sum((across @ turned).reshape(len(across), -1, width) ** 2, axis=(0, 2), dtype=float))
+    return np.concatenate(sizes) / n

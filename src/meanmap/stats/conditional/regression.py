@@ -147,8 +147,11 @@ def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray)
     """
     # A Aᵀ = I − Q Qᵀ − U diag(1 − left²) Uᵀ.
     lost_left, lost_right = 1 - left**2, 1 - right**2
-    shared = first.basis.vectors.T @ second.basis.vectors
-    both = np.sum((first.basis.vectors * lost_left @ shared) * (second.basis.vectors * lost_right), axis=1)
+    if first.basis is second.basis:  # UᵀU = I
+        both = first.basis.vectors**2 @ (lost_left * lost_right)
+    else:
+        shared = lost_left[:, None] * (first.basis.vectors.T @ second.basis.vectors) * lost_right
+        both = np.sum((first.basis.vectors @ shared) * second.basis.vectors, axis=1)
     linear = np.sum(first.linear.vectors**2, axis=1)
     left_alone, right_alone = first.basis.vectors**2 @ lost_left, second.basis.vectors**2 @ lost_right
     truth = 1 - linear - left_alone - right_alone + both

@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.points import slices
 from meanmap.core.progress import track
-from meanmap.stats.conditional.landmarks import median_distance, rbf
+from meanmap.stats.conditional.landmarks import median_distance
 from meanmap.stats.conditional.straight import Straight, correlated, together
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.limits import gamma_null, spectral_null
@@ -50,7 +50,9 @@ class Products:
         return total
 
     def _parts(self, rows: slice, columns: slice) -> Iterator[np.ndarray]:
-        local = (1 - LOCAL + LOCAL * rbf(self.z[rows], self.z[columns])).astype(np.float32)
+        local = _exponential(self.z[rows], self.z[columns])
+        local *= np.float32(LOCAL)
+        local += np.float32(1 - LOCAL)
         for left, right in self.pairs:
             yield local * (left[rows] @ left[columns].T) * (right[rows] @ right[columns].T)
 
@@ -138,6 +140,14 @@ class Products:
         drawn = correlated(law.draws, along[1:], crossed, generator)
         values = together(np.append(value, drawn), along)
         return float(values[0]), Null(law.kind, values[1:], exact=False)
+
+
+def _exponential(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """exp(−|aᵢ − bⱼ|²/2) in single precision; its exponents, where large numbers cancel, in double."""
+    one, other = (-0.5 * np.sum(each**2, axis=1, keepdims=True) for each in (a, b))
+    left = np.concatenate([one, np.ones_like(one), a], axis=1)
+    exponents = (left @ np.concatenate([np.ones_like(other), other, b], axis=1).T).astype(np.float32)
+    return np.exp(np.minimum(exponents, 0, out=exponents), out=exponents)
 
 
 def beyond(statistic: float, bias: float) -> float:
