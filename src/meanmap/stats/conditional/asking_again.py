@@ -12,7 +12,7 @@ from meanmap.stats.conditional.variables import Variable
 
 __all__ = ["DOUBTED", "asked_again", "is_doubtful", "leftover", "told_in_order", "told_of"]
 
-# For p-values that no level would reject, what regressions missed does no harm.
+# Above this p-value, which no level rejects, functions that the regressions missed do no harm.
 DOUBTED = 0.2
 # Where noise would agree as far less often than this, other regressions are tried: they cost power, some tenths of a
 # second, and are not needed where bias is so small that it moves the test by less than its standard deviation.
@@ -20,14 +20,15 @@ TRIED = 0.01
 # The same for serially dependent rows.
 SERIES = 0.0005
 HARMLESS = 0.1
-# A p-value that is no larger even without what may have been missed is one that nobody doubts.
+# No doubt is raised if the p-value hardly changes when the possible contribution of missed functions is removed.
 CLEAR = 0.01
-# The score above which a note says that those regressions miss something, too.
+# Above this score a note says that even those regressions miss something.
 TOLD = 1.0
 
 
 def leftover(left: Residuals, right: Residuals) -> dict[str, Leftover]:
-    """How far both sides agree among neighbours, part by part, and with functions of some columns of z.
+    """How far the residuals of both sides agree among neighbours, part by part, and with functions of some columns of
+    z.
 
     The score of the latter does not fall where a regression leaves next to nothing of them: what can add no more than a
     tenth of the mean of the statistic does no harm.
@@ -44,7 +45,7 @@ def leftover(left: Residuals, right: Residuals) -> dict[str, Leftover]:
 def asked_again(
     left: Residuals, right: Residuals, refitted: Callable[[], Sequence[Residuals]]
 ) -> tuple[Residuals, Residuals, Leftover] | None:
-    """Residuals that miss less, and what they still miss; None if nothing needs correction."""
+    """Residuals of richer regressions, and what these still miss; None if nothing needs correction."""
     if _most(leftover(left, right)).chance > TRIED:
         return None
     left, right = refitted()

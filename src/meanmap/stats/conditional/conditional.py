@@ -49,7 +49,7 @@ METHODS = {
     "residuals": ("permutation",),
     "features": ("spectral", "gamma"),
 }
-# What methods are called.
+# The methods' names in results.
 CALLED = {
     "kci": "kernel conditional independence test",
     "residuals": "conditional independence test, HSIC of Gaussian process residuals",
@@ -239,7 +239,7 @@ class _Triple(Asked):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """Those of x and of y."""
+        """The kernels of x and of y."""
         return tuple(self.wanted[:2])
 
     def pick(self) -> None:
@@ -263,7 +263,7 @@ class _Triple(Asked):
         return found
 
     def _strata(self, z: Data) -> np.ndarray | None:
-        """Which rows share the values of z, and the stratum, where these have enough rows to be permuted."""
+        """Groups of rows with equal values of z, and equal strata, if they are large enough to be permuted."""
         if (
             self.method != "auto"
             or self.null != "auto"
@@ -274,7 +274,7 @@ class _Triple(Asked):
         return rows_together(z, beside=None if self.exchange is None else self.exchange.strata)
 
     def leave_strata(self) -> None:
-        """Strata are conditioned on, besides z."""
+        """Conditions on the strata as well as on z."""
 
     def compute(self, door: Door) -> Found:
         generator, kernels, method, design = self.random.generator, self.kernels, self.method, self.exchange
@@ -347,7 +347,7 @@ def read_triples(
 
 
 def check_triples(sides: Sequence[Any], n: int) -> None:
-    """Refuse x and y with more or fewer rows than z."""
+    """Refuse x and y whose numbers of rows differ from that of z."""
     for side, name in zip(sides, "xy", strict=True):
         rows = len(side) if isinstance(side, Variable | Unread) else length(side)
         if rows != n:
@@ -367,7 +367,7 @@ def _check(method: str, null: str) -> None:
 
 
 def _streams(variables: Sequence[Any], designed: bool, method: str, kernels: Sequence[Any], null: str) -> bool:
-    """Whether rows are only summed over: there are many, and nothing needs all of them at once."""
+    """Whether the test is computed from sums over rows: there are many, and nothing needs all of them at once."""
     if method not in ("auto", "features") or common_length(NAMES, variables) <= WHOLE:
         return False
     asked = designed or (method == "auto" and any(map(_chosen, kernels)))

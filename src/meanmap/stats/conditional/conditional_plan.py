@@ -36,7 +36,7 @@ NAMES = ("x", "y", "z")
 
 
 class Nothing:
-    """The one pass over rows where z decides x or y: they are counted."""
+    """The only pass if x or y is a function of z: it counts rows."""
 
     grid = Grid(np.zeros(1), np.ones(1))
     left = 1
@@ -71,7 +71,7 @@ class ConditionalIndependencePlan(VariablesPlan):
         The regressions; None where z decides x or y.
     kernels : pair of Kernel
     fitted : Fitted
-        What the regressions of the sample left.
+        The residuals of the regressions on the sample.
     seed : int
     missing : str
         How missing values are handled.
@@ -143,7 +143,7 @@ class ConditionalIndependencePlan(VariablesPlan):
 
     @property
     def features(self) -> Any:
-        """What this pass adds up."""
+        """The sums of this pass."""
         return Nothing() if self.chosen is None else self.chosen
 
     @property
@@ -185,7 +185,7 @@ class ConditionalIndependencePlan(VariablesPlan):
 
 
 def doubts(method: str, n: int, fitted: Fitted, d: int, n_draws: int, pvalue: float) -> tuple[str, ...]:
-    """What a result says of the regressions on d columns of z."""
+    """Warnings about the regressions on d columns of z."""
     found = []
     if any(fitted.determined):
         return ("x or y is a function of z: given z no variation is left, and the p-value is 1.",)

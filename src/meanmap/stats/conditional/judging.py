@@ -1,4 +1,4 @@
-"""What the regressions left is judged: the statistic of a conditional test, and its null."""
+"""The statistic of a conditional test from residuals of regressions, and its null distribution."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,10 +40,10 @@ def judge(
     units: np.ndarray | None = None,
     missed: Leftover = NOTHING,
 ) -> tuple[float, Null]:
-    """The statistic and its null, whose draws are enlarged by the variance that fits to the same points share.
+    """The statistic and its null, whose draws are inflated by the variance that two fits to the same points share.
 
-    `units` are the rows' clusters, whose signs the bootstrap flips together. What functions of z that were `missed` can
-    add is taken off the statistic.
+    `units` are the rows' clusters, whose signs the bootstrap flips together. The largest contribution of `missed`
+    functions of z is subtracted from the statistic.
     """
     if left.determined or right.determined:
         return 0.0, nothing_left(n_draws)
@@ -75,7 +75,7 @@ def judge(
 
 
 def pairs_of(left: Residuals, right: Residuals, method: str) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[float]]:
-    """Features of both sides whose products are looked at, and the share of each pair in the statistic."""
+    """Features of both sides whose products are tested, and the share of each pair in the statistic."""
     if method == "residuals":
         return [(left.features, right.features)], [1.0]
     pairs = [(left.left, right.left)]
@@ -88,7 +88,7 @@ def pairs_of(left: Residuals, right: Residuals, method: str) -> tuple[list[tuple
 def judge_streamed(
     sides: Sequence[Any], conditions: Variable, null: str, n_draws: int, generator: np.random.Generator, door: Door
 ) -> tuple[float, Null, Any, "Fitted"]:
-    """Statistic, null, kernels and what the fits took: everything chosen on a sample, then summed over all rows."""
+    """Statistic, null, kernels and degrees of freedom: everything is chosen on a sample, then summed over all rows."""
     n = len(conditions.columns)
     sample = np.arange(n) if n <= SAMPLE else np.sort(generator.choice(n, SAMPLE, replace=False))
     some, given = [side.rows(sample) for side in sides], conditions.rows(sample)
@@ -105,7 +105,7 @@ def judge_streamed(
 def passes_of(
     sides: Sequence[Variable], conditions: Variable, generator: np.random.Generator, door: Door
 ) -> tuple[Passes | None, tuple[Any, Any], "Fitted"]:
-    """Passes that are chosen on a sample of rows, or None where nothing is left of a side, kernels and first fits."""
+    """Passes chosen on a sample of rows (None if a side has no residual variance), kernels and first fits."""
     n = len(conditions.columns)
     few = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
     given, some = Given.of(conditions.rows(few), generator, streamed=True), [side.rows(few) for side in sides]
@@ -127,7 +127,7 @@ def passes_of(
 def law_of(
     streamed: Streamed, fitted: "Fitted", n: int, null: str, n_draws: int, generator: np.random.Generator
 ) -> tuple[float, Null, "Fitted"]:
-    """The statistic of n rows and its limit, and what the regressions of all of them took."""
+    """The statistic of n rows, its limiting distribution, and the degrees of freedom of the regressions."""
     value, spectrum = streamed.statistic, streamed.ratio * np.linalg.eigvalsh(streamed.covariance)
     if null == "gamma":
         law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, generator)
@@ -139,22 +139,22 @@ def law_of(
 
 @dataclass(frozen=True)
 class Fitted:
-    """What regressions on z left of x and of y.
+    """The outcome of the regressions of x and of y on z.
 
     Attributes
     ----------
     freedom : float
-        The degrees of freedom that they took.
+        The degrees of freedom of the regressions.
     rest : pair of floats
-        The share of the variance that they left of x and of y.
+        The shares of the variance of x and of y that are unexplained.
     determined : pair of bools
-        Whether nothing is left of x, or of y.
+        Whether x, or y, is a function of z.
     missed : Leftover
-        How far neighbours in z still agree where it was looked for.
+        How far residuals of neighbours in z still agree, if this was checked.
     sure : float
-        The p-value where all that functions of z that were missed can add is taken off the statistic.
+        The p-value after subtracting the largest contribution of missed functions of z.
     before : float or None
-        The p-value of regressions, where rows were exchanged among neighbours in z instead.
+        The p-value of the regressions, if rows were permuted among neighbours in z instead.
     """
 
     freedom: float
@@ -172,24 +172,28 @@ class Fitted:
 
     @property
     def nearly(self) -> bool:
-        """Whether so little is left of both that it may be what regressions miss."""
+        """Whether the residual variance of both is so small that it may consist of functions that the regressions
+        miss.
+        """
         return not any(self.determined) and max(self.rest) < MISSED
 
 
 def _straight(left: Residuals, right: Residuals, apart: bool) -> Straight | None:
-    """What is linear in the residuals, where kernels are the default's and there are numbers; of labels indicators."""
+    """The linear part of the residuals, for default kernels and numbers; for labels, their indicators."""
     if left.line is None or right.line is None or (left.first is None and right.first is None):
         return None
     return Straight.of(left.line, right.line, apart=apart)
 
 
 def nothing_left(n_draws: int) -> Null:
-    """The null where z decides x or y."""
+    """The null distribution if x or y is a function of z."""
     return Null("nothing is left to test", np.zeros(n_draws), exact=False)
 
 
 def _twice(side: Residuals) -> np.ndarray:
-    """What the first regression leaves of each direction, or both where they share their directions."""
+    """The share of each direction that the first regression leaves, or both regressions if they share their
+    directions.
+    """
     first, second = side.first, side.second
     assert first is not None
     return (1 - first.shrinkage) * (1 - second.shrinkage if second.basis is first.basis else 1.0)

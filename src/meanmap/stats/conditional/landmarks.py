@@ -8,7 +8,7 @@ from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
 
 __all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "median_distance", "rbf_landmarks", "spread"]
 
-# A share of the trace that no regression on noisy data can miss, and ranks that keep n r² cheap.
+# A negligible share of the trace for regressions on noisy data, and ranks that keep n r² cheap.
 TRACE_TOLERANCE = 1e-3
 MOST_LANDMARKS, MOST_ALONG_ONE_COLUMN = 150, 30
 # The median of 45,000 distances is within a percent or so of that of all.
@@ -37,7 +37,7 @@ class Landmarks:
     weight: float = 1.0
 
     def wider(self, columns: int) -> "Landmarks":
-        """These functions of more columns, which come last and do not matter."""
+        """The same functions for rows with additional columns at the end, which are ignored."""
         behind = np.zeros((columns - len(self.metric), self.metric.shape[1]))
         return replace(self, metric=np.concatenate([self.metric, behind]))
 
@@ -59,11 +59,11 @@ def rbf(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def rbf_landmarks(
     z: np.ndarray, metric: np.ndarray, tolerance: float = TRACE_TOLERANCE, most: int = MOST_LANDMARKS, weight: float = 1
 ) -> Landmarks:
-    """Landmarks among the rows of z, each the one worst represented so far, in whatever order these come."""
+    """Landmarks among the rows of z, each the one worst represented so far, whatever the order of the rows."""
     points = z @ metric
     points = np.roll(points[np.lexsort(points.T)], len(points) // 2, axis=0)
     squares = np.sum(points**2, axis=1)
-    # At most a row in two: more could not be told from noise.
+    # At most every second row: more functions could not be distinguished from noise.
     low = pivoted_cholesky(
         np.ones(len(z)),
         lambda i: np.exp(-0.5 * np.maximum(squares + squares[i] - 2 * points @ points[i], 0)),
@@ -92,7 +92,7 @@ def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[
 def median_distance(points: np.ndarray) -> float:
     """The median distance between rows (300 spread ones), that of the distinct ones where ties make it zero.
 
-    Of rows that are all alike it is 1, as any unit will do.
+    If all rows are equal it is 1, as any unit will do.
     """
     from scipy.spatial.distance import pdist
 

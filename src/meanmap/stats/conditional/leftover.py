@@ -1,4 +1,4 @@
-"""What goes with z in the residuals still: do rows that are neighbours in z agree, on both sides at once?"""
+"""Functions of z left in the residuals: do residuals of neighbours in z agree, on both sides at once?"""
 
 from dataclasses import dataclass, replace
 
@@ -11,9 +11,9 @@ __all__ = ["NOTHING", "REACHES", "Agreement", "Leftover", "Neighbours", "bent_co
 
 # Rows that are this many places apart or fewer along a column, and this many nearest rows in all columns together.
 REACHES, NEAREST = (1, 4), 4
-# Beyond this nothing is known of what neighbours would agree in.
+# Above this bound nothing is known about functions in which neighbours would agree.
 LEAST_AGREEMENT = 0.1
-# Beyond this many columns z is looked at by nearest rows alone.
+# With more columns of z only nearest rows are used.
 MOST_COLUMNS = 12
 
 
@@ -29,21 +29,21 @@ def next_to(order: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def taken_by(fit: Fit) -> np.ndarray:
-    """T with T Tᵀ = 1 − (1 − H)², which a regression takes from the covariance of noise."""
+    """T with T Tᵀ = 1 − (1 − H)², by which a regression reduces the covariance of noise."""
     lost = np.sqrt(1 - (1 - fit.shrinkage) ** 2)
     return np.concatenate([fit.linear.vectors, fit.basis.vectors * lost], axis=1)
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Pairs of rows that lie together in z: along each of its columns, and in all of them.
+    """Pairs of rows that are neighbours in z: along each of its columns, and in all of them.
 
     Attributes
     ----------
     pairs : tuple of (array, array)
-        Rows and their neighbours, one entry for each meaning of "together".
+        Rows and their neighbours, one entry for each kind of neighbourhood.
     whole : tuple of bool
-        Whether these lie together in all columns of z.
+        Whether these are neighbours in all columns of z.
     """
 
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -51,7 +51,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, z: np.ndarray, units: np.ndarray | None = None) -> "Neighbours":
-        """Of columns of z that have more than two values; rows of one of the `units` may depend and are no pair."""
+        """Of columns of z that have more than two values; rows of the same unit may be dependent and form no pair."""
         bent = bent_columns(z)
         found, whole = [], []
         for j in bent if len(bent) <= MOST_COLUMNS else ():
@@ -99,7 +99,7 @@ class Agreement:
 
     @classmethod
     def of(cls, residuals: np.ndarray, fit: Fit, neighbours: Neighbours) -> "Agreement":
-        """Residuals of a fit lean on each other: of noise E⟨uᵢ, uⱼ⟩ = −(1 − (I − H)²)ᵢⱼ σ², which is taken off."""
+        """Residuals of a fit are correlated: for noise E⟨uᵢ, uⱼ⟩ = −(1 − (I − H)²)ᵢⱼ σ², which is subtracted."""
         taken = taken_by(fit)
         noise = float(np.sum(residuals**2)) / max(len(residuals) - float(np.sum(taken**2)), 1.0)
         own = np.concatenate([fit.linear.vectors, fit.basis.vectors * fit.shrinkage], axis=1)
@@ -122,9 +122,9 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Leftover:
-    """How far what two regressions left agrees among neighbours in z, where it does most on both sides at once.
+    """How far the residuals of two regressions agree among neighbours in z, where they agree most on both sides.
 
-    Bias of one side alone does no harm, since only products of both are looked at.
+    Bias of one side alone does no harm, since only products of both matter.
 
     Attributes
     ----------
@@ -146,11 +146,11 @@ class Leftover:
 
     @property
     def chance(self) -> float:
-        """How often noise on both sides agrees as far, at most, if their scores are normal."""
+        """An upper bound on the probability that noise on both sides agrees as far, if scores are normal."""
         return min(1.0, self.places * float(ndtr(-self.score)) ** 2)
 
     def of_all_places(self) -> "Leftover":
-        """With the score that is as rare at one place as this one is at any of all."""
+        """With the score corrected for the number of neighbourhoods tried."""
         return replace(self, score=-float(ndtri(np.sqrt(self.chance))), places=1)
 
     @classmethod
@@ -164,5 +164,5 @@ class Leftover:
         return cls(float(both[most]), shares, len(both), float(np.max(left.most * right.most)))
 
 
-# Where nothing was found, or not looked for.
+# If nothing was found, or nothing was checked.
 NOTHING = Leftover()

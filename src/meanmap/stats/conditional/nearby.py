@@ -1,4 +1,4 @@
-"""x and y are exchanged among rows that lie together in z, where residuals may still hold functions of z."""
+"""Permutations among rows that are neighbours in z, in case residuals still contain functions of z."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,7 +20,8 @@ __all__ = ["exchanged_nearby", "order_in_doubt", "told_nearby"]
 # both sides (200 rows, z uniform from -3 to 3) regressions rejected 20, and with 2, 3, 4 and 6 rows 7, 8, 12 and 17
 # were left; of 75 dependences that regressions found 71, 72, 74 and 75.
 TOGETHER = 3
-# How often noise is doubted, nearly. With twice as much the wave was rejected as often, and 2 % more power was lost.
+# Approximately, how often pure noise raises the doubt. With twice as much the wave was rejected as often, and 2 % more
+# power was lost.
 DOUBT = 0.08
 # Directions of each side, and functions of z along which dependence may turn.
 MOST_FEATURES, MOST_LOCAL, TOLERANCE = 12, 12, 0.05
@@ -30,10 +31,9 @@ ORDERS_AT_ONCE = 16
 def exchanged_nearby(
     left: Residuals, right: Residuals, method: str, n_draws: int, generator: np.random.Generator
 ) -> tuple[float, Null] | None:
-    """The statistic and its null, if y changes places among rows that are next to each other in z; None without doubt.
-
-    What regressions missed of functions of z is then in the draws, too, as far as neighbours agree in it (Kim, Neykov,
-    Balakrishnan & Wasserman 2022, "Local permutation tests for conditional independence").
+    """The statistic and its null, with y permuted among rows that are neighbours in z; None if there is no doubt.
+    Functions of z that the regressions missed then affect the draws, too, as far as neighbours agree in them (Kim,
+    Neykov, Balakrishnan & Wasserman 2022, "Local permutation tests for conditional independence").
     """
     order = order_in_doubt(left, right)
     if order is None:
@@ -61,11 +61,10 @@ def exchanged_nearby(
 
 
 def order_in_doubt(left: Residuals, right: Residuals) -> np.ndarray | None:
-    """Rows in the order of the column of z along which neighbours may agree in what both sides have in common.
-
-    Residuals u and v, in the directions in which they go together most, are added up, w = u + v. A function of z that
-    is in both is there twice, noise is not. None where Σ wᵢ wⱼ over neighbours is as noise makes it; rows of one
-    cluster are neighbours in more than z.
+    """Rows in the order of the column of z along which neighbours may agree in a function common to both sides.
+    Residuals u and v, in their most correlated directions, are added: w = u + v. A function of z in both is doubled,
+    noise is not. None if Σ wᵢ wⱼ over neighbours is compatible with noise; rows of one cluster have more than z in
+    common.
     """
     given = left.given
     columns = bent_columns(given.where)
@@ -83,7 +82,7 @@ def order_in_doubt(left: Residuals, right: Residuals) -> np.ndarray | None:
 
 
 def told_nearby(pvalue: float, before: float) -> str:
-    """The note where exchanges among neighbours changed the p-value; empty where it is nearly the same."""
+    """The note if permutations among neighbours changed the p-value; empty if it is nearly the same."""
     if pvalue <= max(2 * before, 0.05):
         return ""
     return (
@@ -94,7 +93,7 @@ def told_nearby(pvalue: float, before: float) -> str:
 
 
 def _score(sides: tuple[tuple[np.ndarray, Fit], ...], one: np.ndarray, other: np.ndarray) -> float:
-    """Σ wᵢ wⱼ over pairs, less what regressions of noise leave there, in its standard deviations."""
+    """Σ wᵢ wⱼ over pairs, minus its mean for regressions of noise, in its standard deviations."""
     w, expected = np.sum([side for side, _ in sides], axis=0), 0.0
     for side, fit in sides:
         taken = taken_by(fit)
@@ -106,7 +105,7 @@ def _score(sides: tuple[tuple[np.ndarray, Fit], ...], one: np.ndarray, other: np
 
 
 def _parts(side: Residuals) -> tuple[tuple[np.ndarray, Fit], ...]:
-    """What is left of numbers, and of features."""
+    """Residuals of numbers, and of features."""
     return side.plainly, (side.left, side.second)
 
 

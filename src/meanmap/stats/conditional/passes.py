@@ -1,4 +1,4 @@
-"""The conditional test in finite coordinates: three passes over rows of any number, each adding up whole numbers."""
+"""The conditional test in finite coordinates: three passes over any number of rows, each a sum of integers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ __all__ = ["PASSES", "Passes", "Streamed"]
 
 # First regressions, second regressions, products.
 PASSES = 3
-# Principal features of each side, and functions of z that dependence is looked for along: 8 × 8 × 5 products a row.
+# Principal features of each side, and functions of z by which dependence may vary: 8 × 8 × 5 products per row.
 SIDE_FEATURES, LOCAL_FUNCTIONS = 8, 4
 
 
@@ -56,7 +56,7 @@ class Local(Value):
 
     @classmethod
     def of(cls, z: np.ndarray, single: int) -> "Local":
-        """From a few rows of z, of which the first columns count."""
+        """From a few rows of z, using the first columns only."""
         sample = spread(z, 1000)
         if np.ptp(sample, axis=0).max() == 0:  # of rare values none is among them
             sample = spread(np.unique(z, axis=0), 1000)
@@ -83,12 +83,12 @@ class Streamed:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Passes(Value):
-    """What a pass over rows adds up, and what was found by the passes before.
+    """The sums of a pass over rows, and the results of earlier passes.
 
     First the regressions of the numbers of both sides on functions of z; then those of features of their residuals;
     then the products wᵢ = uᵢ ⊗ vᵢ ⊗ ζ(zᵢ) of what is left. Points are three pairs: numbers and indicators of x, of y
-    and of z. Everything is rounded where it arises (functions of z, numbers, features), so that the next pass takes
-    the residuals of just what the regressions were fitted to. Products come in two parts, since the mean of rounded
+    and of z. Everything is rounded when it is computed (functions of z, numbers, features), so that the next pass uses
+    the residuals of exactly what the regressions were fitted to. Products come in two parts, since the mean of rounded
     ones would differ where there are few values.
 
     Attributes
@@ -103,7 +103,7 @@ class Passes(Value):
     grids : tuple of Grid
         Of the columns of each pass so far.
     fits : tuple of pairs of StreamedFit
-        Those of the passes that are over.
+        Fits of the earlier passes.
     overlaps : tuple of Overlap or None
     twice : float
         The variance ratio of the first regressions, 0 without.
@@ -142,7 +142,7 @@ class Passes(Value):
 
     @property
     def left(self) -> int:
-        """How many passes are left, this one too."""
+        """The number of remaining passes, including this one."""
         return PASSES - len(self.fits)
 
     @property
@@ -151,14 +151,14 @@ class Passes(Value):
         return self.grids[-1]
 
     def sums(self, parts: Iterable[Any]) -> ExactSums:
-        """What rows add in this pass."""
+        """The contribution of some rows to this pass."""
         total = ExactSums.none(self.grid, self.left > 1)
         for block, n in blocks(parts, np.dtype(np.float64)):
             total = total.add(self._rows(block)[:n])
         return total
 
     def after(self, sums: ExactSums) -> "Passes":
-        """The next pass, once all rows were added up in this one."""
+        """The next pass, from the sums over all rows in this one."""
         if sums.grid != self.grid:
             raise ParameterError("the state is of another plan or pass: give the one that this plan's state() made.")
         if self.left == 1:
@@ -203,7 +203,7 @@ class Passes(Value):
         return Streamed(n * float(products @ products), covariance, ratio, freedom)
 
     def _targets(self) -> list[int]:
-        """How many targets the regressions of each side have in this pass."""
+        """The number of targets of each side's regressions in this pass."""
         if self.left == PASSES:
             return [self.sample[side][0].shape[1] for side in (0, 1)]
         return [side.turn.shape[1] for side in self.sides]

@@ -1,4 +1,4 @@
-"""Regression on z: a linear part that is free, a smooth part that is shrunk, everything chosen by cross-validation."""
+"""Regression on z: an unpenalised linear part, a penalised smooth part, everything chosen by cross-validation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ __all__ = [
     "variance_ratios",
 ]
 
-# Shrinkages that are tried, relative to the trace of the smooth part, from a nearly free fit to the linear one.
+# Penalties that are tried, relative to the trace of the smooth part, from almost none to the linear fit.
 SHIFTS = np.geomspace(2e-6, 20, 29)
-# Fits with more degrees of freedom per point than this are not looked at: their errors cannot be estimated.
+# Fits with more degrees of freedom per point are not tried: their errors cannot be estimated.
 MOST_FREEDOM = 0.7
-# Of a row whose own value decides more of its fit than this, such as one wild value of z, residuals say nothing.
+# Residuals of rows with a higher leverage, such as a gross outlier in z, are uninformative.
 MOST_LEVERAGE = 0.99
 ROUNDING = 1e-12
 METRIC_ROUNDS, METRIC_LANDMARKS, METRIC_FLOOR = 3, 120, 1e-2
@@ -45,12 +45,12 @@ class Linear:
 
     @classmethod
     def of(cls, z: np.ndarray) -> "Linear":
-        """Of n rows; columns that repeat others (indicators do) count once."""
+        """From n rows; collinear columns, such as indicators of all labels, count once."""
         left, values, _ = np.linalg.svd(np.column_stack([np.ones(len(z)), z]), full_matrices=False)
         return cls(left[:, values > 1e-8 * values[0]])
 
     def residuals(self, targets: np.ndarray) -> np.ndarray:
-        """What is left of the targets."""
+        """The residuals of the targets."""
         return targets - self.vectors @ (self.vectors.T @ targets)
 
 
@@ -72,7 +72,7 @@ class Basis:
         whole = np.concatenate([part(z) for part in landmarks], axis=1)
         features = linear.residuals(whole)
         values, turn = np.linalg.eigh(features.T @ features)
-        # Where every function is linear (two values of z, or labels) nothing but rounding is left.
+        # If every function is linear (two values of z, or labels), the rest is rounding error.
         kept = values > max(1e-7 * values[-1], ROUNDING * np.sum(whole**2))
         values, turn = values[kept][::-1], turn[:, kept][:, ::-1]
         coordinates = turn / np.sqrt(values)
@@ -95,7 +95,7 @@ class Fit:
     score: float
 
     def in_sample(self, targets: np.ndarray) -> np.ndarray:
-        """Residuals of the points that were fitted."""
+        """Residuals at the fitted points."""
         rest = self.linear.residuals(targets)
         return rest - self.basis.vectors @ (self.shrinkage[:, None] * (self.basis.vectors.T @ rest))
 
@@ -138,12 +138,11 @@ def best_fit(
 
 
 def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each row adds to the variance of Σ (A u)ᵢ (B v)ᵢ, and to that of Σ εᵢ (A u)ᵢ (B v)ᵢ with random signs.
-
-    Residuals of one fit lean on each other, and random signs do not know it: for noise u and v the first is
-    (A Aᵀ B Bᵀ)ᵢᵢ, the second (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. With A = B a projection and H its complement their ratio is
-    1 / (1 − Hᵢᵢ): 2 for the rows of a label that only two have, whose residuals are one number with both signs. Here
-    A = I − Q Qᵀ − U diag(1 − left) Uᵀ, and the same with `right` for B. Cost O(n r²).
+    """The contribution of each row to the variance of Σ (A u)ᵢ (B v)ᵢ, and to that of Σ εᵢ (A u)ᵢ (B v)ᵢ with random
+    signs. Residuals of one fit are correlated, which random signs ignore: for noise u and v the first is (A Aᵀ B Bᵀ)ᵢᵢ,
+    the second (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. With A = B a projection and H its complement their ratio is 1 / (1 − Hᵢᵢ): 2 for the
+    rows of a label that only two have, whose residuals are one number with both signs. Here A = I − Q Qᵀ − U diag(1 −
+    left) Uᵀ, and the same with `right` for B. Cost O(n r²).
     """
     # A Aᵀ = I − Q Qᵀ − U diag(1 − left²) Uᵀ.
     lost_left, lost_right = 1 - left**2, 1 - right**2
@@ -159,13 +158,13 @@ def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray)
 
 
 def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> np.ndarray:
-    """How many times larger the first part is, (n,); 1 where nothing is left of a row but what regressions miss."""
+    """The ratio of the first part to the second, (n,); 1 for rows whose residuals are negligible."""
     truth, signed = variance_parts(first, left, second, right)
     return np.divide(truth, signed, out=np.ones_like(truth), where=signed > (1 - MOST_LEVERAGE) ** 2)
 
 
 def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | None = None) -> list[Basis]:
-    """Smooth functions of z before anything is known of the targets; `sample` are the rows that landmarks are from.
+    """Smooth functions of z that do not depend on the targets; landmarks are chosen from the rows `sample`.
 
     They are functions of the first `single` columns, by default of all. Others are indicators of values of these:
     beside several columns one more candidate has them, for what is smooth in one column and different for each value

@@ -1,4 +1,4 @@
-"""What is left of a variable given z: residuals of its numbers, then residuals of a kernel's features of these."""
+"""Residuals of a variable given z: of its numbers, then of kernel features of these."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,18 +29,18 @@ from meanmap.stats.conditional.variables import Variable, read_variable
 
 __all__ = ["MOST_ROWS", "NOTHING_LEFT", "UNDERSMOOTH", "WIDE", "Given", "Residuals", "Unread", "read_side", "residuals"]
 
-# Sides are held by at most this many features, the rest of the trace being below the tolerance in one dimension.
+# Each side has at most this many features; in one dimension the rest of the trace is below the tolerance.
 TRACE_TOLERANCE, MOST_FEATURES = 1e-3, 60
 # The shift of the first regression is this share of the one with the lowest error. That one balances squared bias and
 # variance, but here only the product of both sides' biases does harm, while variances of the two sides do not multiply.
 UNDERSMOOTH = 0.3
 # Rows from which landmarks and metrics are chosen.
 MOST_ROWS, MOST_ROWS_FOR_METRIC = 2000, 1000
-# Principal features of what is left that trees are cut by.
+# The number of principal features of the residuals to which trees are fitted.
 ROUGH_FEATURES = 5
 # Pairs of columns of z of which all smooth functions are tried.
 PAIRS = 2
-# Less variance than this is rounding: the variable is a function of z.
+# Residual variance below this is rounding error: the variable is a function of z.
 NOTHING_LEFT = 1e-10
 # The kernel of residuals whose law is taken not to change with z. Where most lie together and some far away, what the
 # regression gets wrong is large beside the former, and a function of z on both sides: a kernel as narrow as their
@@ -54,7 +54,7 @@ MOST_PLAIN = 500
 
 @dataclass(frozen=True)
 class Unread:
-    """A variable that only its own kernel can read: labels, strings, rotations or mixed tables with a chosen kernel."""
+    """A variable that only its own kernel can read: labels, strings, rotations or mixed tables with a given kernel."""
 
     points: Any
     kernel: Kernel
@@ -98,7 +98,7 @@ class Given:
                 f"{n} points are too few to condition on {q - 1} columns (each label but one counts as a column): "
                 f"expected at least {4 * q}. Use more points, or condition on fewer columns."
             )
-        # In an order of their own: what is chosen does not depend on the order of rows.
+        # In a canonical order, so that choices do not depend on the order of rows.
         sample = np.arange(n) if n <= MOST_ROWS else generator.choice(n, MOST_ROWS, replace=False)
         sample = sample[np.lexsort(columns[sample].T)]
         return cls(
@@ -118,19 +118,19 @@ class Given:
         targets = [side.numbers] if isinstance(side, Variable) and side.numbers.shape[1] else []
         targets = [*targets, features @ turn]
         pairs = []
-        if self.waves is not None:  # those with which what was missed goes most
+        if self.waves is not None:  # those that are most correlated with the residuals
             order = np.argsort(-missed.agreements["waves"].score, kind="stable")
             pairs = [self.waves.pairs[at] for at in order[:PAIRS]]
         return rough_bases(self.roughly, targets, pairs, not self.streamed)
 
     @cached_property
     def roughly(self) -> RoughFunctions:
-        """Functions of z that are not smooth, each made once for all variables that are regressed on them."""
+        """Functions of z that are not smooth, each computed once for all variables that are regressed on them."""
         return RoughFunctions(self.columns, self.sample, self.linear, self.single, self.together)
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Rows that lie together in z, of different clusters where rows have some."""
+        """Neighbours in z, from different clusters if there are any."""
         return Neighbours.of(self.where, self.units)
 
     @cached_property
@@ -145,7 +145,7 @@ class Given:
 
     @property
     def where(self) -> np.ndarray:
-        """The columns along which dependence may turn: numbers that are labels too are numbers there."""
+        """The columns by which dependence may vary: numbers that are also labels count as numbers there."""
         return self.columns[:, : self.single]
 
     def metric_of(self, targets: np.ndarray) -> tuple[Landmarks, ...]:
@@ -205,12 +205,12 @@ class Residuals:
 
     @property
     def determined(self) -> bool:
-        """Whether nothing is left of the variable given z."""
+        """Whether the variable is a function of z."""
         return bool(np.sum(self.left**2) <= NOTHING_LEFT * len(self.left))
 
     @property
     def plainly(self) -> tuple[np.ndarray, Fit]:
-        """What is left of its numbers and the regression that left it; of labels and other things, of features."""
+        """The residuals of its numbers and their regression; for labels and other kinds, those of the features."""
         if self.line is not None:
             return self.line.columns, self.line.fit
         if self.first is not None:
@@ -219,7 +219,7 @@ class Residuals:
 
     @cached_property
     def agreements(self) -> dict[str, Agreement]:
-        """How far each part of what is left agrees among neighbours in z."""
+        """How far each part of the residuals agrees among neighbours in z."""
         parts: dict[str, tuple[np.ndarray, Fit | None]] = {"features": (self.left, self.second)}
         if self.line is not None or self.first is not None:
             parts["numbers"] = self.plainly
@@ -235,12 +235,12 @@ class Residuals:
 
     @property
     def freedom(self) -> float:
-        """The most degrees of freedom that a regression took."""
+        """The largest degrees of freedom of a regression."""
         return max(fit.freedom for fit in (self.first, self.second, self.third) if fit is not None)
 
 
 def read_side(data: Data, argument: str, kernel: Any, door: Door) -> Variable | Unread:
-    """A variable as columns, or with a kernel of its own where that is what reads it."""
+    """A variable as columns, or with its own kernel if only that can read it."""
     if is_default(kernel):
         return read_variable(data, argument)
     try:

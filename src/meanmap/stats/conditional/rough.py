@@ -19,7 +19,8 @@ from meanmap.stats.conditional.together import Together
 
 __all__ = ["Leaves", "RoughFunctions", "rough_bases"]
 
-# A leaf has so many rows at least, a tree a leaf for four times as many rows, and not more than can be solved for.
+# The fewest rows in a leaf; a tree has one leaf per four times as many rows, and at most a number that can be solved
+# for.
 LEAST_LEAF, ROWS_FOR_A_LEAF, MOST_LEAVES = 5, 20, 60
 # Trees of one forest, which cut where one tree cannot: its first cut must pay by itself.
 TREES, SEED = 12, 0
@@ -31,7 +32,7 @@ NARROW_ALONE, NARROW_TOGETHER, WIDTHS_OF_PAIRS = (0.2, 0.1, 0.05), (0.35,), (0.6
 
 @dataclass(frozen=True)
 class Leaves:
-    """In which leaf of each of some trees a row lies: one step function of z a leaf, all trees with the same weight.
+    """Leaves of some trees as step functions of z, one per leaf, with equal weights of the trees.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Leaves:
         return np.concatenate(leaves, axis=1) / np.sqrt(len(self.trees))
 
     def wider(self, columns: int) -> "Leaves":
-        """Leaves as they are, since no tree asks for columns that come behind."""
+        """The same leaves, since no tree uses additional columns at the end."""
         return self
 
 
@@ -97,7 +98,7 @@ def _of_pair(z: np.ndarray, pair: tuple[int, int], width: float) -> Landmarks:
 
 @dataclass
 class RoughFunctions:
-    """Functions of z that depend on no target: each is made when it is first asked for, and kept.
+    """Functions of z that depend on no target: each is computed when first needed, and kept.
 
     `sample` are the rows from which landmarks are chosen, and the first `single` of the columns those that count.
     """
@@ -111,7 +112,7 @@ class RoughFunctions:
 
     @property
     def own(self) -> np.ndarray:
-        """The columns that count."""
+        """The columns that are used."""
         return self.z[:, : self.single]
 
     @cached_property
@@ -147,7 +148,7 @@ class RoughFunctions:
         return self.of_pairs[pair]
 
     def basis(self, *parts: Any) -> Basis:
-        """The basis of some functions of the columns that count."""
+        """The basis of some functions of the columns that are used."""
         return Basis.of(tuple(part.wider(self.z.shape[1]) for part in parts), self.z, self.linear)
 
 

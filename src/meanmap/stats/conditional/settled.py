@@ -1,4 +1,6 @@
-"""What a conditional test answers: a small p-value is doubted, asked again, and the doubt that is left is kept."""
+"""The answer of a conditional test: small p-values are checked by further regressions, and remaining doubts are
+noted.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +17,13 @@ from meanmap.stats.result import Null
 __all__ = ["Settled", "settled"]
 
 
-# Beyond this p-value hardly any level rejects, and rows need not be exchanged among neighbours.
+# Above this p-value hardly any level rejects, and no permutations among neighbours are needed.
 USUAL = 0.1
 
 
 @dataclass(frozen=True)
 class Settled:
-    """The statistic and its null, the residuals that they are of, and what regressions took and may have missed."""
+    """The statistic, its null, the residuals, and what the regressions used and may have missed."""
 
     value: float
     law: Null
@@ -45,7 +47,7 @@ def settled(
     generator: np.random.Generator,
     first: tuple[float, Null] | None = None,
 ) -> Settled:
-    """Judge residuals, `refitted` ones where these miss functions of z, and in doubt rows exchanged nearby.
+    """Test residuals, `refitted` ones if these miss functions of z, and in doubt permute rows among neighbours.
 
     `first` is the answer of the first residuals, where it is known. Of the last two p-values the larger is taken.
     """

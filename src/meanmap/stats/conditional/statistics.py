@@ -1,4 +1,4 @@
-"""The conditional statistic, and its law when the hypothesis holds: signs flipped at random, or chi-squares."""
+"""The conditional statistic, and its null distribution: random signs, or weighted chi-squares."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,10 +15,10 @@ from meanmap.stats.result import Null
 
 __all__ = ["Products", "beyond", "linear_share", "permuted"]
 
-# Rows of the n × n matrix that are held at a time: always these, so that sums are the same on every machine. For signs
-# flipped at random only what lies on the diagonal or beyond is needed, and smaller blocks waste less of it.
+# Rows of the n × n matrix in memory at a time: a fixed number, so that sums are the same on every machine. For random
+# signs only the upper triangle is needed, of which smaller blocks waste less.
 BLOCK, SYMMETRIC = 512, 128
-# How much of the kernel on z is constant (dependence everywhere) and how much local (dependence that turns with z).
+# The weights of the constant part of the kernel on z (dependence everywhere) and the local part (which varies with z).
 LOCAL = 0.8
 # The sizes of several parts are compared on about this many rows.
 ROWS_FOR_SIZES = 300
@@ -151,7 +151,7 @@ def _exponential(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def beyond(statistic: float, bias: float) -> float:
-    """What is left of |Σ wᵢ|²/n where as much as √bias of the length |Σ wᵢ|/√n may be of something else."""
+    """|Σ wᵢ|²/n after the length |Σ wᵢ|/√n is reduced by √bias."""
     return max(0.0, np.sqrt(statistic) - np.sqrt(bias)) ** 2
 
 

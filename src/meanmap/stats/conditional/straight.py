@@ -1,4 +1,4 @@
-"""What is linear in the residuals of x and of y: their covariances, beside what kernels see."""
+"""The linear part of a conditional test: covariances of the residuals of x and of y."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Straight:
-    """The products wᵢ = uᵢ ⊗ vᵢ of residuals themselves, whose sum sees what is linear all over z.
+    """The products wᵢ = uᵢ ⊗ vᵢ of the residuals themselves, whose sum detects linear dependence.
 
     Attributes
     ----------

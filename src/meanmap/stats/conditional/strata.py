@@ -32,7 +32,7 @@ __all__ = [
 
 # Values make strata where they have this many rows on average: fewer would leave little to permute.
 ROWS_IN_A_STRATUM = 6
-# Whole numbers that repeat so often, and of which this many are different, may be codes that regressions do not follow.
+# Integers with this many repetitions and this many distinct values may be codes, which regressions do not follow.
 ROWS_OF_A_CODE, FEWEST_CODES = 2, 10
 
 
@@ -73,7 +73,7 @@ def found_in_strata(
 
 
 def strata_told(z: Data, strata: np.ndarray) -> tuple[str, ...]:
-    """What is said where numbers of z are taken for labels; nothing of labels."""
+    """A note if numbers in z are treated as labels; none for labels."""
     table = table_of(z, "z")
     if not any(table.is_real(name) for name in table.names):
         return ()
@@ -83,7 +83,7 @@ def strata_told(z: Data, strata: np.ndarray) -> tuple[str, ...]:
 
 
 def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """What is said of whole numbers that would make strata, if there were not too many rows."""
+    """A note on integers that would form strata, if there were not too many rows."""
     table = table_of(z, "z")
     if any(name in (kinds or {}) or not table.is_real(name) or not _is_code(table[name]) for name in table.names):
         return ()
@@ -101,7 +101,7 @@ def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
 def other_reading(
     z: Data, sides: Sequence[Any], kernels: Sequence[Any], pvalue: float, n_draws: int, random: Rng, door: Door
 ) -> tuple[str, ...]:
-    """What is said of whole numbers with few rows each that were regressed on: the p-value if they are codes."""
+    """A note on integers with few rows each that were regressed on, with the p-value if they are codes."""
     table = _table(z)
     if table is None or not any(map(table.is_real, table.names)) or not all(map(_is_code, table.columns.values())):
         return ()
@@ -121,7 +121,8 @@ def other_reading(
 
 
 def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
-    """What is said of whole numbers in z that are regressed on; `beside` others those that are no labels, too.
+    """Notes on integers in z that are regressed on; `beside` other columns also on those that are not treated as
+    labels.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
 
 
 def _within_z() -> str:
-    """What to do where z holds codes."""
+    """Advice for codes in z."""
     return in_python(
         "ask independence_test(x, y, within=z)",
         "ask meanmap test independence with the columns of --z behind --within",

@@ -1,4 +1,4 @@
-"""Regressions on z known by their normal equations, which any number of rows add to exactly."""
+"""Regressions on z by their normal equations, which are exact sums over any number of rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

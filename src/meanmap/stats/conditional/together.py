@@ -1,4 +1,4 @@
-"""Products of columns of z, which kernels of few rows hardly follow, and how far residuals still go with them."""
+"""Products of columns of z, which kernels hardly fit with few rows, and the correlation of residuals with them."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,9 +14,9 @@ __all__ = ["Together", "Waves", "agreement"]
 
 # Of this many columns at most, and one product for this many rows.
 MOST_COLUMNS, ROWS_FOR_A_PRODUCT = 8, 5
-# Standard deviations from the mean beyond which values count as at their end.
+# Values are clipped at this many standard deviations from the mean.
 END = 4.0
-# Less of the length of a product than this is rounding: the regression has it.
+# If less of a product's length remains, it is rounding error: the regression contains the product.
 NEW = 1e-4
 # Half periods of a cosine over all ranks of a column, at most: three cut it into four, as a chessboard does.
 FREQUENCIES = 3
@@ -61,7 +61,7 @@ class Together:
         return products / np.sqrt(len(self.chosen))
 
     def wider(self, columns: int) -> "Together":
-        """Products as they are, since none takes columns that come behind."""
+        """The same products, since none uses additional columns at the end."""
         return self
 
 
@@ -69,7 +69,8 @@ class Together:
 class Waves:
     """Functions of two columns of z each: products of cosines of their ranks, which see steps, signs and chessboards.
 
-    They are only looked at: what goes with those of a pair is regressed on all smooth functions of that pair.
+    They serve for checks only: residuals correlated with those of a pair are regressed on all smooth functions of that
+    pair.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class Waves:
         return cls(pairs, products)
 
     def agreement(self, residuals: np.ndarray, fit: Fit) -> Agreement:
-        """How far residuals go with functions of each pair, each in the one with which they go most."""
+        """The correlation of residuals with functions of each pair, the largest for each."""
         found = [agreement(residuals, fit, products) for products in self.products]
         chance = [np.clip(each.score.size * ndtr(-each.score.max()), TINY, 1.0) for each in found]
         most = [(each.share.max(), each.most.max()) for each in found]
@@ -115,7 +116,8 @@ def _cosines(column: np.ndarray) -> np.ndarray:
 
 
 def agreement(residuals: np.ndarray, fit: Fit, products: np.ndarray) -> Agreement:
-    """How far the residuals of a fit go with each of some functions of z, of either sign, in any of their columns.
+    """The correlation of the residuals of a fit with each of some functions of z, of either sign, in any of their
+    columns.
 
     The score is the normal quantile of the p-value of their covariance, whose variance is that of noise left by the
     same fit. What of a function p the fit leaves, (1 − H) p, shrinks with what it leaves of the residuals' own part of

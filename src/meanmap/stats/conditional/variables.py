@@ -1,7 +1,7 @@
-"""The variables of a conditional test as columns of numbers: standardised numbers, an indicator a label.
+"""The variables of a conditional test as numeric columns: standardised numbers, and an indicator for each label.
 
-Given z as a number and given z as a label are one hypothesis: both say all that z says. Only what regressions can
-follow differs. A column of z whose values repeat (sites, years, counts, grades) is therefore both.
+Conditioning on z as a number or as a label is the same hypothesis: both contain all of z. Only what regressions can fit
+differs. A column of z whose values repeat (sites, years, counts, grades) is therefore both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,9 +42,9 @@ __all__ = [
 # Beyond this many robust standard deviations from the median only the logarithm of the distance counts. One-to-one
 # functions of columns leave the hypothesis as it is, and one value as far as 10⁶ leaves a regression nothing else.
 FAR = 20.0
-# A column is another one again where its own part of its variance is smaller than this.
+# A column duplicates another one if less than this share of its variance is its own.
 COPY = 1e-12
-# And beyond this many a value may be a code for a missing one.
+# Above this many a value may be a code for a missing one.
 WILD = 1000.0
 # Numbers that are given are labels, too, where each value has at least this many rows on average. An indicator costs a
 # row of its value, so that this takes an eighth of the rows at most.
@@ -93,11 +93,11 @@ class Variable:
 
     @property
     def single(self) -> int:
-        """How many columns there are, the first ones, if each number counts once."""
+        """The number of columns, the first ones, if each number counts once."""
         return self.numbers.shape[1] + self.indicators.shape[1] - self.doubled
 
     def within(self, strata: np.ndarray) -> "Variable":
-        """The variable with the strata of the rows beside it, as labels."""
+        """The variable together with the strata of the rows, as labels."""
         own, again = np.split(self.indicators, [self.indicators.shape[1] - self.doubled], axis=1)
         return replace(self, indicators=np.concatenate([own, _indicators(strata, *_labels(strata)), again], axis=1))
 
@@ -108,7 +108,7 @@ class Variable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VariableReading(Value):
-    """How rows of a variable become columns of numbers, as those of a sample say.
+    """How rows of a variable become numeric columns, as determined from a sample.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class VariableReading(Value):
     middle, unit : array (a,)
         Median and robust standard deviation of each number; beyond 20 of these only the logarithm counts.
     mean, scale : array (a,)
-        What numbers are standardised by.
+        Mean and scale for standardising the numbers.
     notes : tuple of str
         What `Variable.notes` says of the sample.
     """
@@ -204,7 +204,7 @@ class VariableReading(Value):
 
 
 def _copied(table: Table, name: str, earlier: Sequence[str]) -> str | None:
-    """Which of some columns of numbers this one is, up to its unit and rounding; None if it is none of them."""
+    """The column of which this one is a copy, up to its unit and rounding; None if there is none."""
     column = np.asarray(table[name])
     if not table.is_real(name) or column.ndim > 1:
         return None
@@ -233,13 +233,13 @@ def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable
 
 
 def read_given(data: Data) -> Variable:
-    """The variable that is conditioned on: as any other, but it must be there; numbers that repeat are labels, too."""
+    """The conditioning variable: it must not be empty, and repeated numbers are also treated as labels."""
     check_given(data)
     return VariableReading.of(data, "z", given=True)[1]
 
 
 def check_given(data: object) -> None:
-    """Refuse a z that is nothing."""
+    """Refuse an empty z."""
     if comes_in_pieces(data):
         return
     shape = getattr(data, "shape", None)
@@ -248,7 +248,7 @@ def check_given(data: object) -> None:
 
 
 def holds_texts(data: Data) -> bool:
-    """Whether a column of rows in memory has nearly as many texts as rows."""
+    """Whether a column in memory has nearly as many different texts as rows."""
     arrays = [np.asarray(column) for column in (named_columns(data, "data") or {"": data}).values()]
     return any(a.ndim == 1 and holds_labels(a) and is_text(len(set(a.tolist())), len(a)) for a in arrays)
 
@@ -295,7 +295,7 @@ def _numbers(table: Table, names: Sequence[str], argument: str) -> np.ndarray:
 
 
 def _drawn_in(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Numbers as they are, but for those far from all others: in order, and nearer."""
+    """Numbers, with those far from all others moved nearer, in the same order."""
     apart, times = numbers - middle, _times(numbers, middle, unit)
     return np.where(times > FAR, middle + np.sign(apart) * unit * (FAR + np.log1p(np.maximum(times - FAR, 0))), numbers)
 
@@ -306,7 +306,7 @@ def _times(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndar
 
 
 def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequence[str]) -> tuple[str, ...]:
-    """The wildest of the numbers in words."""
+    """A note on the most extreme of the numbers."""
     times = _times(numbers, middle, unit)
     return tuple(
         f"{of[j]} has the value {numbers[row, j]:.6g} in row {row}, {times[row, j]:.0e} standard deviations from the "
