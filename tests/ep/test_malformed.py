@@ -153,7 +153,7 @@ MODELS = {
     "sweeps 0": (lambda: ep.infer(G(ep.Logistic(N(), observed=1)), sweeps=0), "sweeps is 0.0; expected values above 0"),
     "damping 2": (
         lambda: ep.infer(G(ep.Logistic(N(), observed=1)), damping=2.0),
-        "damping is 2; expected a number above 0 and at most 1",
+        "damping is 2.0; expected at least 0 and less than 1",
     ),
     "power 0": (lambda: ep.infer(G(ep.Logistic(N(), observed=1)), power=0.0), "power is 0.0; expected values above 0"),
     "improper unknown": (

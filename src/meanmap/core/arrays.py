@@ -32,6 +32,7 @@ __all__ = [
     "check_rows",
     "check_size",
     "count_missing",
+    "damping_share",
     "is_categorical",
     "is_factor",
     "out_of_range",
@@ -356,6 +357,16 @@ def parameter(
     if is_concrete(array):
         _check_range(np.asarray(array), name, positive, at_least, integer)
     return array
+
+
+def damping_share(value: object) -> float:
+    """A damping, the share of each old message that is kept: at least 0, which is none, and less than 1."""
+    damping = float(parameter(value, "damping", positive=False, axes=0, at_least=0.0))
+    if damping < 1:
+        return damping
+    raise ParameterError(
+        f"damping is {damping}; expected at least 0 and less than 1: with 1 messages would never change."
+    )
 
 
 def _check_range(values: np.ndarray, name: str, positive: bool, at_least: float | None, integer: bool) -> None:

@@ -202,8 +202,8 @@ def test_a_direction_without_numbers_keeps_no_other_from_being_told():
     ("settings", "error", "message"),
     [
         ({"improper": "hope"}, ParameterError, "expected one of 'force', 'allow'"),
-        ({"damping": 0.0}, ParameterError, "above 0"),
-        ({"damping": 1.5}, ParameterError, "at most 1"),
+        ({"damping": -0.1}, ParameterError, "damping is -0.1; expected values of at least 0"),
+        ({"damping": 1.0}, ParameterError, "damping is 1.0; expected at least 0 and less than 1: with 1 messages"),
         ({"sweeps": 0}, ParameterError, "sweeps"),
         ({"messages": "exact"}, KindError, "expected an oracle"),
         ({"messages": {"nobody": ep.Quadrature()}}, ParameterError, "nobody"),
@@ -242,6 +242,16 @@ def test_asking_with_traced_messages_is_refused_in_words():
     factor = ep.Probit(ep.Variable("z", ep.Normal), observed=1)
     with pytest.raises(KindError, match=r"^ask met numbers that jax.jit"):
         jax.jit(lambda m: ep.ask(factor, ep.Normal(m, 1.0)).messages[0].precision)(0.5)
+
+
+def test_damping_is_the_share_of_the_old_message_that_is_kept():
+    """As in belief propagation: 0 keeps nothing, and each of two sweeps with 0.75 keeps three quarters."""
+    mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    factor = ep.Gaussian(mu, observed=1.0, precision=2.0)
+    for damping, sweeps, share in ((0.0, 1, 1.0), (0.75, 1, 0.25), (0.75, 2, 0.4375), (0.9, 1, 0.1)):
+        post = ep.infer(ep.FactorGraph(factor), damping=damping, sweeps=sweeps)
+        assert 1 / post["mu"].var() == pytest.approx(1.0 + 2.0 * share)
+    assert post.report.status != "converged"
 
 
 def test_where_each_unknown_is_met_by_one_factor_alone_one_sweep_is_all():

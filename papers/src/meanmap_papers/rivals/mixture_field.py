@@ -10,7 +10,7 @@ from meanmap.bp.edges.field_samples import FieldSamples
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import Field, FittedField
-from meanmap.core.arrays import parameter
+from meanmap.core.arrays import damping_share, parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
@@ -160,9 +160,7 @@ class FittedMixtureField(FittedField):
 
     def _propagate(self, seen: Evidence, damping: float, rng: Seed) -> tuple[Any, Report]:
         """Query after query."""
-        damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
-        if damping >= 1:
-            raise ParameterError(f"damping is {damping}; expected at least 0 and less than 1: 1 would never move.")
+        damping = damping_share(damping)
         generator = Rng.of(rng).generator
         results = [self._query(seen, query, damping, generator) for query in range(seen.size)]
         return weighted_answers(lambda node: self.samples[self.kind_of(node)], seen.batched, results)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import parameter
+from meanmap.core.arrays import damping_share, parameter
 from meanmap.core.errors import ParameterError
 from meanmap.core.types import Array, DType, Numbers
 
@@ -36,11 +36,7 @@ class Settings(eqx.Module):
     @classmethod
     def of(cls, damping: Numbers, floor: Numbers | None, tolerance: Numbers | None, dtype: DType) -> "Settings":
         """Checked, in a dtype; by default the tolerance is 1e-6, 1e-4 in single precision."""
-        damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
-        if damping >= 1:
-            raise ParameterError(
-                f"damping is {damping}; expected at least 0 and less than 1: with 1 messages would never change."
-            )
+        damping = damping_share(damping)
         if floor is not None:
             floor = float(parameter(floor, "floor", positive=False, axes=0, at_least=0.0))
             if floor >= 1:

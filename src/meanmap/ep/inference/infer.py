@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.arrays import parameter
+from meanmap.core.arrays import damping_share, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import bucket, pad
@@ -47,7 +47,7 @@ def infer(
     *,
     sweeps: int = 300,
     tolerance: float = 1e-6,
-    damping: float = 1.0,
+    damping: float = 0.0,
     power: float = 1.0,
     improper: str = "allow",
     schedule: str = "auto",
@@ -69,11 +69,12 @@ def infer(
     sweeps : int
         The maximum number of sweeps. In a sweep every factor sends all its messages once, a whole plate at a time.
     tolerance : float
-        The run has converged when no belief moves by more than tolerance × damping standard deviations in a sweep.
+        The run has converged when no belief moves by more than tolerance × (1 − damping) standard deviations in a
+        sweep.
     damping : float
-        The maximum fraction of each step, in natural parameters. Smaller fractions are used for projections where steps
-        are long, and where they reverse direction without becoming shorter; if messages become invalid or the run still
-        does not converge, it restarts with steps a quarter as long, and a note says so.
+        The share of the old message that is kept in each sweep, in natural parameters. More is kept of projections
+        where steps are long, and where they reverse direction without becoming shorter; if messages become invalid or
+        the run still does not converge, it restarts with steps a quarter as long, and a note says so.
     power : float
         α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
     improper : {"allow", "force", "skip", "damp"}
@@ -133,7 +134,7 @@ def infer(
     if start_from is not None and not isinstance(start_from, Posterior):
         raise KindError(f"start_from is {start_from!r}; expected a Posterior, which infer returned before.")
     limit = int(parameter(sweeps, "sweeps", axes=0, integer=True))
-    step, alpha = _fraction(damping, "damping"), _fraction(power, "power")
+    step, alpha = 1 - damping_share(damping), _power(power)
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
@@ -240,8 +241,8 @@ def _ladder(plan: Plan, factors: tuple[Factor, ...]) -> tuple[Plan, ...]:
     return tuple(plans)
 
 
-def _fraction(value: float, name: str) -> float:
-    value = float(parameter(value, name, axes=0))
-    if value > 1:
-        raise ParameterError(f"{name} is {value:g}; expected a number above 0 and at most 1.")
-    return value
+def _power(value: float) -> float:
+    power = float(parameter(value, "power", axes=0))
+    if power > 1:
+        raise ParameterError(f"power is {power:g}; expected a number above 0 and at most 1.")
+    return power

@@ -111,17 +111,17 @@ class Run:
     known_evidence: float = np.nan
     last_asked: dict[int, Asked] = field(default_factory=dict)
 
-    def go(self, start: State, damping: float, enough: float) -> State:
+    def go(self, start: State, step: float, enough: float) -> State:
         """The state at which the beliefs have converged, or no progress is possible; the record notes it."""
         record, pace = self.record, self._first_pace()
         state = earlier = start
         try:
             for _ in track(range(record.limit), "expectation propagation"):
-                before, state = state, self.sweep(state, damping, pace.share)
+                before, state = state, self.sweep(state, step, pace.share)
                 over_two, earlier = partial(self._apart, earlier, state), before
                 # Beliefs that do not move by half a step have converged: the tolerance is relative to the step, not to
                 # its share.
-                still = record.moved <= max(enough, record.noise) * pace.share or (self.at_once and damping == 1)
+                still = record.moved <= max(enough, record.noise) * pace.share or (self.at_once and step == 1)
                 still = still and self.knows_well
                 if still and not record.stuck:
                     if self._accepted(state):
@@ -163,10 +163,10 @@ class Run:
         record.started_anew(pace.share)
         return pace
 
-    def sweep(self, state: State, damping: float, caution: float) -> State:
+    def sweep(self, state: State, step: float, caution: float) -> State:
         """The state after each factor has sent its messages once; the record notes it."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
-        settings = Settings(np.asarray(damping), np.asarray(caution), self.power)
+        settings = Settings(np.asarray(step), np.asarray(caution), self.power)
         self.level = len(self.plans) - 1
         self.knows_well = not self._narrows or self.at_once or self.record.moved < _NEAR
         self.plans = tuple(_knowing(plan, FINE if self.knows_well else _ROUGH) for plan in self.plans)

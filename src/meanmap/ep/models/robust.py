@@ -163,7 +163,7 @@ def robust_regression(
     if found is None:
         raise InputError(
             "no scale of the noise led to a proper belief: the data contradict the model too strongly. "
-            "Type damping=0.1, or give the noise more degrees of freedom."
+            "Type damping=0.9, or give the noise more degrees of freedom."
         )
     posts = found.posteriors
     weights, evidence = found.weighed()

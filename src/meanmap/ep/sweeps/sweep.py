@@ -41,9 +41,9 @@ EVENTS = ("improper messages", "improper cavities", "answers without numbers", "
 
 
 class Settings(NamedTuple):
-    """How far to go: projections move by `damping * caution` of their step, exact messages by `damping`."""
+    """How far to go: projections move by `step * caution` of their way, exact messages by `step`."""
 
-    damping: Any
+    step: Any
     caution: Any
     power: Any
 
@@ -160,7 +160,7 @@ def absorb(
     """The state with a factor's answer in place of its old messages, as far as damping and the policy let it."""
     factor, shape, old = plan.factors[at], plan.shapes[at], state.messages[at]
     active, alpha = real(shape, plan.sizes[at]), _power(plan, at, settings.power)
-    damping = settings.damping * (settings.caution if factor.approximate else 1.0)
+    step = settings.step * (settings.caution if factor.approximate else 1.0)
     numbers, improper = active, jnp.zeros(shape, bool)
     sent: list[Any] = []
     for port, cavity, message, before in zip(factor.arguments, incoming, answer.messages, old, strict=True):
@@ -175,8 +175,8 @@ def absorb(
         if factor.approximate:
             message, bad = settle(policy, cavity, before, message)
             improper = improper | (bad & good)
-        step = jax.tree.map(lambda b, m: b + damping * (m - b), before, message)
-        sent.append(select(good if _member_by_member(port) else fine.all(), step, before))
+        moved = jax.tree.map(lambda b, m: b + step * (m - b), before, message)
+        sent.append(select(good if _member_by_member(port) else fine.all(), moved, before))
     new, reverted = _keep_beliefs_proper(plan, state, at, tuple(sent))
     events = jnp.stack([improper, active & ~usable, active & usable & ~numbers, reverted & active])
     return new, Happened(events, answer.effective, answer.doubt)
