@@ -52,10 +52,10 @@ def _stepped_down(values: np.ndarray) -> np.ndarray:
 
 
 def _of_products(main: np.ndarray, of_main: np.ndarray, z: np.ndarray, d: int) -> np.ndarray:
-    """For each draw and column, the largest square of what its products with others differ by, (1 + B, d).
+    """For each draw and column, the largest squared difference of the means of its products with others, (1 + B, d).
 
     In units of the standard error in that draw (Chung & Romano 2013): a column that is wider in one sample makes
-    products vary more in it, also where they mean the same.
+    products vary more in it, even if their means are equal.
     """
     n = z[0].sum(dtype=float)
     m, z = z.shape[1] - n, z.astype(float)

@@ -30,7 +30,7 @@ def block_length(statistic: str, n: int) -> int:
 
 
 def block_null(sizes: tuple[int, ...], statistic: str, n_draws: int) -> str:
-    """Random signs, while they are not too many."""
+    """Random signs, unless there are too many."""
     length = block_length(statistic, min(sizes))
     return "wild" if min(sizes) // length * length * n_draws <= MOST_SIGNS else "normal"
 

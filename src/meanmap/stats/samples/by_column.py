@@ -21,7 +21,7 @@ __all__ = ["ColumnDifference", "Differences", "differences", "said_of"]
 MOST_LABELS = 3
 # So many clear differences of a result are printed at most, and differences of so many columns where fewer are clear.
 MOST_SAID, LEAST_SAID = 20, 5
-# Beyond this many rows a median is that of rows spread over all.
+# With more rows, a median is computed from evenly spaced rows.
 MOST_SORTED = 200_000
 _BEGINNING = np.datetime64(0, "s")
 
@@ -140,7 +140,7 @@ class Differences(Value, Sequence[ColumnDifference]):
 
 
 def _apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers with as many digits as tell them apart, four at least."""
+    """Two numbers with enough digits to distinguish them, at least four."""
     shown = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 18)]
     return next((pair for pair in shown if pair[0] != pair[1]), shown[0])
 
@@ -195,7 +195,7 @@ class _Compared(NamedTuple):
 
 
 def _compared(name: str, one: Table, other: Table) -> list[_Compared]:
-    """What of a column is compared."""
+    """The comparisons for one column."""
     x, y = (np.asarray(table.columns[name]) for table in (one, other))
     family = family_of(x)
     if x.ndim > 1 or y.ndim > 1 or family_of(y) != family or family == "duration":
@@ -205,8 +205,8 @@ def _compared(name: str, one: Table, other: Table) -> list[_Compared]:
 
 
 def _labels(x: np.ndarray, y: np.ndarray) -> list[Any]:
-    """Labels to compare: of two the one that says yes, or the rarer; else the most frequent of both samples, and of
-    those in one.
+    """Labels to compare: of two, the one that means yes, or the rarer; otherwise the most frequent ones in both
+    samples, and in one.
     """
     labels, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
     if len(labels) == 2:

@@ -1,4 +1,4 @@
-"""Counts that a batch can hardly have by chance: exact p-values far below those that random subsets can give."""
+"""Counts with exact p-values, which can be far smaller than those from random subsets."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ SHARE_OF_COUNTS = 0.01
 
 
 def with_counts(pvalue: float, pool: Points, batch: Points) -> float:
-    """A p-value among random subsets together with that of counts, by a weighted Bonferroni correction.
+    """Combine a p-value from random subsets with that of counts, by a weighted Bonferroni correction.
 
     Among B subsets no p-value is below 1/(B + 1), however far a batch lies from the pool. Given pool and batch
     together, the number of rows of the batch among the largest values of a column, among its smallest, or with a label,

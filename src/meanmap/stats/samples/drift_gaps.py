@@ -11,7 +11,7 @@ from meanmap.stats.samples.run_length import accumulated
 
 __all__ = ["Gaps"]
 
-# So many columns are named in a note.
+# At most this many columns are named in a note.
 MOST_NAMED = 3
 
 
@@ -21,13 +21,13 @@ class Gaps(Value):
 
     Given how many values of a column are missing in pool and batch together, the number in the batch is hypergeometric
     while rows are exchangeable. The p-value of as many or more is exact, and corrected for the columns that have
-    missing values at all (Bonferroni): one that loses all its cells counts at once, and tables without gaps bring no
-    evidence.
+    missing values at all (Bonferroni): a column that loses all its cells raises an alarm at once, and tables without
+    missing values add no evidence.
 
     Attributes
     ----------
     names : tuple of str
-        What the columns are called.
+        Names of the columns.
     pool : bool array (n, d)
         A random part of the rows so far, complete or not, as large as that of the reference.
     pvalues, evidence : array (T,)
@@ -47,7 +47,7 @@ class Gaps(Value):
 
     @classmethod
     def of(cls, reference: Data, missing: str, most: int, generator: np.random.Generator) -> "Gaps":
-        """Of at most this many rows of the reference."""
+        """Start from at most this many rows of the reference."""
         found = gaps_in(reference, "reference", missing)
         pool = np.stack(list(found.values()), axis=1)
         if len(pool) > most:
@@ -55,9 +55,8 @@ class Gaps(Value):
         return cls(tuple(found), pool)
 
     def step(self, found: dict[str, np.ndarray], restarted: bool, generator: np.random.Generator) -> "Gaps":
-        """After one more batch with these gaps; evidence begins anew where there was an alarm.
-
-        A batch without some of the columns is left to what reads it.
+        """The state after one more batch with these missing values; evidence restarts after an alarm. A batch that
+        lacks columns is checked elsewhere.
         """
         from scipy.stats import hypergeom
 
@@ -82,7 +81,7 @@ class Gaps(Value):
         )
 
     def note(self) -> str:
-        """Which columns have most evidence in the latest batch."""
+        """The columns with the most evidence in the latest batch."""
         least = min(self.columns.values())
         named = [
             f"{name} is missing in {100 * here:.3g} % of the rows, {100 * before:.3g} % before"

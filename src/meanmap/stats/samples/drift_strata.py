@@ -57,7 +57,7 @@ class Strata(Value):
         return table.select(left), cls(columns, tuple(known.tolist()), codes)
 
     def rows(self, index: np.ndarray) -> "Strata":
-        """Of some of the rows."""
+        """The strata of some of the rows."""
         return Strata(self.columns, self.known, self.codes[index])
 
     def read(self, batch: Data) -> tuple[np.ndarray, tuple[str, ...]]:

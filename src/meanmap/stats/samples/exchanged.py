@@ -46,7 +46,7 @@ def design_test(
 
 
 def exchanged_forms(labels: np.ndarray, design: Exchange) -> Forms:
-    """Of scores under the exchanges of a design: the spread of the groups' sums, in units of its mean over these."""
+    """Statistics of scores under the exchanges of a design: the spread of the groups' sums, divided by its mean."""
 
     def forms(scores: np.ndarray) -> np.ndarray:
         sums = design.collapsed(scores)
@@ -59,12 +59,12 @@ def exchanged_forms(labels: np.ndarray, design: Exchange) -> Forms:
 def exchanged_spread(
     forms: Callable[[np.ndarray], np.ndarray], rounding: float, labels: np.ndarray, design: Exchange
 ) -> Permuted:
-    """How far apart the groups are, for each row of labels of units.
+    """The distance between the groups, for each row of labels of units.
 
     With S_g = Σ_s N_gs (μ_gs − μ_s), summed over strata s, in which group g has the mass N_gs and the mean μ_gs: for
     two groups ‖S‖² / (Σ_s N_1s N_2s / N_s)², the squared norm of the mean difference within strata, and for more
-    Σ_g ‖S_g‖² / N_g. `forms` gives ‖S_g‖² for rows of zeros and ones, for who is in the group. Of pairs, strata of two,
-    this is the statistic of random signs.
+    Σ_g ‖S_g‖² / N_g. `forms` gives ‖S_g‖² for rows of zeros and ones that indicate membership in the group. Of pairs,
+    strata of two, this is the statistic of random signs.
     """
     k, least = int(labels.max()) + 1, np.inf
     values: Any = 0.0
@@ -75,7 +75,7 @@ def exchanged_spread(
         z = (labels == g).astype(np.float32)
         squares = np.concatenate([forms(z[start : start + BLOCK]) for start in range(0, len(z), BLOCK)])
         held = (masses @ z.T).T
-        # These differ from draw to draw where units do not have one mass.
+        # These differ from draw to draw if units differ in mass.
         size = np.sum(held * (total - held) / total, axis=1) ** 2 if k == 2 else held.sum(axis=1)
         positive = size > 0
         share = np.divide(1.0, size, where=positive, out=np.zeros(len(size)))

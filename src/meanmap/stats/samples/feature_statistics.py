@@ -35,7 +35,8 @@ __all__ = [
     "summed",
 ]
 
-# From means and covariances of the features of two samples, these features, how many draws, and a generator.
+# A function of the means and covariances of features of two samples, the features, the number of draws, and a
+# generator.
 OfSums = Callable[[Moments, Moments, Any, int, np.random.Generator], Outcome]
 
 # Landmarks of each kernel. At 4000 points 512 landmarks had 95 % of the power of full Gram matrices, 256 had 80 %, 128
@@ -75,9 +76,8 @@ def landmark_features(
 def centred_features(
     samples: Samples, units: Units, generator: np.random.Generator, door: Door
 ) -> Iterator[tuple[Centred, float]]:
-    """The Gram matrix of the units under every kernel, by features of landmarks that are drawn at once, and its norm.
-
-    The norm is that of rows, of units of several estimated from as many of them as there are landmarks.
+    """The Gram matrix of the units under every kernel, by features of random landmarks, and its norm. The norm is that
+    of rows; if units have several rows, it is estimated from as many rows as there are landmarks.
     """
     features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64, True)
     first = np.concatenate([part[:, 0] for part in units.members])
@@ -114,7 +114,7 @@ def feature_map(
 ) -> FeatureMap:
     """Few features of all kernels; grid, precision and perhaps correlations for rows like those of the samples.
 
-    Where `columns` are asked for, those of single columns stand behind them.
+    With `columns`, those of single columns follow.
     """
     dtype = working_precision(samples.pooled)
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
@@ -137,8 +137,8 @@ def gaussian_limit(
 
     The difference of the means is asymptotically N(0, (1/n + 1/m) Σ), so its squared norm is a weighted sum of
     chi-squares. Σ is the pooled covariance within both samples: a small sample alone may lack a rare value altogether,
-    and would then show no variance for it. Draws of the difference go through the same fusing as the statistic. Behind
-    the features of kernels those of single columns may stand.
+    and would then show no variance for it. Draws of the difference go through the same fusing as the statistic.
+    Features of single columns may follow those of the kernels.
     """
     of_kernels, ranks = without_columns(features)
     sizes = sizes_of(of_kernels)
@@ -167,5 +167,5 @@ def gaussian_limit(
 
 
 def standardising(covariance: np.ndarray, part: slice) -> np.ndarray:
-    """The variances of some features, none of them zero."""
+    """The variances of some features, bounded away from zero."""
     return np.maximum(np.diag(covariance)[part], np.finfo(float).tiny)

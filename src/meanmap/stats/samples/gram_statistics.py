@@ -39,7 +39,7 @@ def gram_test(
     """The fused statistic from every kernel's Gram matrix, under permutations or exchanges within pairs: exact."""
     n, pooled = samples.sizes[0], samples.pooled
     if kind == "permutation":
-        # Of biased statistics the pairs inside of units are a part.
+        # Biased statistics include the pairs within units.
         units = Units.of(samples.sizes, generator) if unbiased else Units.of_rows(samples.sizes)
         held = (centred_gram(kernel, units, pooled, door) for kernel in samples.kernels)
         return _permuted(samples, units, held, unbiased, n_draws, generator)
@@ -84,7 +84,7 @@ def _permuted(
 
 
 def centred_gram(kernel: Kernel, units: Units, pooled: object, door: Door) -> tuple[Centred, float]:
-    """The centred Gram matrix of units, by few features where these hold it, and the norm of that of rows."""
+    """The centred Gram matrix of units, by few features if these approximate it well, and the norm of that of rows."""
     size = count(pooled)
     if size > LOW_RANK_FROM:
         some = rows(pooled, slice(None, None, size // LOW_RANK))

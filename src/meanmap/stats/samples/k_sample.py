@@ -127,7 +127,7 @@ def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Gener
         held = centred_features(samples, units, generator, door)
 
     def spread(gram: Centred) -> Permuted:
-        # Of rows: those of a unit's mean count as often as there are rows in it.
+        # In rows: the mean of a unit counts as often as it has rows.
         found = between_groups(gram, labels, units.sizes)
         return Permuted(units.size * found.values, units.size * found.rounding)
 

@@ -83,7 +83,7 @@ class Margin(Value):
         part = phi[:: -(-count(points) // MEASURED)]
         centred = part - part.mean(axis=0)
         spectrum = np.maximum(np.linalg.eigvalsh(centred @ centred.T), 0.0)[::-1] / (len(part) - 1)
-        # The error of the distance of the shift adds to the direction in which the mean varies most.
+        # The error of the distance of the shift is added to the direction in which the mean varies most.
         error = float(np.sqrt(moved.variance))
         own = DistanceLaw(0.0, spectrum / n).draws(0.0, np.random.default_rng(0), 20_000, error)
         bound = float(moved.distance + np.sqrt(np.quantile(own, CERTAIN)))

@@ -1,4 +1,4 @@
-"""Scores of columns as features of a row, by the quantiles of a sample: what tests of many rows know of ranks."""
+"""Scores of columns as features of a row, by the quantiles of a sample: ranks for tests of many rows."""
 
 from functools import partial
 from types import ModuleType
@@ -19,9 +19,9 @@ from meanmap.stats.samples.scores import COMMON, OF_NUMBERS, judged, raw_scores
 
 __all__ = ["RankFeatures", "with_columns", "without_columns"]
 
-# Quantiles by which ranks are told, and for this many scores in all: their covariances are found, too.
+# The number of quantiles for ranks, and the most scores in all, as their covariances are computed, too.
 QUANTILES, MOST_SCORES = 512, 512
-# Rows by which scores are measured, and scores that spread less there are left out.
+# The number of rows by which scores are standardised; scores with less spread are left out.
 MEASURED, LEAST_SPREAD = 4096, 1e-6
 # Scores are made smaller than kernels' features, so that the grid of all is as fine as theirs.
 SIZE = 1 / 16
@@ -43,7 +43,7 @@ class RankFeatures(Features):
 
     @classmethod
     def of(cls, kernel: Kernel, sample: np.ndarray) -> "RankFeatures | None":
-        """By a sample of rows; None where there are fewer than two columns, or too many."""
+        """From a sample of rows; None if there are fewer than two columns, or too many."""
         d = sample.shape[1]
         each = len(OF_NUMBERS) if len(OF_NUMBERS) * d < MOST_SCORES else 2
         if d < 2 or each * d > MOST_SCORES:
@@ -72,7 +72,7 @@ class RankFeatures(Features):
         return (raw[:, self.kept] - self.middle) / self.deviation
 
     def check(self, points: Points, argument: str) -> None:
-        """As the kernel checks."""
+        """Check points as the kernel does."""
 
     @property
     def size(self) -> int:
@@ -80,13 +80,13 @@ class RankFeatures(Features):
         return len(self.kept)
 
     def judged(self, kernels: Permuted, squares: np.ndarray) -> Permuted:
-        """What kernels found and what columns say, as one; `squares` are those of standardised sums of scores."""
+        """Combine the evidence of kernels and of columns; `squares` are those of standardised sums of scores."""
         found, _, _ = judged(kernels, None, squares, self.shares, lambda part: part, len(self.knots) - 1)
         return found
 
 
 def with_columns(features: Concatenated, pooled: Points) -> Concatenated:
-    """Features of kernels with those of single columns behind them, for rows of two columns of numbers or more."""
+    """Features of kernels followed by those of single columns, for rows of two or more numeric columns."""
     if not in_columns(pooled):
         return features
     ranks = RankFeatures.of(features.members[0].kernel, np.asarray(pooled, float))
@@ -106,7 +106,7 @@ def without_columns(features: object) -> tuple[Any, RankFeatures | None]:
 
 
 def _ranks(knots: Any, x: Any) -> Any:
-    """Of each column, (n, d)."""
+    """The ranks in each column, (n, d)."""
     of_column = partial(_midranks, jnp)
     return jax.vmap(of_column, in_axes=(0, 1), out_axes=1)(knots, x).astype(x.dtype)
 

@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 
 __all__ = ["accumulated", "limit_for", "mean_run_length", "wealth"]
 
-# What a batch must bring to count as evidence, in standard deviations: half of the drift that is looked for, here one.
+# The reference value of the cumulative sum, in standard deviations: half of the drift to be detected, here one.
 ALLOWANCE = 0.5
 # For smaller p-values the quantile would be infinite.
 LEAST_PVALUE = 1e-300
@@ -29,7 +29,7 @@ def mean_run_length(limit: float, nodes: int = 60) -> float:
 
 
 def limit_for(run_length: float) -> float:
-    """Where the mean run length is as wanted."""
+    """The limit with this mean run length."""
     if run_length <= mean_run_length(0.0):
         return 0.0
     from scipy.optimize import brentq
@@ -39,7 +39,7 @@ def limit_for(run_length: float) -> float:
 
 
 def wealth(pvalues: np.ndarray) -> float:
-    """Of one unit that is bet on drift, a share 1/(t (t + 1)) of it from batch t on.
+    """The wealth from one unit bet on drift, a share 1/(t (t + 1)) of it from batch t on.
 
     P-values become payoffs (1 − p + p log p) / (p log² p), whose mean is 1 without drift (Vovk & Wang 2021).
     """

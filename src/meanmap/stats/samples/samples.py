@@ -42,11 +42,11 @@ __all__ = ["Outcome", "Samples", "columns_of", "exact_test", "read_reference", "
 
 @dataclass(frozen=True)
 class Samples:
-    """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these.
+    """Two or more samples, one after another, one or more kernels on them, and notes on doubtful ones.
 
-    `names` are the columns of tables, in order, and `widths` how many coordinates those have that have more than one,
-    such as texts. Beside default kernels each column is looked at alone, `by_columns`. The `exchange` says which rows
-    are exchangeable, if not all of them.
+    `names` are the columns of tables, in order, and `widths` the number of coordinates of columns with several, such as
+    texts. With default kernels each column is also tested alone, `by_columns`. The `exchange` says which rows are
+    exchangeable, if not all of them.
     """
 
     kernels: tuple[Kernel, ...]
@@ -65,7 +65,7 @@ class Samples:
 
     @property
     def groups(self) -> np.ndarray:
-        """Which sample each point is of."""
+        """The sample of each point."""
         return np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
 
     def labels(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
@@ -82,13 +82,13 @@ class Samples:
 
     @cached_property
     def scores(self) -> Scores | None:
-        """Of the ranks in each of two columns or more."""
+        """Scores of the ranks in each of two or more columns."""
         if not self.by_columns or any_sparse(self.pooled):
             return None
         return Scores.of(self.kernels[0].domain, self.pooled, columns_of(self), self.widths)
 
     def fused(self, columns: bool = True) -> str:
-        """Over which kernels a statistic is fused, in words, and perhaps over how many columns and their pairs."""
+        """The number of kernels over which a statistic is fused, in words, and the number of columns, if any."""
         kernels = f" fused over {len(self.kernels)} kernels" if len(self.kernels) > 1 else ""
         scores = self.scores if columns else None
         if scores is None:
@@ -97,24 +97,24 @@ class Samples:
 
     @property
     def kernel(self) -> Any:
-        """The kernel, or the tuple of several: what a result shows."""
+        """The kernel, or the tuple of several, as shown in a result."""
         return alone(self.kernels)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a statistic found in samples, before it becomes a result.
+    """The outcome of a statistic, before it becomes a result.
 
     Attributes
     ----------
     statistic, null : float, Null
         The statistic and its null distribution.
     strongest : int
-        Which of several kernels saw the largest difference, for its size under the hypothesis.
+        The kernel with the largest difference, relative to its size under the hypothesis.
     column : int
-        Which column said more alone than all kernels; -1 where none did.
+        The column with stronger evidence than all kernels; -1 if there is none.
     difference : Embedding or None
-        μ_P − μ_Q, where it came about on the way.
+        μ_P − μ_Q, if it was computed.
     """
 
     statistic: float
@@ -125,7 +125,7 @@ class Outcome:
 
     @classmethod
     def exact(cls, found: Permuted, kind: str, strongest: int = 0, column: int = -1) -> "Outcome":
-        """From values of which the first is the data's and the others are its exact null distribution."""
+        """From values of which the first is that of the data, and the others are its exact null distribution."""
         null = Null(kind, found.values[1:], exact=True, rounding=found.rounding)
         return cls(float(found.values[0]), null, strongest, column=column)
 
@@ -137,7 +137,7 @@ def exact_test(
     of_columns: Callable[[Scores], tuple[Permuted, Forms]],
     kind: str,
 ) -> Outcome:
-    """The statistics of all kernels, each with its size, those of pairs of columns, and those of columns, as one."""
+    """Combine the statistics of all kernels, each with its size, of pairs of columns, and of columns."""
     found, sizes = zip(*statistics, strict=True)
     result, strongest = fused(found, sizes, rate)
     column, scores = -1, samples.scores
@@ -156,11 +156,11 @@ def read_samples(
     must_vary: bool = True,
     fusing: bool = False,
 ) -> Samples:
-    """Read the samples and choose the kernels: those given, or by the pooled sample, which knows no labels.
+    """Read the samples and choose the kernels: those given, or by the pooled sample without labels.
 
     Unless `scale` is false, numbers are measured in their columns' units, the median distance in the pooled sample.
-    Where all points are equal there is nothing to compare, which is an error if they `must_vary`. Where kernels are
-    fused, a learned one stands beside the default ones: it may have found less.
+    Where all points are equal there is nothing to compare, which is an error if they `must_vary`. A learned kernel is
+    fused with the default ones where possible, as it may detect less.
     """
     given = _given(kernel)
     samples, kinds = _matched([on_host(s) for s in samples], names)
@@ -194,9 +194,8 @@ def read_samples(
 def _chosen(
     together: Any, pooled: Points, kernel: KernelLike, rng: np.random.Generator, scale: bool
 ) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
-    """The default, the median's or the learned kernels of a pooled sample, and doubts about them.
-
-    `together` is the sample as it came, or a part that shows of what kind it is, and `pooled` its points.
+    """The default, median or learned kernels for a pooled sample, and notes on them. `together` is the sample as given,
+    or a part that shows its kind, and `pooled` its points.
     """
     reader, sparse = reader_for(together), is_sparse(pooled)
     # Landmarks are drawn from the pooled sample by position, so that permutations stay exact.
@@ -226,7 +225,7 @@ def _widths(together: object) -> dict[str, int]:
 
 
 def _constant(together: object, pooled: object) -> dict[str, bool]:
-    """Whether each column holds one value only; empty where points have no columns."""
+    """Whether each column is constant; empty if points have no columns."""
     if isinstance(together, Table):
         columns = {f"column {name!r}": np.asarray(column) for name, column in together.columns.items()}
     elif in_columns(pooled):
@@ -237,7 +236,7 @@ def _constant(together: object, pooled: object) -> dict[str, bool]:
 
 
 def _given(kernel: KernelLike) -> tuple[Kernel, ...]:
-    """The kernels that were named, none for the default, the median or a learned one."""
+    """The kernels that were given; none for the default, median or learned ones."""
     if is_default(kernel) and kernel in (None, "median", "learned"):
         return ()
     members = as_tuple(kernel)
@@ -254,9 +253,9 @@ def _given(kernel: KernelLike) -> tuple[Kernel, ...]:
 
 
 def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[str, str]]:
-    """The samples as tables with the same columns in one order, and the kind of each; arrays as they came.
+    """The samples as tables with the same columns in the same order, and the kind of each; arrays unchanged.
 
-    Refuses what can be compared by no kernel: numbers in one sample and text in another.
+    Refuses samples that no kernel can compare: numbers in one and text in another.
     """
     if any(source_of(sample).named for sample in samples):
         tables = [Table.of(data, name) for data, name in zip(samples, names, strict=True)]
@@ -271,14 +270,14 @@ def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[
 
 
 def columns_of(samples: Samples) -> tuple[str, ...]:
-    """The names of the columns, where points are rows of numbers or of a table."""
+    """The names of the columns, if points are rows of numbers or of a table."""
     if not in_columns(samples.pooled):
         return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled, widths=samples.widths))
     return samples.names or tuple(f"column {j}" for j in range(samples.pooled.shape[1]))
 
 
 def _together(samples: list[Any], kinds: Mapping[str, str]) -> Any:
-    """Tables as one; of other data the first sample, since the others are of the same kind."""
+    """Tables concatenated; for other data the first sample, since the others are of the same kind."""
     if not kinds:
         return samples[0]
     return Table({name: np.concatenate([table.columns[name] for table in samples]) for name in kinds})

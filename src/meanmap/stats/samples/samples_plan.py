@@ -1,4 +1,4 @@
-"""What tests of samples of any size share: a plan, made from some of the rows, and the states of parts."""
+"""The common part of tests on samples of any size: a plan, made from some of the rows, and the states of parts."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ Made = TypeVar("Made", bound="SamplesPlan")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SamplesPlan(Value):
-    """What a test of samples decides before it looks at all rows: columns, kernels and features.
+    """The choices of a test before it reads all rows: columns, kernels and features.
 
     Attributes
     ----------
@@ -54,9 +54,9 @@ class SamplesPlan(Value):
     columns : tuple of str
     seed : int
     names : tuple of str
-        What the samples are called.
+        Names of the samples.
     notes : tuple of str
-        What is odd about the sample.
+        Notes on the sample.
     """
 
     reading: Reading
@@ -91,7 +91,7 @@ class SamplesPlan(Value):
 
     @own_words
     def state(self, rows: Data, name: str = "rows") -> SampleState:
-        """What some rows of a sample add.
+        """The contribution of some rows of a sample.
 
         Parameters
         ----------
@@ -109,24 +109,24 @@ class SamplesPlan(Value):
         return [self.features.moments(state.sums) for state in states]
 
     def _told(self, states: Sequence[SampleState]) -> tuple[str, ...]:
-        """What is said of missing values and of the sample that the plan was made from."""
+        """Notes on missing values, and on the sample from which the plan was made."""
         told = map(left_out_of, self.names, states)
         return (*(note for notes in told for note in notes), *self.notes)
 
     @property
     def _draws(self) -> np.random.Generator:
-        """Draws of the limit, the same for every result."""
+        """A generator of draws from the limiting distribution, the same for every result."""
         return np.random.default_rng([self.seed, 1])
 
     def fused(self, columns: bool = False) -> str:
-        """Over which kernels a statistic is fused, in words, and perhaps over how many columns."""
+        """The number of kernels over which a statistic is fused, in words, and the number of columns, if any."""
         _, ranks = without_columns(self.features.features)
         kernels = f" fused over {len(self.kernels)} kernels" if len(self.kernels) > 1 else ""
         return kernels if ranks is None else f"{kernels} and over ranks in each of {len(self.columns)} columns"
 
 
 def _added(plan: SamplesPlan, rows: Data, name: str) -> SampleState:
-    """What rows add that are read here."""
+    """The contribution of rows, which are read here."""
     came, gaps = 0, Counter()
 
     def points(door: Door) -> Iterator[Any]:
@@ -144,7 +144,7 @@ def _added(plan: SamplesPlan, rows: Data, name: str) -> SampleState:
 
 
 def in_one_pass(asked: OfSamples, plan: type[Made]) -> tuple[Made, list[SampleState]] | None:
-    """A plan for samples of many rows, and the states of all of them; None where they are few, after all."""
+    """A plan for samples of many rows, and the states of all of them; None if they turn out to be few."""
     missing, kinds = (asked.missing, asked.kinds) if asked.by is None else ("raise", None)
     drawn = not any_once(asked.parts)
     asked.parts, whole = _begun(asked.parts, asked.names, missing, kinds)
@@ -156,7 +156,7 @@ def in_one_pass(asked: OfSamples, plan: type[Made]) -> tuple[Made, list[SampleSt
 
 
 def is_long(sources: Sequence[Any], names: Sequence[str]) -> bool:
-    """Whether samples have so many rows in all that they are compared in one pass, as iterators may."""
+    """Whether samples have, or may have, so many rows in all that they are compared in one pass."""
     if any_once(sources):
         return True
     return all(map(_has_rows, sources, names)) and sum(count_rows(source) or 0 for source in sources) > PERMUTED
@@ -165,7 +165,7 @@ def is_long(sources: Sequence[Any], names: Sequence[str]) -> bool:
 def _begun(
     sources: Sequence[Any], names: Sequence[str], missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], list[Any] | None]:
-    """What a plan is made from, and whole samples, of which iterators have begun; None where those were all."""
+    """Rows for making a plan, and the whole samples, with iterators started; None if these rows are all."""
     if not any_once(sources):
         return list(sources), list(sources)
     admitted(sources, names, missing, kinds)  # refuses what needs rows in memory
@@ -182,5 +182,5 @@ def _begun(
 
 
 def _has_rows(data: Data, name: str) -> bool:
-    """Whether a sample can be cut into parts, as what only its kernel can read cannot."""
+    """Whether a sample can be cut into parts; data that only a kernel can read cannot."""
     return comes_in_pieces(data) or source_of(data).named or values_of(data, name) is not None

@@ -1,4 +1,4 @@
-"""Scores of the ranks in each column: whatever differs in one column is seen, however many there are."""
+"""Scores of the ranks in each column, which detect a difference in one column of many."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ __all__ = [
     "soft_maximum",
 ]
 
-# Of a column of numbers: normal scores and their squares, which see shifts as well as t-tests do and spreads better
-# than Levene's test (Chernoff & Savage 1958; Klotz 1962), and Legendre polynomials of the ranks, which see shapes.
+# Of a column of numbers: normal scores and their squares, which detect shifts as well as t-tests do and spreads better
+# than Levene's test (Chernoff & Savage 1958; Klotz 1962), and Legendre polynomials of the ranks, which detect shapes.
 OF_NUMBERS = (0.42, 0.42, 0.07, 0.09)
-# How wide all columns are together in a row is one score more, with this share of the columns' part.
+# The overall deviation of a row over all columns is one more score, with this share of the columns' part.
 COMMON = 0.06
-# Of labels this many, the most frequent ones.
+# Scores are made for at most this many labels, the most frequent ones.
 MOST_LABELS = 16
 # The shares of columns and of pairs of these among very many columns; the others are the kernels'. What one of them
 # alone sees is seen as by a test at the level times its share: no shares are without a loss, and these spread it. Of
@@ -48,7 +48,7 @@ WIDTH = 0.9
 ROUNDING = 1e-9
 # Scores whose sums are found at once, and features that stand for products of pairs of them.
 AT_ONCE, QUADRATIC = 256, 512
-# Scores that spread less are constant but for rounding.
+# Scores with less spread are constant up to rounding.
 LEAST_SPREAD = 1e-9
 
 
@@ -60,13 +60,13 @@ class Scores:
     ----------
     matrix : array (N, M)
     columns : array (M,) of int
-        Which column each is of; -1 for all of them together.
+        The column of each score; -1 for all of them together.
     shares : array (M,)
         Of the columns' part: they sum to one.
     main : array (N, c)
         The first score of each column of numbers and those of labels, whose products see how columns go together.
     of_main : array (c,) of int
-        Which column each of these is of.
+        The column of each of these.
     names : tuple of str
         What the columns are called.
     """
@@ -87,14 +87,13 @@ class Scores:
         widths: Mapping[str, int] | None = None,
         least: int = 2,
     ) -> "Scores | None":
-        """Of all columns that vary; None where there are fewer than `least` of them.
-
-        They depend on the pooled sample alone, without its labels.
+        """Scores of all columns that vary; None if there are fewer than `least` of them. They depend on the pooled
+        sample alone, without its labels.
         """
         found, radius = [], np.zeros(1)
         for name, places in places_of_columns(domain, pooled, names, widths).items():
             each = [part for place in places[:1] for part in _scores(leaf_at(pooled, place))]
-            if least > 1:  # a column that is there twice tells once
+            if least > 1:  # duplicated columns count once
                 each = [part for part in each if not any(np.array_equal(part[0], other[1]) for other in found)]
             found += [(name, scores, shares, kept) for scores, shares, kept in each]
             radius = radius + sum((scores[:, 0] ** 2 for scores, _, kept in each if kept), np.zeros(1))
@@ -124,7 +123,7 @@ class Scores:
 
     @property
     def of_pairs(self) -> np.ndarray:
-        """The Gram matrix of ⟨main(x), main(y)⟩², whose MMD² is the squares of what products of pairs differ by."""
+        """The Gram matrix of ⟨main(x), main(y)⟩², whose MMD² sums squared differences of mean products of pairs."""
         return (self.main @ self.main.T / self.main.shape[1]) ** 2
 
     def features_of_pairs(self, generator: np.random.Generator) -> np.ndarray:
@@ -139,10 +138,10 @@ class Scores:
         return CentredFeatures(units.means(self.features_of_pairs(generator)))
 
     def judged(self, kernels: Permuted, pairs: Permuted | None, forms: Forms) -> tuple[Permuted, int]:
-        """What kernels found, what pairs of columns and what columns say, as one; and the column that says most.
+        """Combine the evidence of kernels, pairs of columns and columns; also gives the column with the most evidence.
 
         `forms` gives the squares of sums of scores for the data and each draw, in units of their mean over draws. The
-        column is -1 where kernels or pairs say more.
+        column is -1 if kernels or pairs have more.
         """
         found, strongest, first = judged(kernels, pairs, self.matrix, np.log(self.shares), forms, len(self.names))
         return found, int(self.columns[strongest]) if first == 1 else -1
@@ -151,7 +150,7 @@ class Scores:
 def judged(
     kernels: Permuted, pairs: Permuted | None, matrix: np.ndarray, shares: np.ndarray, forms: Forms, number: int
 ) -> tuple[Permuted, int, int]:
-    """Kernels, a number of columns and their pairs as one; the score and the part that say most of the data."""
+    """Combine kernels, columns and their pairs; also gives the score and the part with the most evidence."""
     values, strongest = soft_maximum(matrix, shares, forms)
     parts = [kernels, Permuted(values, ROUNDING)] if pairs is None else [kernels, Permuted(values, ROUNDING), pairs]
     many = (number - 1) / (number + FEW)
@@ -163,7 +162,8 @@ def judged(
 def soft_maximum(matrix: np.ndarray, shares: np.ndarray, forms: Forms) -> tuple[np.ndarray, int]:
     """log Σ share · exp(9/20 T) over scores, for the data and each draw, and the score with the largest in the data.
 
-    `shares` are logarithms. Of means that are normal these are Bayes factors of differences three standard errors wide.
+    `shares` are logarithms. For normal means these are Bayes factors with a prior of three standard errors for
+    differences.
     """
     strongest, most = 0, -np.inf
     total: Any = -np.inf
@@ -178,13 +178,13 @@ def soft_maximum(matrix: np.ndarray, shares: np.ndarray, forms: Forms) -> tuple[
 
 
 def permuted_forms(z: np.ndarray, n: int) -> Forms:
-    """Of scores of two samples under permutations, rows of zeros and ones: n z̄²_x N (N − 1) / (n m)."""
+    """For scores of two samples under permutations, rows of zeros and ones: n z̄²_x N (N − 1) / (n m)."""
     size = z.shape[1]
     return lambda scores: _squares(z, scores) * ((size - 1) / (n * (size - n)))
 
 
 def flipped_forms(z: np.ndarray) -> Forms:
-    """Of scores of pairs under random signs: squares of sums of their differences."""
+    """For scores of pairs under random signs: squares of sums of their differences."""
 
     def forms(scores: np.ndarray) -> np.ndarray:
         differences = scores[: z.shape[1]] - scores[z.shape[1] :]
@@ -194,7 +194,7 @@ def flipped_forms(z: np.ndarray) -> Forms:
 
 
 def grouped_forms(labels: np.ndarray, sizes: Sequence[int]) -> Forms:
-    """Of scores of several samples under permutations of their labels, as an analysis of variance: Σ_g n_g z̄_g²."""
+    """For scores of several samples under permutations of their labels, an analysis of variance: Σ_g n_g z̄_g²."""
     size = labels.shape[1]
 
     def forms(scores: np.ndarray) -> np.ndarray:
@@ -246,7 +246,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def standardised(scores: np.ndarray) -> np.ndarray:
-    """With mean zero and mean square one; columns that do not vary are left out."""
+    """Scores standardised to mean zero and mean square one; constant columns are left out."""
     spread = scores.std(axis=0)
     kept = spread > LEAST_SPREAD
     return (scores[:, kept] - scores[:, kept].mean(axis=0)) / spread[kept]

@@ -1,4 +1,4 @@
-"""Samples as they come: two, a list, a mapping of names, or one table with a column that tells them apart."""
+"""Samples as given: two, a list, a mapping of names, or one table with a column that distinguishes them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["named", "several_samples"]
 def several_samples(
     samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
-    """What samples are called, the samples as they came or as the groups of one table, and notes.
+    """Names of the samples, the samples as given or as the groups of one table, and notes.
 
     For groups, missing values have been handled and columns have the kinds given by `kinds`.
     """

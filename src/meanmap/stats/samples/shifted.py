@@ -1,4 +1,4 @@
-"""How far a sample moves with a shift by this many of its standard deviations, and how sure that is."""
+"""The distance between a sample and the same sample shifted in standard deviations, with its standard error."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ from meanmap.stats.samples.spread import Spread
 
 __all__ = ["Shifted", "Shifts", "between_features", "between_grams"]
 
-# Small shifts are told by the few pairs of rows that lie as near, hence poorly. Where the noise of these is more than a
+# Small shifts are poorly estimated, as few pairs of rows are that close. Where the noise of these is more than a
 # fifth of the squared distance (a tenth of the distance), distances are continued in proportion to the shift from the
 # least of these shifts where it is not.
 NOISE, LEASTS = 0.2, np.geomspace(0.5, 1 / 128, 13)
-# Rows whose pairs tell that noise where products are not held.
+# The number of rows whose pairs estimate that noise, if products are not stored.
 PAIRED = 500
-# Rows that derivatives in the deviations are of, and the change of these.
+# The number of rows for derivatives in the standard deviations, and the step.
 DERIVED, CHANGE = 200, 0.1
 
-# Of the places of some rows, and these rows moved.
+# A function of the positions of some rows, and the shifted rows.
 Differences = Callable[[np.ndarray, Points], "Between"]
 
 
@@ -38,10 +38,8 @@ class Between(NamedTuple):
 
 
 class Shifted(NamedTuple):
-    """The distance between a law and the same law moved.
-
-    `errors` are what each unit of rows adds to the error of the distance, `inflation` is by how many more standard
-    errors of one the distance may be larger, because the tails of columns are not seen.
+    """The distance between a distribution and the same one shifted. `errors` are the contributions of units of rows to
+    its error, `inflation` is an additional error in standard errors, for tails that were not observed.
     """
 
     distance: float
@@ -50,17 +48,17 @@ class Shifted(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """Of the distance, tails aside."""
+        """The standard error of the distance, without that of tails."""
         return float(np.sum(self.errors**2)) * len(self.errors) / max(len(self.errors) - 1, 1)
 
 
 @dataclass(frozen=True)
 class Shifts:
-    """Distances between the mean embedding of the law of some rows, and of the same law moved.
+    """Distances between the mean embeddings of the distribution of some rows and of the same one shifted.
 
     With δ = φ(x) − φ(x moved) the squared distance is E ⟨δ, δ′⟩ over independent rows. Its estimate is the mean over
-    pairs of different units, hence unbiased for every shift and any number of rows: a row and its own moved copy have
-    nothing in it. Its error comes from the rows, by their influence, and from the standard deviations, whose influence
+    pairs of different units, hence unbiased for every shift and any number of rows: a row is never paired with its own
+    shifted copy. Its error comes from the rows, by their influence, and from the standard deviations, whose influence
     goes through the derivative in them.
 
     Attributes
@@ -68,13 +66,13 @@ class Shifts:
     points : points
         The rows.
     spread : Spread
-        Of these or more rows.
+        The spread of these or more rows.
     between : callable
-        Under which features or kernel.
+        Inner products under features or a kernel.
     mass, units : arrays
-        How much each row counts, one in sum, and which rows belong together.
+        The weight of each row, one in sum, and the unit of each row.
     generator : numpy.random.Generator
-        Draws the rows that derivatives are of.
+        Draws the rows for derivatives.
     """
 
     points: Points
@@ -86,7 +84,7 @@ class Shifts:
 
     @cached_property
     def least(self) -> float:
-        """The least shift that pairs of rows show well."""
+        """The smallest shift that is estimated well from pairs of rows."""
         good, bad = 0, len(LEASTS)
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -104,7 +102,7 @@ class Shifts:
         return self.spread.influence(self.points)
 
     def at(self, shift: float) -> Shifted:
-        """After a shift by this many standard deviations."""
+        """The distance after a shift by this many standard deviations."""
         squared, means, noise = self._squared(np.arange(count(self.points)), shift, None)
         if shift < LEASTS[0] and noise > NOISE * squared and shift < self.least:
             found, ratio = self._at_least, shift / self.least
@@ -124,7 +122,7 @@ class Shifts:
         errors = np.bincount(self.units, self.mass * influence) / (2 * distance)
         block = self.spread.block
         upward = (slopes / np.bincount(block))[block]
-        # A column that may have no standard deviation takes the distance anywhere, unless the kernel does not see it.
+        # A column that may have no standard deviation makes the distance arbitrary, unless the kernel ignores it.
         rising = (upward > 0) | (np.isinf(self.spread.beyond) & (upward != 0))
         inflation = float(np.abs(upward[rising]) @ self.spread.beyond[rising]) / (2 * distance)
         return Shifted(distance, errors - errors.mean(), inflation)
@@ -161,7 +159,7 @@ class Shifts:
 
 
 def between_grams(kernel: Kernel, points: Points, gram: np.ndarray) -> Differences:
-    """By the Gram matrix of the rows, and those with the moved ones: for few rows."""
+    """From the Gram matrix of the rows, and those with the shifted ones: for few rows."""
 
     def between(index: np.ndarray, moved: Points) -> Between:
         own = gram[np.ix_(index, index)] + np.asarray(gram_matrix(kernel, moved), float)
@@ -172,7 +170,7 @@ def between_grams(kernel: Kernel, points: Points, gram: np.ndarray) -> Differenc
 
 
 def between_features(features: Features, phi: np.ndarray) -> Differences:
-    """By features φ of the rows, and of the moved ones: for many rows."""
+    """From features φ of the rows, and of the shifted ones: for many rows."""
 
     def between(index: np.ndarray, moved: Points) -> Between:
         return Between(None, phi[index] - transformed(features, moved))

@@ -1,4 +1,4 @@
-"""Points with one of their columns shuffled, whatever kinds of columns they have."""
+"""Points with one of their columns permuted, whatever the kinds of their columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,9 +13,8 @@ __all__ = ["Place", "leaf_at", "places_of_columns", "with_shuffled"]
 
 
 class Place(NamedTuple):
-    """Where a column's values are: positions into nested tuples of arrays, and the coordinates in that array.
-
-    None for the coordinates are all of it.
+    """The location of a column's values: positions in nested tuples of arrays, and the coordinates in that array; None
+    means all coordinates.
     """
 
     path: tuple[int, ...]
@@ -53,7 +52,7 @@ def with_shuffled(points: Points, places: Sequence[Place], order: np.ndarray) ->
 
 
 def _spans(names: Sequence[Any], widths: Mapping[str, int]) -> dict[Any, slice]:
-    """Which coordinates those of each column are, side by side in order."""
+    """The coordinates of each column, side by side in order."""
     ends = np.cumsum([widths.get(str(name), 1) for name in names]).tolist()
     return {name: slice(end - widths.get(str(name), 1), end) for name, end in zip(names, ends, strict=True)}
 
@@ -69,7 +68,7 @@ def _places(
         spans = _spans(domain.names, widths)
         if isinstance(points, np.ndarray) and points.shape[1:2] == (list(spans.values())[-1].stop,):
             yield from ((name, Place(path, part)) for name, part in spans.items())
-        else:  # counts of substrings, rotations and the like, which cannot be told apart
+        else:  # counts of substrings, rotations and the like, which cannot be separated by column
             yield ", ".join(map(str, domain.names)), Place(path, None)
 
 

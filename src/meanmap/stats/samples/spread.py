@@ -1,4 +1,4 @@
-"""The standard deviations of the columns of numbers of a sample: rows moved by them, and how sure they are."""
+"""Standard deviations of the numeric columns of a sample: rows shifted by them, and their standard errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from meanmap.stats.samples.tails import inflated_spread
 
 __all__ = ["Spread"]
 
-# Columns side by side share one derivative where there are more than this many.
+# If there are more than this many columns, adjacent ones share one derivative.
 MOST_BLOCKS = 12
 
 
@@ -29,9 +29,9 @@ class Spread:
     means, deviations : array (columns,)
         Of weighted rows; deviations by n − 1, or by what is that where rows count differently.
     codes : mapping of column to array
-        Values that are no numbers of it.
+        Values that are codes, not numbers.
     block : int array (columns,)
-        Which columns share a derivative.
+        The block of each column, with a common derivative.
     beyond : array (columns,)
         By how much `inflated_spread` exceeds the standard error of the logarithm of the deviation; infinite where tails
         leave open whether there is one.
@@ -45,7 +45,7 @@ class Spread:
 
     @classmethod
     def of(cls, points: Points, mass: np.ndarray | None = None) -> "Spread | None":
-        """Of these rows, each of which counts by its `mass`; None where no column of numbers varies."""
+        """From these rows with weights `mass`; None if no numeric column varies."""
         leaves = [leaf for leaf in jax.tree.leaves(points) if _holds_numbers(leaf)]
         if not any(np.ptp(leaf, axis=0).any() for leaf in leaves):
             return None
@@ -64,7 +64,7 @@ class Spread:
 
     @property
     def blocks(self) -> int:
-        """How many derivatives there are."""
+        """The number of derivatives."""
         return int(self.block[-1]) + 1
 
     @property
@@ -73,7 +73,7 @@ class Spread:
         return np.flatnonzero(np.isinf(self.beyond))
 
     def doubts(self, names: Sequence[str], size: int, instead: str) -> tuple[str, ...]:
-        """What is said of these columns, and of what follows; `names` where columns have some, one for each."""
+        """The note on these columns and the consequence; `names` gives a name for each column, if there are any."""
         places = self.unknown.tolist()
         if not places:
             return ()
@@ -102,7 +102,7 @@ class Spread:
         return jax.tree.map(move, points)
 
     def influence(self, points: Points) -> np.ndarray:
-        """What each row adds to the logarithms of the deviations, (rows, blocks), zero on average."""
+        """The influence of each row on the logarithms of the deviations, (rows, blocks), zero on average."""
         leaves = [leaf.reshape(len(leaf), -1) for leaf in jax.tree.leaves(points) if _holds_numbers(leaf)]
         found, size = np.zeros((len(leaves[0]), self.blocks)), np.bincount(self.block)
         for j, column in enumerate(column for leaf in leaves for column in leaf.T):

@@ -1,4 +1,4 @@
-"""Labels that some rows never had, read as one label of their own."""
+"""Labels that do not occur in a reference, read as one additional label."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +13,17 @@ from meanmap.core.values import Value
 
 __all__ = ["KnownLabels"]
 
-# Rows with an unknown label, for each column of labels, that stand among the landmarks.
+# The number of landmarks with an unknown label, for each column of labels.
 STANDING = 8
-# The two words of the least whole number, which no label is.
+# The two words of the smallest integer, which is the code of no label.
 UNKNOWN = np.array([0, -(2**31)], np.int32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownLabels(Value):
-    """The labels that some rows have.
-
-    Features on landmarks do not tell a label that no landmark has from nothing at all: a batch whose labels are all new
-    would hardly differ from its reference. New labels therefore become one, `UNKNOWN`, and some landmarks have it.
+    """The labels that occur in some rows. Features vanish for a label that no landmark has: a batch whose labels are
+    all new would hardly differ from its reference. New labels therefore become one, `UNKNOWN`, and some landmarks have
+    it.
 
     Attributes
     ----------
@@ -36,7 +35,7 @@ class KnownLabels(Value):
 
     @classmethod
     def of(cls, points: Points) -> "KnownLabels":
-        """Those of points that were read."""
+        """The labels of points that were read."""
         return cls(tuple(tuple(map(np.unique, as_whole(leaf).T)) for leaf in _labels(points)))
 
     def __call__(self, points: Points) -> Any:

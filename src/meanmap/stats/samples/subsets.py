@@ -16,7 +16,7 @@ __all__ = ["TIE", "among_subsets", "blocks_of", "subset_sums"]
 # Statistics that differ by less than this, for the largest of them or of the terms that cancel in them, tie: sums in
 # another order round differently.
 TIE = 1e-9
-# This many rows are picked at once: 64 MB, however large subsets are.
+# This many rows are selected at a time: 64 MB, however large subsets are.
 PICKED = 1 << 22
 # Subsets of more rows are added up by products of dense matrices, which read memory in order: ten times as fast.
 DENSE = 1 << 11
@@ -73,7 +73,7 @@ def subset_sums(
 
 
 def _picked(subsets: Iterator[np.ndarray], size: int, total: int, at_once: int) -> Iterator[csr_array | np.ndarray]:
-    """Matrices that pick the rows of some subsets, one in each row."""
+    """Matrices that select the rows of some subsets, one in each row."""
     while held := list(islice(subsets, at_once)):
         if size > DENSE:
             pick = np.zeros((len(held), total))

@@ -8,11 +8,11 @@ __all__ = ["inflated_spread"]
 # The tail are the farthest tenth of the rows, and more of few rows, up to this many of all and up to this share for
 # laws of excesses alone; never more than the last number, and fewer than the first say nothing.
 SHARE, MANY, QUARTER, LEAST, MOST = 0.1, 100, 0.25, 5, 200
-# Shapes of tails that are weighed alike, one over the degrees of freedom of a t law: from a half on the standard
+# Shapes of tails with equal prior weights, one over the degrees of freedom of a t law: from a half on the standard
 # deviation is infinite. Widths are in units of the median distance, and of the mean excess.
 SHAPES, WIDTHS = np.linspace(0, 1, 41), np.geomspace(1 / 6, 6, 37)
 PARETO, PARETO_WIDTHS = np.linspace(-0.5, 1.5, 41), np.geomspace(0.25, 3.0, 25)
-# How sure the largest standard deviation is, and that quantile of the normal law. With .975 a fifth of samples of 60
+# The confidence in the largest standard deviation, and the normal quantile. With .975 a fifth of samples of 60
 # normal rows, and nearly all of 30, leave open whether there is a standard deviation; with .9 it is 3 % and 40 %.
 CERTAIN, QUANTILE = 0.9, 1.2815515655446004
 # The median distance of a standard normal law, which is the t law of this many degrees of freedom.

@@ -269,7 +269,7 @@ def _picked(
 
 
 def _automatic(samples: Samples, statistic: str, null: str, n_draws: int) -> tuple[str, str]:
-    """The statistic and the null that "auto" stands for."""
+    """The statistic and the null chosen by "auto"."""
     size = sum(samples.sizes)
     if statistic == "auto":
         known = [name for name, nulls in choices().items() if name != "auto" and null in nulls]

@@ -33,7 +33,7 @@ __all__ = ["TwoSampleResult"]
 # Of larger samples this many random points suffice to see which columns contribute.
 MOST_POINTS = 1000
 SHUFFLES = 5
-# Of points, each left out in turn.
+# The number of groups of points, each left out in turn.
 GROUPS = 20
 
 
@@ -213,7 +213,7 @@ class TwoSampleResult(TestResult):
     def plot_witness(self, ax: Axes | None = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
         """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes.
 
-        `names` are what the samples are called in the picture.
+        `names` are the names of the samples in the plot.
         """
         witness = self._on_points()
         if len(self.columns) not in (1, 2) or self.widths or not in_columns(witness.points):

@@ -15,7 +15,7 @@ __all__ = ["Forms", "Units"]
 # share of 1 / units, and the null distribution of this many units is that of rows up to noise.
 ENOUGH, LEAST = 1000, 250
 
-# From scores (N, M) to T, the squares of their standardised sums for the data and each draw, (1 + B, M).
+# A function from scores (N, M) to T, the squares of their standardised sums for the data and each draw, (1 + B, M).
 Forms = Callable[[np.ndarray], np.ndarray]
 
 
@@ -23,15 +23,15 @@ Forms = Callable[[np.ndarray], np.ndarray]
 class Units:
     """Random groups of rows of one sample that are permuted together, so the order of rows does not matter.
 
-    They have as many rows as others or one more, as shares out the rows of each sample. Under the null hypothesis
-    those of one size are exchangeable: permutations of them are as exact as those of rows.
+    Units differ by at most one row in size. Under the null hypothesis those of one size are exchangeable: permutations
+    of them are as exact as those of rows.
 
     Attributes
     ----------
     members : tuple of int arrays (U_b, b)
         The rows of the units of each size, sample by sample.
     labels : int array (U,)
-        Which sample each unit is of, in the same order.
+        The sample of each unit, in the same order.
     """
 
     members: tuple[np.ndarray, ...]
@@ -44,7 +44,9 @@ class Units:
 
     @classmethod
     def of(cls, sizes: Sequence[int], generator: np.random.Generator) -> "Units":
-        """Of samples of this many rows, one after the other; of few rows each is a unit, and nothing is drawn."""
+        """For samples with these numbers of rows, one after the other; if there are few rows, each is a unit, and
+        nothing is drawn.
+        """
         mean = min(sum(sizes) / ENOUGH, min(sizes) / LEAST)
         if mean <= 1:
             return cls.of_rows(sizes)
@@ -67,7 +69,7 @@ class Units:
 
     @property
     def counts(self) -> np.ndarray:
-        """How many rows each unit has."""
+        """The number of rows in each unit."""
         return np.concatenate([np.full(*part.shape) for part in self.members])
 
     @property
@@ -77,7 +79,7 @@ class Units:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many units each sample has."""
+        """The number of units in each sample."""
         return tuple(np.bincount(self.labels).tolist())
 
     def exchanged(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
@@ -91,9 +93,8 @@ class Units:
         return found
 
     def means(self, values: np.ndarray) -> np.ndarray:
-        """Of rows of `values`, less the mean of all: sums over each unit, divided by the mean number of rows.
-
-        Of units of one row `values` as they are.
+        """Rows of `values` minus the overall mean, summed over each unit, divided by the mean number of rows. For units
+        of one row, `values` themselves.
         """
         return values if self.alone else self._centred(self._sums(values))
 
@@ -102,7 +103,7 @@ class Units:
         return gram if self.alone else self._centred(self._centred(self._sums(self._sums(gram).T)).T)
 
     def forms(self, forms: Forms) -> Forms:
-        """Of scores of rows, what `forms` gives of scores of units, again with mean square one."""
+        """The result of `forms` for scores of units, computed from scores of rows and rescaled to mean square one."""
 
         def of_units(scores: np.ndarray) -> np.ndarray:
             found = self.means(scores)
@@ -121,10 +122,10 @@ class Units:
         return self._centred(np.concatenate(sums))
 
     def _sums(self, values: np.ndarray) -> np.ndarray:
-        """Of rows of `values` over each unit."""
+        """Sums of the rows of `values` over each unit."""
         sums = (sum((values[rows] for rows in part.T[1:]), values[part[:, 0]]) for part in self.members)
         return np.concatenate(list(sums))
 
     def _centred(self, sums: np.ndarray) -> np.ndarray:
-        """Sums over units less what their rows have of the mean of all, divided by the mean number of rows."""
+        """Sums over units of rows minus the overall mean, divided by the mean number of rows."""
         return (sums - np.outer(self.counts / self.counts.sum(), sums.sum(axis=0))) / self.size

@@ -1,4 +1,4 @@
-"""Methods to compare two samples: statistics with null distributions, in a table to which others may be added."""
+"""Methods to compare two samples: statistics with null distributions, in a registry that can be extended."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["Compute", "Way", "choices", "fitting", "register_two_sample", "way"]
 
-# From two samples with their kernels, how many draws the null distribution has, a generator and an open door.
+# A function of two samples with their kernels, the number of draws, a generator and an open door.
 Compute = Callable[[Samples, int, np.random.Generator, Door], Outcome]
 
 
@@ -72,10 +72,10 @@ def register_two_sample(
     compute : callable
         `compute(samples, n_draws, generator, door)` gives an `Outcome`. `samples[0]` and `samples[1]` are the points,
         `samples.pooled` both, `samples.kernels` the kernels, `samples.sizes` the numbers of points;
-        `samples.labels(n_draws, generator)` says which sample each point is of, (1 + B, N): in the data, then in draws.
+        `samples.labels(n_draws, generator)` gives the sample of each point, (1 + B, N): in the data, then in draws.
     of_sums : callable, instead of `compute`
         `of_sums(x, y, features, n_draws, generator)` gives an `Outcome` from means and covariances of features of both
-        samples (`x.n`, `x.mean`, `x.covariance()`), which are added up over any number of rows, wherever they lie.
+        samples (`x.n`, `x.mean`, `x.covariance()`), which are added up over any number of rows, in memory or not.
     label : str, optional
         The statistic's name in the result; by default `statistic`.
     one_kernel : bool
@@ -108,19 +108,18 @@ def register_two_sample(
     if (compute is None) == (of_sums is None):
         raise ParameterError("pass either compute, for points in memory, or of_sums, for any number of rows.")
     compute = compute if of_sums is None else _of_rows(of_sums)
-    assert compute is not None  # one of the two was given
+    assert compute is not None  # exactly one of the two was given
     _WAYS[statistic, null] = Way(statistic, null, compute, lambda _: label or statistic, one_kernel, exchanges, of_sums)
 
 
 def way(statistic: str, null: str) -> Way:
-    """The way of this name."""
+    """The method with these names."""
     return _WAYS[statistic, null]
 
 
 def choices(*, summed: bool = False, exchanged: bool = False) -> dict[str, tuple[str, ...]]:
-    """Which null distributions each statistic has; with "auto" all of them go.
-
-    Perhaps only those that are `summed` over any number of rows, or under which rows are `exchanged` by any design.
+    """The null distributions of each statistic; "auto" allows all of them. Optionally only those that are `summed` over
+    any number of rows, or that work with any design of exchangeable rows (`exchanged`).
     """
     known = [k for k, each in _WAYS.items() if each.of_sums or not summed if each.exchanges or not exchanged]
     found: dict[str, tuple[str, ...]] = {"auto": tuple(dict.fromkeys(null for _, null in known))}
@@ -130,7 +129,7 @@ def choices(*, summed: bool = False, exchanged: bool = False) -> dict[str, tuple
 
 
 def fitting(statistic: str, null: str) -> list[Way]:
-    """All ways of these names, of which "auto" is any."""
+    """All methods with these names, where "auto" matches any."""
     return [each for s, n in _WAYS if statistic in ("auto", s) and null in ("auto", n) for each in [_WAYS[s, n]]]
 
 
@@ -143,7 +142,7 @@ def _fused(name: str, columns: bool = True) -> Callable[[Samples], str]:
 
 
 def _own() -> Iterator[Way]:
-    """The ways of this library, in the order in which messages list them."""
+    """The methods of this library, in the order in which messages list them."""
     for statistic in ("unbiased", "biased"):
         for null in ("permutation", "wild"):
             yield Way(
