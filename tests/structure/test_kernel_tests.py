@@ -212,6 +212,28 @@ def test_what_regressions_may_miss_is_told(method):
     assert any("what regressions miss" in text for text in both.report.notes)
 
 
+def test_the_column_that_leaves_no_room_for_others_is_named():
+    """It was said only that rows are too few to condition on more than 0 variables."""
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=120)
+    table = {"a": a, "b": a + rng.normal(size=120), "c": a + rng.normal(size=120)}
+    day = rng.permutation(np.array([f"day {k}" for k in range(60)] * 2))
+    notes = [note for note in mm.pc(table | {"day": day}, rng=0).report.notes if "too few to condition" in note]
+    assert [note.partition(" The reason is ")[2] for note in notes] == [
+        "'day', which alone takes 60 coefficients of a regression: leave it out of the table."
+    ]
+    assert not any("too few" in note for note in mm.pc(table, rng=0).report.notes)
+
+
+def test_a_code_for_missing_values_is_named_once():
+    """It came with two pieces of advice: to declare it, and to write NaN."""
+    rng = np.random.default_rng(4)
+    a = rng.normal(100, 10, size=200).round()
+    a[7] = 9999
+    notes = mm.pc({"a": a, "b": rng.normal(size=200)}, rng=0).report.notes
+    assert len([note for note in notes if "9999" in note]) == 1
+
+
 def test_a_wild_value_is_told_and_decides_nothing():
     generator = np.random.default_rng(2)
     a, b, c = generator.normal(size=(3, 200))
@@ -221,7 +243,7 @@ def test_a_wild_value_is_told_and_decides_nothing():
         column[3] = 999999
     found = mm.pc({"a": a, "b": b, "c": c}, rng=0)
     assert found.named("undirected") == clean.named("undirected")
-    assert sum("999999 in row 3" in text for text in found.report.notes) == 3
+    assert sum("999999 in 1 of 200 rows" in text for text in found.report.notes) == 3
 
 
 def test_few_rows_condition_on_little():

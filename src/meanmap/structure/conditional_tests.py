@@ -82,6 +82,10 @@ class Tests(ABC):
         """What the reader of the answers should know about the data."""
         return []
 
+    def crowded(self) -> str:
+        """Which variable leaves little room for others to be given, and what to do; empty where none does."""
+        return ""
+
     def rows(self, index: np.ndarray) -> "Tests":
         """The tests on some of the rows."""
         raise KindError(f"half_samples needs to select rows, but {self.called} has no method rows(index).")

@@ -1,5 +1,6 @@
 """The kernel tests of this library for the many questions of one search; shared parts are computed once."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError
+from meanmap.core.language import in_python
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import one_of, probability
@@ -106,8 +108,8 @@ class KernelTests(Tests):
         self._method = ("kci" if whole else "features") if method == "auto" else method
         # Constant columns are refused here, by name.
         self._variables = {name: read_variable(self._table[name], f"table[{name!r}]") for name in self.names}
-        widths = np.sort([v.columns.shape[1] for v in self._variables.values()])[::-1]
-        self.most_given = int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
+        self._widths = sorted(((v.columns.shape[1], name) for name, v in self._variables.items()), reverse=True)
+        self.most_given = self._most_given(0)
         self._pairwise = self._transformed() if kernel is None else None
         # The variables given, functions of them, and what is left of others, at first and where that missed something.
         self._given: tuple[tuple[str, ...], Given, dict[str, Residuals], dict[str, Residuals]] | None = None
@@ -149,6 +151,19 @@ class KernelTests(Tests):
         """For a copy in another thread or process, which computes shared parts by itself."""
         pairwise = None if self._pairwise is None else self._pairwise.unread()
         return {**self.__dict__, "_given": None, "_pairwise": pairwise}
+
+    def _most_given(self, without: int) -> int:
+        """How many of the widest variables fit into a regression, without the first of these."""
+        widths = [width for width, _ in self._widths[without:]]
+        return int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
+
+    def crowded(self) -> str:
+        """Which variable leaves little room for others to be given, and what to do; empty where none does."""
+        width, name = self._widths[0]
+        if self._most_given(1) <= self.most_given:
+            return ""
+        typed = in_python("leave it out of the table", f"leave it out with --exclude {shlex.quote(str(name))}")
+        return f" The reason is {name!r}, which alone takes {width} coefficients of a regression: {typed}."
 
     def notes(self) -> list[str]:
         """What the reader of the answers should know about the data."""

@@ -234,7 +234,7 @@ def _notes(tests: Tests, answers: Answers, found: Colliders, refused: list[tuple
     if answers.skipped:
         notes.append(
             f"the rows are too few to condition on more than {tests.most_given} variables: there may be too many "
-            "edges, and directions should not be trusted."
+            f"edges, and directions should not be trusted.{tests.crowded()}"
         )
     return notes
 

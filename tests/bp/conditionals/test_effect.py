@@ -95,6 +95,17 @@ def test_what_the_graph_does_not_identify_is_refused():
     hidden = {name: values for name, values in table.items() if name != "z"}
     with pytest.raises(InputError, match="not identified by adjustment: 'z' is missing from data"):
         mm.bp.BayesianNetwork(CONFOUNDED).effect(hidden, "y", of="t", from_="old", to="new")
+    two = mm.graphs.PDAG.of([("t", "y"), *((c, e) for c in ("age", "ward") for e in ("t", "y")), ("smokes", "y")])
+    for there, said in (
+        (
+            (),
+            "'age' and 'ward' are missing from data, and .* a table with them, or a graph in which they are no common ",
+        ),
+        (("age",), "'ward' is missing from data, and .* a table with it, or a graph in which it is not a common cause"),
+    ):  # whoever smokes is no confounder
+        part = {"t": table["t"], "y": table["y"], **dict.fromkeys(there, table["z"])}
+        with pytest.raises(InputError, match=said):
+            mm.bp.BayesianNetwork(two).effect(part, "y", of="t", from_="old", to="new")
     open_edge = mm.graphs.PDAG.of([("z", "y")], [("t", "y")])
     with pytest.raises(InputError, match="depends on the direction"):
         mm.bp.BayesianNetwork(open_edge).effect(table, "y", of="t", from_="old", to="new")

@@ -38,14 +38,21 @@ def adjustment(
     place = {name: number for number, name in enumerate(graph.names)}.__getitem__
     if best <= set(there):
         return tuple(sorted(best, key=place))
-    rest = (ancestors(parents, [cause, target]) & set(there)) - forbidden
+    up = ancestors(parents, [cause, target])
+    rest = (up & set(there)) - forbidden
     other_ways = {name: [p for p in above if p != cause or name not in along] for name, above in parents.items()}
     if target in _connected(other_ways, cause, target, rest):
-        lacking = " and ".join(repr(name) for name in sorted(best - set(there), key=place))
+        needed = sorted(best - set(there), key=place)
+        for name in tuple(needed):  # those without which no path stays open are not asked for
+            others = set(there) | (set(needed) - {name})
+            if target not in _connected(other_ways, cause, target, (up & others) - forbidden):
+                needed.remove(name)
+        lacking, them = " and ".join(map(repr, needed)), len(needed) > 1
         raise InputError(
-            f"the effect of {cause!r} on {target!r} is not identified by adjustment: {lacking} is missing from data, "
-            "and the other columns do not block every back-door path between them. Expected a table with it, or a "
-            "graph in which it is not a common cause."
+            f"the effect of {cause!r} on {target!r} is not identified by adjustment: {lacking} "
+            f"{'are' if them else 'is'} missing from data, and the other columns do not block every back-door path "
+            f"between them. Expected a table with {'them' if them else 'it'}, or a graph in which "
+            f"{'they are no common causes' if them else 'it is not a common cause'}."
         )
     return tuple(sorted(rest, key=place))
 

@@ -21,6 +21,7 @@ from meanmap.core.points import refuse_sparse
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.kinds import is_text
 from meanmap.core.tables.order import tied_ranks
+from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.table import Table, named_columns, table_in
 from meanmap.core.types import Data
 from meanmap.core.values import Value
@@ -306,13 +307,13 @@ def _times(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndar
 
 
 def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequence[str]) -> tuple[str, ...]:
-    """A note on the most extreme of the numbers."""
+    """A note on the most extreme of the numbers, but not on those that are named as codes for missing values."""
     times = _times(numbers, middle, unit)
     return tuple(
         f"{of[j]} has the value {numbers[row, j]:.6g} in row {row}, {times[row, j]:.0e} standard deviations from the "
         "others: the test uses the logarithm of this distance. If it stands for a missing value, write NaN."
         for j, row in enumerate(times.argmax(axis=0))
-        if times[row, j] > WILD
+        if times[row, j] > WILD and Sentinels.of(numbers[:, j]) is None
     )
 
 
