@@ -237,3 +237,9 @@ def test_numbers_with_a_unit():
         [f"00{i}A" for i in range(1, 9)] + ["B", "C"],
     ):
         assert Written.of(words) is None, words
+
+
+def test_advice_on_decimal_commas_says_what_helps_in_a_parquet_file():
+    """There `--decimal ,` changes nothing, and the same advice came again."""
+    (note,) = doubts([{"a": [f"{k},5" for k in range(30)]}], ["x"])
+    assert "decimal=',' if the comma is a decimal mark (Parquet files keep such cells as text: save them as CSV" in note
