@@ -60,7 +60,7 @@ class Density(BeliefPaged, Value, ABC):
 
     @abstractmethod
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Between which points (...,) all but rounding error of the mass lies."""
+        """An interval, ends (...,), with all of the mass up to rounding error."""
 
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> np.ndarray:

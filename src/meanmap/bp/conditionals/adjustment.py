@@ -1,4 +1,4 @@
-"""What has to be adjusted for: the variables that block every non-causal path of the graph."""
+"""The adjustment set: variables that block every non-causal path of the graph."""
 
 from collections.abc import Collection, Hashable
 

@@ -1,4 +1,4 @@
-"""What models of tables share: how rows are read as numbers with gaps, queries answered, gaps filled."""
+"""The common part of models of tables: reading rows as numbers with missing values, answering queries, imputing."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
@@ -69,7 +69,7 @@ class CodedRows:
         return cls(table, raw, table.numbers(raw, size, argument), size, table.oddities(raw, argument))
 
     def there(self, name: Hashable) -> np.ndarray:
-        """In which rows a variable is known."""
+        """The rows in which a variable is known."""
         return ~np.isnan(self.numbers[name][:, 0])
 
     @cached_property

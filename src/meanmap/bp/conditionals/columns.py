@@ -98,7 +98,7 @@ class CodedColumn:
 
     @property
     def width(self) -> int:
-        """How many numbers stand for one value: of labels zeros and a one."""
+        """The number of columns for one value: labels are coded as zeros and a one."""
         return 1 if self.labels is None else min(len(self.labels), self.own + 1)
 
     @property
@@ -109,14 +109,14 @@ class CodedColumn:
 
     @cached_property
     def _within(self) -> np.ndarray:
-        """What each label has of the probability of its number, (L,)."""
+        """The share of each label in the probability of its code, (L,)."""
         counts: Any = self.counts
         slots = np.minimum(np.arange(len(counts)), self.own)
         return counts / np.bincount(slots, counts)[slots]
 
     @cached_property
     def _new(self) -> float:
-        """How probable a label is that never came: as probable as those that came once have been (Good 1953)."""
+        """The probability of an unknown label: that of labels that occurred once (Good 1953)."""
         counts: Any = self.counts
         if self.column.kind == "boolean" and len(counts) == 2:
             return 0.0

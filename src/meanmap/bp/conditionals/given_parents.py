@@ -89,7 +89,7 @@ class GivenParents:
         return cls(left[:, 0], regression, scales, forest, width, len(rows), rows.min(axis=0), rows.max(axis=0))
 
     def ends(self, column: int) -> tuple[float, float]:
-        """From where to where a number that stands for a parent was seen."""
+        """The observed range of a number that represents a parent."""
         return float(self.low[column]), float(self.high[column])
 
     def means(self, rows: np.ndarray) -> np.ndarray:
@@ -134,7 +134,7 @@ class GivenParents:
         return top + np.log(np.add.reduceat(weights.data * np.exp(exponents - np.repeat(top, sizes)), starts))
 
     def widths(self, value: np.ndarray) -> np.ndarray:
-        """By which draws are smoothed to a density."""
+        """The bandwidth by which draws are smoothed to a density."""
         return np.full(value.shape, self.width)
 
     def moved(self, before: np.ndarray, value: float, after: np.ndarray) -> float:

@@ -59,11 +59,11 @@ class InRange:
 
     @property
     def rows(self) -> int:
-        """Of how many rows the line is."""
+        """The number of rows behind the linear part."""
         return self.law.rows
 
     def ends(self, column: int) -> tuple[float, float]:
-        """From where to where a number that stands for a parent was seen."""
+        """The observed range of a number that represents a parent."""
         return self.law.ends(column)
 
     def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -83,7 +83,7 @@ class InRange:
         return self.law.log_chance(rows, self.transformation(raw)) + (slopes - beyond**2 / 2)[:, 0]
 
     def widths(self, value: np.ndarray) -> np.ndarray:
-        """By which draws are smoothed to a density."""
+        """The bandwidth by which draws are smoothed to a density."""
         return np.maximum(self.law.width * np.exp(-self._regular(value)[1]), LEAST_WIDTH)
 
     def moved(self, before: np.ndarray, value: float, after: np.ndarray) -> float:

@@ -128,7 +128,7 @@ class LabelCurve:
         return np.repeat([width == 1 for width in self.widths], self.widths)
 
     def _bent(self, rows: np.ndarray) -> np.ndarray | float:
-        """The kernel's part of the logits."""
+        """The kernel part of the logits."""
         if self.features is None or self.weights is None:
             return 0.0
         parts = [_transformed(self.features, rows[part]) @ self.weights for part in slices(len(rows), MOST_ROWS)]

@@ -37,7 +37,7 @@ class LabelsGivenParents:
         return cls(widths, tables, len(rows))
 
     def ends(self, column: int) -> tuple[float, float]:
-        """From where to where a number that stands for a parent was seen; of zeros and ones everywhere."""
+        """The observed range of a number that represents a parent; unbounded for zeros and ones."""
         if isinstance(self.law, CountedTables):
             return -np.inf, np.inf
         return float(self.law.low[column]), float(self.law.high[column])

@@ -66,7 +66,7 @@ def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[H
 
 
 def pooled_note(column: CodedColumn, parent: Hashable, name: Hashable) -> str:
-    """Labels that were merged, or nothing."""
+    """A note on pooled labels, or nothing."""
     labels = 0 if column.labels is None else len(column.labels)
     if labels <= column.width:
         return ""

@@ -78,7 +78,7 @@ class MessageEdge:
 
     @property
     def out(self) -> np.ndarray:
-        """From coefficients to values at the points of s, (r, N_s)."""
+        """The matrix from coefficients to values at the points of s, (r, N_s)."""
         return self.receiver.values.T
 
 
@@ -96,7 +96,7 @@ class LikelihoodEdge:
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        """From φ_t(x̄) to values at the points of s, (r_t, N_s)."""
+        """The matrix from φ_t(x̄) to values at the points of s, (r_t, N_s)."""
         return self.inner @ self.receiver.values.T
 
     def message(self, phi: np.ndarray, floor: float | None = FLOOR) -> np.ndarray:
@@ -245,7 +245,7 @@ class LearnedLikelihood(Likelihood):
 
     @property
     def width(self) -> int:
-        """That of the observations it was learned from."""
+        """The schema of the observations that it was learned from."""
         return columns(self.observed.points)
 
     def at(self, observed: Data, points: Points) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Likelihoods: what an observation says about a hidden variable.
+"""Likelihoods of a hidden variable given an observation.
 
 The message of an observed node is p(observed | x), up to a factor (Song et al. 2011, appendix, equation 28). Three ways
 to learn it from pairs (hidden, observed), and any function of the user's:
@@ -55,7 +55,7 @@ class Likelihood(ABC):
 
     @property
     def width(self) -> int:
-        """How many columns an observation has; 1 where it is no vector."""
+        """The number of columns of an observation; 1 if it is not a vector."""
         return 1
 
     @abstractmethod
@@ -130,7 +130,7 @@ class Tempered(Likelihood):
 
     @property
     def width(self) -> int:
-        """That of the likelihood."""
+        """The number of columns of the likelihood's observations."""
         return self.likelihood.width
 
     def at(self, observed: Points, points: Points) -> np.ndarray:
@@ -143,7 +143,7 @@ class Tempered(Likelihood):
 
 
 def columns(points: Points) -> int:
-    """How many columns points have that were read; 1 where they are no vectors."""
+    """The number of columns of points that were read; 1 if they are not vectors."""
     return points.shape[1] if in_columns(points) else 1
 
 

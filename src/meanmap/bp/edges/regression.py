@@ -58,16 +58,17 @@ class Regression:
 
 @dataclass(frozen=True, eq=False)
 class Regressor:
-    """What regressions of any targets on the same points have in common: lines, features, and these decomposed.
+    """The common part of regressions of any targets on the same points: linear parts, features, and their
+    decompositions.
 
     Attributes
     ----------
     sample : NodeSample
-        Of up to `MOST_ROWS` of the points.
+        Up to `MOST_ROWS` of the points.
     every : points
         All of them.
     chosen : array
-        Which of these the sample has.
+        The indices of the sample among these.
     whole, some : line
         Through all points, and through those of the sample.
     """
@@ -142,7 +143,7 @@ class Regressor:
 
 @dataclass(frozen=True, eq=False)
 class _Basis:
-    """Features at one lengthscale, with their values at points, and what of these no line is."""
+    """Features at one lengthscale, with their values at points, and the part of these that is not linear."""
 
     features: PivotedCholesky
     phi: np.ndarray
@@ -183,7 +184,7 @@ class _Line:
         return np.sum(self.basis**2, axis=1)
 
     def beyond(self, features: np.ndarray) -> np.ndarray:
-        """What of features no line is."""
+        """The part of features that is not linear."""
         return features - self.basis @ (self.basis.T @ features)
 
     def left_out(

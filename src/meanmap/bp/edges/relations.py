@@ -39,7 +39,7 @@ MOST_JUDGES = 8
 
 @dataclass(frozen=True, eq=False)
 class Manner:
-    """How operators are regressed.
+    """How operators are estimated.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Manner:
 
     @classmethod
     def on(cls, graph: Graph) -> "Manner":
-        """That for a graph: whether many of its edges close cycles."""
+        """The setting for a graph, by whether many of its edges close cycles."""
         cycles = len(graph.edges) - graph.size + int(graph.components.max()) + 1
         return ROUND_CYCLES if cycles > MOST_CYCLES * len(graph.edges) else ALONG_TREES
 

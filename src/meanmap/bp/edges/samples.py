@@ -68,7 +68,7 @@ class NodeSample:
 
     @property
     def count(self) -> int:
-        """How many points the sample has."""
+        """The number of points in the sample."""
         return count(self.points)
 
     @cached_property
@@ -105,7 +105,7 @@ class NodeSample:
 
     @property
     def told(self) -> Kind | None:
-        """The kind that was declared."""
+        """The declared kind."""
         return self.schema.kinds[0][1] if self.schema is not None and self.schema.kinds else None
 
     @property

@@ -1,4 +1,4 @@
-"""Which samples of an edge may hold wild cells, and pairs without these."""
+"""Gross outliers in the samples of an edge, and pairs without these."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any

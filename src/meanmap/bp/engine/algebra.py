@@ -21,9 +21,8 @@ __all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum
 
 
 class Algebra(eqx.Module):
-    """What the engine has to know about messages (..., L).
-
-    While messages come together they are open: in a form in which many of them can be joined.
+    """The operations of the engine on messages (..., L). While messages are combined they are open: in a form in which
+    many of them can be joined.
     """
 
     neutral: ClassVar[float]
@@ -40,10 +39,10 @@ class Algebra(eqx.Module):
 
     @abstractmethod
     def others(self, own: jax.Array, incoming: jax.Array) -> Any:
-        """What all slots but one say together, for each of them, (n, D, ..., L); still to be closed."""
+        """The product over all slots but one, for each slot, (n, D, ..., L); still open."""
 
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
-        """What all slots but one say together, for each of them, (n, D, ..., L)."""
+        """The product over all slots but one, for each slot, (n, D, ..., L)."""
         return self.close(self.others(own, incoming))
 
     def open(self, values: jax.Array) -> Any:
@@ -118,7 +117,7 @@ class Product(Algebra):
         return values if self.narrow else Wide.of(values)
 
     def nothing(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        """The message that says nothing: ones."""
+        """The uninformative message: ones."""
         return jnp.ones(shape, dtype) if self.narrow else Wide.ones(shape, dtype)
 
     def close(self, joined: Any) -> jax.Array:
@@ -206,7 +205,7 @@ class Reweighted(Product):
         return self
 
     def reweighted(self, products: jax.Array, received: jax.Array, rows: Array) -> jax.Array:
-        """Times what the receiver said, to the power 1 − 1/ρ."""
+        """Multiplied by the receiver's message, to the power 1 − 1/ρ."""
         power = (1 - 1 / self.appearance[rows])[:, None, None].astype(products.dtype)
         return scaled(products * jnp.maximum(received, np.finfo(products.dtype).tiny) ** power)[0]
 

@@ -1,6 +1,6 @@
 """Schedules that work on a few nodes at a time: sequential sweeps and splashes.
 
-A step takes W nodes, computes all that they send from the latest messages, and writes it. Steps are the rows of an
+A step computes all messages from W nodes, given the latest ones, and stores them. Steps are the rows of an
 integer array, so a whole sweep is one compiled loop.
 """
 
@@ -18,7 +18,7 @@ from meanmap.graphs.schedules import breadth_first, layers
 
 __all__ = ["in_steps", "sequential", "splashes"]
 
-# What a step costs besides its nodes, counted in nodes: measured on chains and grids.
+# The overhead of a step, in units of one node: measured on chains and grids.
 STEP_OVERHEAD = 16
 
 
@@ -76,7 +76,7 @@ def sequential(graph: Graph, terms: Terms, max_sweeps: int) -> tuple[jax.Array, 
 def splashes(graph: Graph, terms: Terms, max_sweeps: int, size: int) -> tuple[jax.Array, int, list[float]]:
     """Splash after splash where most has not been heard yet: messages, splashes, and what was unheard before each."""
     messages = terms.silence()
-    # Everybody has something to say at first: more than any change can be, so that each node takes part once.
+    # Start above any possible change, so that each node sends at least once.
     unheard = jnp.full(graph.size + 1, 1e6, terms.own.dtype).at[-1].set(0).at[np.flatnonzero(graph.degrees == 0)].set(0)
     most = max_sweeps * -(-2 * graph.size // size)
     trace: list[float] = []

@@ -79,7 +79,7 @@ def finish(message: jax.Array, given: Given | None, settings: Settings) -> jax.A
         message = message / jnp.where(top > 0, top, 1)
     else:
         top = jnp.max(message, axis=-1, keepdims=True)
-        # Nothing positive is left where rounding or a poor operator ate the message: it then says nothing.
+        # If rounding or a poor operator leaves no positive value, the message is replaced by an uninformative one.
         message = jnp.where(top > 0, jnp.maximum(message / jnp.where(top > 0, top, 1), settings.floor), 1)
     return held(message, given)
 

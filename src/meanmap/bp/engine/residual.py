@@ -17,7 +17,7 @@ __all__ = ["by_residual"]
 def by_residual(terms: Terms, at_once: int, max_messages: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Messages, how many were sent, and the largest change that was left.
 
-    Where every message is going to is kept at hand; sending one renews that of those which the receiver sends, and a
+    The next value of every message is stored; sending one updates those that the receiver sends, and a
     damped one still has the rest of its way to go. For a batch of queries the order is common, by the largest change in
     any of them.
     """

@@ -1,4 +1,4 @@
-"""What does not change while messages are sent."""
+"""The fixed inputs of a run."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class Terms(eqx.Module):
         return self.layout.send_all(messages, self.own, self.operators, self.given, self.settings)
 
     def send_from(self, nodes: jax.Array, messages: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """What some nodes (W,) send: rows (W · D,) and messages."""
+        """The messages from some nodes (W,): rows (W · D,) and values."""
         return self.layout.send_from(nodes, messages, self.own, self.operators, self.given, self.settings)
 
     def by_row(self) -> "Terms":

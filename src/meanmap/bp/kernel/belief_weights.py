@@ -37,7 +37,7 @@ class Factor(eqx.Module):
         return cls(coordinates, coefficients, top, low)
 
     def take(self, index: Index) -> "Factor":
-        """Of some queries."""
+        """The message for some queries."""
         low = self.low if np.ndim(self.low) == 0 else self.low[index]  # files of before have a number
         return Factor(self.coordinates, self.coefficients[index], self.top[index], low)
 

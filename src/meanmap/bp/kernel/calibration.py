@@ -35,7 +35,7 @@ class Calibration:
 
     @classmethod
     def least(cls, probabilities: np.ndarray, truth: np.ndarray) -> "Calibration":
-        """That with the least log loss for the labels `truth` (m,), of all that are tried; `probabilities` (m, K)."""
+        """The candidate with the smallest log loss for the labels `truth` (m,); `probabilities` (m, K)."""
         number, rows, found = probabilities.shape[1], np.arange(len(truth)), []
         for power in POWERS:
             chance = cls(power)(probabilities)[rows, truth]

@@ -26,7 +26,7 @@ class Restored:
     Attributes
     ----------
     weights : array (H W, B, G)
-        Of the G atoms at each pixel.
+        Weights of the G atoms at each pixel.
     report : Report
     """
 

@@ -53,7 +53,7 @@ ROUND_CYCLES = (
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """How much of the data an observation x̄ draws on, in each of B queries.
+    """The amount of data behind an observation x̄, in each of B queries.
 
     Attributes
     ----------
@@ -87,7 +87,9 @@ def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray) 
 
 
 def tail_note(name: Hashable, sample: NodeSample, seen: Any, queries: int, times: int = 1) -> list[str]:
-    """That few numbers of the data, each `times` among the points, lie as far out as what was seen; or nothing."""
+    """A note that few numbers of the data, each `times` among the points, are as extreme as the evidence; or
+    nothing.
+    """
     points = sample.points
     if not (in_columns(points) and holds_floats(points) and points.shape[1] == 1):
         return []
@@ -126,7 +128,7 @@ def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
 
 
 def contradiction_note(name: Hashable, agreement: float) -> str:
-    """That messages to a variable contradict each other."""
+    """A note that messages to a variable contradict each other."""
     return (
         f"the evidence about {name!r} contradicts itself: no value of it has more than {agreement:.2g} of the support "
         f"from each message alone."

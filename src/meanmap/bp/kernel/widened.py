@@ -218,7 +218,7 @@ def _points(atoms: np.ndarray, span: tuple[float, float]) -> np.ndarray:
 
 
 def _spread(atoms: np.ndarray, points: np.ndarray, span: tuple[float, float]) -> np.ndarray:
-    """What becomes of each atom with each width, (widths, G, G')."""
+    """The widened distribution of each atom for each width, (widths, G, G')."""
     from scipy.special import ndtr
 
     ends = (points[1:] + points[:-1]) / 2
