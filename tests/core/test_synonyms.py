@@ -133,6 +133,13 @@ def test_levels_are_for_results():
     result = mm.two_sample_test(np.arange(9.0), np.arange(9.0), n_permutations=19, rng=0)
     with pytest.raises(TypeError, match=r"reject\(\) takes no alpha=; here it is called level"):
         result.reject(alpha=0.05)
+    with pytest.raises(TypeError, match=r"driving_columns\(\) takes no level=; .* type confidence=0\.9"):
+        result.driving_columns(level=0.9)
+    for effect in (mm.two_sample_effect, mm.k_sample_effect, mm.independence_effect):
+        with pytest.raises(TypeError, match=r"takes no level=; here it is called confidence: type confidence=0\.9"):
+            effect(TABLE, TABLE, level=0.9)
+    with pytest.raises(TypeError, match=r"takes no level=; here it is called confidence: type confidence=0\.9"):
+        mm.conditional_independence_effect(TABLE, TABLE, TABLE, level=0.9)
     with pytest.raises(TypeError, match=r"of\(\) takes no seed=; here it is called rng"):
         mm.DriftMonitor.of(TABLE, seed=0)
 

@@ -43,7 +43,7 @@ def drawn(rng, n, strength, linear):
 def covered(repeats, n, strength, linear, seed):
     rng, hits = np.random.default_rng([seed, n, linear]), np.zeros(2, int)
     for _ in range(repeats):
-        effect = mm.conditional_independence_effect(*drawn(rng, n, strength, linear), level=LEVEL, rng=0)
+        effect = mm.conditional_independence_effect(*drawn(rng, n, strength, linear), confidence=LEVEL, rng=0)
         for i, (name, value) in enumerate(zip(NAMES, truth(effect, strength), strict=True)):
             interval = getattr(effect, name)
             hits[i] += interval.low <= value + 1e-9 and value <= interval.high + 1e-9

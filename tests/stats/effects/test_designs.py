@@ -173,7 +173,7 @@ def covered(design, shift, number, trials, seed):
     for trial in range(trials):
         rng = np.random.default_rng([seed, trial])
         x, y, said, truth = draws(design, rng, number, shift)
-        effect = mm.two_sample_effect(x, y, KERNEL, level=0.9, rng=trial, **said).distance
+        effect = mm.two_sample_effect(x, y, KERNEL, confidence=0.9, rng=trial, **said).distance
         found += effect.low <= truth + 1e-12 and truth <= effect.high
     return found
 

@@ -125,7 +125,7 @@ def test_labels_have_no_shift_and_their_share_is_sharp():
 def test_many_rows_are_compared_by_features():
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=(3000, 2)), rng.normal(0.2, 1.0, size=(3000, 2))
-    effect = mm.two_sample_effect(x, y, level=0.999, rng=0)
+    effect = mm.two_sample_effect(x, y, confidence=0.999, rng=0)
     assert effect.shift.low < 0.2 < effect.shift.high
     assert effect.shift.high < 0.3
 
@@ -144,8 +144,8 @@ def test_groups_of_a_table():
 def test_errors():
     with pytest.raises(ShapeError, match="x has 20 points and y has 10"):
         mm.independence_effect(range(20), range(10))
-    with pytest.raises(ParameterError, match="level"):
-        mm.two_sample_effect(range(20), range(20), level=95)
+    with pytest.raises(ParameterError, match="confidence is 95"):
+        mm.two_sample_effect(range(20), range(20), confidence=95)
 
 
 # Each problem gives, for an effect, a draw of two samples with a kernel, and the true distance under the kernel used.
@@ -233,7 +233,7 @@ def test_coverage_of_three_samples(effect, n):
     for t in range(trials):
         rng = np.random.default_rng([10, t])
         samples = [rng.normal(k * effect, 1.0, size=(n, 2)) for k in range(3)]
-        distance = mm.k_sample_effect(samples, mm.kernels.RBF(1.0), level=LEVEL, rng=t).distance
+        distance = mm.k_sample_effect(samples, mm.kernels.RBF(1.0), confidence=LEVEL, rng=t).distance
         found += distance.low <= truth + 1e-12 and truth <= distance.high
     print(f"coverage of three samples, {effect}, n = {n}: {found} of {trials}")
     assert found >= least(trials), found

@@ -61,8 +61,8 @@ def test_what_regressions_miss_is_told_as_by_the_test():
 def test_strong_effects_are_still_seen():
     rng = np.random.default_rng(6)
     x, e = rng.normal(size=(2, 100))
-    assert mm.independence_effect(x, x + 0.5 * e, level=0.99, rng=0).correlation.low > 0.2
-    assert mm.two_sample_effect(x, e + 1.0, level=0.99, rng=0).shift.low > 0.2
+    assert mm.independence_effect(x, x + 0.5 * e, confidence=0.99, rng=0).correlation.low > 0.2
+    assert mm.two_sample_effect(x, e + 1.0, confidence=0.99, rng=0).shift.low > 0.2
 
 
 def rare_in_designs(i):

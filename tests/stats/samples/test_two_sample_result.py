@@ -140,13 +140,13 @@ def shares_of_shifts(first, second):
     return 1 - 2 * mixed[0] * (same - near(second)) / whole, 1 - 2 * mixed[1] * (same - near(first)) / whole
 
 
-def share_intervals_that_cover(repeats, n, shifts, level, seed):
+def share_intervals_that_cover(repeats, n, shifts, confidence, seed):
     hits, truth = np.zeros(2, int), shares_of_shifts(*shifts)
     for k in range(repeats):
         rng = np.random.default_rng([seed, k])
         x, y = rng.normal(size=(n, 2)), rng.normal(shifts, 1.0, size=(n, 2))
         result = mm.two_sample_test(x, y, mm.kernels.RBF(1.0), n_permutations=19, rng=0)
-        found = result.driving_columns(rng=1, level=level)
+        found = result.driving_columns(rng=1, confidence=confidence)
         hits += [found[f"column {j}"].low <= value <= found[f"column {j}"].high for j, value in enumerate(truth)]
     return hits
 
@@ -167,7 +167,7 @@ def test_intervals_of_shares_cover_at_length(n, shifts):
 
 def test_shares_of_nothing_may_be_any():
     x = np.random.default_rng(6).normal(size=(2, 120, 2))
-    found = mm.two_sample_test(*x, n_permutations=19, rng=0).driving_columns(rng=0, level=0.9)
+    found = mm.two_sample_test(*x, n_permutations=19, rng=0).driving_columns(rng=0, confidence=0.9)
     assert all(each.low == 0 and each.high == 1 for each in found.values())
 
 
@@ -175,9 +175,9 @@ def test_intervals_of_shares_need_rows():
     x = np.random.default_rng(0).normal(size=(60, 2))
     result = mm.two_sample_test(x, x + 1.0, n_permutations=19, rng=0)
     with pytest.raises(InputError, match="the smaller sample has 60"):
-        result.driving_columns(level=0.95)
-    with pytest.raises(ParameterError, match="level"):
-        result.driving_columns(level=1.5)
+        result.driving_columns(confidence=0.95)
+    with pytest.raises(ParameterError, match=r"confidence is 1\.5; expected a number between 0 and 1"):
+        result.driving_columns(confidence=1.5)
 
 
 def test_a_share_without_its_groups_is_that_of_the_points_that_stay():
@@ -235,7 +235,7 @@ def test_each_column_has_a_share_whatever_kernel_saw_most():
     y[:, 3] *= 2.5
     y[:, 1] *= 1.8
     result = mm.two_sample_test(x, y, n_permutations=99, rng=0)
-    shares = result.driving_columns(rng=0, level=0.95)
+    shares = result.driving_columns(rng=0, confidence=0.95)
     assert list(shares)[:2] == ["column 3", "column 1"]
     assert shares["column 1"].low > 0.1
     pvalues = result.column_pvalues(rng=0)
@@ -251,7 +251,7 @@ def test_shares_of_copied_rows_stay_shares():
         result = mm.two_sample_test(x, y, kernel, n_permutations=19, rng=0)
         for share in result.driving_columns(rng=0).values():
             assert 0 <= share <= 1
-        for share in result.driving_columns(rng=0, level=0.95).values():
+        for share in result.driving_columns(rng=0, confidence=0.95).values():
             assert 0 <= share.low <= share.estimate <= share.high <= 1
 
 

@@ -50,7 +50,7 @@ def conditional_independence_effect(
     *,
     data: Data = None,
     within: Data = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
@@ -61,7 +61,7 @@ def conditional_independence_effect(
     ----------
     x, y, z, data, within, missing, kinds : as for `conditional_independence_test`
         n triples.
-    level : float
+    confidence : float
         The confidence level of the intervals: coverage is at least this.
     rng : None, int, numpy.random.Generator or JAX key
         Draws 1200 triples if there are more.
@@ -78,7 +78,7 @@ def conditional_independence_effect(
     cross-covariance operator of these residual features is the mean over z of the conditional one. Where the dependence
     changes sign with z, that mean may vanish although x and y are dependent given z; a warning says where this shows.
     Intervals are those of `independence_effect`, computed after the test's second regressions where it runs these.
-    They exclude zero only if that test rejects at (1 − level)/2, not counting what missed functions of z may
+    They exclude zero only if that test rejects at (1 − confidence)/2, not counting what missed functions of z may
     contribute, so the remarks of the test about its level hold for their lower ends.
 
     Examples
@@ -92,7 +92,7 @@ def conditional_independence_effect(
     >>> conditional_independence_effect(x, y + x, z, rng=0).correlation.low > 0.2
     True
     """
-    probability(level, "level")
+    probability(confidence)
     random = Rng.of(rng)
     if data is not None:
         kinds = kinds_of_picked(kinds, data, x, y, z, within)
@@ -121,7 +121,7 @@ def conditional_independence_effect(
             ],
             "kci",
             "bootstrap",
-            draws_for(level),
+            draws_for(confidence),
             random.generator,
         )
         fitted, chance, left = found.fitted, max(found.pvalue, found.fitted.sure), [found.left, found.right]
@@ -132,12 +132,12 @@ def conditional_independence_effect(
     grams = [side.left @ side.left.T for side in left]
     laws = covariance_laws(*grams)
     told += tuple(note for variable in (*read, conditions) for note in variable.notes)
-    if laws[0].interval(level)[0] == 0.0:
+    if laws[0].interval(confidence)[0] == 0.0:
         where = given.where / median_distance(given.where)
         local, _ = covariance_laws(grams[0], grams[1] * rbf(where, where))
-        told += (TURNING,) if local.interval(level)[0] > 0.0 else ()
+        told += (TURNING,) if local.interval(confidence)[0] > 0.0 else ()
     if len(chosen) < n:
         told += (f"intervals are from {len(chosen)} of {n} triples, drawn at random.",)
     return effect_of(
-        laws, chance, grams, tuple(side.kernel for side in left), level, "dependence of x and y given z", told
+        laws, chance, grams, tuple(side.kernel for side in left), confidence, "dependence of x and y given z", told
     )

@@ -48,7 +48,7 @@ def independence_effect(
     data: Data = None,
     kernel_x: KernelLike = None,
     kernel_y: KernelLike = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
@@ -61,7 +61,7 @@ def independence_effect(
         n pairs.
     kernel, kernel_x, kernel_y, missing, kinds : as for `independence_test`
         With several kernels for a variable, as by default, their mean is used.
-    level : float
+    confidence : float
         How often intervals cover, at least.
     rng : None, int, numpy.random.Generator or JAX key
         Draws 1200 pairs if there are more.
@@ -77,7 +77,7 @@ def independence_effect(
     -----
     The empirical cross-covariance operator is asymptotically normal about the true one, with the covariance of the
     centred φ(x) ⊗ ψ(y); the interval of its norm is that of `two_sample_effect`, and covers where the variables are
-    independent for the same reason. Zero is excluded only if a permutation test also rejects it at (1 − level)/2:
+    independent for the same reason. Zero is excluded only if a permutation test also rejects it at (1 − confidence)/2:
     values that are rare on both sides may never occur together in a row, and the observed variation is then too small.
     For the correlation the operator is divided by unbiased norms of both covariance operators; their own variation
     enters through the influence of each pair. O(n³), n ≤ 1200.
@@ -91,7 +91,7 @@ def independence_effect(
     >>> effect.correlation.low > 0.2
     True
     """
-    probability(level, "level")
+    probability(confidence)
     wanted = for_two(kernel, kernel_x, kernel_y)
     random = Rng.of(rng)
     if data is not None:
@@ -118,8 +118,10 @@ def independence_effect(
     if len(chosen) < n:
         told = (*told, f"intervals are from {len(chosen)} of {n} pairs, drawn at random.")
     laws = covariance_laws(*grams)
-    chance = chance_of_dependence(grams[0], grams[1], level, random.generator) if excludes_zero(laws[0], level) else 1.0
-    return effect_of(laws, chance, grams, tuple(kernels), level, "dependence of x and y", told)
+    chance = 1.0
+    if excludes_zero(laws[0], confidence):
+        chance = chance_of_dependence(grams[0], grams[1], confidence, random.generator)
+    return effect_of(laws, chance, grams, tuple(kernels), confidence, "dependence of x and y", told)
 
 
 def effect_of(
@@ -127,7 +129,7 @@ def effect_of(
     chance: float,
     grams: Sequence[np.ndarray],
     kernels: tuple[Any, ...],
-    level: float,
+    confidence: float,
     method: str,
     told: tuple[str, ...],
 ) -> Effect:
@@ -135,8 +137,8 @@ def effect_of(
 
     Intervals start at zero unless the p-value of a test of zero, its `chance`, lies in their tail, too.
     """
-    distance, correlation = (Interval(law.estimate, *law.interval(level)) for law in laws)
-    if chance > (1 - level) / 2:
+    distance, correlation = (Interval(law.estimate, *law.interval(confidence)) for law in laws)
+    if chance > (1 - confidence) / 2:
         distance, correlation = (replace(each, low=0.0) for each in (distance, correlation))
     reach = np.sqrt(2 * np.prod([gram.diagonal().max() for gram in grams]))
     n = len(grams[0])
@@ -146,7 +148,7 @@ def effect_of(
         None,
         Effect.scaled(correlation, 1.0, 1.0),
         kernels,
-        level,
+        confidence,
         method,
         (n,),
         (*told, *doubt_about_mean(n)),

@@ -44,7 +44,7 @@ class Effect(Paged, Value):
         For two variables: the square root of HSIC over the norms of both covariances, from 0 to 1.
     kernel : Kernel
         The mean of the default kernels, or the given one.
-    level : float
+    confidence : float
         The confidence level: intervals have at least this coverage.
     method : str
         The quantity measured, in words.
@@ -59,7 +59,7 @@ class Effect(Paged, Value):
     shift: Interval | None
     correlation: Interval | None
     kernel: Any
-    level: float
+    confidence: float
     method: str
     sizes: tuple[int, ...]
     warnings: tuple[str, ...] = ()
@@ -67,8 +67,8 @@ class Effect(Paged, Value):
     def to_dict(self) -> dict[str, Any]:
         """The effect as plain Python values, ready for JSON."""
         intervals = {name: [each.estimate, each.low, each.high] for name, each in self._intervals.items()}
-        rest = {"level": self.level, "method": self.method, "kernel": repr(self.kernel), "sizes": list(self.sizes)}
-        return {**intervals, **rest, "warnings": list(self.warnings)}
+        rest = {"confidence": self.confidence, "method": self.method, "kernel": repr(self.kernel)}
+        return {**intervals, **rest, "sizes": list(self.sizes), "warnings": list(self.warnings)}
 
     def to_frame(self) -> Any:
         """A pandas frame: estimate, low and high of the distance, the share, and the shift or correlation."""
@@ -89,7 +89,7 @@ class Effect(Paged, Value):
         charts = tuple(self._chart(name, e, units[name]) for name, e in self._intervals.items())
         tables = (("what", "value"), *self.lines()), (("note",), *((text,) for text in self.warnings))
         answer = "; ".join(f"{what}: {value}" for what, value in self.lines()[:1])
-        lead = f"Intervals of {100 * self.level:g} %."
+        lead = f"Intervals of {100 * self.confidence:g} %."
         return Page(
             f"{self.method[:1].upper()}{self.method[1:]}", lead,
             (Section("How large it is", answer, charts=charts, tables=tables),), self.to_dict(),
@@ -108,7 +108,7 @@ class Effect(Paged, Value):
         return [*shift, *correlation, *always]
 
     def __str__(self) -> str:
-        title = f"{self.method}, with intervals of {100 * self.level:g} %"
+        title = f"{self.method}, with intervals of {100 * self.confidence:g} %"
         said = [f"  {what:25}  {value}" for what, value in self.lines()]
         return "\n".join([title, *said, *(f"  warning  {text}" for text in self.warnings)])
 

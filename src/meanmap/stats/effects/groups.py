@@ -76,14 +76,14 @@ class Difference:
     toward: np.ndarray | None = None
     chance: Callable[[float], float] | None = None
 
-    def interval(self, level: float) -> tuple[float, float]:
+    def interval(self, confidence: float) -> tuple[float, float]:
         """All distances that are not rejected; zero is one unless the test of equal distributions rejects it, too."""
-        low, high = self.law.interval(level)
-        return (0.0 if low > 0 and self._may_be_zero(level) else low), high
+        low, high = self.law.interval(confidence)
+        return (0.0 if low > 0 and self._may_be_zero(confidence) else low), high
 
-    def _may_be_zero(self, level: float) -> bool:
-        tail = (1 - level) / 2
-        return self.law.above(0.0) > tail or (self.chance is not None and self.chance(level) > tail)
+    def _may_be_zero(self, confidence: float) -> bool:
+        tail = (1 - confidence) / 2
+        return self.law.above(0.0) > tail or (self.chance is not None and self.chance(confidence) > tail)
 
     def at(self, shift: float) -> AtShift:
         """The distance of a shift of every column of the first sample by this many standard deviations.
@@ -98,14 +98,14 @@ class Difference:
         extra = float(np.sqrt(max(found.variance - 2 * common, 0.0)))
         return AtShift(found.distance, extra, extra + found.inflation)
 
-    def as_shift(self, level: float) -> Interval:
+    def as_shift(self, confidence: float) -> Interval:
         """The shift equivalent to the distance, in standard deviations, and all shifts that are not rejected."""
-        law, tail, at = self.law, (1 - level) / 2, _Between(self.at)
+        law, tail, at = self.law, (1 - confidence) / 2, _Between(self.at)
         typical = max(law.squared, law.trace)
         estimate = at.first(lambda found: found.distance >= law.estimate) if law.estimate > 0 else 0.0
         # Standard deviations that may be infinite make every shift arbitrarily far.
         assert self.shifts is not None
-        possible = self._may_be_zero(level) or (len(self.shifts.spread.unknown) > 0 and np.isinf(at.at(0).far))
+        possible = self._may_be_zero(confidence) or (len(self.shifts.spread.unknown) > 0 and np.isinf(at.at(0).far))
         low = 0.0 if possible else at.first(lambda found: law.above(found.distance, found.far) > tail)
         high = at.first(lambda found: law.below(found.distance, typical, found.near) < tail)
         return Interval(estimate, min(low, estimate), max(high, estimate))

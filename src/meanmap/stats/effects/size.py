@@ -38,7 +38,7 @@ def two_sample_effect(
     within: Data = None,
     clusters: Data = None,
     weights: Data = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     scale: bool = True,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
@@ -56,7 +56,7 @@ def two_sample_effect(
         The design: samples are compared within strata, rows of a cluster may be dependent, and means are weighted.
     kernel, scale, missing, kinds : as for `two_sample_test`
         With several kernels, as by default, their mean is used.
-    level : float
+    confidence : float
         The confidence level of the intervals: coverage is at least this.
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks for more than 1200 points in all, and the rows that are shifted.
@@ -72,13 +72,13 @@ def two_sample_effect(
     is asymptotically normal about its true value, with a covariance that is estimated from the samples. For each
     distance its squared norm has the longest tails if the true difference points along the first eigenvector of that
     covariance, and this distribution is used for the test. So intervals cover at their level or more, both at zero
-    (where the statistic is a sum of chi-squares, and the interval starts at 0 with probability 1 − (1 − level)/2) and
-    far away from it (where it is normal), and they are as short as those for the true direction if that is the first
-    eigenvector, as it mostly is for a shift. Normality of means is asymptotic: samples of 50 were enough on the
-    problems of the tests. Zero is excluded only if a test of equal distributions also rejects it at (1 − level)/2: a
-    permutation test for up to 1200 points and, for any number of points, with strata, clusters or weights; otherwise a
-    test with the covariance of all rows together. A sample may have no row with a rare value, and its variation is then
-    too small.
+    (where the statistic is a sum of chi-squares, and the interval starts at 0 with probability 1 − (1 − confidence)/2)
+    and far away from it (where it is normal), and they are as short as those for the true direction if that is the
+    first eigenvector, as it mostly is for a shift. Normality of means is asymptotic: samples of 50 were enough on the
+    problems of the tests. Zero is excluded only if a test of equal distributions also rejects it at (1 − confidence)/2:
+    a permutation test for up to 1200 points and, for any number of points, with strata, clusters or weights; otherwise
+    a test with the covariance of all rows together. A sample may have no row with a rare value, and its variation is
+    then too small.
 
     The share and the shift are the distance in other units. The distance of a shift by s standard deviations σ is the
     square root of E[k(x, x′) + k(x + sσ, x′ + sσ) − 2 k(x, x′ + sσ)] for independent x and x′, estimated by a mean over
@@ -110,7 +110,7 @@ def two_sample_effect(
     >>> effect.shift.low < 0.5 < effect.shift.high
     True
     """
-    probability(level, "level")
+    probability(confidence)
     random = Rng.of(rng)
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
     (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
@@ -120,11 +120,11 @@ def two_sample_effect(
         samples = read_samples((x, y), names, kernel, random.generator, door, scale)
         cells = cells_of(samples.sizes, names, design)
         found = difference_of(samples, random.generator, door, cells)
-        shift = None if found.shifts is None else found.as_shift(level)
+        shift = None if found.shifts is None else found.as_shift(confidence)
     method = f"difference of {names[0]} and {names[1]}"
     told = (*told, *samples.doubts, *doubts_of(found, samples, cells), *tails_of(found, samples, HEAVY))
     told += tails_of_other(found, samples, names, HIGH)
-    return _effect(found, level, method, samples.sizes, told, shift)
+    return _effect(found, confidence, method, samples.sizes, told, shift)
 
 
 @own_words
@@ -136,7 +136,7 @@ def k_sample_effect(
     within: Data = None,
     clusters: Data = None,
     weights: Data = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     scale: bool = True,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
@@ -153,7 +153,7 @@ def k_sample_effect(
         With several kernels, as by default, their mean is used.
     within, clusters, weights : as for `two_sample_effect`
         Within strata μ_g − μ̄ is Σ_s N_gs/N_g (μ_gs − μ_s).
-    level : float
+    confidence : float
         How often intervals cover, at least: see `two_sample_effect`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks for more than 1200 points in all.
@@ -166,7 +166,7 @@ def k_sample_effect(
     >>> same.distance.low
     0.0
     """
-    probability(level, "level")
+    probability(confidence)
     random = Rng.of(rng)
     names, listed, told = several_samples(samples, by, missing, kinds)
     if by is None:
@@ -179,25 +179,25 @@ def k_sample_effect(
         cells = cells_of(read.sizes, names, design)
         found = difference_of(read, random.generator, door, cells, moved=False)
     told = (*told, *read.doubts, *doubts_of(found, read, cells))
-    return _effect(found, level, f"spread of {len(names)} samples", read.sizes, told)
+    return _effect(found, confidence, f"spread of {len(names)} samples", read.sizes, told)
 
 
 def _effect(
     found: Difference,
-    level: float,
+    confidence: float,
     method: str,
     sizes: tuple[int, ...],
     warnings: tuple[str, ...],
     shift: Interval | None = None,
 ) -> Effect:
-    distance = Interval(found.law.estimate, *found.interval(level))
+    distance = Interval(found.law.estimate, *found.interval(confidence))
     return Effect(
         distance,
         Effect.scaled(distance, 1 / found.reach, 1.0),
         shift,
         None,
         found.kernel,
-        level,
+        confidence,
         method,
         sizes,
         warnings,

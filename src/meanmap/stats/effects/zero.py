@@ -24,20 +24,20 @@ EACH, MOST = 5, 1000
 ROUNDING = 1e-6
 
 
-def draws_for(level: float) -> int:
+def draws_for(confidence: float) -> int:
     """The number of permutations needed to tell whether a p-value is in the tail of an interval of this level."""
-    tail = (1 - level) / 2
+    tail = (1 - confidence) / 2
     return int(np.ceil(max(min(EACH / tail, MOST), 1 / tail))) - 1
 
 
-def excludes_zero(law: DistanceLaw, level: float) -> bool:
+def excludes_zero(law: DistanceLaw, confidence: float) -> bool:
     """Whether the interval of this distribution excludes zero, by the observed variation."""
-    return law.above(0.0) <= (1 - level) / 2
+    return law.above(0.0) <= (1 - confidence) / 2
 
 
-def chance_of_dependence(k: np.ndarray, m: np.ndarray, level: float, generator: np.random.Generator) -> float:
+def chance_of_dependence(k: np.ndarray, m: np.ndarray, confidence: float, generator: np.random.Generator) -> float:
     """The permutation p-value of HSIC of two Gram matrices, as in the test: by cyclic shifts of a random order."""
-    shifts = Shifts.draw(len(k), draws_for(level), generator)
+    shifts = Shifts.draw(len(k), draws_for(confidence), generator)
     margins: tuple[list[Margins], list[Margins]] = ([], [])
 
     def centred(gram: np.ndarray, side: int) -> Iterator[np.ndarray]:
@@ -54,14 +54,14 @@ def chance_of_dependence(k: np.ndarray, m: np.ndarray, level: float, generator: 
 
 
 def chance_of_difference(
-    squared: Callable[[np.ndarray], float], sizes: Sequence[int], design: Exchange, level: float
+    squared: Callable[[np.ndarray], float], sizes: Sequence[int], design: Exchange, confidence: float
 ) -> float:
     """The p-value of the squared distance of samples, whose units are exchanged within strata.
 
     `squared` computes it from the weight of each row in each part of the distance, (N, parts).
     """
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    labels = design.labels(design.of_units(groups), draws_for(level), np.random.default_rng(0))
+    labels = design.labels(design.of_units(groups), draws_for(confidence), np.random.default_rng(0))
     found = np.array([squared(row_weights(drawn[design.units], len(sizes), design)) for drawn in labels])
     return _ranked(found, ROUNDING * float(found.max()))
 

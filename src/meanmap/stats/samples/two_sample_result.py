@@ -14,6 +14,7 @@ from meanmap.core.points import in_columns, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Points, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
@@ -114,10 +115,11 @@ class TwoSampleResult(TestResult):
         return np.argsort(-values[:n], kind="stable")[:number], np.argsort(values[n:], kind="stable")[:number]
 
     @overload
-    def driving_columns(self, rng: Seed = None, *, level: None = None) -> dict[str, float]: ...
+    def driving_columns(self, rng: Seed = None, *, confidence: None = None) -> dict[str, float]: ...
     @overload
-    def driving_columns(self, rng: Seed = None, *, level: float) -> dict[str, Interval]: ...
-    def driving_columns(self, rng: Seed = None, *, level: float | None = None) -> Any:
+    def driving_columns(self, rng: Seed = None, *, confidence: float) -> dict[str, Interval]: ...
+    @own_words
+    def driving_columns(self, rng: Seed = None, *, confidence: float | None = None) -> Any:
         """The share of MMD² that is lost when one column is shuffled over both samples, the largest first.
 
         A column contributes by itself (its values differ) or through dependence on others (a correlation differs):
@@ -132,7 +134,7 @@ class TwoSampleResult(TestResult):
         ----------
         rng : None, int, numpy.random.Generator or JAX key
             Draws the points and shuffles them.
-        level : float, optional
+        confidence : float, optional
             With 0.95, each share comes with its 95 % confidence interval, by a jackknife over 20 groups of points,
             within which columns are shuffled. The interval is all of 0 to 1 if the samples may not differ at all. Needs
             at least 100 points of each.
@@ -144,8 +146,8 @@ class TwoSampleResult(TestResult):
         points = rows(witness.points, chosen)
         places = places_of_columns(kernel.domain, points, self.columns, self.widths)
         number, groups = 1, np.zeros(len(chosen), int)
-        if level is not None:
-            probability(level, "level")
+        if confidence is not None:
+            probability(confidence)
             check_rows(min(sizes), "the smaller sample", 5 * GROUPS)
             number = GROUPS
             groups = np.concatenate([generator.permutation(np.arange(size) % GROUPS) for size in sizes])
@@ -166,7 +168,7 @@ class TwoSampleResult(TestResult):
                 orders = (shuffled_within(groups, generator) for _ in range(SHUFFLES))
                 grams = (gram_matrix(kernel, with_shuffled(points, where, order)) for order in orders)
                 left = np.mean([_without_each_group(each, second, groups, number) for each in grams], axis=0) / unit
-                found[name] = _share(of_all - left + alone[name], whole, level)
+                found[name] = _share(of_all - left + alone[name], whole, confidence)
         return dict(sorted(found.items(), key=lambda item: -float(getattr(item[1], "estimate", item[1]))))
 
     def column_pvalues(self, rng: Seed = None, *, n_permutations: int = 999) -> dict[str, float]:
@@ -293,18 +295,18 @@ def _without_each_group(gram: np.ndarray, second: np.ndarray, groups: np.ndarray
     return np.array([square(keep) for keep in kept])
 
 
-def _share(lost: np.ndarray, whole: np.ndarray, level: float | None) -> Any:
+def _share(lost: np.ndarray, whole: np.ndarray, confidence: float | None) -> Any:
     """lost / whole, between 0 and 1, with its interval from both of them without each of several groups.
 
     Fieller's interval (1954): all shares s for which lost − s · whole = 0 is not rejected, with a jackknife variance.
     It contains all shares where the whole may itself be zero.
     """
     estimate = float(np.clip(lost[0] / whole[0], 0, 1)) if whole[0] > 0 else 0.0
-    if level is None:
+    if confidence is None:
         return estimate
     number = len(whole) - 1
     (v, c), (_, w) = (number - 1) ** 2 / number * np.cov(np.stack([whole[1:], lost[1:]]))
-    square = stdtrit(number - 1, (1 + level) / 2) ** 2
+    square = stdtrit(number - 1, (1 + confidence) / 2) ** 2
     a, b, c = whole[0] ** 2 - square * v, whole[0] * lost[0] - square * c, lost[0] ** 2 - square * w
     if whole[0] <= 0 or a <= 0:
         return Interval(estimate, 0.0, 1.0)
