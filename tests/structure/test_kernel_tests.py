@@ -320,3 +320,23 @@ def test_what_regressions_missed_is_found_once_for_all_partners(monkeypatch):
     monkeypatch.setattr(kernel_tests, "residuals", counted)
     assert KernelTests(table, rng=0).pvalues(pairs, ("z",)).tolist() == alone
     assert again.count(True) == 3
+
+
+def test_dependence_beyond_all_that_may_be_missed_is_not_regressed_again(monkeypatch):
+    """Beside the same steps: a and b share much more, and c and a only the steps, which are found again."""
+    rng = np.random.default_rng(0)
+    z, shared = rng.uniform(-3, 3, 600), rng.normal(size=600)
+    steps = {name: np.sign(np.sin(4 * z)) + 0.7 * rng.normal(size=600) for name in "abc"}
+    table = {"z": z, "a": steps["a"] + shared, "b": steps["b"] + shared, "c": steps["c"], "d": steps["a"]}
+    again, residuals = [], kernel_tests.residuals
+
+    def counted(*asked, missed=None):
+        again.append(missed is not None)
+        return residuals(*asked, missed=missed)
+
+    monkeypatch.setattr(kernel_tests, "residuals", counted)
+    tests = KernelTests(table, rng=0)
+    assert tests.pvalues([("a", "b")], ("z",))[0] <= 0.05 / NEAR
+    assert not any(again)
+    assert tests.pvalues([("c", "d")], ("z",))[0] > 0.05
+    assert again.count(True) == 2

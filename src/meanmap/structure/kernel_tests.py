@@ -254,6 +254,7 @@ class KernelTests(Tests):
                 self.n_permutations,
                 self._generator(x, y, *given),
                 (value, law),
+                self._level / NEAR if null == "gamma" else 0.0,
             )
         return found.pvalue, found.fitted
 

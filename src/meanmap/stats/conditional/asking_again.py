@@ -10,7 +10,7 @@ from meanmap.stats.conditional.leftover import NOTHING, Agreement, Leftover, Nei
 from meanmap.stats.conditional.residuals import Residuals, Unread
 from meanmap.stats.conditional.variables import Variable
 
-__all__ = ["DOUBTED", "asked_again", "is_doubtful", "leftover", "told_in_order", "told_of"]
+__all__ = ["DOUBTED", "asked_again", "doubted", "is_doubtful", "leftover", "told_in_order", "told_of"]
 
 # Above this p-value, which no level rejects, functions that the regressions missed do no harm.
 DOUBTED = 0.2
@@ -42,11 +42,17 @@ def leftover(left: Residuals, right: Residuals) -> dict[str, Leftover]:
     return found
 
 
+def doubted(left: Residuals, right: Residuals) -> Leftover | None:
+    """What regressions may have missed; None where noise would agree as far often enough."""
+    most = _most(leftover(left, right))
+    return None if most.chance > TRIED else most
+
+
 def asked_again(
     left: Residuals, right: Residuals, refitted: Callable[[], Sequence[Residuals]]
 ) -> tuple[Residuals, Residuals, Leftover] | None:
     """Residuals of richer regressions, and what these still miss; None if nothing needs correction."""
-    if _most(leftover(left, right)).chance > TRIED:
+    if doubted(left, right) is None:
         return None
     left, right = refitted()
     parts = leftover(left, right)

@@ -3,11 +3,12 @@ noted.
 """
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, is_doubtful
+from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, doubted, is_doubtful
 from meanmap.stats.conditional.judging import Fitted, judge
 from meanmap.stats.conditional.leftover import NOTHING
 from meanmap.stats.conditional.nearby import exchanged_nearby
@@ -46,17 +47,24 @@ def settled(
     n_draws: int,
     generator: np.random.Generator,
     first: tuple[float, Null] | None = None,
+    enough: float = 0.0,
 ) -> Settled:
     """Test residuals, `refitted` ones if these miss functions of z, and in doubt permute rows among neighbours.
 
-    `first` is the answer of the first residuals, where it is known. Of the last two p-values the larger is taken.
+    `first` is the answer of the first residuals, where it is known. Of the last two p-values the larger is taken. A
+    p-value that is `enough` even without the most that may have been missed needs no other regressions.
     """
-    judged = left.given, method, null, n_draws, generator, left.given.units
+    units = left.given.units
+    judged = left.given, method, null, n_draws, generator, units
     value, law = first or judge(left, right, *judged)
     if law.pvalue(value) > DOUBTED:
         return Settled(value, law, left, right, Fitted.of(left, right))
     missed, sure = NOTHING, 0.0
-    if (again := asked_again(left, right, refitted)) is not None:
+    if law.pvalue(value) <= enough and (most := doubted(left, right)) is not None:
+        # Draws of a copy, so that an answer without these is the same.
+        less, same = judge(left, right, left.given, method, "gamma", n_draws, deepcopy(generator), units, most)
+        missed, sure = (most, same.pvalue(less)) if same.pvalue(less) <= enough else (NOTHING, 0.0)
+    if missed is NOTHING and (again := asked_again(left, right, refitted)) is not None:
         left, right, missed = again
         value, law = judge(left, right, *judged)
         sure = law.pvalue(value)
