@@ -14,6 +14,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import is_missing, readable
+from meanmap.core.held import counts_as_numbers, holds_times
 from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
@@ -83,7 +84,7 @@ def as_array(data: Data, argument: str) -> np.ndarray:
             if array.size
             else f"{argument} is empty."
         )
-    if array.dtype.kind in "mM":
+    if holds_times(array):
         array = seconds(array, argument)
     check_numeric(array, argument)
     return array
@@ -126,12 +127,12 @@ def _vectors(array: np.ndarray) -> np.ndarray:
     if array.ndim != 1 or not all(map(_is_vector, array)) or len(set(map(len, array))) > 1:
         return array
     block = np.stack(array.tolist())
-    return block if block.dtype.kind in "fiub" else array
+    return block if counts_as_numbers(block) else array
 
 
 def _is_vector(cell: object) -> bool:
     if isinstance(cell, np.ndarray):
-        return cell.ndim == 1 and cell.dtype.kind in "fiub"
+        return cell.ndim == 1 and counts_as_numbers(cell)
     return isinstance(cell, list | tuple) and all(isinstance(value, int | float | np.number) for value in cell)
 
 
@@ -176,7 +177,7 @@ def count_missing(data: Any) -> int:
     if isinstance(data, np.ma.MaskedArray):
         return int(np.ma.count_masked(data))
     array = np.asarray(data)
-    if array.dtype.kind in "mM":
+    if holds_times(array):
         return int(np.isnat(array).sum())
     return sum(map(is_missing, array.flat)) if array.dtype.kind == "O" else 0
 

@@ -1,4 +1,4 @@
-"""What an array holds according to its dtype: the only place that uses the letters of NumPy's kinds."""
+"""What an array holds according to its dtype, in words instead of the letters of NumPy's kinds."""
 
 from typing import Protocol
 

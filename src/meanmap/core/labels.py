@@ -13,6 +13,7 @@ from meanmap.core.arrays import check_rows, count_missing, plain, reader_of
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.core.foreign import readable
+from meanmap.core.held import holds_floats, holds_text
 from meanmap.core.language import in_python
 from meanmap.core.objects import check_cells
 from meanmap.core.settings import is_number
@@ -64,7 +65,7 @@ def _codes(data: Data, argument: str) -> Any:
         return _words_in_jax(labels, argument)
     if labels.dtype.kind in "iub":
         return _words(labels)
-    if labels.dtype.kind == "f":
+    if holds_floats(labels):
         whole = (labels == np.round(labels)) & (np.abs(labels) < 2**53)
         codes = _words(np.where(whole, labels, 0))
         codes[~whole] = hashes(labels[~whole].astype(np.float64))
@@ -75,9 +76,9 @@ def _codes(data: Data, argument: str) -> Any:
 def _plain_labels(data: Data, argument: str) -> np.ndarray:
     """Labels as numbers or as text; missing ones are refused, and so are mixtures, which NumPy would turn into text."""
     labels = plain(data, argument)
-    if labels.dtype.kind == "O" or (labels.dtype.kind == "U" and isinstance(data, list | tuple)):
+    if labels.dtype.kind == "O" or (holds_text(labels) and isinstance(data, list | tuple)):
         labels = np.asarray(readable(data, argument), dtype=object)
-    missing = int(np.isnan(labels).sum()) if labels.dtype.kind == "f" else count_missing(data)
+    missing = int(np.isnan(labels).sum()) if holds_floats(labels) else count_missing(data)
     missing = missing or count_missing(labels)
     if missing:
         raise NonFiniteError(
@@ -127,7 +128,7 @@ def _words_in_jax(labels: jax.Array, argument: str) -> jax.Array:
 
 def hashes(labels: np.ndarray) -> np.ndarray:
     """64-bit hashes of labels as text, (..., 2)."""
-    distinct, inverse = np.unique(labels if labels.dtype.kind == "f" else as_labels(labels), return_inverse=True)
+    distinct, inverse = np.unique(labels if holds_floats(labels) else as_labels(labels), return_inverse=True)
     words = distinct.astype(str).tolist()
     digests = b"".join(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in words)
     codes = np.frombuffer(digests, dtype="<i4").reshape(-1, 2).astype(np.int32)

@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from meanmap.core.errors import KindError, NonFiniteError
+from meanmap.core.held import holds_times
 from meanmap.core.language import in_python
 
 __all__ = [
@@ -161,7 +162,7 @@ def seconds(times: np.ndarray, where: str = "a column") -> np.ndarray:
     """Durations as seconds, dates and times as seconds since 1970, NaN if missing; numbers unchanged. Times that would
     become equal when rounded to microseconds are refused.
     """
-    if times.dtype.kind not in "mM":
+    if not holds_times(times):
         return times.astype(np.float64, copy=False)
     missing = np.isnat(times)
     if times.dtype.kind == "M":

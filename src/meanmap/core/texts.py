@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.held import holds_floats
 from meanmap.core.language import in_python
 from meanmap.core.values import label_text
 
@@ -29,7 +30,7 @@ def as_labels(values: np.ndarray, argument: str = "labels") -> np.ndarray:
     """
     if values.dtype.kind == "S":
         values = np.array([_decoded(value, argument) for value in values.ravel().tolist()]).reshape(values.shape)
-    if values.dtype.kind == "f":
+    if holds_floats(values):
         values = np.array([label_text(value) for value in values.ravel().tolist()]).reshape(values.shape)
     if values.dtype.kind == "O":
         words = [_text(value, argument) for value in values.ravel().tolist()]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError
-from meanmap.core.held import holds_text
+from meanmap.core.held import holds_text, holds_whole
 from meanmap.core.moments import is_zoned, seconds
 from meanmap.core.points import slices
 from meanmap.core.tables.kinds import (
@@ -20,7 +20,7 @@ from meanmap.core.tables.kinds import (
     as_kind,
     described,
     family_of,
-    is_whole,
+    holds_objects,
     kind_of,
     levels_of,
 )
@@ -90,8 +90,8 @@ class Column:
     def of(cls, name: object, parts: Sequence[Any], arguments: Sequence[str], told: Kind | None = None) -> "Column":
         """From a column's values in several samples, before conversion; `arguments` name the samples."""
         where = [f"{argument}[{name!r}]" for argument in arguments]
-        if any(map(is_whole, parts)):
-            odd = [each for each, part in zip(where, parts, strict=True) if not is_whole(part)]
+        if any(map(holds_objects, parts)):
+            odd = [each for each, part in zip(where, parts, strict=True) if not holds_objects(part)]
             if odd or told:
                 raise KindError(f"{(odd or where)[0]} cannot be read as {told or 'a whole object, as the others are'}.")
             return cls(name, "whole object", 0, sum(map(length, parts)))
@@ -135,7 +135,7 @@ class Column:
                     f"{where} has no value that is not missing, which missing='category' makes a label; expected "
                     f"{article(self.kind)} column, as before. Leave these rows out, or fill them in."
                 )
-            convert = (advice(read, where) if read.dtype.kind == "U" else "") or "Convert it first."
+            convert = (advice(read, where) if holds_text(read) else "") or "Convert it first."
             raise KindError(
                 f"{where} holds {described(read)}; expected {article(self.kind)} column, as before. {convert.strip()}"
             )
@@ -154,7 +154,7 @@ class Column:
         if self.kind == "whole object":
             return ""
         values = np.asarray(values)
-        if self.labels and self.kind != "text" and values.dtype.kind == "U":
+        if self.labels and self.kind != "text" and holds_text(values):
             new = sorted(set(np.unique(values).tolist()) - set(self.labels))
             return f"{where} has {counted(len(new), 'label')} never seen before, such as {new[0]!r}." if new else ""
         if values.dtype.kind not in "fiumM" or values.ndim > 1 or self.low is None or self.high is None:
@@ -207,7 +207,7 @@ def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option
                 f"{absent[0]} has no value that is not missing, and {other} holds {held}: they cannot be compared. "
                 "Leave the column out."
             )
-        text = [(p, w) for p, w in pair if p.dtype.kind == "U"]
+        text = [(p, w) for p, w in pair if holds_text(p)]
         override = option or (f"kinds={{{column!r}: 'label'}}" if column else "text in both")
         raise KindError(
             f"{where[0]} holds {described(parts[0])}, and {here} holds {described(part)}: they cannot be compared. "
@@ -245,7 +245,7 @@ def _measured(name: object, values: np.ndarray, missing: int, told: Kind | None,
     if kind == "vector":
         return Column(name, told or kind, missing, len(np.unique(values, axis=0)))
     numbers = np.sort(seconds(values))
-    exact = np.sort(values) if values.dtype.kind in "iu" else numbers
+    exact = np.sort(values) if holds_whole(values) else numbers
     distinct = 1 + int(np.count_nonzero(exact[1:] != exact[:-1]))
     middle = numbers[(len(numbers) - 1) // 2 : len(numbers) // 2 + 1]
     low, centre, high = float(numbers[0]), float(middle.mean()), float(numbers[-1])

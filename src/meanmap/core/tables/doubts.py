@@ -10,6 +10,7 @@ from jax.core import Tracer
 
 from meanmap.core.arrays import count_missing, plain
 from meanmap.core.errors import ShapeError
+from meanmap.core.held import holds_floats
 from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse, on_host
@@ -107,7 +108,7 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     n = len(arrays[0])
     if n < LEAST_ROWS or any(len(array) != n or array.dtype.kind not in "biufmMOUST" for array in arrays):
         return ()
-    measured = [at for at, a in enumerate(arrays) if a.dtype.kind == "f" and np.mean(a != np.round(a)) > 0.5]
+    measured = [at for at, a in enumerate(arrays) if holds_floats(a) and np.mean(a != np.round(a)) > 0.5]
     if len(measured) == len(arrays) == 1:
         return _copied_values(arrays[0], " and ".join(names))
     if len(measured) < 2 or any(n - len(np.unique(arrays[at])) < LEAST_COPIES for at in measured[:QUICK]):
@@ -234,7 +235,7 @@ def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
 def _measures(column: object) -> np.ndarray | None:
     """Numbers of a column without missing values, if there are more than a few."""
     numbers = None if getattr(column, "ndim", 1) != 1 else _numbers(column)
-    if numbers is None or numbers.dtype.kind != "f" or len(numbers) < LEAST_ROWS or not np.isfinite(numbers).all():
+    if numbers is None or not holds_floats(numbers) or len(numbers) < LEAST_ROWS or not np.isfinite(numbers).all():
         return None
     return numbers if len(np.unique(numbers[:ROWS])) > FEW_VALUES else None
 

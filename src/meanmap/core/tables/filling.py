@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import unmasked
 from meanmap.core.errors import KindError
+from meanmap.core.held import holds_floats, holds_times
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.points import refuse_unread
 from meanmap.core.tables.table import Table, named_columns
@@ -53,7 +54,7 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
     named = {str(name): each for name, each in found.items()}
     if not Table.looks_like_one(frame):
         array = np.asarray(unmasked(frame))
-        array = np.array(array, dtype=array.dtype if array.dtype.kind == "f" else float)
+        array = np.array(array, dtype=array.dtype if holds_floats(array) else float)
         for name, (rows, values) in named.items():
             array[rows, int(name)] = values
         return array
@@ -63,8 +64,8 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
             if str(name) in named:
                 rows, values = named[str(name)]
                 series = copy[name]
-                plain = values.dtype.kind == "f" or (values.dtype.kind == "i" and not _holds_whole(series))
-                series = series.astype(float) if plain and series.dtype.kind != "f" else series.copy()
+                plain = holds_floats(values) or (values.dtype.kind == "i" and not _holds_whole(series))
+                series = series.astype(float) if plain and not holds_floats(series) else series.copy()
                 series.iloc[rows] = _in_unit(values, series)
                 copy[name] = series
         return copy
@@ -115,9 +116,9 @@ def _in_unit(values: np.ndarray, series: Any) -> Any:
     if values.dtype.kind == "i" and _holds_whole(series):
         ends = np.iinfo(series.dtype.numpy_dtype)
         return np.clip(values, max(ends.min, -(2**63)), min(ends.max, 2**63 - 1)).astype(series.dtype.numpy_dtype)
-    if values.dtype.kind == "f" and isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
+    if holds_floats(values) and isinstance(series.dtype, np.dtype) and holds_floats(series):
         return values.astype(series.dtype)
-    if values.dtype.kind not in "mM" or series.dtype.kind not in "mM":
+    if not holds_times(values) or not holds_times(series):
         return values
     zone = getattr(series.dtype, "tz", None)
     if zone is None:
@@ -127,8 +128,8 @@ def _in_unit(values: np.ndarray, series: Any) -> Any:
 
 def _polars(series: Any, column: np.ndarray) -> Any:
     """A column of Polars with these values; times, whole numbers and floats keep their type."""
-    whole, float_ = column.dtype.kind == "i", column.dtype.kind == "f"
-    if column.dtype.kind in "mM" or (whole and series.dtype.is_integer()) or (float_ and series.dtype.is_float()):
+    whole, float_ = column.dtype.kind == "i", holds_floats(column)
+    if holds_times(column) or (whole and series.dtype.is_integer()) or (float_ and series.dtype.is_float()):
         return type(series)(series.name, column).cast(series.dtype)
     return type(series)(series.name, column.tolist())
 
@@ -137,7 +138,7 @@ def _arrow(column: Any, values: np.ndarray) -> Any:
     """An Arrow column with these values, of its previous type if that can hold them."""
     import pyarrow
 
-    wanted = None if values.dtype.kind == "f" and not pyarrow.types.is_floating(column.type) else column.type
+    wanted = None if holds_floats(values) and not pyarrow.types.is_floating(column.type) else column.type
     return pyarrow.array(values if values.dtype.kind in "fimM" else values.tolist(), type=wanted)
 
 
@@ -150,7 +151,7 @@ def _with(column: Any, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         exact = all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in array)
         return array.astype(np.int64 if exact else float)
     there = getattr(column, "dtype", values.dtype)
-    floats = values.dtype.kind == "f" and isinstance(there, np.dtype) and there.kind == "f"
+    floats = holds_floats(values) and isinstance(there, np.dtype) and there.kind == "f"
     array = np.array(column, dtype=there if floats else values.dtype if values.dtype.kind in "fmM" else object)
     array[rows] = values
     return array

@@ -6,6 +6,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.exact import check_exact, check_exact_words
+from meanmap.core.held import holds_text, holds_times
 from meanmap.core.language import in_python
 from meanmap.core.moments import is_time, seconds, times_in
 from meanmap.core.points import is_rotations, is_sparse
@@ -24,8 +25,8 @@ __all__ = [
     "as_kind",
     "described",
     "family_of",
+    "holds_objects",
     "is_text",
-    "is_whole",
     "kind_of",
     "levels_of",
     "wanted_kind",
@@ -120,7 +121,7 @@ def article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def is_whole(column: Any) -> bool:
+def holds_objects(column: Any) -> bool:
     """Whether a column is of objects that only their kernel can read: rotations, sparse rows, pictures, bags."""
     if is_rotations(column) or is_sparse(column):
         return True
@@ -178,7 +179,7 @@ def as_kind(column: Data, kind: Kind, where: str) -> np.ndarray:
         return column if column.dtype.kind == "M" else _parsed(column, where, kind)
     if kind in CYCLES:
         return _circle(2 * np.pi * seconds(as_kind(column, "time", where), where) / CYCLES[kind])
-    numbers = seconds(column, where) if column.dtype.kind in "mM" else _parsed(column, where, kind)
+    numbers = seconds(column, where) if holds_times(column) else _parsed(column, where, kind)
     return _circle(numbers) if kind == "angle" else numbers
 
 
@@ -197,9 +198,9 @@ def _without_zeros(words: np.ndarray) -> np.ndarray:
 
 
 def _parsed(column: np.ndarray, where: str, kind: str) -> np.ndarray:
-    if kind == "time" and column.dtype.kind != "U":
+    if kind == "time" and not holds_text(column):
         raise KindError(f"{where} holds {described(column)}; expected times, or text such as '2026-01-31'.")
-    if column.dtype.kind == "U":
+    if holds_text(column):
         test = is_time if kind == "time" else is_number
         if kind != "time":
             check_exact_words(np.unique(column).tolist(), where)

@@ -10,6 +10,7 @@ from meanmap.core.arrays import is_categorical, plain, unmasked
 from meanmap.core.errors import ParameterError
 from meanmap.core.exact import check_exact
 from meanmap.core.foreign import is_missing
+from meanmap.core.held import holds_numbers
 from meanmap.core.moments import is_time, times_in
 from meanmap.core.numerals import is_name, reads_as_number
 from meanmap.core.points import is_rotations, is_sparse
@@ -88,7 +89,7 @@ def _unmarked(column: Any, marks: Sequence[Any]) -> Any:
         return column
     if isinstance(unmasked(column), np.ma.MaskedArray):
         return np.ma.MaskedArray(values, gone | np.ma.getmaskarray(column))
-    if values.dtype.kind in "fiu":
+    if holds_numbers(values):
         check_exact(values[~gone], "a column with codes for missing values")
         return np.where(gone, np.nan, values.astype(np.float64))
     if values.dtype.kind == "M":

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_lengths, count_missing, unmasked
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
-from meanmap.core.held import holds_truth
+from meanmap.core.held import holds_floats, holds_truth
 from meanmap.core.points import is_rotations, is_sparse, refuse_unread, rows
 from meanmap.core.settings import one_of
 from meanmap.core.tables.marks import policy_and_marks, without_marks
@@ -63,14 +63,14 @@ def present(sample: Any) -> np.ndarray:
             missing = missing | np.isnan(sample.to_numpy(np.float64, na_value=np.nan))
     elif hasattr(sample, "is_null"):
         values = np.asarray(sample)  # polars tells NaN from null
-        missing = np.asarray(sample.is_null()) | (np.isnan(values) if values.dtype.kind == "f" else False)
+        missing = np.asarray(sample.is_null()) | (np.isnan(values) if holds_floats(values) else False)
     else:
         try:
             array = np.asarray(unmasked(sample))
         except ValueError:  # of lists of different lengths
             return np.array([not is_missing(value) for value in sample])
         if array.dtype.kind in "fmM":
-            missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
+            missing = np.isnan(array) if holds_floats(array) else np.isnat(array)
         elif array.dtype.kind == "O":
             missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
             missing = missing.reshape(array.shape)

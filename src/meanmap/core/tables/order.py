@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.held import holds_text, holds_times
 from meanmap.core.moments import is_time
 from meanmap.core.points import on_host
 from meanmap.core.tables.doubts import columns_in
@@ -133,7 +134,7 @@ def numbers_rows(column: np.ndarray) -> bool:
     """
     if column.ndim != 1 or len(column) < LEAST_ROWS:
         return False
-    if column.dtype.kind == "U":
+    if holds_text(column):
         words = np.unique(column)
         return is_text(len(words), len(column)) and not any(len(word.split()) > 1 for word in words.tolist())
     if column.dtype.kind not in "iuf" or not np.array_equal(column, np.round(column)):
@@ -152,7 +153,7 @@ def holds_dates(column: np.ndarray) -> bool:
     >>> [holds_dates(np.array(words)) for words in (["1/31/26", "2/1/26"], ["7:30", "12:05"], ["7:30", "noon"])]
     [True, True, False]
     """
-    if column.ndim != 1 or column.dtype.kind != "U":
+    if column.ndim != 1 or not holds_text(column):
         return False
     words = np.unique(column).tolist()
     written = Written.of(words)
@@ -171,7 +172,7 @@ def gives_place(column: np.ndarray) -> bool:
     >>> gives_place(np.array(["31.01.2026", "01.02.2026"])), gives_place(np.array(["Jan 31, 2026", "Feb 1, 2026"]))
     (True, True)
     """
-    if column.dtype.kind == "U":
+    if holds_text(column):
         words = np.unique(column)
         return holds_dates(column) or is_text(len(words), len(column)) or all(map(is_time, words.tolist()))
     if column.dtype.kind in "iuf" and len(column) >= LEAST_ROWS and np.array_equal(column, np.round(column)):
@@ -285,7 +286,7 @@ def _is_measured(column: np.ndarray) -> bool:
 
 def _is_counter(column: np.ndarray, next_to: np.ndarray) -> bool:
     """Whether a column rises by one from row to row, as an id does, or is times in equal steps."""
-    if column.dtype.kind in "mM":
+    if holds_times(column):
         steps = np.diff(column.astype(np.int64))[next_to]
         return bool((steps == steps[0]).all())
     return bool((np.abs(np.diff(column.astype(np.float64))[next_to]) == 1).all())
@@ -293,7 +294,7 @@ def _is_counter(column: np.ndarray, next_to: np.ndarray) -> bool:
 
 def _in_equal_steps(column: np.ndarray) -> bool:
     """Whether numbers or times are all different and equally spaced, up to rounding."""
-    values = np.sort(column.astype(np.int64) if column.dtype.kind in "mM" else column)
+    values = np.sort(column.astype(np.int64) if holds_times(column) else column)
     if not np.isfinite(values).all():
         return False
     steps = np.diff(values).astype(float)
@@ -302,7 +303,7 @@ def _in_equal_steps(column: np.ndarray) -> bool:
 
 def _steps_of(column: np.ndarray, whole: bool = True) -> str:
     """The description of equally spaced values."""
-    if column.dtype.kind in "mM":
+    if holds_times(column):
         return "times in equal steps"
     return "whole numbers one by one" if whole else "numbers in equal steps"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanmap.core.errors import ColumnError, KindError
-from meanmap.core.tables.kinds import HELD_BY, described, family_of, is_whole
+from meanmap.core.tables.kinds import HELD_BY, described, family_of, holds_objects
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 
@@ -25,7 +25,7 @@ class Places:
     @classmethod
     def of(cls, data: Data) -> "Places | None":
         """From an array or list of columns; None for tables, and for others, which only their kernel can read."""
-        if not isinstance(data, list | tuple | np.ndarray) or Table.looks_like_one(data) or is_whole(data):
+        if not isinstance(data, list | tuple | np.ndarray) or Table.looks_like_one(data) or holds_objects(data):
             return None
         array = np.asarray(data)
         if array.ndim not in (1, 2) or array.dtype.kind not in KNOWN:
@@ -36,7 +36,7 @@ class Places:
         """Refuse tables with names, and data of another kind than the array; kernels check the number of columns."""
         if Table.has_names(data):
             raise has_names(data, argument, self.number)
-        if not isinstance(data, list | tuple | np.ndarray) or Table.looks_like_one(data) or is_whole(data):
+        if not isinstance(data, list | tuple | np.ndarray) or Table.looks_like_one(data) or holds_objects(data):
             return
         array = np.asarray(data)
         if array.size and array.dtype.kind in KNOWN and family_of(array) != self.family:

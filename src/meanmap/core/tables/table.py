@@ -24,6 +24,7 @@ from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeErr
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.extras import optional
 from meanmap.core.foreign import in_cells, readable
+from meanmap.core.held import holds_labels, holds_truth, holds_whole
 from meanmap.core.language import in_python
 from meanmap.core.meant import no_column, respelled
 from meanmap.core.moments import in_one_unit, seconds
@@ -320,11 +321,11 @@ def read_column(column: Data, argument: str) -> Any:
     own = getattr(getattr(column, "dtype", None), "kind", "O")
     if array.dtype.kind == "O" and own in "fiub":
         array = np.asarray(column, dtype={"b": bool, "i": np.int64, "u": np.uint64}.get(own, np.float64))  # of pandas
-    if array.dtype.kind in "SUOT" or is_categorical(column):
+    if holds_labels(array) or is_categorical(column):
         return _read_labels(array, argument, str(getattr(column, "dtype", "")).lower())
     _check_axes(array, argument)
     if array.ndim == 1 and array.dtype.kind in "bmM":
-        return array.astype(bool) if array.dtype.kind == "b" else in_one_unit(array, argument)
+        return array.astype(bool) if holds_truth(array) else in_one_unit(array, argument)
     array = as_array(array, argument)
     check_size(array, argument)
     return as_declared(array)
@@ -333,7 +334,7 @@ def read_column(column: Data, argument: str) -> Any:
 def as_declared(array: np.ndarray) -> np.ndarray:
     """Numbers as float64, but integers that it cannot represent, such as long ids, unchanged."""
     floats = array.astype(np.float64)
-    return array if array.dtype.kind in "iu" and (np.abs(floats) >= MOST_EXACT).any() else floats
+    return array if holds_whole(array) and (np.abs(floats) >= MOST_EXACT).any() else floats
 
 
 def _check_axes(array: Array, argument: str) -> None:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from meanmap.core.held import holds_numbers
 from meanmap.core.moments import seconds
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import middle_units
-from meanmap.core.tables.kinds import is_whole
+from meanmap.core.tables.kinds import holds_objects
 from meanmap.core.tables.missing import present, take
 from meanmap.core.tables.table import read_column
 
@@ -75,7 +76,7 @@ class WildCells:
             if unit > 0 and nearest > FAR * unit and len(np.unique(rest)) >= MANY:
                 rows = farthest[:count]
                 error = float(rest.std(ddof=1) / np.sqrt(len(rest)))
-                means = (float(line.mean()), float(rest.mean()), error) if numbers.dtype.kind in "fiu" else None
+                means = (float(line.mean()), float(rest.mean()), error) if holds_numbers(numbers) else None
                 return cls(rows, numbers[rows], apart[rows] / unit, means)
         return None
 
@@ -108,7 +109,7 @@ def without_wild_cells(column: object, where: str, name: Hashable = None) -> tup
     """
     there = present(column)
     none = np.zeros(len(there), dtype=bool), ""
-    if is_sparse(column) or is_whole(column) or there.sum() <= LEAST_OTHERS:
+    if is_sparse(column) or holds_objects(column) or there.sum() <= LEAST_OTHERS:
         return none
     known = np.flatnonzero(there)
     numbers = np.asarray(read_column(column if len(known) == len(there) else take(column, known), where))
