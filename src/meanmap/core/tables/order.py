@@ -39,7 +39,7 @@ MOST_COLUMNS = 32
 # The rate of false notes on tables of independent rows, and the least correlation of neighbours. With a # smaller one
 # the standard error of a mean is at most a tenth larger.
 CHANCE, LEAST = 0.002, 0.1
-TIME_OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d(\.\d+)?)?\s*")
+TIME_OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d(\.\d+)?)?(\s*[ap]\.?m\.?)?\s*", re.IGNORECASE)
 # Steps of a grid differ by as much, of the largest, where values were rounded.
 ROUNDING = 1e-6
 # A column that numbers the rows has this share of different values and of steps up, although rows may be left out.
@@ -150,8 +150,8 @@ def holds_dates(column: np.ndarray) -> bool:
 
     Examples
     --------
-    >>> [holds_dates(np.array(words)) for words in (["1/31/26", "2/1/26"], ["7:30", "12:05"], ["7:30", "noon"])]
-    [True, True, False]
+    >>> [holds_dates(np.array(words)) for words in (["1/31/26", "2/1/26"], ["7:30", "12:05"], ["7:30 PM"], ["noon"])]
+    [True, True, True, False]
     """
     if column.ndim != 1 or not holds_text(column):
         return False
