@@ -37,7 +37,7 @@ class Landmarks:
     weight: float = 1.0
 
     def wider(self, columns: int) -> "Landmarks":
-        """The same functions for rows with additional columns at the end, which are ignored."""
+        """These functions for rows with additional columns at the end, which are ignored."""
         behind = np.zeros((columns - len(self.metric), self.metric.shape[1]))
         return replace(self, metric=np.concatenate([self.metric, behind]))
 

@@ -66,7 +66,7 @@ class Leaves:
         return np.concatenate(leaves, axis=1) / np.sqrt(len(self.trees))
 
     def wider(self, columns: int) -> "Leaves":
-        """The same leaves, since no tree uses additional columns at the end."""
+        """Leaves unchanged, since no tree uses additional columns at the end."""
         return self
 
 

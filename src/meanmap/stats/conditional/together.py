@@ -61,7 +61,7 @@ class Together:
         return products / np.sqrt(len(self.chosen))
 
     def wider(self, columns: int) -> "Together":
-        """The same products, since none uses additional columns at the end."""
+        """Products unchanged, since none uses additional columns at the end."""
         return self
 
 
