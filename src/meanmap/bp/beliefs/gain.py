@@ -1,10 +1,11 @@
 """The gain in log density of held-out rows."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Gain"]
+__all__ = ["Gain", "clearly_better"]
 
 # The logarithm of a probability of zero counts as this.
 LEAST_LOG = -20.0
@@ -31,3 +32,15 @@ class Gain:
 
     def __str__(self) -> str:
         return f"{self.mean:+.3f} ± {self.error:.3f}"
+
+
+def clearly_better(gain: np.ndarray) -> Any:
+    """Whether the mean over rows, the last axis, exceeds two of its standard errors.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.9, 1.1, 1.0, 1.0], [-1.0, 1.0, -1.0, 1.5]])
+    >>> clearly_better(rows).tolist()
+    [True, False]
+    """
+    return gain.mean(axis=-1) > 2 * gain.std(axis=-1) / np.sqrt(gain.shape[-1])

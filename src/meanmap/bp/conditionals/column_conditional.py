@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.beliefs.levels import Levels
 from meanmap.bp.conditionals.inverse import given_response
 from meanmap.bp.conditionals.joint_normal import JointNormal
@@ -310,8 +311,7 @@ def _ridge(found: np.ndarray, hits: np.ndarray) -> int:
     logs = np.log(np.maximum(np.sum(found * hits, axis=2), np.finfo(float).tiny))
     gains = logs - logs[-1]
     mean = gains.mean(axis=1)
-    clear = mean > 2 * gains.std(axis=1) / np.sqrt(gains.shape[1])
-    return int(np.argmax(np.where(clear, mean, np.append(np.full(len(gains) - 1, -np.inf), 0.0))))
+    return int(np.argmax(np.where(clearly_better(gains), mean, np.append(np.full(len(gains) - 1, -np.inf), 0.0))))
 
 
 def _alone_unless(errors: np.ndarray, mixture: np.ndarray) -> np.ndarray:
@@ -319,8 +319,7 @@ def _alone_unless(errors: np.ndarray, mixture: np.ndarray) -> np.ndarray:
     the mixture by more than two standard errors.
     """
     gain = np.sum(errors[-1] ** 2, axis=1) - np.sum(np.tensordot(mixture, errors, 1) ** 2, axis=1)
-    better = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    return mixture if better else (np.arange(len(mixture)) == len(mixture) - 1).astype(float)
+    return mixture if clearly_better(gain) else (np.arange(len(mixture)) == len(mixture) - 1).astype(float)
 
 
 def _with_inverse(beliefs: np.ndarray, law: JointNormal, rows: np.ndarray, block: range, at: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
+from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.row_weights import LeafWeights
 from meanmap.bp.conditionals.scales import Scales
 from meanmap.bp.conditionals.transformations import MOST_GAIN
@@ -169,8 +170,7 @@ def _regression(rows: np.ndarray, values: np.ndarray, apart: Regressor) -> tuple
         return together, left
     added, residuals = apart.fit(values)
     gain = np.sum(residuals**2 - left**2, axis=1)
-    worth_it = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    return (together, left) if worth_it else (added, residuals)
+    return (together, left) if clearly_better(gain) else (added, residuals)
 
 
 def _worth_it(residuals: np.ndarray, forest: LeafWeights, rows: np.ndarray, width: float) -> bool:
@@ -184,7 +184,7 @@ def _worth_it(residuals: np.ndarray, forest: LeafWeights, rows: np.ndarray, widt
     with_forest = np.sum(kernel * weights, axis=1) / weights.sum(axis=1)
     each = [np.log(np.maximum(found, np.finfo(float).tiny)) for found in (with_forest, kernel.mean(axis=1))]
     gain = np.clip(each[0] - each[1], -MOST_GAIN, MOST_GAIN)
-    return bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
+    return bool(clearly_better(gain))
 
 
 def apart(rows: np.ndarray) -> Kernel:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.bp.conditionals.transformations import KINDS, LEAST_VALUES, MOST_GAIN, Transformation
@@ -130,7 +131,7 @@ def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> G
         return plain
     other = InRange.fit(rows, raw, tried, column)
     gain = np.clip(_left_out(other, rows, raw[:, 0]) - _left_out(plain, rows, raw[:, 0]), -MOST_GAIN, MOST_GAIN)
-    return other if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)) else plain
+    return other if clearly_better(gain) else plain
 
 
 def _tried(rows: np.ndarray, raw: np.ndarray) -> Transformation | None:

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.given_parents import apart
 from meanmap.bp.conditionals.softmax import log_shares, softmax_weights
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, transformed
@@ -148,7 +149,7 @@ def _chosen(plain: LabelCurve, rows: np.ndarray, hits: np.ndarray) -> tuple[Labe
             best, _ = _left_out(line, line[:, :0], hits, ridge, base)
         logs, own = _left_out(line, extra, hits, ridge, base)
         gain = logs - best
-        if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+        if clearly_better(gain):
             best, law, ridges = logs, other, (ridge, own)
     return law, ridges
 

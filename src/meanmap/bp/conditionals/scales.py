@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.edges.regression import Regression, Regressor
 
 __all__ = ["Scales"]
@@ -58,7 +59,7 @@ class Scales:
         logs = np.clip(step - left[:, 0], about.min(), about.max())  # of each row without itself
         usual = np.log(np.mean(sizes))
         gain = usual + sizes / np.exp(usual) - logs - sizes / np.exp(logs)
-        if not gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+        if not clearly_better(gain):
             return None
         logs, rows = regressor.fitted(found)[:, 0], regressor.sample.points
         return cls(found, float(logs.mean()), rows.min(axis=0), rows.max(axis=0), float(logs.min()), float(logs.max()))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.core.points import spread_rows
@@ -144,7 +145,7 @@ def chosen(table: CodedTable, numbers: np.ndarray) -> Mapping[int, Transformatio
                 other[:, j] = _filled(filled, there, j, transformation(rows[there[:, j], j]))
                 logs = _log_chances(other, rows, there, own, used | {j: transformation})
                 gain = np.clip(logs - best, -MOST_GAIN, MOST_GAIN)
-                if logs.sum() > best.sum() and gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+                if logs.sum() > best.sum() and clearly_better(gain):
                     filled, best, used[j] = other, logs, transformation
         if used == before:
             break

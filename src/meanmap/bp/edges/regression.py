@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, rescaled, transformed, with_values
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.held import holds_floats
@@ -111,7 +112,7 @@ class Regressor:
             weights, taken = basis.rotated.regression(straight, best)
             curved = some.left_out(values, straight - basis.beyond @ weights, taken)
             gain = np.sum((left / scale) ** 2 - (curved / scale) ** 2, axis=1)
-            if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+            if clearly_better(gain):
                 if whole is some:
                     line = some.fit(values - basis.phi @ weights)
                     return Regression(self.sample, line, basis.features, weights), curved
