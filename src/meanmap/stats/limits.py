@@ -11,7 +11,7 @@ from meanmap.core.bisection import bisect
 from meanmap.core.points import pieces
 from meanmap.stats.result import Null
 
-__all__ = ["DistanceLaw", "gamma_null", "spectral_null"]
+__all__ = ["DistanceLaw", "gamma_null", "limit_null", "spectral_null"]
 
 # Draws of the part orthogonal to the first direction: quantiles of the norm are accurate to a hundredth of its spread.
 ACROSS = 4096
@@ -39,6 +39,13 @@ def spectral_null(eigenvalues: np.ndarray, n_draws: int, generator: np.random.Ge
     for part in pieces(kept, 64):
         draws += generator.chisquare(1, (n_draws, len(part))) @ part
     return Null("weighted chi-squares", draws, exact=False)
+
+
+def limit_null(kind: str, eigenvalues: np.ndarray, n_draws: int, generator: np.random.Generator) -> Null:
+    """The limit with these eigenvalues: for "gamma" the gamma law with its moments, else the weighted chi-squares."""
+    if kind == "gamma":
+        return gamma_null(float(eigenvalues.sum()), 2 * float(eigenvalues @ eigenvalues), n_draws, generator)
+    return spectral_null(eigenvalues, n_draws, generator)
 
 
 @dataclass(frozen=True)

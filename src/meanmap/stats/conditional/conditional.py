@@ -257,7 +257,7 @@ class _Triple(Asked):
         plan = ConditionalIndependencePlan.of(x, y, z, missing=self.missing, kinds=self.kinds, rng=self.random.seed)
         while plan.passes > 1:
             plan = plan.after(plan.state(x, y, z))
-        found = plan._found(plan.state(x, y, z), self.n_draws, "gamma" if self.null == "gamma" else "spectral")
+        found = plan._found(plan.state(x, y, z), self.n_draws, self.null)
         if not any(map(comes_in_pieces, self.parts)) and not any(TOO_MANY in note for note in found.told):
             self.tell(many_told(settle((z,), ("z",), self.missing)[0][0], self.kinds))
         return found

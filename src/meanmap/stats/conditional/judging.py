@@ -16,7 +16,7 @@ from meanmap.stats.conditional.residuals import MOST_ROWS, Given, Residuals, res
 from meanmap.stats.conditional.statistics import Products, beyond, permuted
 from meanmap.stats.conditional.straight import Straight
 from meanmap.stats.conditional.variables import Variable
-from meanmap.stats.limits import gamma_null, spectral_null
+from meanmap.stats.limits import limit_null
 from meanmap.stats.result import Null
 
 __all__ = ["Fitted", "judge", "judge_streamed", "law_of", "nothing_left", "pairs_of", "passes_of"]
@@ -129,10 +129,7 @@ def law_of(
 ) -> tuple[float, Null, "Fitted"]:
     """The statistic of n rows, its limiting distribution, and the degrees of freedom of the regressions."""
     value, spectrum = streamed.statistic, streamed.ratio * np.linalg.eigvalsh(streamed.covariance)
-    if null == "gamma":
-        law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, generator)
-    else:
-        law = spectral_null(spectrum, n_draws, generator)
+    law = limit_null(null, spectrum, n_draws, generator)
     less = beyond(value, fitted.missed.bias * n * float(np.trace(streamed.covariance)))
     return value, law, replace(fitted, freedom=streamed.freedom, sure=law.pvalue(less))
 

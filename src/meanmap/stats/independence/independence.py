@@ -217,7 +217,7 @@ class _Pair(Asked):
             default = "median"
         wanted = self.wanted[0], self.wanted[1]
         plan = IndependencePlan._of(*first, wanted, default, missing, kinds, self.random)
-        return plan._found(plan.state(*rest), self.n_draws, "gamma" if self.null == "gamma" else "spectral")
+        return plan._found(plan.state(*rest), self.n_draws, self.null)
 
     def compute(self, door: Door) -> Found:
         n = _length(*self.parts)

@@ -142,7 +142,7 @@ class _Jointly(Asked):
             return None
         settings = {"missing": self.missing, "kinds": self.kinds, "rng": self.random.seed}
         plan = JointIndependencePlan.of(self.came, self.kernel, **settings)
-        return plan._found(plan.state(self.came), self.n_draws, "gamma" if self.null == "gamma" else "spectral")
+        return plan._found(plan.state(self.came), self.n_draws, self.null)
 
     def admit(self) -> None:
         one = self.names == ["variables"]

@@ -27,7 +27,7 @@ from meanmap.learning.default import is_default
 from meanmap.stats.asked import Found
 from meanmap.stats.independence.joint_variables import alone, common_length, listed, varying
 from meanmap.stats.independence.variables import constant, one_for_each, single_kernel
-from meanmap.stats.limits import gamma_null, spectral_null
+from meanmap.stats.limits import limit_null
 from meanmap.stats.result import flat
 from meanmap.stats.settings import LEAST_POINTS, doubt_about_limit
 from meanmap.stats.variables_plan import VariablesPlan, begun
@@ -229,11 +229,7 @@ class JointIndependencePlan(VariablesPlan):
         whitened = whitening(self.members)
         value = float(n * np.sum((whitened.T @ (means[d] + means[d + 1] - np.prod(means[:d], axis=0))) ** 2))
         spectrum = np.maximum(np.linalg.eigvalsh(whitened.T @ _influence(means[:d], covariances) @ whitened), 0.0)
-        draws = np.random.default_rng([self.seed, 1])
-        if null == "gamma":
-            law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, draws)
-        else:
-            law = spectral_null(spectrum, n_draws, draws)
+        law = limit_null(null, spectrum, n_draws, np.random.default_rng([self.seed, 1]))
         doubts = *doubt_about_limit(law.exact, (n,)), *flat(law, value)
         told = (*self._told(state, "the variables"), *self.notes, *doubts)
         method = f"joint independence test of {d} variables, n dHSIC at {m} landmarks"
