@@ -39,6 +39,7 @@ __all__ = [
     "out_of_range",
     "parameter",
     "plain",
+    "read_levels",
     "read_matrix",
     "reader_of",
     "unmasked",
@@ -368,6 +369,14 @@ def damping_share(value: object) -> float:
     raise ParameterError(
         f"damping is {damping}; expected at least 0 and less than 1: with 1 messages would never change."
     )
+
+
+def read_levels(q: object, axes: int = 1) -> Any:
+    """The levels of quantiles: a probability, or several."""
+    levels = parameter(q, "q", positive=False, axes=axes, at_least=0.0)
+    if is_concrete(levels) and (np.asarray(levels) > 1).any():
+        raise ParameterError(f"q is {np.asarray(levels).tolist()}; expected probabilities from 0 to 1.")
+    return levels
 
 
 def _check_range(values: np.ndarray, name: str, positive: bool, at_least: float | None, integer: bool) -> None:

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, parameter
+from meanmap.core.arrays import as_array, parameter, read_levels
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
+from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import any_sparse, count, library_of, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -158,9 +158,7 @@ class Readouts(eqx.Module):
         The weighted distribution function of signed weights need not rise; the mean of its running maximum from the
         left and its running minimum from the right does.
         """
-        levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
-        if is_concrete(levels) and (np.asarray(levels) > 1).any():
-            raise ParameterError(f"q is {np.asarray(levels).tolist()}; expected probabilities from 0 to 1.")
+        levels = read_levels(q)
         points = _matrix(self.points)
         library = library_of(points, self.weights, levels)
         weights = self._shares()

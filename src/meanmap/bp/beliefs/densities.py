@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from meanmap.core.arrays import as_array, check_finite, parameter
+from meanmap.core.arrays import as_array, check_finite, parameter, read_levels
 from meanmap.core.bisection import bisect
-from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.errors import ShapeError
 from meanmap.core.points import slices
 from meanmap.core.rng import Rng
 from meanmap.core.settings import ends
@@ -18,7 +18,7 @@ from meanmap.core.types import Array, Index, Numbers, Seed
 from meanmap.core.values import Value
 from meanmap.plots.beliefs import MOST_QUERIES, BeliefPaged, of_number
 
-__all__ = ["Density", "NormalMixture", "check_levels", "pick"]
+__all__ = ["Density", "NormalMixture", "pick"]
 
 BISECTIONS = 60
 ASCENT_STEPS = 100
@@ -84,7 +84,7 @@ class Density(BeliefPaged, Value, ABC):
 
     def quantile(self, q: Numbers | Sequence[float]) -> Array:
         """Quantiles, (...,) + the shape of q: bisections of the distribution function."""
-        levels = check_levels(q)
+        levels = read_levels(q)
         low, high = (np.repeat(end[..., None], levels.size, axis=-1) for end in self._range())
         _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
         return high.reshape((*self.batch, *levels.shape))[()]
@@ -188,14 +188,6 @@ def pick(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     rising = np.cumsum(weights, axis=-1)
     uniform = rng.random((*weights.shape[:-1], n)) * rising[..., -1:]
     return np.minimum((uniform[..., None] >= rising[..., None, :]).sum(axis=-1), weights.shape[-1] - 1)
-
-
-def check_levels(q: Numbers | Sequence[float]) -> np.ndarray:
-    """Probabilities, as an array."""
-    levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
-    if (levels > 1).any():
-        raise ParameterError(f"q is {levels.tolist()}; expected probabilities from 0 to 1.")
-    return levels
 
 
 def _line(grid: Array, argument: str) -> np.ndarray:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.beliefs.densities import Density, check_levels, pick
+from meanmap.bp.beliefs.densities import Density, pick
+from meanmap.core.arrays import read_levels
 from meanmap.core.types import Array, Index, Numbers
 
 __all__ = ["Histogram"]
@@ -69,7 +70,7 @@ class Histogram(Density):
 
     def quantile(self, q: Numbers | Sequence[float]) -> Array:
         """Quantiles, (...,) + the shape of q: the least x with a probability of at least q up to it."""
-        levels = check_levels(q)
+        levels = read_levels(q)
         rising = self._rising()
         wanted = levels.ravel() * rising[..., -1:]
         bins = (rising[..., None, 1:] < wanted[..., None]).sum(axis=-1)

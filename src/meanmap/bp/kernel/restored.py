@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import parameter
-from meanmap.core.errors import ParameterError
+from meanmap.core.arrays import read_levels
 from meanmap.core.points import slices
 from meanmap.core.report import Report
 from meanmap.core.settings import ends
@@ -62,9 +61,7 @@ class Restored:
 
     def quantile(self, q: float) -> np.ndarray:
         """The smallest atom up to which a share q of the belief lies."""
-        parameter(q, "q", axes=0, positive=False, at_least=0.0)
-        if q > 1:
-            raise ParameterError(f"q is {q}; expected a share between 0 and 1.")
+        read_levels(q, axes=0)
         order = np.argsort(self.atoms)
         below = np.cumsum(self.weights[..., order], axis=-1)
         place = np.argmax(below >= q * below[..., -1:], axis=-1)
