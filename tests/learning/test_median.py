@@ -26,8 +26,8 @@ from meanmap.kernels import (
     Rotation,
     Torus,
 )
+from meanmap.kernels.medians import _median
 from meanmap.learning import at_median, median_heuristic
-from meanmap.learning.medians import _median
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)) * np.array([1.0, 10.0, 0.1])

@@ -23,8 +23,7 @@ from meanmap.kernels.base import Kernel, Scaled, as_kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
-from meanmap.kernels.stationary import Matern
-from meanmap.kernels.terms import is_rbf_sum
+from meanmap.kernels.terms import has_closed_form
 from meanmap.learning.default import asks_to_learn
 from meanmap.learning.learned import learned_for
 
@@ -215,7 +214,7 @@ def posterior_embedding(
     if asks_to_learn(kernel):
         kernel, _ = learned_for(x)
     kernel = as_kernel(kernel, "kernel", ", or 'learned'")
-    if prior is None and not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
+    if prior is None and not has_closed_form(kernel):
         raise KindError(
             f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example kernel itself."
         )

@@ -9,12 +9,11 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real
-from meanmap.core.errors import KindError
 from meanmap.core.types import Array, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
 from meanmap.kernels.stationary import Matern
-from meanmap.kernels.terms import is_rbf_sum, rbf_terms
+from meanmap.kernels.terms import check_closed_form, rbf_terms
 
 __all__ = ["Smoothed"]
 
@@ -58,10 +57,7 @@ class Smoothed(Kernel):
     width: Any
 
     def __init__(self, kernel: Kernel, width: Array | None = None):
-        if not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
-            raise KindError(f"kernel is {kernel!r}; expected RBF, a sum of RBF, or Matern: these have a closed form.")
-        if width is not None and isinstance(kernel, Matern):
-            raise KindError("a base measure with a width is for RBF: pass width=None for Matern.")
+        check_closed_form(kernel, width)
         self.kernel = kernel
         self.width = None if width is None else parameter(width, "width")
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from meanmap.core.errors import KindError
 from meanmap.core.types import KernelLike
 from meanmap.kernels.base import Kernel, Scaled, Sum
-from meanmap.kernels.stationary import RBF
+from meanmap.kernels.stationary import RBF, Matern
 
-__all__ = ["is_rbf_sum", "rbf_members", "rbf_terms"]
+__all__ = ["check_closed_form", "has_closed_form", "is_rbf_sum", "rbf_members", "rbf_terms"]
 
 
 def is_rbf_sum(kernel: KernelLike) -> bool:
@@ -18,6 +18,19 @@ def is_rbf_sum(kernel: KernelLike) -> bool:
     if isinstance(kernel, Sum):
         return all(map(is_rbf_sum, kernel.members))
     return isinstance(kernel, RBF) or (isinstance(kernel, Scaled) and is_rbf_sum(kernel.kernel))
+
+
+def has_closed_form(kernel: KernelLike) -> bool:
+    """Whether integrals of the kernel and its square are known: RBF, a sum of these, or Matern."""
+    return isinstance(kernel, Matern) or is_rbf_sum(kernel)
+
+
+def check_closed_form(kernel: Kernel, width: object) -> None:
+    """Refuse a kernel whose integrals are not known, or that has none by a base measure with a width."""
+    if not has_closed_form(kernel):
+        raise KindError(f"kernel is {kernel!r}; expected RBF, a sum of RBF, or Matern: these have a closed form.")
+    if width is not None and isinstance(kernel, Matern):
+        raise KindError("a base measure with a width is for RBF: pass width=None for Matern.")
 
 
 def rbf_members(kernel: Kernel) -> list[tuple[Any, RBF]]:

@@ -10,7 +10,7 @@ from meanmap.core.points import library_of
 from meanmap.core.types import Array, KernelLike
 from meanmap.kernels.base import Kernel, Scaled, Sum
 from meanmap.kernels.stationary import RBF, Matern
-from meanmap.kernels.terms import is_rbf_sum, rbf_members
+from meanmap.kernels.terms import has_closed_form, rbf_members
 
 __all__ = ["Hyperparameters"]
 
@@ -39,7 +39,7 @@ class Hyperparameters:
     @classmethod
     def of(cls, kernel: KernelLike, d: int, width: bool) -> "Hyperparameters":
         """Those of a kernel on d columns; lengthscales given as a vector are learned one per column."""
-        if not isinstance(kernel, Matern) and not (isinstance(kernel, Kernel) and is_rbf_sum(kernel)):
+        if not has_closed_form(kernel):
             raise KindError(
                 f"kernel is {kernel!r}; expected what is learned: mm.kernels.RBF(), one lengthscale for all columns, "
                 "mm.kernels.RBF([1.0, 1.0]), one for each, a sum of these, or mm.kernels.Matern()."

@@ -2,15 +2,15 @@
 
 from typing import Any, Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import ColumnError, InputError
 from meanmap.core.points import count, is_sparse
-from meanmap.core.types import Array, Points
+from meanmap.core.types import Points
 from meanmap.kernels.geometry import FEW_COLUMNS, pair_distances, safe_sqrt, squared_distances, squared_norms
+from meanmap.kernels.medians import nonzero_median
 
 __all__ = ["median_distance"]
 
@@ -18,8 +18,6 @@ __all__ = ["median_distance"]
 FEW_PAIRS = 20_000
 # Intervals of distances are halved this many times at most.
 HALVINGS = 60
-# The median of many numbers is looked for between two quantiles of this many of them, so many ranks apart.
-SOME, RANKS = 10_000, 500
 
 
 def median_distance(points: Points, trouble: str, metric: Literal["euclidean", "cityblock"] = "euclidean") -> Any:
@@ -31,7 +29,11 @@ def median_distance(points: Points, trouble: str, metric: Literal["euclidean", "
         found = _median_gap(points[:, 0])
         if found is not None:
             return found
-    return _nonzero_median(_distances(points, metric), trouble)
+    median = nonzero_median(_distances(points, metric))
+    if is_concrete(median) and bool(np.isnan(median)):
+        error = ColumnError if trouble.startswith("column") else InputError
+        raise error(f"{trouble}: there is no distance to take a lengthscale from. Drop it, or give a lengthscale.")
+    return median
 
 
 def _median_gap(values: np.ndarray) -> np.float64 | None:
@@ -97,34 +99,3 @@ def _distances(points: Points, metric: Literal["euclidean", "cityblock"]) -> Any
         floor = 32 * jnp.finfo(squared.dtype).eps * (norms[first] + norms[second])
         squared = jnp.where(squared > floor, squared, 0)
     return safe_sqrt(squared)
-
-
-def _nonzero_median(distances: Array, trouble: str) -> Any:
-    """The median, or that of the distances above zero where ties make it zero."""
-    if isinstance(distances, jax.Array):
-        median = jnp.median(distances)
-        median = jnp.where(median > 0, median, jnp.nanmedian(jnp.where(distances > 0, distances, jnp.nan)))
-        missing = is_concrete(median) and bool(jnp.isnan(median))
-    else:
-        median = _median(distances)
-        above = distances[distances > 0] if median == 0 else distances
-        missing = len(above) == 0
-        median = np.median(above) if median == 0 and not missing else median
-    if missing:
-        error = ColumnError if trouble.startswith("column") else InputError
-        raise error(f"{trouble}: there is no distance to take a lengthscale from. Drop it, or give a lengthscale.")
-    return median
-
-
-def _median(values: np.ndarray) -> Any:
-    """`np.median`, of millions of numbers in a third of the time: it is between two quantiles of some of them."""
-    n = len(values)
-    if n <= 10 * SOME:
-        return np.median(values)
-    some = np.sort(values[:: n // SOME])
-    low, high = some[[len(some) // 2 - RANKS, len(some) // 2 + RANKS]]
-    inside = values[(values >= low) & (values <= high)]
-    ranks = np.array([(n - 1) // 2, n // 2]) - np.count_nonzero(values < low)
-    if ranks[0] < 0 or ranks[1] >= len(inside):
-        return np.median(values)
-    return np.partition(inside, ranks)[ranks].mean()

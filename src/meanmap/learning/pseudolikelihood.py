@@ -11,14 +11,14 @@ import numpy as np
 from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import check_rows, parameter
 from meanmap.core.door import Door
-from meanmap.core.errors import ColumnError, KindError, ShapeError
+from meanmap.core.errors import ColumnError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.types import Array, Data
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
 from meanmap.kernels.stationary import Matern
-from meanmap.kernels.terms import is_rbf_sum, rbf_members, rbf_terms
+from meanmap.kernels.terms import check_closed_form, rbf_members, rbf_terms
 
 __all__ = ["log_pseudolikelihood", "objective"]
 
@@ -71,12 +71,7 @@ def log_pseudolikelihood(
     >>> int(np.argmax(values))
     1
     """
-    if not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
-        raise KindError(
-            f"kernel is {kernel!r}; expected RBF, a sum of RBF, or Matern: their volumes and integrals are known."
-        )
-    if width is not None and isinstance(kernel, Matern):
-        raise KindError("a base measure with a width is for RBF: pass width=None for Matern.")
+    check_closed_form(kernel, width)
     parameter(noise, "noise", axes=0)
     with Door(kernel, x, landmarks) as door:
         points, z = read_points(kernel, x, "x", door), read_points(kernel, landmarks, "landmarks", door)

@@ -15,6 +15,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.bags import Bags
 from meanmap.kernels.distributions.domain import Messages, label, per_variable, settings, variables
 from meanmap.kernels.distributions.laws import moments, resolve_coordinate
+from meanmap.kernels.medians import nonzero_median
 from meanmap.kernels.stationary import RBF
 
 __all__ = ["MOST_MESSAGES", "inner_kernels", "median_of_pairs", "spread_out"]
@@ -64,20 +65,7 @@ def median_of_pairs(distances: Array, what: str) -> Any:
     n = distances.shape[0]
     if n < 2:
         raise EmptyError(f"messages holds {n} point; expected at least 2 to take {what} from.")
-    values = distances[np.triu_indices(n, 1)]
-    if isinstance(values, jax.Array):
-        median = jnp.median(values)
-        median = jnp.where(median > 0, median, jnp.nanmedian(jnp.where(values > 0, values, jnp.nan)))
-        if is_concrete(median) and bool(jnp.isnan(median)):
-            raise InputError(_no_spread(what))
-        return median
-    median = np.median(values)
-    if median > 0:
-        return median
-    if not (values > 0).any():
-        raise InputError(_no_spread(what))
-    return np.median(values[values > 0])
-
-
-def _no_spread(what: str) -> str:
-    return f"all messages are equal: there is no distance to take {what} from. Give one."
+    median = nonzero_median(distances[np.triu_indices(n, 1)])
+    if is_concrete(median) and bool(np.isnan(median)):
+        raise InputError(f"all messages are equal: there is no distance to take {what} from. Give one.")
+    return median
