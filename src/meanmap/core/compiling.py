@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from meanmap.core.anew import compiled_anew, read_anew
-from meanmap.core.door import is_concrete, is_enclosed
+from meanmap.core.door import all_concrete, is_enclosed
 
 __all__ = ["compiled_quickly", "compiled_values"]
 
@@ -66,7 +66,7 @@ def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any
 
     @wraps(function)
     def call(*arguments: object, **named: Any) -> Any:
-        if is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named)))):
+        if is_enclosed() or not all_concrete((arguments, named)):
             return part_anew(*arguments, **named)
         try:
             with read_anew(arguments, named):

@@ -19,7 +19,7 @@ from jax.extend.core import Primitive
 from meanmap.core.errors import ForkError
 from meanmap.programs import keep_programs
 
-__all__ = ["Door", "is_concrete", "is_enclosed"]
+__all__ = ["Door", "all_concrete", "is_concrete", "is_enclosed"]
 
 # The first process that computed here.
 _first: list[int] = []
@@ -28,6 +28,11 @@ _first: list[int] = []
 def is_concrete(value: object) -> bool:
     """Whether `value` holds known numbers (not a tracer inside `jit`, `vmap` or `grad`)."""
     return not isinstance(value, Tracer)
+
+
+def all_concrete(tree: object) -> bool:
+    """Whether every leaf is known (not traced)."""
+    return all(is_concrete(leaf) for leaf in jax.tree.leaves(tree))
 
 
 class _Traced(Exception):

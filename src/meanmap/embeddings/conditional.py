@@ -20,7 +20,7 @@ from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Numbers
 from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator
-from meanmap.embeddings.reading import Side, read_pairs
+from meanmap.embeddings.reading import Side, read_pairs, refuse_tracers
 from meanmap.embeddings.regression_plan import RegressionPlan, solved
 from meanmap.features.base import Features, transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
@@ -128,7 +128,7 @@ def condition(
     if ridge is not None:
         parameter(ridge, "ridge", positive=False, axes=0, at_least=0.0)
     if ridge is None or kernel_x is None or kernel_y is None:
-        _refuse_tracers(x, y, ridge)
+        refuse_tracers((x, y, ridge), "1e-3")
     if all(map(_is_long, (x, y))):
         found = _in_one_pass(x, y, kernel_x, kernel_y, ridge, missing, kinds)
         if found is not None:
@@ -297,10 +297,3 @@ def _columns(side: Side, index: np.ndarray, door: Door) -> Any:
 def _lengthscale(side: Side) -> tuple[tuple[str, float], ...]:
     value = getattr(side.kernel, "lengthscale", None)
     return (("lengthscale", float(value)),) if value is not None and np.ndim(value) == 0 and is_concrete(value) else ()
-
-
-def _refuse_tracers(*known: object) -> None:
-    if not all(is_concrete(leaf) for leaf in jax.tree.leaves(known)):
-        raise ParameterError(
-            "inside jit nothing can be chosen from the data: pass kernel_x, kernel_y and ridge, such as ridge=1e-3."
-        )

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import array_of, check_finite, check_rows, parameter
-from meanmap.core.door import Door, is_concrete
+from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.notes import warn_of
 from meanmap.core.points import count
@@ -94,7 +93,7 @@ def embed(
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
     warn_of(told)
     if kernel is None:
-        if not all(is_concrete(leaf) for leaf in jax.tree.leaves(x)):
+        if not all_concrete(x):
             raise InputError("inside jit no kernel can be chosen from the data: pass one, such as mm.kernels.RBF(1.0).")
         kernel = unit_free_kernel(x)
     if asks_to_learn(kernel):
@@ -204,5 +203,5 @@ def _weighted(features: Features, points: Points, weights: np.ndarray) -> np.nda
 
 
 def _refuse_tracers(points: Points, estimator: str) -> None:
-    if not all(is_concrete(leaf) for leaf in jax.tree.leaves(points)):
+    if not all_concrete(points):
         raise InputError(f"estimator={estimator!r} chooses its shrinkage on the host: call it outside jit.")

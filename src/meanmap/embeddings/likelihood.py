@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import parameter
-from meanmap.core.door import Door, is_concrete
+from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, rows, spread_rows
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Data, Points
 from meanmap.embeddings.operators import Operator
-from meanmap.embeddings.reading import Side, read_pairs
+from meanmap.embeddings.reading import Side, read_pairs, refuse_tracers
 from meanmap.features.base import Features, transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -92,7 +92,7 @@ def likelihood(
     """
     given = None if ridge is None else _read_ridges(ridge)
     if given is None or kernel_x is None or kernel_y is None:
-        _refuse_tracers(x, y, given)
+        refuse_tracers((x, y, given), "(1e-3, 1e-3)")
     (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
     with Door(x, y, kernel_x, kernel_y) as door:
         by_default = kernel_x is None and kernel_y is None
@@ -174,10 +174,3 @@ def _read_ridges(ridge: float | tuple[float, float]) -> tuple[Any, Any]:
         raise ParameterError(f"ridge has {len(pair)} entries; expected one number, or (ridge of x, ridge of y).")
     first, second = (parameter(value, "ridge", axes=0) for value in pair)
     return first, second
-
-
-def _refuse_tracers(*known: object) -> None:
-    if not all(is_concrete(leaf) for leaf in jax.tree.leaves(known)):
-        raise ParameterError(
-            "inside jit nothing can be chosen from the data: pass kernel_x, kernel_y and ridge=(1e-3, 1e-3), say."
-        )

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import check_paired, check_rows
-from meanmap.core.door import Door
-from meanmap.core.errors import KindError
+from meanmap.core.door import Door, all_concrete
+from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import count
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data, KernelLike
@@ -17,7 +17,7 @@ from meanmap.features.base import Features, transform_in_chunks
 from meanmap.kernels.base import Kernel, as_kernel
 from meanmap.kernels.reading import is_flat, read_points
 
-__all__ = ["Side", "read_pairs"]
+__all__ = ["Side", "read_pairs", "refuse_tracers"]
 
 
 @dataclass(frozen=True)
@@ -87,3 +87,11 @@ def read_pairs(
     check_paired(first.count, second.count)
     check_rows(first.count, "x", least=2)
     return first, second
+
+
+def refuse_tracers(known: object, ridge: str) -> None:
+    """Refuse what is not known yet where something is to be chosen from it."""
+    if not all_concrete(known):
+        raise ParameterError(
+            f"inside jit nothing can be chosen from the data: pass kernel_x, kernel_y and ridge, such as ridge={ridge}."
+        )

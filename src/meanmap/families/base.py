@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.anew import compiled_anew
-from meanmap.core.door import Door, is_concrete
+from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.rng import Rng
@@ -18,7 +18,7 @@ from meanmap.core.settings import ends, whole_number
 from meanmap.core.types import Array, Data, Index, Numbers, Seed
 from meanmap.families.gaussian_parts import Parts
 from meanmap.families.pages import law_page
-from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
+from meanmap.families.reading import members, read_numbers, run, to_jax
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.door import Door, is_concrete
+from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.settings import one_of
 from meanmap.core.types import Array
@@ -14,7 +14,7 @@ from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import parameters_from_expected_logs
 from meanmap.families.product_integration import beta_rule, nodes_for_frequency
-from meanmap.families.reading import all_concrete, as_fields, check_members, read_parameters
+from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.real_gamma import digamma_minus_log, trigamma
 from meanmap.families.simplex import (
     dirichlet_divergence,

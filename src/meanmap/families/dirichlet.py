@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.door import Door
+from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import ShapeError
 from meanmap.core.types import Array
 from meanmap.families.complex_gamma import log_gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import parameters_from_expected_logs
-from meanmap.families.reading import all_concrete, as_fields, check_members, read_parameters
+from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.real_gamma import trigamma
 from meanmap.families.simplex import (
     dirichlet_divergence,

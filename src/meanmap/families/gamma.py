@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.door import Door
+from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import KindError
 from meanmap.core.settings import one_of
 from meanmap.core.types import Array, Numbers
@@ -14,7 +14,7 @@ from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import shape_from_log_gap
 from meanmap.families.line import LARGEST_LOG
-from meanmap.families.reading import all_concrete, as_fields, check_members, read_parameters
+from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.real_gamma import (
     HALF_LOG_TWO_PI,
     digamma_minus_log,

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.door import Door, is_concrete
+from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array, Data, Numbers
 from meanmap.families.base import Distribution
 from meanmap.families.family import Family, Limit
 from meanmap.families.gaussian_parts import Parts, one_normal
-from meanmap.families.reading import all_concrete, check_members, members, read_parameters
+from meanmap.families.reading import check_members, members, read_parameters
 
 __all__ = ["Flat", "PointMass"]
 

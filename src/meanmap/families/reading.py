@@ -14,12 +14,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
 from meanmap.core.types import Array, Data, Numbers
 
-__all__ = ["all_concrete", "as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
-
-
-def all_concrete(tree: object) -> bool:
-    """Whether every leaf is known (not traced)."""
-    return all(is_concrete(leaf) for leaf in jax.tree.leaves(tree))
+__all__ = ["as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
 
 
 def as_fields(*values: Numbers) -> list[Any]:

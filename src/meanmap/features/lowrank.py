@@ -10,7 +10,7 @@ import numpy as np
 
 from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import out_of_range
-from meanmap.core.door import Door, is_concrete
+from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError
 from meanmap.core.points import any_sparse, bucket, count, on_device, pad, rows
 from meanmap.core.report import Report
@@ -270,7 +270,7 @@ class Nystrom(Features):
 
         W is triangular where that is enough and their Gram matrix is far from singular: a tenth of the time.
         """
-        if not all(map(is_concrete, jax.tree.leaves((kernel, landmarks)))):
+        if not all_concrete((kernel, landmarks)):
             raise KindError("Nystrom runs on the host and cannot be traced: use PivotedCholesky.fit with a rank.")
         with np.errstate(over="ignore", invalid="ignore"):
             gram = np.asarray(kernel.gram(landmarks, landmarks), dtype=np.float64)

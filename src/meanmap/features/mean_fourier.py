@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.anew import compiled_anew
-from meanmap.core.door import Door, is_concrete
+from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import ShapeError
 from meanmap.core.points import bucket, count, pad, rows
 from meanmap.core.types import Array, Data, Points
@@ -155,12 +155,7 @@ class MeanFourier(FeaturesOfLaws):
                 f"{argument} has variables of {widths} columns; these features were drawn for {expected}: draw others."
             )
         for (name, law, kernel, place), block in zip(found, self.frequencies, strict=True):
-            if (
-                place == "x"
-                and isinstance(law, Beta | Mixture)
-                and is_concrete(block)
-                and all(map(is_concrete, jax.tree.leaves(kernel)))
-            ):
+            if place == "x" and isinstance(law, Beta | Mixture) and is_concrete(block) and all_concrete(kernel):
                 largest = abs(frequencies_in_x(kernel, np.asarray(block), law.dimension)).max()
                 check_traced_frequency(law, place, largest, name, argument)
 

@@ -16,7 +16,7 @@ from meanmap.bp.engine.settled import beliefs_of, read_settled
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes
 from meanmap.core.arrays import parameter
-from meanmap.core.door import is_concrete
+from meanmap.core.door import all_concrete, is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import on_device
 from meanmap.core.report import Report
@@ -159,7 +159,7 @@ class Engine:
             Whether beliefs and shares of values are read off messages, where that is a program of its own.
         """
         settings, layout = Settings.of(damping, floor, tolerance, own.dtype), self.layout
-        traced = not all(map(is_concrete, jax.tree.leaves((own, operators, given))))
+        traced = not all_concrete((own, operators, given))
         if counting is not None and not self.schedule.forests_only:
             layout = replace(layout, algebra=_counted(counting, settings))
         most = int(self.graph.degrees.max(initial=0)) + 1

@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.door import Door
+from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import ColumnError, EmptyError, KindError, ParameterError, ShapeError
 from meanmap.core.types import Data, Points
 from meanmap.families.base import Distribution, proper_members
 from meanmap.families.limits import Flat
-from meanmap.families.reading import all_concrete, members, to_jax
+from meanmap.families.reading import members, to_jax
 from meanmap.kernels.distributions.bags import Bags, check_bags
 
 __all__ = ["Messages", "Ready", "check_same_kind", "label", "per_variable", "settings", "variables"]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.door import is_concrete
+from meanmap.core.door import all_concrete
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import bucket
 from meanmap.families import Gamma, Mixture, MultivariateNormal, Normal
@@ -99,7 +99,7 @@ def _nodes(
     The rule repeats the blurred law with period 2πℓ/h, so h is chosen for all of it to fit into one period.
     """
     number = TRACED_NODES
-    if all(is_concrete(leaf) for leaf in jax.tree.leaves((family, also, x, ell))):
+    if all_concrete((family, also, x, ell)):
         # On the host: inside an enclosing `jit`, JAX would trace what is made of known numbers.
         host, other, points = jax.tree.map(np.asarray, (family, also, x))
         reach = _reach(host, coordinate) + (0 if other is None else _reach(other, coordinate))

@@ -6,11 +6,10 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from meanmap.core.door import Door
+from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array, KernelLike, Points
 from meanmap.core.values import as_tuple
-from meanmap.families.reading import all_concrete
 from meanmap.kernels.base import Kernel, Scaled
 from meanmap.kernels.distributions.bags import Bags
 from meanmap.kernels.distributions.base import DistributionKernel
