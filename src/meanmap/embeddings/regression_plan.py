@@ -25,6 +25,7 @@ from meanmap.features.states.reading import Reading, notes_of
 from meanmap.kernels.base import Kernel
 from meanmap.learning.fit import generalised
 from meanmap.linalg.ridge import check_precision
+from meanmap.linalg.rotated import RIDGES
 
 __all__ = ["RegressionPlan", "solved"]
 
@@ -187,5 +188,5 @@ def _generalised_choice(values: np.ndarray, rotated: np.ndarray, energy: float, 
     seen = values > np.finfo(float).eps * values.max()
     along = np.divide(strength, values, out=np.zeros_like(values), where=seen)
     values = np.maximum(values, 0)
-    ridges = np.geomspace(1e-8, 1.0, 25) * values.sum()
+    ridges = RIDGES * values.sum()
     return float(ridges[np.argmin(np.maximum(generalised(values, along, energy, 0, n, ridges), 0))])

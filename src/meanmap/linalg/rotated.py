@@ -11,7 +11,7 @@ import numpy as np
 
 from meanmap.core.points import slices
 
-__all__ = ["Rotated"]
+__all__ = ["RIDGES", "Rotated"]
 
 # The grid of ridges, relative to the mean eigenvalue; none is smaller.
 RIDGES = np.geomspace(1e-8, 1.0, 25)

@@ -18,7 +18,7 @@ from meanmap.ep.models.design import Design, label_text, read_labels
 from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of
 from meanmap.families import MultivariateNormal
 
-__all__ = ["BinaryRegression", "logistic_regression", "probit_regression"]
+__all__ = ["LINKS", "BinaryRegression", "logistic_regression", "probit_regression", "two_shares"]
 
 LINKS = {"logistic": (Logistic, expit), "probit": (Probit, ndtr)}
 
@@ -39,9 +39,7 @@ class BinaryRegression(Regression):
 
     def predict_proba(self, X: Data) -> np.ndarray:
         """The probability of each label at new rows, (n, 2), averaged over the belief about the coefficients."""
-        mean, variance = self._predictor(X)
-        one = ndtr(mean / np.sqrt(1 + variance)) if self.link == "probit" else average(mean, variance, expit)
-        return np.column_stack([1 - one, one])
+        return two_shares(*self._predictor(X), self.link)
 
     def probability_interval(self, X: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Credible interval of the probability of the second label at new rows: lower and upper ends."""
@@ -52,6 +50,12 @@ class BinaryRegression(Regression):
     def predict(self, X: Data) -> np.ndarray:
         """The more probable label at new rows."""
         return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+
+
+def two_shares(mean: np.ndarray, variance: np.ndarray, link: str) -> np.ndarray:
+    """The probabilities of both labels, (n, 2), by normal beliefs about the predictor."""
+    one = ndtr(mean / np.sqrt(1 + variance)) if link == "probit" else average(mean, variance, expit)
+    return np.column_stack([1 - one, one])
 
 
 @own_words

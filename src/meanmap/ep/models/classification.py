@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtr
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ShapeError
@@ -17,9 +16,9 @@ from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
 from meanmap.core.values import plain
 from meanmap.ep.inference.posterior import Posterior
-from meanmap.ep.models.binary import LINKS
+from meanmap.ep.models.binary import LINKS, two_shares
 from meanmap.ep.models.design import label_text, read_labels, warn_of_doubts
-from meanmap.ep.models.regression import average, fit_linear, moments
+from meanmap.ep.models.regression import fit_linear, moments
 from meanmap.ep.models.summary import Inferred
 from meanmap.families import MultivariateNormal, Normal
 from meanmap.features import PivotedCholesky
@@ -92,9 +91,7 @@ class GPClassification(Paged, Inferred):
 
     def predict_proba(self, X: Data) -> np.ndarray:
         """The probability of each label at new points, (n, 2)."""
-        mean, variance = self._latent(X)
-        one = ndtr(mean / np.sqrt(1 + variance)) if self.link == "probit" else average(mean, variance, expit)
-        return np.column_stack([1 - one, one])
+        return two_shares(*self._latent(X), self.link)
 
     def predict(self, X: Data) -> np.ndarray:
         """The more probable label at new points."""
