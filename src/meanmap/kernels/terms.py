@@ -1,6 +1,6 @@
 """Sums of multiples of RBF kernels as arrays: one weight and one row of lengthscales for each term."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def is_rbf_sum(kernel: KernelLike) -> bool:
     return isinstance(kernel, RBF) or (isinstance(kernel, Scaled) and is_rbf_sum(kernel.kernel))
 
 
-def has_closed_form(kernel: KernelLike) -> bool:
+def has_closed_form(kernel: KernelLike) -> TypeGuard[Kernel]:
     """Whether integrals of the kernel and its square are known: RBF, a sum of these, or Matern."""
     return isinstance(kernel, Matern) or is_rbf_sum(kernel)
 
