@@ -37,8 +37,8 @@ class Shown(Value):
         taken, sizes = [], []
         for part, name in zip(parts, names, strict=True):
             source = source_of(part)
-            n = source.count(str(name)) or 0
             if lies_elsewhere(part):
+                n = source.count(str(name)) or 0
                 part = source.take(spread_rows(n, _most(len(source.names))), str(name))
             rows: Any = raw_columns(part, str(name)) if source.named else values_of(part, str(name))
             if rows is None:
@@ -46,7 +46,7 @@ class Shown(Value):
             width = len(rows) if source.named else max(rows.size // max(len(rows), 1), 1)
             some = spread_rows(length(part), _most(width))
             taken.append({key: take(column, some) for key, column in rows.items()} if source.named else rows[some])
-            sizes.append(n)
+            sizes.append(source.count(str(name)) or 0)
         return cls(tuple(map(str, names)), tuple(taken), tuple(sizes), paired)
 
     def columns(self, part: int) -> dict[str, np.ndarray]:

@@ -30,7 +30,7 @@ def test_one_column_that_separates_all_labels_is_named_with_a_tighter_prior():
 
 def test_columns_that_separate_together_are_one_note_and_the_third_is_left_out():
     (note,) = notes("y ~ x + z + w", (X + Z > 0.1) * 1, "bernoulli", w=NOISE)
-    assert note.startswith("'x', 'z' together separate the response: the data would have the coefficients as large")
+    assert note.startswith("'x', 'z' together separate the response: the likelihood has no maximum")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Posterior(Paged, Mapping[str, Family]):
     >>> mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
     >>> post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=2.0)), rng=0)
     >>> print(post)
-    Posterior, converged after 2 steps, last residual 0
+    Posterior, converged after 1 step, last residual 0
       mu: Normal(mean=1, sd=0.7071)
       log evidence -2.2655
     """

@@ -121,11 +121,13 @@ class Run:
                 over_two, earlier = partial(self._apart, earlier, state), before
                 # Beliefs that do not move by half a step have converged: the tolerance is relative to the step, not to
                 # its share.
-                still = record.moved <= max(enough, record.noise) * pace.share or (self.at_once and step == 1)
+                last = self.at_once and step == 1  # the next sweep would change nothing
+                still = last or record.moved <= max(enough, record.noise) * pace.share
                 still = still and self.knows_well
                 if still and not record.stuck:
                     if self._accepted(state):
                         record.converged = True
+                        record.residuals[-1] *= not last
                         break
                     pace = self._first_pace()
                 elif len(record.residuals) == _LONG and self._asks_everything():
