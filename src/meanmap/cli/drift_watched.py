@@ -29,7 +29,8 @@ class Watched:
     gaps: bool
     batches: list[dict[str, Any]] = field(default_factory=list)
     values: list[dict[str, Any]] = field(default_factory=list)
-    notes: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    notes: dict[str, tuple[str, list[str], bool]] = field(default_factory=dict)
+    latest: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     since: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     drifted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     known: int = 0
@@ -59,21 +60,23 @@ class Watched:
         self.batches.append(about)
         for note in monitor.notes:
             self.note(note, name)
-        # The estimated start of the drift is when the evidence was last zero (Page 1954).
+        # The estimated start of the drift is the batch after the evidence was last zero (Page 1954).
         begun = about["evidence"] > 0 or about.get("missing evidence", 0.0) > 0
-        self.since = [*(self.since if begun else []), (name, batch)]
+        self.latest = [(name, batch)]
+        self.since = [*self.since, (name, batch)] if begun else []
         if monitor.alarm:
             self.drifted, self.since = self.since, []
 
     def note(self, note: str, name: str) -> None:
         """Keep what is said of a batch, once for all that differ in numbers alone; alarms are each told."""
         alike = note if note.startswith("the alarm") else re.sub(r"\d[\d.]*", "#", note)
-        self.notes.setdefault(alike, (note, []))[1].append(name)
+        first, names, differ = self.notes.get(alike, (note, [], False))
+        self.notes[alike] = first, [*names, name], differ or note != first
 
     @property
     def span(self) -> str:
         """The batches that are compared with the reference column by column."""
-        names = [name for name, _ in self.drifted or self.since[-1:]]
+        names = [name for name, _ in self.drifted or self.latest]
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
     def columns(self, kinds: dict[str, Any], seed: int) -> list[dict[str, Any]]:
@@ -81,7 +84,7 @@ class Watched:
         import meanmap as mm
         from meanmap.stats.samples.by_column import differences
 
-        parts = [batch for _, batch in self.drifted or self.since[-1:]]
+        parts = [batch for _, batch in self.drifted or self.latest]
         if self.within or not parts:  # pooled rows would also show how the shares of strata differ
             return []
         together = {name: _joined([part[name] for part in parts]) for name in self.data}
@@ -119,7 +122,8 @@ class Watched:
             facts = {"column": name, "what": f"missing {name}", "reference": f"{100 * first:.3g} %"}
             facts |= {"batches": f"{100 * second:.3g} %", "difference": f"{100 * (second - first):.3g} points"}
             over_time = [values["missing"].get(name, 0.0) for values in self.values]
-            found.append(facts | {"pvalue": pvalue, "clear": pvalue <= LEVEL, "over time": over_time})
+            more = pvalue if second > first else None  # fewer are no drift
+            found.append(facts | {"pvalue": more, "clear": pvalue <= LEVEL, "over time": over_time})
         return found
 
 

@@ -61,7 +61,10 @@ def drift(
         monitor = mm.DriftMonitor.of(data, kinds=reading.kinds, rng=seed, **settings)
         reading.notes += monitor.notes
     else:
+        from meanmap.core.tables.schema import admitted
+
         monitor = before.monitor
+        reading.notes += admitted((data,), ("reference",), policy)[1]
         paths = before.unseen(paths, reading.notes)
     watched = Watched(Path(reference).name, data, names_in(within), monitor.gaps is not None)
     watched.begin(before)
@@ -221,8 +224,8 @@ def _short(cell: str) -> str:
 def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
     """The notes on all batches, each once."""
     told = [
-        f"{names[0]}{f' and {len(names) - 1} more' * (len(names) > 1)}: {note}"
-        for note, names in watched.notes.values()
+        f"{names[0]}{f' and {len(names) - 1} more' * (len(names) > 1)}{', with other numbers' * differ}: {note}"
+        for note, names, differ in watched.notes.values()
     ]
     if watched.within:
         told.append("with strata, columns are not compared one by one: compare the rows of one stratum")

@@ -58,3 +58,11 @@ def test_a_name_that_is_not_there_says_what_to_type(formula, said):
     with pytest.raises(ColumnError, match="data has no column") as found:
         mm.fit(formula, table())
     assert said in str(found.value)
+
+
+def test_numbers_with_one_odd_cell_are_named():
+    frame = table()
+    frame["hours"] = frame["hours (all)"].map("{:.3f}".format)
+    frame.loc[5, "hours"] = "1.2o"
+    (note,) = mm.fit("points ~ hours", frame).report.notes
+    assert note.startswith("'hours' is text that looks like numbers (but for '1.2o'), read as ")

@@ -24,9 +24,9 @@ def test_a_pvalue_is_small_no_more_often_than_it_says(kind):
 
 
 def test_it_equals_the_chance_by_hand():
-    """Two rows of a batch of two are the largest of six: one split of fifteen, and two counts."""
+    """Two rows of a batch of two are the largest of six: one split of fifteen, and three counts."""
     pool, batch = np.arange(4.0)[:, None], np.array([[8.0], [9.0]])
-    assert counts_pvalue(pool, batch) == pytest.approx(2 / 15)
+    assert counts_pvalue(pool, batch) == pytest.approx(3 / 15)
 
 
 def test_one_batch_far_off_raises_an_alarm_whatever_the_unit():
@@ -46,3 +46,12 @@ def test_other_pvalues_grow_by_a_hundredth():
     pvalue = mm.DriftMonitor.of(reference, rng=0, n_permutations=99).step(batch).pvalues[0]
     assert (1 - SHARE_OF_COUNTS) * pvalue < 1
     assert pvalue > 0.001
+
+
+def test_a_sensor_that_is_stuck_raises_an_alarm():
+    rng = np.random.default_rng(0)
+    reference = {"amperes": rng.normal(14.0, 1.0, 900), "rate": rng.poisson(3.0, 900).astype(float)}
+    stuck = {"amperes": np.full(100, 14.0), "rate": rng.poisson(3.0, 100).astype(float)}
+    assert mm.DriftMonitor.of(reference, rng=0).step(stuck).alarms == (1,)
+    constant = {"a": np.ones(100), "b": rng.normal(size=100)}
+    assert mm.DriftMonitor.of(constant, rng=0).step({"a": np.ones(30), "b": rng.normal(size=30)}).alarms == ()

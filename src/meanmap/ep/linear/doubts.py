@@ -6,6 +6,7 @@ from meanmap.core.held import holds_floats
 from meanmap.core.numerals import reads_as_number
 from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.wild import WildCells
+from meanmap.core.tables.written import Written
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.predictor import Predictor
 
@@ -99,6 +100,10 @@ def _odd_cells(formula: Formula) -> list[str]:
             found.append(f"{name!r} is {str(distinct[0])!r} in all rows, which says nothing about its effect")
         elif len(distinct) > _LABELS and holds_dates(distinct):
             found.append(f"{name!r} holds dates or times as text, read as {len(distinct)} labels")
+        elif (written := Written.of(distinct.tolist())) and written.many and (written.others or "," in written.example):
+            found.append(
+                f"{name!r} is text that looks like {written}, read as {len(distinct)} labels: {written.advice}"
+            )
     return found
 
 

@@ -27,7 +27,8 @@ def with_counts(pvalue: float, pool: Points, batch: Points) -> float:
 
 def counts_pvalue(pool: Points, batch: Points) -> float:
     """The least p-value of all counts, corrected for their number: of rows of the batch among the m largest values of
-    each column and among its m smallest (m rows in the batch, or in a smaller pool), and with each label.
+    each column and among its m smallest (m rows in the batch, or in a smaller pool), with its most frequent value, as
+    of a sensor that is stuck, and with each label.
 
     Examples
     --------
@@ -56,7 +57,15 @@ def _counted(pool: Points, batch: Points, k: int) -> Iterator[np.ndarray]:
                 labels, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
                 yield np.stack([np.bincount(each, minlength=len(labels)) for each in (codes, codes[len(one) :])])
         elif isinstance(before, np.ndarray) and before.ndim == 2:
-            both = np.concatenate([before, here])
-            low, high = np.partition(both, (k - 1, len(both) - k), axis=0)[[k - 1, len(both) - k]]
+            both = np.sort(np.concatenate([before, here]), axis=0)
+            low, high = both[k - 1], both[-k]
             yield np.stack([(both >= high).sum(axis=0), (here >= high).sum(axis=0)])
             yield np.stack([(both <= low).sum(axis=0), (here <= low).sum(axis=0)])
+            modes = np.array([_mode(column) for column in both.T])
+            yield np.stack([(both == modes).sum(axis=0), (here == modes).sum(axis=0)])
+
+
+def _mode(ordered: np.ndarray) -> float:
+    """The most frequent of sorted values, the least of several."""
+    starts = np.flatnonzero(np.diff(ordered, prepend=np.nan) != 0)
+    return float(ordered[starts[np.argmax(np.diff(starts, append=len(ordered)))]])
