@@ -19,6 +19,8 @@ __all__ = ["Record"]
 # In a note, at most this many members of a factor are named.
 _NAMED = 5
 
+# Samples of an effective size below this are too few points for a mean and a variance.
+_LEAST_POINTS = 5.0
 # Doubt of samples, and of messages learned from them, is reported beyond this: they always have an error.
 _DOUBTED_SAMPLES = 0.1
 
@@ -117,6 +119,11 @@ class Record:
             low = size < FEW
             if low.any():
                 notes.append(f"{name}{_where(low)}: effective sample size below {FEW}, the least {size.min():.3g}")
+            if size.min() < _LEAST_POINTS:
+                notes.append(
+                    f"{name}: the points miss where its mass is, so its beliefs are not to be used; for a function of "
+                    "JAX type messages=ep.MCMC(), otherwise give narrower priors"
+                )
         sampled = {*self.effective, *(self.factors[at].name for at in self.hosts)}
         for name, doubt in self.doubt.items():
             high = doubt > (_DOUBTED_SAMPLES if name in sampled else ENOUGH)
@@ -182,6 +189,8 @@ class Record:
     def _status(self) -> str:
         if self.impossible:
             return "stopped at impossible data"
+        if self.converged and any(size.min() < _LEAST_POINTS for size in self.effective.values()):
+            return "converged, but samples missed where the mass is"
         if self.converged:
             size = "large" if self.wide else "small"
             return f"converged, but standard deviations may be too {size}" if self.narrow else "converged"
