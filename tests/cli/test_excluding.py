@@ -96,3 +96,17 @@ def test_rows_that_share_an_id_that_is_set_apart_are_copies(table, tmp_path):
         output = run("test", "two-sample", tmp_path / "copied.csv", "--by", "arm", "--seed", 0).output
         note = "7 of 207 rows of copied.csv repeat another row in every column, 'user' too"
         assert " ".join(output.split()).count(note.replace("copied.csv", str(tmp_path / "copied.csv"))) == said, output
+
+
+def test_columns_that_a_command_names_are_not_set_apart(tmp_path):
+    """Clusters of mostly one row look like ids, and an outcome may count."""
+    rng = np.random.default_rng(0)
+    people = [f"p{k}" for k in range(40)]
+    frame = polars.DataFrame({"who": [*people, people[0]], "arm": ["a", "b"] * 20 + ["a"], "x": rng.normal(size=41)})
+    frame.write_csv(tmp_path / "t.csv")
+    asked = run("test", "two-sample", tmp_path / "t.csv", "--by", "arm", "--clusters", "who", "--seed", 0)
+    assert asked.exit_code == 0, asked.output
+    assert "set apart" not in asked.output
+    polars.DataFrame({"day": range(1, 42), "x": rng.normal(size=41)}).write_csv(tmp_path / "u.csv")
+    fitted = run("ep", "robust", tmp_path / "u.csv", "--y", "day")
+    assert fitted.exit_code == 0, fitted.output

@@ -53,7 +53,8 @@ def discover(
     reading = read.reading(by_pairs=method == "tree")
     groups = [names_in(group) for group in tiers.split("/")] if tiers else []
     arrows = [*_arrows(required), *_arrows(forbidden)]
-    table = reading.for_pairs(data, names_in(columns), [name for each in (*groups, *arrows) for name in each])
+    reading.keeps += [name for each in (*groups, *arrows) for name in each]
+    table = reading.for_pairs(data, names_in(columns))
     found: Any
     with waiting("discovering"):
         if method == "tree":

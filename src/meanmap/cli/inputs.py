@@ -52,6 +52,7 @@ class Reading:
     exclude: list[str] = field(default_factory=list)
     there: dict[str, bool] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
+    keeps: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in (name for name in self.labels if self.said.get(name, "label") != "label"):
@@ -87,11 +88,9 @@ class Reading:
         for name in (*there, *read):
             self.there[name] = self.there.get(name, False) or name in read
 
-    def table(
-        self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None, named: Sequence[str] = ()
-    ) -> Table:
-        """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out.
-        Of all columns ids are set apart, except those that are `named` elsewhere.
+    def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
+        """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out. Of
+        all columns ids are set apart, except those that the command names (`keeps`).
         """
         chosen = columns or None
         with waiting(f"reading {path}"):
@@ -102,20 +101,20 @@ class Reading:
             before_errors(self.notes[-1])
             if len(table) < LEAST_POINTS:
                 raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
-        left = self.without_ids(table.columns, path, chosen, named)
+        left = self.without_ids(table.columns, chosen)
         self._tell_of_copies(path, table, left)
         return table.select(left)
 
-    def for_pairs(self, path: str, columns: list[str] | None, named: Sequence[str] = ()) -> Any:
+    def for_pairs(self, path: str, columns: list[str] | None) -> Any:
         """As `table`, but with --missing pairwise all rows, for a command that leaves out those of each pair."""
         if self.policy != "pairwise":
-            return self.table(path, columns, named)
+            return self.table(path, columns)
         chosen = columns or None
         with waiting(f"reading {path}"):
             found = read_columns(path, self.choosing(path, chosen), **self._read_so())
         self.seen(list(found), list(found))
         there = {name: column[present(column)] for name, column in found.items()}
-        return {name: found[name] for name in self.without_ids(there, path, chosen, named)}
+        return {name: found[name] for name in self.without_ids(there, chosen)}
 
     def with_gaps(self, path: str, columns: list[str] | None) -> dict[str, Any]:
         """Columns of a file with their missing values where rows with one are dropped, as `table` reads them if not."""
@@ -167,11 +166,11 @@ class Reading:
         missing = self.marks or ("raise" if self.policy == "fail" else self.policy)
         return {"kinds": self.kinds, "missing": missing}
 
-    def without_ids(self, columns: dict[str, Any], path: str, chosen: object, named: Sequence[str]) -> list[str]:
+    def without_ids(self, columns: dict[str, Any], chosen: object) -> list[str]:
         """The names of columns to use: of all columns, not those that only number or name the rows, or hold dates and
         times of day as text.
         """
-        known = [*self.said, *named] if chosen is None else [*columns]
+        known = [*self.said, *self.keeps] if chosen is None else [*columns]
         apart = {name: why for name, column in columns.items() if name not in known and (why := _is_apart(column))}
         left = [name for name in columns if name not in apart]
         if not left:

@@ -44,6 +44,7 @@ def ep(
     from meanmap.core.progress import waiting
 
     reading = read.reading()
+    reading.keeps.append(y)
     table = reading.told(reading.table(data, [*names_in(x), y] if x else None), data)
     if y not in table.names:
         raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")
