@@ -202,8 +202,9 @@ class Reading:
 def _is_apart(column: np.ndarray) -> tuple[str, str] | None:
     """Why a column is set apart unless its kind is declared, and a kind to declare; None for other columns."""
     told = column.compressed() if np.ma.isMaskedArray(column) else column
-    if holds_dates(told) and len(np.unique(told)) >= MANY:
-        return "holds dates or times as text", "time" if all(map(is_time, np.unique(told).tolist())) else "label"
+    words = np.unique(told) if holds_text(told) else told[:0]
+    if len(words) >= MANY and holds_dates(words):
+        return "holds dates or times as text", "time" if all(map(is_time, words.tolist())) else "label"
     if numbers_rows(told):
         return "only numbers or names the rows", "label" if holds_text(told) else "number"
     return None

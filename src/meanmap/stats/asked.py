@@ -128,7 +128,7 @@ class Asked(ABC):
         return replace(found, shown=shown).result(self.random.seed, self.told)
 
     def spread(self, came: Sequence[Any]) -> Shown | None:
-        """Some rows of parts that came to be read in one pass, read again to be drawn."""
+        """Some rows of parts that were read in one pass, read again to be drawn."""
         some = Shown.of(came, self.names, self.paired)
         if some is None or (self.missing == "raise" and not self.kinds):
             return some

@@ -127,7 +127,8 @@ class Run:
                 if still and not record.stuck:
                     if self._accepted(state):
                         record.converged = True
-                        record.residuals[-1] *= not last
+                        if last:
+                            record.residuals[-1] = 0.0
                         break
                     pace = self._first_pace()
                 elif len(record.residuals) == _LONG and self._asks_everything():
