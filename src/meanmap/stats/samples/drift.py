@@ -101,14 +101,13 @@ class DriftMonitor(Paged):
     Notes
     -----
     Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
-    `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Then a random
-    part of both becomes the next pool, of the size of the first. Given the set of points in pool and batch together,
-    which of them formed the batch is independent of everything computed later; hence the p-values are independent and
-    exactly uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With
-    a fixed pool they would not be: one unlucky reference would affect all of them.) Random subsets cannot tell a
-    large difference from a huge one. So a hundredth of the false alarms is left to counts, whose p-values can be as
-    small as they like: the rows of the batch among the largest and smallest values of each column, and with each label,
-    are hypergeometric. One batch far off then raises an alarm at once.
+    `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Then a random part
+    of both becomes the next pool, of the size of the first. Given the set of points in pool and batch together, which
+    of them formed the batch is independent of everything computed later; hence the p-values are independent and exactly
+    uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With a fixed
+    pool they would not be: one unlucky reference would affect all of them.) A hundredth of the false alarms is left to
+    counts, with p-values so small that one batch far off raises an alarm: its rows among the largest and smallest
+    values of each column, with the most frequent value, and with each label, are hypergeometric.
 
     Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t = Φ⁻¹(1 − p_t), and restarts
     from zero at an alarm. Without drift the z_t are independent and at most standard normal, whatever the data, so the
@@ -255,8 +254,7 @@ class DriftMonitor(Paged):
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
             limit_for(float(run_length) * (2 if gaps else 1)), none, none, schema=schema,
             notes=(*told, *chosen.doubts, *heavy), missing=missing, margin=allowed,
-            strata=strata and strata.rows(places), known=known, gaps=gaps,
-            points=None if allowed else kept,
+            strata=strata and strata.rows(places), known=known, gaps=gaps, points=None if allowed else kept,
         )  # fmt: skip
 
     @own_words
@@ -316,7 +314,7 @@ class DriftMonitor(Paged):
             near = max(rounding, TIE * float(np.abs(values).max()))
             larger, tied = larger_and_tied(float(values[0]), values[1:], near)
             pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
-            if strata is None and self.points is not None:
+            if strata is None:
                 pvalue = with_counts(pvalue, self.points, points)
             left = generator.choice(len(both), len(pool), replace=False) if left is None else left
             pool, points = both[left], rows(joined(self.points, points), left)
