@@ -80,7 +80,10 @@ def run(setting: Setting) -> Outcome:
         (
             (
                 figure,
-                "Errors of means when one constant is changed at a time; the grey line is the usual value.",
+                (
+                    "Errors of means when one constant is changed at a time: dots are repetitions, black lines "
+                    "their means, and the grey line is the usual value."
+                ),
             ),
         ),
         tuple(rows),
