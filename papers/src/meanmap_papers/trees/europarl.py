@@ -37,10 +37,12 @@ def main(scale: str = "quick", seed: str = "0") -> None:
     setting = Setting(scale, int(seed))  # pyright: ignore[reportArgumentType]
     found = run(setting)
     print(found.answer, *("; ".join(row) for row in found.table), *found.notes, sep="\n")
-    for claim in retrieval.EXPERIMENT.claims:
-        if setting.scale in claim.scales:
-            numbers = claim.of(found.numbers)
-            print(f"{claim.says}: {'; '.join(map(str, numbers))}: {claim.judged(*numbers)}")
+    judged = [claim for claim in retrieval.EXPERIMENT.claims if setting.scale in claim.scales]
+    for claim in judged:
+        numbers = claim.of(found.numbers)
+        print(f"{claim.says}: {'; '.join(map(str, numbers))}: {claim.judged(*numbers)}")
+    if not judged:
+        print(f"Claims are not judged at the scale {setting.scale!r}.")
 
 
 if __name__ == "__main__":
