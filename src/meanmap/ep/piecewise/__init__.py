@@ -1,1 +1,1 @@
-"""Interpolated functions: values that were computed, polynomials between them, and the errors of these."""
+"""Interpolated functions: computed values, the polynomials between them, and error estimates."""

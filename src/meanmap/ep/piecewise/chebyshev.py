@@ -1,4 +1,4 @@
-"""A polynomial through the values of a function on an interval, with a bound on its error."""
+"""A polynomial that interpolates a function on an interval, with an error estimate."""
 
 import numpy as np
 
@@ -6,29 +6,29 @@ from meanmap.ep.piecewise.noise import is_level
 
 __all__ = ["CHECK", "FEW", "NODES", "OF_CHECK", "OF_TAIL", "ROUNDING", "evaluated", "fitted", "transform"]
 
-# Of the finer polynomial; every second node belongs to the rougher one.
+# Order of the finer polynomial; the coarser one uses every second node.
 _ORDER = 16
 NODES = -np.cos(np.pi * np.arange(_ORDER + 1) / _ORDER)
 FEW: np.ndarray = np.arange(_ORDER + 1) % 2 == 0
 
-# One more point on [−1, 1], no node of either, where a polynomial is checked.
+# A point on [−1, 1] that is not a node of either polynomial, where it is checked.
 CHECK = 0.3147
 
-# Errors of smooth functions are below the last coefficients. These times so much are stated, because they may be small
-# by luck; so are the errors at the point that was left out.
+# Errors of smooth functions are smaller than the last coefficients. As these, and the error at the point that was left
+# out, may be small by chance, the error estimate is a multiple of them.
 OF_TAIL, OF_CHECK = 10.0, 4.0
 _TAIL = 3
 
-# Coefficients that fall no more are those of noise, which is as large at every point, while the last of them may be
-# small by luck: this many standard deviations are stated, which those above half of the order tell.
+# Coefficients that no longer decrease are noise, which is equally large at every point, while the last of them may be
+# small by chance. The error estimate is then this many standard deviations, computed from the upper half.
 _OF_LEVEL = 8.0
 
-# What is left of a value after rounding, here and in the function.
+# Relative rounding error of a value, here and in the function.
 ROUNDING = 8 * np.finfo(float).eps
 
 
 def transform(order: int) -> np.ndarray:
-    """The matrix from values at −cos(π j / order) to coefficients."""
+    """The matrix that maps values at −cos(π j / order) to coefficients."""
     j = np.arange(order + 1)
     ends = np.where((j == 0) | (j == order), 0.5, 1.0)
     return (2 / order * np.cos(np.pi * np.outer(j, order - j) / order) * ends) * ends[:, None]
@@ -38,7 +38,7 @@ _FROM_ALL, _FROM_FEW = transform(_ORDER), transform(_ORDER // 2)
 
 
 def fitted(samples: np.ndarray, check: np.ndarray, fine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients (n, 17) and stated errors (n,) of n polynomials; those that are not `fine` use every second node."""
+    """Coefficients (n, 17) and error estimates (n,) of n polynomials; those not `fine` use every second node."""
     few = np.zeros_like(samples)
     few[:, : _ORDER // 2 + 1] = samples[:, FEW] @ _FROM_FEW.T
     filled = np.where(fine[:, None] | FEW, samples, 0.0)

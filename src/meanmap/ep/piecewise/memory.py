@@ -1,4 +1,4 @@
-"""The values of functions on the host that a run has computed, by function and by the other arguments of a row."""
+"""Values of functions on the host computed in a run, stored by function and by the other arguments of a row."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,28 +15,28 @@ from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells, cells_of_
 
 __all__ = ["FINE", "Kept", "Memory", "memory_of", "remembering"]
 
-# A memory that is kept from run to run is replaced after this many rows, or this many evaluations in one: at twice as
-# many, pieces are given up.
+# A memory that is kept from run to run is replaced after this many rows, or this many evaluations for one row: at twice
+# as many evaluations, interpolation is abandoned.
 _LINES, _OFTEN = 10_000, 8192
 
-# By how much the log of the tilted law may be off at its peak because of a function that is kept.
+# Allowed error of the log tilted density at its peak caused by interpolating a function.
 FINE = 1e-7
 
 _numbers, _memories = count(1), weakref.WeakValueDictionary[int, "Memory"]()
 
 
 class Kept(NamedTuple):
-    """What compiled programs are given of a memory: its number, and how well functions have to be known now."""
+    """What compiled programs receive: the number of a memory, and how accurate functions have to be at present."""
 
     number: Any
     enough: Any = np.float64(FINE)
 
 
 class Memory:
-    """Pieces of functions, kept for one run, because in the next the same name may mean another function.
+    """Interpolated functions, kept for one run, because in the next run the same name may refer to another function.
 
-    Compiled programs hand on its `number`. One that is `of_one` function, which somebody has recognised, is kept for
-    longer, and knows that function by whatever object it comes.
+    Compiled programs pass on its `number`. A memory `of_one` function, which the caller has identified, is kept longer,
+    and serves that function whichever object represents it.
     """
 
     def __init__(self, of_one: bool = False) -> None:
@@ -55,23 +55,23 @@ class Memory:
         incoming: np.ndarray | None = None,
         tilted: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values and errors at points of several rows, and points with values where a function is finer than these.
+        """Values and errors at points of several rows, and points with values where a function has finer structure.
 
         Parameters
         ----------
         known_as : tuple
-            The function first, and how it is asked.
+            The function first, then how it is called.
         evaluate : callable
-            From points (n,), or (n, 2) of two numbers, and arguments (n, ...) to values (n,).
+            Maps points (n,), or (n, 2) for functions of two numbers, and arguments (n, ...) to values (n,).
         z : array (rows, points) or (rows, points, 2)
-            Points; of two numbers they lie equally close everywhere.
+            Points; for functions of two numbers, an evenly spaced grid.
         wanted : array (rows, points)
             Where errors are too large.
         arguments : list of arrays (rows, ...)
-            Of the function besides z.
+            The other arguments of the function.
         incoming, tilted : arrays (rows, points), optional
-            Logs of densities, before and with the factor, where functions are looked at between nodes too; NaN in rows
-            that are not settled.
+            Log densities without and with the factor, where functions are also checked between nodes; NaN in rows that
+            have not converged.
         """
         with self._lock:
             known_as = known_as[1:] if self.of_one else known_as
@@ -79,19 +79,19 @@ class Memory:
             return rows.ask(evaluate, z, wanted, arguments, incoming, tilted)
 
     def of_two(self, function: object) -> np.ndarray:
-        """How many evaluations a function of two numbers has taken, one number for each value of its arguments."""
+        """The evaluations that a function of two numbers has taken, for each value of its other arguments."""
         found = [rows for known, rows in self._functions.items() if known[0] == function and isinstance(rows, _OfTwo)]
         return np.concatenate([np.zeros(0, int), *(rows.pieces.evaluations for rows in found)])
 
     @property
     def is_worn(self) -> bool:
-        """Whether a new one is needed: much is kept, or a line was refined so often that it may be given up."""
+        """Whether a new memory is needed: this one is large, or interpolation in one row may soon be abandoned."""
         pieces = [rows.pieces for rows in self._functions.values()]
         return any(len(each.evaluations) > _LINES or each.evaluations.max(initial=0) > _OFTEN for each in pieces)
 
 
 class _Rows:
-    """One function: a number for each value of its other arguments, the line or the plane of a row."""
+    """One function. Each value of its other arguments has a number, which stands for the line or plane of a row."""
 
     def __init__(self) -> None:
         self.numbers: dict[bytes, int] = {}
@@ -99,7 +99,7 @@ class _Rows:
         self.evaluate: Any = None
 
     def _lines(self, rows: int, arguments: list[np.ndarray]) -> np.ndarray:
-        """The number of each row's line; rows that are new get the next ones."""
+        """The number of each row's line; new rows get the next numbers."""
         keys = [b"".join(each[row].tobytes() for each in arguments) for row in range(rows)]
         new = {key: row for row, key in enumerate(keys) if key not in self.numbers}
         self.numbers |= {key: len(self.numbers) + at for at, key in enumerate(new)}
@@ -149,12 +149,12 @@ class _OfOne(_Rows):
 
 
 class _OfTwo(_Rows):
-    """A function of two numbers, which marks no points."""
+    """A function of two numbers; it does not mark points of finer structure."""
 
     def __init__(self) -> None:
         super().__init__()
         self.pieces = Patches(self._values)
-        # What was asked last, with the answers, of which lines, and how often these had been called then.
+        # The last question: points, values, errors, lines, and the evaluations of these lines at that time.
         self.last = np.zeros((0, 0, 2)), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0, int), np.zeros(0, int)
 
     def ask(
@@ -172,9 +172,9 @@ class _OfTwo(_Rows):
             if law is not None:
                 for line, points, height in zip(lines[told], z[told], law[told], strict=True):
                     self.pieces.probe(line, *cells_of_two(points, height))
-        # A grid over points without numbers has no place, and gets no numbers.
+        # Rows whose grid points are not finite get NaN.
         value, error = np.full(wanted.shape, np.nan), np.zeros(wanted.shape)
-        # A question that comes again, of which no more is known, has the same answer.
+        # If the same question is repeated and nothing was evaluated since, the answer is the same.
         points, *answers, of, calls = self.last
         if points.shape == z.shape:
             same = told & ~wanted.any(1) & (of == lines) & (points == z).all((1, 2))
@@ -193,11 +193,11 @@ class _OfTwo(_Rows):
 
 @contextmanager
 def remembering() -> Iterator[Kept]:
-    """A memory for the time of a run, under a number that compiled programs can hand on."""
+    """A memory for the duration of a run, with a number that compiled programs can pass on."""
     memory = Memory()
     yield Kept(memory.number)
 
 
 def memory_of(number: int) -> Memory | None:
-    """The memory of a number, while a reference to it exists."""
+    """The memory with this number, as long as a reference to it exists."""
     return _memories.get(number)

@@ -1,26 +1,26 @@
-"""Numerical noise of a function: what remains of values where a smooth function would be a straight line."""
+"""The numerical noise of a function, estimated from values so close that a smooth function is nearly linear."""
 
 import numpy as np
 
 __all__ = ["AT_LEAST", "CLOSE", "OF_NOISE", "is_level", "noise_of"]
 
-# Points on [−1, 1] that lie close together, in equal steps, where no node is.
+# Closely and evenly spaced points on [−1, 1], none of which is a node.
 CLOSE = 0.1234 + 1e-3 * np.arange(8)
 
-# An error of up to this many standard deviations of the noise is noise; stated are this many at least.
+# Errors of up to OF_NOISE standard deviations are attributed to noise; error estimates are at least AT_LEAST of them.
 OF_NOISE, AT_LEAST = 40.0, 8.0
 
-# Differences of three orders in a row tell the noise, from the first of these on. They agree within the factor where it
-# is noise; those of a smooth function fall by the step from one to the next.
+# Differences of three consecutive orders, beginning with one of these, estimate the noise. The three estimates agree
+# within this factor if it is noise; those of a smooth function decrease from order to order.
 _FIRST, _AGREE = np.array([3, 4]), 4.0
 
-# Coefficients are level where the last ones are not below this share of those before, and the first are this many times
-# as large: a function that is not resolved yet has large ones to the end, and those of a kink fall.
+# Coefficients are level if the last ones are at least this share of those before them, and the first ones are this many
+# times as large: those of a function that is not resolved yet are large throughout, and those of a kink decrease.
 _LEVEL, _RESOLVED = 0.35, 8.0
 
 
 def noise_of(samples: np.ndarray) -> np.ndarray:
-    """The standard deviation of the noise of each row of values (n, 8) at points that lie close together; 0 for none.
+    """The standard deviation of the noise in each row of values (n, 8) at closely spaced points; 0 for none.
 
     A difference of order k of independent noise has the variance (2k)! / (k!)² times that of the noise (Hamming 1971;
     Moré & Wild 2011, ECNoise).
@@ -40,7 +40,7 @@ def noise_of(samples: np.ndarray) -> np.ndarray:
 
 
 def is_level(coefficients: np.ndarray) -> np.ndarray:
-    """Whether the coefficients of each row fall at first, and no more after that."""
+    """Whether the coefficients of each row decrease at first, and then stay level."""
     size = np.abs(coefficients)
     some = size.shape[1] // 4
     last = size[:, -some:].max(1)

@@ -1,8 +1,8 @@
-"""Functions of two numbers, kept as polynomials on rectangles that are cut only where more accuracy is needed.
+"""Functions of two numbers, stored as polynomials on rectangles that are cut only where more accuracy is needed.
 
-The counterpart of pieces of a line. A patch is a product of Chebyshev polynomials, of order 4, 8 or 16 along each axis
-by itself: what is nearly straight along one of them costs little there. Every value computed inside a patch, for
-whatever purpose, checks its polynomial. No point is computed twice.
+The two-dimensional counterpart of `pieces`. A patch is a product of Chebyshev polynomials; the order, 4, 8 or 16, is
+chosen for each axis, so that a function that is nearly linear along one axis costs little there. Every value computed
+inside a patch, for whatever purpose, checks its polynomial. No point is evaluated twice.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,28 +18,28 @@ __all__ = ["ALL", "Patches"]
 _FINEST = len(NODES) - 1
 _FIRST = 4
 
-# A polynomial that is off by less than this many times its range, along an axis, gets finer nodes; else its patch is
-# cut.
+# If the error of a polynomial of this order along an axis is below this multiple of the range, it gets more nodes;
+# otherwise the patch is cut.
 _HOPEFUL = {4: 10.0, 8: 0.3}
 
-# Along an axis whose tail is above this share of the other's, nodes become finer with the other's.
+# An axis whose tail is above this share of the other's gets more nodes together with the other.
 _BOTH = 0.1
 
-# Points on [−1, 1]² where a polynomial is checked if only its nodes were computed.
+# Points on [−1, 1]² where a polynomial is checked if only its nodes have been evaluated.
 _CHECKS = np.array([[0.3147, -0.5231], [-0.6177, 0.4229]])
 
-# A patch is given up, and its function called for every point, where cutting this many times in a row has left more
-# than this share of the error, or where a function has taken this many evaluations since it last got a new rectangle.
-# Noise is looked for before. After the last of these numbers it is called no more, and the errors that are left are
-# stated: a run ends, however rough a function is.
+# A patch is abandoned, and its function evaluated at every point, if _STUCK cuts in a row each left more than _SHARE of
+# the error, or if the function has taken _MOST evaluations since it last got a new rectangle. Noise is looked for
+# after _LOOK such cuts. After ALL evaluations the function is not called again, and the remaining error is reported,
+# so that a run ends however rough a function is.
 _STUCK, _SHARE, _MOST, _LOOK, ALL = 10, 0.8, 16_384, 2, 65_536
 _SMALLEST, _NO_BETTER = 1e-12, 1e300
 
-# Where points lie in less than this part of a rectangle, and its function has to be better, it gets a new one there:
-# beliefs have become narrower, and halves of halves would cost more.
+# If points occupy less than this share of a rectangle, and more accuracy is needed, the function gets a new rectangle
+# there: beliefs have become narrower, and halving repeatedly would cost more.
 _PART = 0.125
 
-# What is closer to a side than this share of a width is on it.
+# Points closer to a side than this share of the width count as lying on it.
 _NEAR = 1e-6
 
 _FROM_VALUES = {order: transform(order) for order in (4, 8, 16)}
@@ -51,43 +51,43 @@ def _parts(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(eq=False)
 class _Patch:
-    """A rectangle of one function, with its polynomial, or the two halves into which it was cut."""
+    """A rectangle in the domain of one function, with its polynomial, or with the two parts into which it was cut."""
 
     line: int
     low: np.ndarray
     high: np.ndarray
     order: list[int]
     stuck: int = 0
-    before: float = np.inf  # the error of what it was cut from
+    before: float = np.inf  # error of the patch from which it was cut
     coefficients: np.ndarray = field(default_factory=lambda: np.zeros((1, 1)))
     tails: np.ndarray = field(default_factory=lambda: np.full(2, np.inf))
     error: float = np.inf
     size: float = 0.0
     extent: float = 0.0
-    missed: float = 0.0  # the largest error at a value that is no node, and its place
+    missed: float = 0.0  # largest error at a point that is not a node, and that point
     worst: complex = 0.0
     measured: bool = False
     given_up: bool = False
     cut: tuple[int, float, "_Patch", "_Patch"] | None = None
 
     def axis(self, k: int) -> np.ndarray:
-        """The nodes along an axis; ends and the middle are exact, as neighbours and halves share them."""
+        """The nodes along an axis; the ends and the middle are exact, because neighbours and halves share them."""
         low, high = self.low[k], self.high[k]
         nodes = (low + high) / 2 + (high - low) / 2 * NODES[:: _FINEST // self.order[k]]
         nodes[[0, len(nodes) // 2, -1]] = low, (low + high) / 2, high
         return nodes
 
     def nodes(self) -> np.ndarray:
-        """All nodes, x + iy."""
+        """All nodes, as x + iy."""
         return self.axis(0)[:, None] + 1j * self.axis(1)
 
     def place(self, t: np.ndarray) -> np.ndarray:
-        """Points of [−1, 1]² in this rectangle, x + iy."""
+        """Map points of [−1, 1]² into this rectangle, as x + iy."""
         z = (self.low + self.high) / 2 + (self.high - self.low) / 2 * t
         return z[:, 0] + 1j * z[:, 1]
 
     def holds(self, z: np.ndarray) -> np.ndarray:
-        """Which points x + iy are inside."""
+        """Whether each point x + iy is inside."""
         x, y = _parts(z)
         return (x >= self.low[0]) & (x <= self.high[0]) & (y >= self.low[1]) & (y <= self.high[1])
 
@@ -101,7 +101,7 @@ class _Patch:
         return ((first @ self.coefficients) * second).sum(1)
 
     def leaves(self, z: np.ndarray, at: np.ndarray) -> Iterator[tuple["_Patch", np.ndarray]]:
-        """The patches that hold the points z[at], each with its part of `at`."""
+        """The patches that contain the points z[at], each with its part of `at`."""
         if not len(at):
             return
         if self.cut is None:
@@ -113,9 +113,10 @@ class _Patch:
         yield from above.leaves(z, at[~first])
 
     def fit(self, z: np.ndarray, values: np.ndarray) -> None:
-        """The polynomial through the nodes, and its error by its last coefficients and by all values at z inside.
+        """Fit the polynomial through the nodes; estimate its error from the last coefficients and all values inside.
 
-        Where some values are infinite it is a constant: of their kind, or in doubt altogether; NaN where one is NaN.
+        If a value is not finite, the patch is a constant: NaN if any value is NaN, the infinite value if all are equal,
+        and otherwise the largest finite value with an infinite error.
         """
         mine = self.holds(z)
         z, values = z[mine], values[mine]
@@ -138,26 +139,26 @@ class _Patch:
 
     @property
     def is_surprised(self) -> bool:
-        """Whether some value is further away than the last coefficients tell."""
+        """Whether some value deviates by more than the last coefficients suggest."""
         return np.isfinite(self.error) and OF_CHECK * self.missed > OF_TAIL * self.tails.max()
 
 
 class Patches:
-    """Several functions of two numbers, numbered from 0, of which `evaluate(lines, z)` gives one value for each z."""
+    """Several functions of two numbers, numbered from 0; `evaluate(lines, z)` gives one value for each z."""
 
     def __init__(self, evaluate: Callable[[np.ndarray, np.ndarray], np.ndarray]):
         self._evaluate = evaluate
-        # Of each function, patches that hold smaller and smaller parts of the plane; the last one that holds a point
-        # is asked.
+        # For each function, patches that cover smaller and smaller parts of the plane; the last one that contains a
+        # point is used.
         self._roots: dict[int, list[_Patch]] = {}
-        self._begun: dict[int, int] = {}  # evaluations before the last of them
-        # Of each function, the points x + iy for which it was called, in order, and its values there.
+        self._begun: dict[int, int] = {}  # evaluations before the last patch was added
+        # For each function, the points x + iy at which it was called, sorted, and its values there.
         self._called: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.evaluations = np.zeros(0, int)
-        self.noise = np.zeros(0)  # of each function, the largest that was seen
+        self.noise = np.zeros(0)  # for each function, the largest noise measured so far
 
     def ask(self, line: np.ndarray, z: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values at points z (n, 2) of these functions and how far they may be off, once better where `wanted`.
+        """Values of these functions at points z (n, 2), and error estimates, after one improvement where `wanted`.
 
         Parameters
         ----------
@@ -197,7 +198,7 @@ class Patches:
         return value, error
 
     def probe(self, line: int, low: np.ndarray, high: np.ndarray, middle: np.ndarray) -> None:
-        """Look once into each of these cells (n, 2) of one function where nothing was; polynomials are held to it."""
+        """Evaluate one function in each cell (n, 2) without an evaluated point, and check polynomials there."""
         if not len(low):
             return
         known, _ = self._called[line]
@@ -214,7 +215,7 @@ class Patches:
                 patch.fit(*self._called[line])
 
     def _covering(self, line: int, z: np.ndarray) -> list[_Patch]:
-        """New patches for points that have none: a first one, or others beside all that is known."""
+        """New patches for points that have none: the first one, or others beside the area covered so far."""
         low, high = z.min(0), z.max(0)
         if line not in self._roots:
             width = np.maximum(high - low, 1e-3 * np.maximum(1.0, np.abs(low)))
@@ -239,7 +240,7 @@ class Patches:
         return new
 
     def _leaves(self, line: int, z: np.ndarray, at: np.ndarray) -> Iterator[tuple[_Patch, np.ndarray]]:
-        """The patches of a function for the points z[at], each with its part of `at`."""
+        """The patches of a function that contain the points z[at], each with its part of `at`."""
         for root in self._roots[line][:0:-1]:
             inside = root.holds(z[at])
             yield from root.leaves(z, at[inside])
@@ -247,7 +248,7 @@ class Patches:
         yield from self._roots[line][0].leaves(z, at)
 
     def _narrow(self, asked: dict[int, np.ndarray]) -> None:
-        """New patches for functions that have to be better where points lie in a small part only of the last ones."""
+        """New patches for functions that need more accuracy at points that occupy a small part of the last patch."""
         new = []
         for line, z in asked.items():
             last, (x, y) = self._roots[line][-1], _parts(z)
@@ -263,7 +264,7 @@ class Patches:
         return values[np.searchsorted(points, z)]
 
     def _call(self, wanted: dict[int, np.ndarray]) -> None:
-        """Call functions for these points x + iy, all at once, each for those that are new."""
+        """Evaluate functions at those of these points x + iy that are new, all in one call."""
         nothing = np.zeros(0, complex), np.zeros(0)
         new = {line: np.setdiff1d(z, self._called.get(line, nothing)[0]) for line, z in wanted.items()}
         lines = np.concatenate([np.full(len(z), line) for line, z in new.items()]).astype(int)
@@ -279,7 +280,7 @@ class Patches:
             self._called[line] = points[order], values[order]
 
     def _fit(self, patches: list[_Patch]) -> None:
-        """Polynomials for patches, by calls at the nodes, and where nothing else is known at checks."""
+        """Fit the polynomials of patches; evaluate at nodes, and at check points if no other values are known."""
         if not patches:
             return
         wanted: dict[int, list[np.ndarray]] = {}
@@ -295,7 +296,7 @@ class Patches:
             patch.stuck = 0 if patch.error < _SHARE * patch.before else patch.stuck
 
     def _improve(self, patches: list[_Patch]) -> None:
-        """Make these patches better: finer nodes along an axis, or two patches; give up those that become no better."""
+        """Improve these patches by more nodes along an axis or by cutting; abandon those that do not improve."""
         self._measure([patch for patch in patches if not patch.measured and _may_be_noise(patch)])
         new = []
         for patch in patches:
@@ -312,7 +313,7 @@ class Patches:
         self._fit(new)
 
     def _measure(self, patches: list[_Patch]) -> None:
-        """Look for noise in the middle of these patches."""
+        """Measure noise near the middle of these patches."""
         places = [patch.place(np.stack([CLOSE, CLOSE], 1)) for patch in patches]
         wanted: dict[int, np.ndarray] = {}
         for patch, place in zip(patches, places, strict=True):
@@ -326,7 +327,7 @@ class Patches:
 
 
 def _may_be_noise(patch: _Patch) -> bool:
-    """Whether coefficients fall no more, or cutting does not help."""
+    """Whether coefficients no longer decrease, or cutting has not helped."""
     if not np.isfinite(patch.error):
         return False
     worst = int(patch.tails.argmax())
@@ -335,7 +336,7 @@ def _may_be_noise(patch: _Patch) -> bool:
 
 
 def _finer(patch: _Patch) -> list[_Patch]:
-    """The patch with more nodes along the axis with the larger tail, and the other if as bad; none if hopeless."""
+    """Add nodes along the axis with the larger tail, and along the other if it is as bad; empty if this cannot help."""
     worst = int(patch.tails.argmax())
     allowed = [OF_TAIL * patch.tails[k] <= _HOPEFUL.get(patch.order[k], 0.0) * patch.extent for k in (0, 1)]
     if patch.is_surprised or not (allowed[worst] and patch.order[worst] < _FINEST):
@@ -348,9 +349,9 @@ def _finer(patch: _Patch) -> list[_Patch]:
 
 
 def _halves(patch: _Patch) -> list[_Patch]:
-    """Two patches, cut across the axis with the larger tail, in the middle; or where a value was a surprise.
+    """Cut a patch in the middle, across the axis with the larger tail, or through the point of a surprising value.
 
-    That value lies at a corner after two cuts, so that nodes lie close by.
+    After two cuts that point is a corner, so that nodes are close to it.
     """
     axis = int(patch.tails.argmax()) if np.isfinite(patch.tails).all() else patch.stuck % 2
     place = (patch.low[axis] + patch.high[axis]) / 2

@@ -1,9 +1,10 @@
-"""Functions of one number, kept as polynomials on pieces of the line that are cut only where more accuracy is needed.
+"""Functions of one number, stored as polynomials on intervals that are cut only where more accuracy is needed.
 
 f(z) does not depend on messages: a value computed once serves all sweeps and all rows with the same arguments. A piece
-is a Chebyshev polynomial of order 8 or 16 with a stated error (as in Chebfun: Battles & Trefethen 2004). Jumps, and
-ends of regions without numbers, are found by bisection, and become ends of pieces. Where only noise of the function's
-own computing is left (single precision, tolerances of solvers), cutting ends, and the noise is part of stated errors.
+is a Chebyshev polynomial of order 8 or 16 with an error estimate (as in Chebfun: Battles & Trefethen 2004). Jumps, and
+boundaries of regions where f is not finite, are found by bisection and become ends of pieces. Where only the numerical
+noise of the function is left (single precision, tolerances of solvers), cutting stops, and the error estimate includes
+the noise.
 """
 
 from collections.abc import Callable
@@ -16,33 +17,33 @@ from meanmap.ep.piecewise.probes import apart
 
 __all__ = ["MARKS", "Pieces"]
 
-# This many points at most tell where a function is finer than a rule.
+# At most MARKS points show where a function has finer structure than a rule: in pieces with fewer than _FEW_POINTS.
 MARKS, _FEW_POINTS = 128, 3
 
-# At first there are this many pieces over the range in question: their nodes lie as close as those of the first rule of
-# a quadrature.
+# Number of pieces at first over the range of the points: their nodes are as close as those of the first quadrature
+# rule.
 _FIRST = 4
 
-# A rough polynomial that is off by less than this share of its range gets the finer nodes; else its piece is cut.
+# If the error of a coarse polynomial is below this share of its range, it gets the finer nodes; otherwise it is cut.
 _HOPEFUL = 0.03
 
-# A step between two nodes that makes up so much of the range of a piece may be a jump. It is one if so much of it is
-# left on one side of the middle again and again: each bisection leaves half of a slope.
+# A step between two nodes of more than _STEEP of the range of a piece may be a jump. It is one if each bisection leaves
+# at least _LEFT of the step on one side of the middle; of a slope, each bisection leaves half.
 _STEEP, _LEFT = 0.4, 0.7
 _BISECTIONS = 36
 _ENOUGH_ROUNDS = 3
 
-# A piece is given up, and its function called for every point, where cutting this many times in a row has left more
-# than this share of the error, or where a function has taken this many evaluations.
+# A piece is abandoned, and its function evaluated at every point, if _STUCK cuts in a row each left more than _SHARE of
+# the error, or if the function has taken _MOST evaluations.
 _STUCK, _SHARE, _MOST = 6, 0.8, 16_384
 _SMALLEST = 1e-12
 
-# Noise below so much of the size of values is rounding of doubles.
+# Noise below this share of the size of the values is rounding in double precision.
 _NOTICED = 1e-13
 
 
 class Pieces:
-    """Several functions of one number, numbered from 0, of which `evaluate(lines, z)` gives one value for each z."""
+    """Several functions of one number, numbered from 0; `evaluate(lines, z)` gives one value for each z."""
 
     def __init__(self, evaluate: Callable[[np.ndarray, np.ndarray], np.ndarray]):
         self._evaluate = evaluate
@@ -51,19 +52,19 @@ class Pieces:
         self.check, self.error = np.zeros(0), np.zeros(0)
         self.fine, self.stuck = np.zeros(0, bool), np.zeros(0, int)
         self.evaluations = np.zeros(0, int)
-        self.noise = np.zeros(0)  # of each line, the largest that was seen
-        self._called: dict[tuple[int, float], float] = {}  # values at points for which the function was called
-        self._probed = np.zeros(0, int), np.zeros(0)  # lines and points that polynomials were held to, in order
+        self.noise = np.zeros(0)  # for each line, the largest noise measured so far
+        self._called: dict[tuple[int, float], float] = {}  # values at points of abandoned pieces
+        self._probed = np.zeros(0, int), np.zeros(0)  # lines and points where polynomials were checked, sorted
 
     def ask(self, line: np.ndarray, z: np.ndarray, wanted: np.ndarray, span: float) -> tuple[np.ndarray, np.ndarray]:
-        """Values at points z of these lines and how far they may be off, once better where this is `wanted`.
+        """Values at points z of these lines, and error estimates, after one improvement where `wanted`.
 
         Parameters
         ----------
         line, z, wanted : arrays (n,)
-            The number of a function, a point of it, and whether its error there is too large.
+            For each value: the number of the function, the point, and whether the error there is too large.
         span : number
-            How far apart points are that are asked for together: the first pieces are a quarter of it.
+            The smallest range of the points of a row: the first pieces are a quarter of it.
         """
         self._know(int(line.max()) + 1)
         at, covered = self._find(line, z)
@@ -83,9 +84,9 @@ class Pieces:
         return value, error
 
     def probe(self, line: np.ndarray, ends: np.ndarray, middle: np.ndarray) -> None:
-        """Look once into each of these cells between two ends, where nothing was; pieces that are wrong there are cut.
+        """Evaluate functions in each cell that has no evaluated point, and cut the pieces that are wrong there.
 
-        The point at which a piece is off becomes the end of two, so that it is not forgotten, and nodes lie close by.
+        The point of the largest error becomes an end of both new pieces, so that its value is kept and nodes are close.
         """
         unseen = np.flatnonzero(~self._seen(line, ends))
         chosen = unseen[apart(line[unseen], ends[:, unseen], middle[unseen])]
@@ -107,9 +108,9 @@ class Pieces:
             self._split(at, place, value, value, np.full(len(at), np.inf))
 
     def narrow(self, line: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Points (lines, MARKS, 2), with values, in the narrowest of the pieces that hold fewer than three points.
+        """Points with values, (lines, MARKS, 2), in the narrowest pieces that contain fewer than three of `points`.
 
-        They show a rule what it may have missed between its nodes; NaN where there are no more.
+        They show a quadrature rule what it may have missed between its nodes; the rest is NaN.
         """
         found = np.full((len(line), MARKS, 2), np.nan)
         first, last = np.searchsorted(self.line, line), np.searchsorted(self.line, line, side="right")
@@ -122,7 +123,7 @@ class Pieces:
         return found
 
     def _expect(self, line: np.ndarray, at: np.ndarray) -> None:
-        """Look for noise in one piece of the first line, and where it has some in all pieces of lines that are new."""
+        """Measure noise in one piece of the first line, and if there is some, in all pieces of new lines."""
         if not len(line):
             return
         if (line == 0).any():
@@ -132,7 +133,7 @@ class Pieces:
             self._measure(np.unique(at))
 
     def _seen(self, line: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Whether some point of each of these stretches was looked at: a node, or an earlier probe."""
+        """Whether each of these intervals contains an evaluated point: a node, or an earlier probe."""
         (at, _), (last, inside) = (self._find(line, end) for end in ends)
         half = np.maximum((self.high[at] - self.low[at]) / 2, 1e-300)
         low, high = np.clip((ends - (self.low[at] + self.high[at]) / 2) / half, -1, 1)
@@ -148,12 +149,12 @@ class Pieces:
         self.noise = np.append(self.noise, np.zeros(more))
 
     def _value(self, at: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """What these pieces say at points."""
+        """The values of these pieces at points."""
         middle, half = (self.low[at] + self.high[at]) / 2, (self.high[at] - self.low[at]) / 2
         return evaluated(self.coefficients[at], (z - middle) / np.where(half > 0, half, 1))
 
     def _at(self, line: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Values at points, of which each is called for once."""
+        """Exact values at points; each point is evaluated once."""
         points = list(zip(line.tolist(), z.tolist(), strict=True))
         new = list(dict.fromkeys(point for point in points if point not in self._called))
         if new:
@@ -168,13 +169,13 @@ class Pieces:
         return self._evaluate(line, z)
 
     def _find(self, line: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The piece at or before each point, and whether it reaches as far; by bisection for all at once."""
+        """The piece that begins at or before each point, and whether it contains the point."""
         at, inside = _at_or_before(self.line, self.low, line, z)
         inside[inside] = z[inside] <= self.high[at[inside]]
         return at, inside
 
     def _cover(self, line: np.ndarray, z: np.ndarray, width: float) -> None:
-        """Pieces of this width, or less between others, for points that have none."""
+        """Add pieces of this width, or narrower ones between others, for points that have none."""
         lines, lows, highs = [], [], []
         order = np.argsort(line, kind="stable")
         known, begin = np.unique(line[order], return_index=True)
@@ -187,7 +188,7 @@ class Pieces:
                 start = below[gap] if points[0] - below[gap] <= step else points[0]
                 number = np.unique(np.floor((points - start) / step * (1 - 1e-12)).astype(int))
                 left = start + number * step
-                # Neighbours share their ends, and rounding leaves no point out.
+                # Neighbours share their ends, so that rounding leaves no point out.
                 beside = np.append(np.diff(number) == 1, False)
                 right = np.minimum(np.where(beside, np.append(left[1:], 0.0), left + step), above[gap])
                 right[-1] = min(max(right[-1], points[-1]), above[gap])
@@ -210,7 +211,7 @@ class Pieces:
         before: np.ndarray,
         stuck: np.ndarray,
     ) -> None:
-        """New rough pieces, some of whose samples may be known, cut from others with errors `before`."""
+        """Add coarse pieces, cut from others with errors `before`; some of their samples may be known."""
         nodes, check = _nodes(low, high), (low + high) / 2 + (high - low) / 2 * CHECK
         shared = np.append((line[1:] == line[:-1]) & (low[1:] == high[:-1]) & ~known[1:, 0], False)
         missing = FEW & ~known
@@ -238,7 +239,7 @@ class Pieces:
             setattr(self, name, getattr(self, name)[kept])
 
     def _improve(self, at: np.ndarray) -> np.ndarray:
-        """Make these pieces better: finer nodes, or two pieces. Returns for which there is nothing to be done."""
+        """Improve these pieces by finer nodes or by cutting. Returns those that are abandoned."""
         chosen, back = np.unique(at, return_inverse=True)
         samples, fine = self.samples[chosen], self.fine[chosen]
         size, extent = _reach(samples, fine)
@@ -256,7 +257,7 @@ class Pieces:
         return (given_up & ~best)[back]
 
     def _only_noise(self, at: np.ndarray) -> np.ndarray:
-        """Whether what is left of the errors of these pieces is noise, which is a part of all errors of a line."""
+        """Whether the remaining error of each piece is noise, which every error estimate of its line includes."""
         found = np.zeros(len(at), bool)
         level = np.flatnonzero(self.fine[at] & is_level(self.coefficients[at]))
         unknown = level[self.error[at[level]] > OF_NOISE * self.noise[self.line[at[level]]]]
@@ -265,7 +266,7 @@ class Pieces:
         return found
 
     def _measure(self, at: np.ndarray) -> None:
-        """Look for noise in the middle of these pieces."""
+        """Measure noise near the middle of these pieces."""
         if not len(at):
             return
         half = (self.high[at] - self.low[at]) / 2
@@ -274,7 +275,7 @@ class Pieces:
         np.maximum.at(self.noise, self.line[at], noise_of(values))
 
     def _refine(self, at: np.ndarray) -> None:
-        """Fill in every second node."""
+        """Evaluate the nodes that the coarse polynomial leaves out."""
         if not len(at):
             return
         nodes = _nodes(self.low[at], self.high[at])[:, ~FEW]
@@ -284,7 +285,7 @@ class Pieces:
         self.samples[at], self.fine[at] = samples, fine
 
     def _cut(self, at: np.ndarray, edge: np.ndarray) -> None:
-        """Two pieces for each: on both sides of a jump or of an edge of numbers, or halves."""
+        """Cut each piece at a jump, or where values cease to be finite, or else in half."""
         if not len(at):
             return
         middle, samples = (self.low[at] + self.high[at]) / 2, self.samples[at]
@@ -299,7 +300,7 @@ class Pieces:
     def _split(
         self, at: np.ndarray, middle: np.ndarray, left: np.ndarray, right: np.ndarray, before: np.ndarray
     ) -> None:
-        """Two pieces for each, that meet in `middle`, with the values to either side of it, and the errors so far."""
+        """Replace each piece by two that meet in `middle`, given the values on either side, and the errors so far."""
         line, low, high, samples = self.line[at], self.low[at], self.high[at], self.samples[at]
         stuck = self.stuck[at]
         known = np.zeros(samples.shape, bool)
@@ -312,9 +313,9 @@ class Pieces:
         self._add(lines, lows, highs, values, np.tile(known, (2, 1)), np.tile(before, 2), np.tile(stuck, 2))
 
     def _bisected(self, at: np.ndarray, edge: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Where functions jump before these nodes, their values on either side, and whether such a place was found.
+        """Where functions jump before these nodes, their values on either side, and whether such a point was found.
 
-        What is only steep is followed too: a piece that ends beside it has its nodes close together there.
+        Steep slopes are followed too: a piece that ends beside one has its nodes close together there.
         """
         rows, start = np.arange(len(at)), np.where(self.fine[at], edge - 1, edge - 2)
         nodes, samples, line = _nodes(self.low[at], self.high[at]), self.samples[at], self.line[at]
@@ -340,7 +341,7 @@ class Pieces:
 def _at_or_before(
     lines: np.ndarray, places: np.ndarray, line: np.ndarray, z: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The last of ordered places at or before each point of its line, and whether there is one; by bisection."""
+    """The last of the sorted places at or before each point of its line, and whether there is one; by bisection."""
     low = np.searchsorted(lines, line)
     first, high = low, np.searchsorted(lines, line, side="right")
     while (low < high).any():
@@ -358,7 +359,7 @@ def _nodes(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def _fit(samples: np.ndarray, check: np.ndarray, fine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Polynomials and errors; where some samples are no numbers, a constant: of their kind, or in doubt altogether."""
+    """Polynomials and error estimates; if samples are not finite, a constant, in doubt unless all samples agree."""
     used = np.column_stack([np.where(fine[:, None] | FEW, samples, samples[:, :1]), check])
     whole = np.asarray(np.isfinite(used).all(1))
     with np.errstate(invalid="ignore"):
@@ -370,14 +371,14 @@ def _fit(samples: np.ndarray, check: np.ndarray, fine: np.ndarray) -> tuple[np.n
 
 
 def _step(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """How far apart values are; what is no number is infinitely far from all of another kind."""
+    """The distance between values; NaN and infinities are infinitely far from all other values."""
     with np.errstate(invalid="ignore"):
         same = (one == other) | (np.isnan(one) & np.isnan(other))
         return np.where(same, 0.0, np.nan_to_num(np.abs(one - other), nan=np.inf, posinf=np.inf))
 
 
 def _edges(samples: np.ndarray, fine: np.ndarray, extent: np.ndarray) -> np.ndarray:
-    """The node that ends the largest step of each piece, if that may be a jump; −1 if not."""
+    """The node at the end of the largest step of each piece if that step may be a jump; otherwise −1."""
     filled = samples.copy()
     filled[:, ~FEW] = np.where(fine[:, None], samples[:, ~FEW], samples[:, FEW][:, :-1])
     steps = _step(filled[:, :-1], filled[:, 1:])
@@ -385,7 +386,7 @@ def _edges(samples: np.ndarray, fine: np.ndarray, extent: np.ndarray) -> np.ndar
 
 
 def _reach(samples: np.ndarray, fine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest size of numbers among the samples of each piece, and how far they are apart."""
+    """The largest absolute value of the finite samples of each piece, and their range."""
     numbers = np.isfinite(samples) & (fine[:, None] | FEW)
     least, most = np.where(numbers, samples, np.inf).min(1), np.where(numbers, samples, -np.inf).max(1)
     some = numbers.any(1)

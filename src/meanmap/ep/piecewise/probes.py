@@ -1,30 +1,31 @@
-"""Where to evaluate a function, so that no stretch of a belief relies on polynomials alone."""
+"""Where to evaluate a function, so that no part of a belief relies on interpolation alone."""
 
 import numpy as np
 
 __all__ = ["OF_BELIEF", "OF_INCOMING", "apart", "cells", "cells_of_two"]
 
-# How many cells of equal mass there are, each with a point at which the function was called, and to which power the
-# density is taken. Of the root of a Normal belief they are .22 standard deviations wide at the centre, and the outer
-# ones begin 2.2 from it. What comes in is wider: its cells, .03 wide at the centre and .05 one deviation from it, find
-# another peak of the belief, and cost too much where each row has a function of its own.
+# The number of cells of equal mass, in each of which the function is called at least once, and the power to which the
+# density is raised. For the square root of a Normal belief, cells are .22 standard deviations wide at the centre, and
+# the outermost begin 2.2 standard deviations from it. The incoming message is wider: its cells, .03 standard deviations
+# wide at the centre and .05 one standard deviation from it, detect further peaks of the belief, but cost too much if
+# each row has a function of its own.
 OF_BELIEF, OF_INCOMING = (16, 0.5), (80, 1.0)
 
-# Of two numbers, this many cells along each, and densities to this power; of what comes in and of beliefs alike.
+# For two numbers: the number of cells along each axis, and the power of the density, for incoming messages and beliefs.
 _ALONG, _POWER = 8, 0.5
 
-# Points below e⁻¹⁴ of the peak are left out.
+# Points whose density is below e⁻¹⁴ times that of the peak are left out.
 _DEPTH = 14.0
 
-# A density is not known where its points end less than this below its peak.
+# A density is not resolved if its log at the outermost points is less than this below its peak.
 _DEPTH_OF_ENDS = 8.0
 
-# One point alone that has more of the mass does not tell where it lies.
+# If a single point has more than this share of the mass, the density is not resolved.
 _ALONE = 0.5
 
 
 def cells(z: np.ndarray, height: np.ndarray, count: int, power: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cells of equal mass under densities given at points.
+    """Divide densities given at points into cells of equal mass.
 
     Parameters
     ----------
@@ -33,14 +34,14 @@ def cells(z: np.ndarray, height: np.ndarray, count: int, power: float) -> tuple[
     count : int
         Number of cells per row.
     power : number
-        Power of the density whose mass is divided.
+        Power to which the density is raised before its mass is divided.
 
     Returns
     -------
     rows : array (cells,)
         The row of each cell.
     ends, middle : arrays (2, cells) and (cells,)
-        Its ends, and its median.
+        The ends of each cell, and its median.
     """
     told = np.flatnonzero(np.isfinite(height).any(1) & ~np.isnan(height).any(1) & (height < np.inf).all(1))
     order = np.argsort(z[told], axis=1)
@@ -58,15 +59,15 @@ def cells(z: np.ndarray, height: np.ndarray, count: int, power: float) -> tuple[
 
 
 def cells_of_two(z: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rectangles of equal mass of the root of a density given at points (n, 2) of a grid, as many along each axis.
+    """Divide the square root of a density, given at points (n, 2) of a grid, into rectangles of equal mass.
 
-    They reach half a step of the grid beyond their points: so neighbours meet, and what was looked at stays in some
-    rectangle when the grid moves a little.
+    Rectangles extend half a grid step beyond their points, so that neighbours meet, and points that were evaluated stay
+    inside some rectangle when the grid moves a little.
 
     Returns
     -------
     low, high, middle : arrays (cells, 2)
-        Corners, and a point near the centre of the mass; none where the density is not known.
+        Corners, and a point near the centre of mass; empty if the density is not resolved.
     """
     nothing = np.zeros((0, 2))
     if np.isnan(height).any() or not np.isfinite(height).any() or (height == np.inf).any():
@@ -88,7 +89,7 @@ def cells_of_two(z: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _groups(z: np.ndarray, mass: np.ndarray, within: np.ndarray) -> np.ndarray:
-    """For each point, in which of equal shares of the mass of its group it lies, in the order of z."""
+    """Which share of the mass of its group each point belongs to, where groups are cut into equal shares along z."""
     order = np.lexsort((z, within))
     sums = np.cumsum(mass[order]) - mass[order] / 2
     total = np.bincount(within, mass)
@@ -99,7 +100,7 @@ def _groups(z: np.ndarray, mass: np.ndarray, within: np.ndarray) -> np.ndarray:
 
 
 def apart(line: np.ndarray, ends: np.ndarray, middle: np.ndarray) -> np.ndarray:
-    """Which of these cells to probe, so that each contains a probed point: few where cells of many rows overlap."""
+    """Select cells to probe so that every cell contains a probed point: only a few where cells of many rows overlap."""
     order = np.lexsort((ends[1], line))
     chosen, last = [], (-1, 0.0)
     for at, one, low, place in zip(order, line[order], ends[0, order], middle[order], strict=True):
