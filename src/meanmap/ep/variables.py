@@ -281,7 +281,7 @@ def _read_dimension(name: str, kind: type[Family], dimension: int | None, prior:
     if dimension is None or not is_whole(dimension) or dimension < 1:
         raise ParameterError(
             f"variable {name!r} is a {kind.__name__} without a prior, and dimension is {dimension!r}: "
-            f"type Variable({name!r}, {kind.__name__}, dimension=3), say."
+            f"type for example Variable({name!r}, {kind.__name__}, dimension=3)."
         )
     return int(dimension)
 

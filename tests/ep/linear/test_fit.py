@@ -230,7 +230,7 @@ def test_what_a_table_cannot_tell_is_said():
     twice = fit("y ~ x + z + (1 | one)", DATA.assign(z=2 * DATA.x - 1, one="a"))
     assert twice.report.notes == (
         "'z' is a linear combination of columns before it: their separate effects depend on the prior",
-        "'one' has one group, which says nothing about how groups differ",
+        "'one' has one group, so the data do not show how groups differ",
     )
     text = fit("y ~ s", DATA.assign(s=[f"{value:.1f}" for value in DATA.x]))
     assert "'s' holds numbers as text, read as" in text.report.notes[0]
@@ -341,7 +341,7 @@ def test_gaps_are_refused_or_left_out():
         ("y ~ x", "beta", ParameterError, "family is 'beta'; expected one of"),
         ("y ~ x", "poisson", ParameterError, r"expects counts: 0, 1, 2"),
         ("y ~ x", "binomial", ParameterError, r"type p\(successes, trials\)"),
-        ("k ~ x", "bernoulli", ParameterError, r"holds 3 labels; expected two, or one that is asked about: k\['hi'\]"),
+        ("k ~ x", "bernoulli", ParameterError, r"holds 3 labels; expected two, or the label to be modelled: k\['hi'\]"),
         ("k ~ x", "gaussian", ParameterError, "holds labels; expected numbers"),
         ("y ~ x + I(0 * x)", "gaussian", ColumnError, "is 0 in all rows"),
         ("y ~ np.log(x - 100)", "gaussian", NonFiniteError, "gives nan at row 0"),
@@ -371,7 +371,7 @@ def test_containers_that_do_not_fit_are_refused():
             fit("y ~ z", DATA.assign(z=[value] * len(DATA)))
     with pytest.raises(ColumnError, match="data has 2 columns named 'x'; expected one"):
         fit("y ~ x", pd.concat([DATA, DATA[["x"]]], axis=1))
-    with pytest.raises(ParameterError, match=r"no noise is left to estimate. 'x' holds numbers as text, read as 72"):
+    with pytest.raises(ParameterError, match=r"there is no noise to estimate. 'x' holds numbers as text, read as 72"):
         fit("y ~ x", DATA.assign(x=DATA.x.astype(str)))
     with pytest.raises(InputError, match="columns have names"):
         fit("y ~ x", np.zeros((5, 2)))

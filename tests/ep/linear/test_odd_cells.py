@@ -42,7 +42,7 @@ def test_of_two_labels_the_one_that_says_yes_is_modelled_and_named():
 def test_constant_labels_and_dates_as_text_are_named():
     frame = table().assign(day=[f"{day % 28 + 1}.6.2026" for day in range(120)])
     (note,) = mm.fit("points ~ `hours (all)` + land", frame).report.notes
-    assert note == "'land' is 'x' in all rows, which says nothing about its effect"
+    assert note == "'land' is 'x' in all rows, so the data do not show its effect"
     (note,) = mm.fit("points ~ day", frame).report.notes
     assert note == "'day' holds dates or times as text, read as 28 labels"
 

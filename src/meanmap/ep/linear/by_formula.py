@@ -66,20 +66,21 @@ def fit(
     data : pandas or polars frame, or mapping of columns
         The data that the formula refers to.
     family : {"gaussian", "t", "bernoulli", "binomial", "poisson", "negativebinomial", "gamma", "cumulative"}
-        The distribution of the response: bernoulli takes two labels, of which it models the one that says yes, or the
-        second, or one label against the others: `use["yes"] ~ ...`; binomial has `p(successes, trials) ~ ...`;
-        cumulative takes ordered labels, numbers or an ordered pandas.Categorical, P(y ≤ k) = logistic(threshold_k −
+        The distribution of the response. Bernoulli takes two labels, and models the one that means yes, or else the
+        second; `use["yes"] ~ ...` models one label against all others. Binomial takes `p(successes, trials) ~ ...`.
+        Cumulative takes ordered labels, numbers or an ordered pandas.Categorical: P(y ≤ k) = logistic(threshold_k −
         predictor).
     link : {"identity", "logit", "probit", "log"}, optional
-        By default the family's first link.
+        The first link of the family by default.
     weights : str, optional
         A column of frequency weights.
     missing : {"raise", "drop"}
-        What to do about rows with missing values in the columns used.
+        Whether to refuse or leave out rows with missing values in the columns used.
     priors : mapping, optional
-        By name in the table, in the units of the data: mean and standard deviation of a normal prior for a coefficient,
-        `{"x": (0.0, 0.5)}`, where the intercept is the value at the means of all columns; the scale of a half Student
-        prior with 3 degrees of freedom for a standard deviation, `{"sd(x | group)": 0.3, "sigma": 2.0}`.
+        Priors by name in the printed table, in the units of the data. For a coefficient: the mean and standard
+        deviation of a normal prior, `{"x": (0.0, 0.5)}`; the intercept is the value at the means of all columns. For a
+        standard deviation: the scale of a half Student prior with 3 degrees of freedom, `{"sd(x | group)": 0.3,
+        "sigma": 2.0}`.
 
     Returns
     -------
@@ -89,24 +90,26 @@ def fit(
 
     Notes
     -----
-    Priors are weak, and in the units of the data: coefficients Normal with standard deviation 2.5 sd(y) / sd(x), the
-    intercept, where all columns have their means, with 2.5 sd(y) about the mean of y; standard deviations of effects
-    and of noise half Student with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); correlations uniform over
-    correlation matrices (Lewandowski, Kurowicka & Joe 2009); distances of thresholds like standard deviations, the mean
-    of thresholds like an intercept. sd(y) is 1 but for gaussian and t; for t it is the median
-    distance from the median, over .6745, and the median of y takes the place of its mean.
+    Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation
+    2.5 sd(y) / sd(x); the intercept, which refers to the means of all columns, is Normal around the mean of y with
+    standard deviation 2.5 sd(y). Standard deviations of effects and of noise are half Student with 3 degrees of freedom
+    and scale 2.5 sd(y) / rms(x). Correlations are uniform over correlation matrices (Lewandowski, Kurowicka & Joe
+    2009). Distances between thresholds have the prior of standard deviations, and the mean of thresholds that of an
+    intercept. sd(y) is 1 except for gaussian and t; for t it is the median distance from the median divided by .6745,
+    and the median of y replaces its mean.
 
     Expectation propagation is least accurate for labels in groups of few rows: with 12 groups of 6 rows and effects of
-    standard deviation 2.7 that of the intercept was estimated 5 % too small. Hence at each node of the integral the
-    evidence is corrected by weighted draws, in which the effects of the largest factor are integrated given the others.
+    standard deviation 2.7, the standard deviation of the intercept was estimated 5 % too small. Therefore the evidence
+    at each node of the integral is corrected by weighted draws, in which the effects of the largest factor are
+    integrated given the others.
 
-    Coefficients, contrasts, and the most skewed predictors and effects of groups (40,000 over the number of rows), have
-    laws of their own shape (Cseke & Heskes 2011), of which tables, draws and intervals are made. Those of coefficients
-    and contrasts that are far from normal, as after one event in 300 rows, are found by runs in which they are held at
-    one value after another (at most 20,000 over the number of rows of these). Ends of the intervals of others, and of
-    probabilities of ordered labels, are corrected for skewness to first order, with a warning where that is not enough.
-    Where such a marginal is far from the joint Gaussian, or weighted draws give other standard deviations or ends, the
-    report and its status say so.
+    Tables, draws and intervals use skewed marginal distributions (Cseke & Heskes 2011) of coefficients, contrasts, and
+    the most skewed predictors and group effects (40,000 divided by the number of rows). Marginals of coefficients and
+    contrasts that are far from normal, as after one event in 300 rows, are computed by runs that hold them at one value
+    after another (at most 20,000 divided by the number of rows). The interval ends of others, and of probabilities of
+    ordered labels, are corrected for skewness to first order, with a warning if that is not enough. The report and its
+    status say if such a marginal is far from the joint Gaussian, or if weighted draws give different standard
+    deviations or interval ends.
 
     Expectation propagation: Minka (2001); integrating few hyperparameters: Rue, Martino & Chopin (2009).
 
@@ -229,7 +232,7 @@ def _report(
     if judged is not None:
         shape = pareto_shape(judged.logs)
         measures |= {"Pareto k": shape, "effective share": judged.effective}
-        # Distributions that were all found by runs are not judged by draws from the joint Gaussian.
+        # If all distributions were computed by runs, draws from the joint Gaussian do not judge them.
         by_runs = len(shared.laws.by_runs) == len(names) and len(problem.predictor.blocks) <= 2
         if shape > _DOUBTED and judged.effective < _NEARLY_ALL and not by_runs:
             told = [f"importance weights of the draws have a tail of shape {shape:.2g} (above {_DOUBTED})"]

@@ -40,7 +40,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
                 )
     for group in formula.rows.groups:
         if len(group.levels) == 1:
-            found.append(f"{group.name!r} has one group, which says nothing about how groups differ")
+            found.append(f"{group.name!r} has one group, so the data do not show how groups differ")
         elif noisy and len(group.levels) == len(group.index):
             found += [_one_row_each(group.name)] if "Intercept" in group.labels else []
     for name, levels in formula.unused.items():
@@ -97,7 +97,7 @@ def _odd_cells(formula: Formula) -> list[str]:
             continue
         distinct = np.unique(column.astype(str))
         if name in common and len(distinct) == 1:
-            found.append(f"{name!r} is {str(distinct[0])!r} in all rows, which says nothing about its effect")
+            found.append(f"{name!r} is {str(distinct[0])!r} in all rows, so the data do not show its effect")
         elif len(distinct) > _LABELS and holds_dates(distinct):
             found.append(f"{name!r} holds dates or times as text, read as {len(distinct)} labels")
         elif (written := Written.of(distinct.tolist())) and written.many and (written.others or "," in written.example):

@@ -157,7 +157,7 @@ class Fitted(Paged, Value):
             joint = self._component_values(smooth(self.model, self.coordinates, taken, generator))
             for (_, values), (*_, laws) in zip(joint, self._smooth_components, strict=True):
                 if len(laws) == 2:
-                    # Ranks are those of the joint law, values those of the component's own.
+                    # Ranks are those of the joint distribution, values those of the component's own.
                     values = quantiles(*laws[0], levels_of(values, *laws[1]))
                 components.append(values[:, None])
         table = np.concatenate([self.shared.draws(taken, generator), *components], axis=1)
@@ -298,7 +298,7 @@ class Fitted(Paged, Value):
         if not brief:
             if self.formula.rows.groups:
                 charts = tuple(each.chart() for each in self._group_ranges(0.95))
-                sections.append(Section("Effects of groups", "What each group adds, from the largest down.",
+                sections.append(Section("Effects of groups", "The effect of each group, the largest first.",
                                         code="found.group_effects()", charts=charts))  # fmt: skip
             said = "The model does not reproduce shares outside the interval of the simulated ones."
             chart = self._check(200, 0).chart()

@@ -153,8 +153,9 @@ class Formula:
         apart = ~np.isclose(again, self.rows.shared[two], rtol=1e-9, atol=1e-12).all(0)
         if apart.any():
             raise ColumnError(
-                f"{self.names[int(np.argmax(apart))]!r} changes its value in a row when the other rows change (by a "
-                "mean of the column, say), so new rows cannot be read; type center(x) or scale(x), which remember."
+                f"{self.names[int(np.argmax(apart))]!r} changes its value in a row when other rows change (it uses a "
+                "mean of the column, for example), so it is undefined in new rows; type center(x) or scale(x), which "
+                "keep the values of the fit."
             )
 
     def _rows(self, frame: Any, kept: np.ndarray, common: Any, new: bool) -> Rows:

@@ -81,8 +81,8 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
             _check_labels(values, name, argument)
         if holds_times(values):
             raise ColumnError(
-                f"column {name!r} of {argument} holds times; expected numbers or labels. Subtract a time and divide by "
-                "numpy.timedelta64(1, 'D'), say."
+                f"column {name!r} of {argument} holds times; expected numbers or labels. For days, subtract a time and "
+                "divide by numpy.timedelta64(1, 'D')."
             )
     return frame, kept
 

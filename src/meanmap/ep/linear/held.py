@@ -29,7 +29,7 @@ _LITTLE, _NEAR = 0.2, 3.0
 
 @dataclass(frozen=True)
 class Held:
-    """A model with its components at the first node; `combination` is of the effects that all rows share.
+    """A model with its components at the first node, and a combination of the effects that all rows share.
 
     The density of the combination at a value is the prior density there times the evidence of the model in which it
     has that value. This evidence is that of a run, corrected by weighted draws.

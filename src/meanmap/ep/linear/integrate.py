@@ -1,6 +1,4 @@
-"""Integration over components at a few nodes around their posterior mode; the gradient of the evidence in the
-components.
-"""
+"""Integration over components at a few nodes around their posterior mode, with the gradient of the evidence."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,22 +18,22 @@ from meanmap.ep.linear.weights import affordable, weighted
 
 __all__ = ["Integrated", "Node", "Problem", "integrate"]
 
-# Nodes are all whole and all half multiples of a number, in standard deviations: in three and four dimensions half as
-# many as those of a square lattice for the same error. Of a Normal the trapezium rule takes Σ k² exp(−k²/2) / d off the
-# variances, over the nearest points k of the dual lattice, of length 2π / h where lines are h apart: with h = 1.5 that
-# is .005 in two dimensions and .011 in three, with 1.45 it is .009 in four (.06 with 1.65, as 90 % intervals that held
-# 86 % told). Nodes are kept down to so much below the best one.
+# Coordinates of a node are all integer or all half-integer multiples of a step, in standard deviations: in three and
+# four dimensions this takes half as many nodes as a square lattice of the same error. For a Normal the trapezium rule
+# underestimates variances by Σ k² exp(−k²/2) / d, a sum over the nearest points k of the dual lattice, which have
+# length 2π / h for lines h apart: .005 in two dimensions and .011 in three for h = 1.5, and .009 in four for h = 1.45
+# (.06 for 1.65: 90 % intervals covered 86 %). Nodes this far below the best one, in log probability, are dropped.
 _APART = {1: 1.5, 2: 1.5 * 2**0.5, 3: 1.5 * 2**0.5, 4: 1.45 * 2**0.5}
 _DEPTH = 7.0
 # The smallest and largest maximum size of a lattice; in between, the limit is this many predictors over all nodes, more
 # if sites are exact.
 _NODES, _MET, _MET_EXACT = (600, 2000), 200_000, 3_000_000
-# Beyond, a central composite design at this radius, over the root of the dimension, as in INLA; corners up to this many
-# dimensions, and points on axes alone for more.
+# In more dimensions, a central composite design at this radius, times the root of the dimension, as in INLA; with
+# corners up to this many dimensions, and beyond with points on axes only.
 _RADIUS, _CORNERS = 1.1, 6
 # The longest step of sweeps, and a shorter one to use if these do not converge.
 _LONG, _SHORT = 1.5, 0.5
-# Half of the step of differences of gradients, and the least and greatest plausible curvature.
+# Half the step for differences of gradients, and the smallest and largest plausible curvature.
 _DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
 # Where coordinates are compared, in standard deviations; logs that move by less are nearly linear; the largest weight
 # of one end of an axis.
@@ -146,7 +144,7 @@ class Problem:
     def _by_parameters(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
         parameters = self.components.likelihood(phi)
         if self.family.exact:
-            # Of the noise alone: slopes are squares of η, and Σ weight · variance of predictors is the trace of
+            # For the noise: slopes are quadratic in η, and Σ weight · variance of predictors is the trace of
             # Aᵀ W A P⁻¹, which is that of P P⁻¹ less that of Q P⁻¹.
             joint = settled.joint
             slopes = self.family.weighted_slopes(self.observed, settled.means, parameters)
@@ -224,7 +222,7 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float, C
 
 
 def _mode(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarray, Settled | None]:
-    """By quasi-Newton steps (Broyden, Fletcher, Goldfarb & Shanno), none of which moves a log by more than 1."""
+    """Maximise by quasi-Newton steps (BFGS), none of which moves a log by more than 1."""
     phi, (height, gradient, settled) = begin, start
     inverse = np.eye(len(begin)) / max(1.0, float(np.abs(gradient).max()))
     for _ in range(_STEPS):
@@ -252,8 +250,8 @@ def _mode(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarra
 def _straightest(problem: Problem, mode: np.ndarray, best: Settled | None) -> tuple[Coordinates, np.ndarray]:
     """Coordinates in which the posterior is nearest to Normal, and standard deviations along its axes as columns.
 
-    Judged by the heights two standard deviations from the mode on all axes, which should be 2 less; where none of these
-    moves a log by much all coordinates are alike.
+    The criterion is the log density two standard deviations from the mode on all axes, which should be 2 lower. If no
+    log changes much over that distance, all coordinates are equivalent.
     """
     curvature = _curvature(problem, mode, best)
     plain, *others = problem.coordinates().candidates()

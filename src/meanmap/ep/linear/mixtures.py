@@ -56,10 +56,10 @@ class Normals:
 
 
 class Shaped(Normals):
-    """Mixtures of distributions of which some are not normal.
+    """Mixtures of distributions, some of which are not normal.
 
-    `functions` are standardised distribution functions at `GRID`, (bent, nodes, grid), of those that `bent` counts;
-    `by_runs` counts those that were found by runs with their values held.
+    `functions` are standardised distribution functions at `GRID`, (bent, nodes, grid), of the mixtures listed in
+    `bent`; `by_runs` lists those computed by runs with their values held.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class Shaped(Normals):
         return found
 
     def at_node(self, node: int) -> "Shaped":
-        """The laws given a node."""
+        """The distributions given a node."""
         here = slice(node, node + 1)
         return Shaped(
             self.means[:, here], self.sds[:, here], np.ones(1), self.bent, self.functions[:, here], self.by_runs
         )
 
     def widened(self, variances: np.ndarray) -> "Shaped":
-        """With independent Normals of these variances (n, nodes) added."""
+        """The distributions after adding independent Normals of these variances (n, nodes)."""
         sds, functions = np.sqrt(self.sds**2 + variances), self.functions.copy()
         steps = np.linspace(-8.0, 8.0, 81)
         weights = ndtr(steps + 0.1) - ndtr(steps - 0.1)

@@ -1,4 +1,4 @@
-"""The joint Gaussian of all effects where factors are nested: these are eliminated one after another."""
+"""The joint Gaussian belief about all effects if factors are nested: they are eliminated one after another."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,26 +11,26 @@ from meanmap.ep.linear.predictor import Predictor, Prior
 
 __all__ = ["Nested"]
 
-# Numbers in combinations of all effects that are held at once.
+# Numbers held in memory at once, in combinations of all effects.
 _PIECE = 2_000_000
 
 
 @dataclass(frozen=True)
 class Nested(Joint):
-    """From the innermost factor outwards, each group leaves something in the groups in which it lies, and nowhere else.
+    """Sparse elimination from the innermost factor outwards: a group changes only the groups that contain it.
 
-    Cost: O(n K (k + p) k) for n rows, K factors of k effects and p effects that all rows share, and O(p³): of the
-    precisions only those between a group, the groups in which it lies, and shared effects are held.
+    Cost: O(n K (k + p) k) for n rows, K factors of k effects and p effects that all rows share, and O(p³). Only the
+    precisions between a group, the groups that contain it, and shared effects are stored.
 
     Attributes
     ----------
     nesting : Nesting
     inverses : list of (size, width, width) arrays
-        L⁻¹ of each factor, where L Lᵀ is the precision of a group given all that is further out.
-    halves : list of (size, width, further out) arrays
-        L⁻¹ B, for the precisions B between a group and what is further out.
+        L⁻¹ of each factor, where L Lᵀ is the precision of a group given all outer effects.
+    halves : list of (size, width, outer effects) arrays
+        L⁻¹ B, for the precisions B between a group and outer effects.
     root : (p, p) array
-        Of the precision of shared effects.
+        Cholesky factor of the precision of shared effects.
     """
 
     nesting: Nesting
@@ -42,12 +42,12 @@ class Nested(Joint):
     def of(
         cls, predictor: Predictor, nesting: Nesting, prior: Prior, weights: np.ndarray, shifts: np.ndarray
     ) -> "Nested":
-        """From the prior, and Gaussian sites exp(shift η − weight η² / 2) of the rows.
+        """Combine the prior with Gaussian sites exp(shift η − weight η² / 2) of the rows.
 
-        Raises `numpy.linalg.LinAlgError` where the precision is not positive.
+        Raises `numpy.linalg.LinAlgError` if the precision is not positive definite.
         """
         blocks, starts = nesting.blocks, nesting.starts
-        # The last column is Aᵀ shifts, from which the mean is found along with the factors.
+        # The last column is Aᵀ shifts, so that the mean is computed along with the factors.
         sums = np.column_stack([nesting.design * weights[:, None], shifts])
         corner = nesting.design[:, starts[-1] :].T @ sums[:, starts[-1] :]
         here = 0
@@ -133,7 +133,7 @@ class Nested(Joint):
         return found + np.einsum("pna,pnb->nab", own, own)
 
     def total_covariance(self, at: int) -> np.ndarray:
-        """Of effects of a block, summed over its groups, (width, width)."""
+        """Covariance of the effects of a block, summed over its groups, (width, width)."""
         return self.within(at).sum(0)
 
     def solve(self, combinations: np.ndarray) -> np.ndarray:
@@ -154,7 +154,7 @@ class Nested(Joint):
         return _ordered(nesting, _outwards_in(nesting, self.inverses, self.halves, owns, rest)).T
 
     def rest_from(self, noise: np.ndarray) -> np.ndarray:
-        """Draws of all effects but those of the first block about their mean, (rest, draws), from standard noise."""
+        """Draws, minus the mean, of all effects outside the first block, (rest, draws), from standard noise."""
         nesting, owns, start = self.nesting, [np.zeros((0, 0, 0))], 0
         for inverse in self.inverses[1:]:
             size, width = inverse.shape[:2]
@@ -164,7 +164,7 @@ class Nested(Joint):
         return np.concatenate([*(each.reshape(-1, noise.shape[1]) for each in effects[1:-1]), shared])
 
     def first_given(self, rest: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
-        """Effects of the first block about their mean, given the others about theirs: their mean, or draws."""
+        """Conditional mean, or draws, of the first block given the others, all as deviations from their means."""
         nesting, effects, start = self.nesting, [np.zeros((0, 0, 0))], 0
         for inverse in self.inverses[1:]:
             size, width = inverse.shape[:2]
@@ -176,7 +176,7 @@ class Nested(Joint):
 
 
 def _times(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Products of many small matrices; where one number is summed, without the cost of a product for each."""
+    """Products of many small matrices; elementwise if the inner dimension is 1, which is faster."""
     return left * right if left.shape[2] == 1 else left @ right
 
 
@@ -188,7 +188,7 @@ def _given(
     effects: list[np.ndarray],
     k: int,
 ) -> np.ndarray:
-    """Effects of a factor, (size, width, m), from those further out: L⁻ᵀ (own − L⁻¹ B outer)."""
+    """Effects of a factor, (size, width, m), from the outer ones: L⁻ᵀ (own − L⁻¹ B outer)."""
     half, after = halves[k], nesting.starts[k + 1]
     for j in range(k + 1, len(halves)):
         part = half[:, :, nesting.starts[j] - after : nesting.starts[j + 1] - after]
@@ -206,7 +206,7 @@ def _outwards_in(
     shared: np.ndarray,
     least: int = 0,
 ) -> list[np.ndarray]:
-    """Effects of factors, (size, width, m), then of all that rows share; down to the factor `least`."""
+    """Effects of factors, (size, width, m), then shared effects; down to the factor `least`."""
     effects = [*owns, shared]
     for k in range(len(halves) - 1, least - 1, -1):
         effects[k] = _given(nesting, inverses, halves, owns[k], effects, k)
@@ -214,7 +214,7 @@ def _outwards_in(
 
 
 def _ordered(nesting: Nesting, effects: list[np.ndarray]) -> np.ndarray:
-    """In the order of θ, (total, m)."""
+    """The effects in the order of θ, (total, m)."""
     *factors, shared = effects
     parts, start = dict(zip(nesting.factors, factors, strict=True)), 0
     for at in nesting.shared:

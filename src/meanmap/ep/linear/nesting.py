@@ -1,4 +1,4 @@
-"""Factors whose groups lie in those of the next one, as pupils in classes and classes in schools."""
+"""Nested factors, such as pupils in classes in schools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ __all__ = ["Nesting"]
 
 @dataclass(frozen=True)
 class Nesting:
-    """Blocks of a predictor, factors from the innermost outwards, then those that all rows share.
+    """Blocks of a predictor: factors from the innermost outwards, then effects that all rows share.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Nesting:
     factors, shared : tuples of int
         Positions of factors and of blocks of one group.
     parents : mapping of (inner, outer) to (size,) array
-        By places among the factors, the group of an outer one in which each group of an inner one lies.
+        For positions among the factors, the group of the outer factor that contains each group of the inner one.
     """
 
     blocks: tuple[Block, ...]
@@ -34,7 +34,7 @@ class Nesting:
 
     @classmethod
     def of(cls, blocks: tuple[Block, ...]) -> "Nesting | None":
-        """None where factors cross, or where there are none."""
+        """None if factors cross, or if there are none."""
         factors = sorted((at for at, block in enumerate(blocks) if block.size > 1), key=lambda at: -blocks[at].size)
         if not factors:
             return None
@@ -53,31 +53,31 @@ class Nesting:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """In which order factors are eliminated, what all rows share last."""
+        """The order in which blocks are eliminated; shared effects come last."""
         return (*self.factors, *self.shared)
 
     @cached_property
     def starts(self) -> list[int]:
-        """Columns of `design` at which those of each factor begin, and those that all rows share."""
+        """The first column of each factor in `design`, then that of the shared effects."""
         return [0, *accumulate(self.blocks[at].width for at in self.factors)]
 
     @cached_property
     def design(self) -> np.ndarray:
-        """What each row has of the effects of its own groups, (n, widths)."""
+        """The coefficients of each row for the effects of its own groups, (n, widths)."""
         return self.designed(self.blocks)
 
     def designed(self, blocks: Sequence[Block]) -> np.ndarray:
-        """The design of other rows, from their blocks."""
+        """The same for other rows, from their blocks."""
         return np.concatenate([blocks[at].design for at in self.order], axis=1)
 
     @cached_property
     def gathering(self) -> Any:
-        """Of all factors, from rows to sums over groups, (effects, n)."""
+        """The matrix that sums rows over the groups of all factors, (effects, n)."""
         return sparse.vstack([self.blocks[at].matrix.T for at in self.factors], format="csr")
 
     @cached_property
     def lying(self) -> dict[tuple[int, int], Any]:
-        """From groups of an inner factor to sums over those that lie in each of an outer one."""
+        """Matrices that sum groups of an inner factor over the group of an outer factor that contains them."""
         found = {}
         for (k, j), parent in self.parents.items():
             shape = (self.blocks[self.factors[j]].size, len(parent))
@@ -85,10 +85,10 @@ class Nesting:
         return found
 
     def ways(self, blocks: Sequence[Block]) -> tuple[list[np.ndarray], np.ndarray]:
-        """Of each row the group of every factor, and whether they lie in one another where they count.
+        """The group of each row in every factor, and whether those that matter are nested.
 
-        Where a row has nothing of an inner factor its group there does not count; outwards of the first that counts
-        the group is the one in which that lies.
+        A group does not matter if the coefficients of the row for it are 0. Beyond the innermost factor that matters,
+        the group is the one that contains it.
         """
         first = blocks[self.factors[0]]
         way, met, agree = [first.index], first.design.any(1), np.ones(len(first.index), bool)

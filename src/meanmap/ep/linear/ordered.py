@@ -1,4 +1,4 @@
-"""Ordered labels: P(y ≤ k) = σ(t_k − η), with thresholds t_k between each two."""
+"""Ordered labels: P(y ≤ k) = σ(t_k − η), with thresholds t_k between neighbouring labels."""
 
 from itertools import pairwise
 from typing import Any
@@ -13,14 +13,14 @@ from meanmap.ep.linear.formula import Formula
 
 __all__ = ["GAP", "cumulative", "cutpoints", "first_gaps", "read_levels", "threshold_names"]
 
-# What parameters are called: logs of the distances of cutpoints, whose mean is 0, as the intercept says where they are.
+# Parameters are log distances between cutpoints. The mean of the cutpoints is 0, because the intercept locates them.
 GAP = "gap"
-# Each label more is a parameter more to be integrated.
+# Each additional label is an additional parameter to be integrated.
 _MOST = 20
 
 
 def cumulative(labels: int) -> Family:
-    """The family of labels 0, 1, ..., with logs of distances between cutpoints as parameters."""
+    """The family of labels 0, 1, ..., with log distances between cutpoints as parameters."""
     return Family(
         "cumulative",
         "logit",
@@ -34,13 +34,13 @@ def cumulative(labels: int) -> Family:
 
 
 def cutpoints(p: np.ndarray) -> np.ndarray:
-    """From logs of distances; their mean is 0, so that reversed labels have reversed cutpoints."""
+    """Cutpoints from log distances; their mean is 0, so that reversed labels have reversed cutpoints."""
     cuts = np.concatenate([[0.0], np.cumsum(np.exp(p))])
     return cuts - cuts.mean()
 
 
 def read_levels(formula: Formula, data: Any) -> tuple[np.ndarray, tuple[Any, ...], str]:
-    """Codes 0, 1, ... of an ordered response, its labels in order, and what it is called."""
+    """Codes 0, 1, ... of an ordered response, its labels in order, and its name."""
     found = formula.matrices.response
     values, name = np.asarray(found.design_matrix, float), str(found.name)
     if not formula.has_intercept:
@@ -66,12 +66,12 @@ def read_levels(formula: Formula, data: Any) -> tuple[np.ndarray, tuple[Any, ...
 
 
 def threshold_names(levels: tuple[Any, ...]) -> tuple[str, ...]:
-    """By the labels on both sides."""
+    """Name each threshold by the labels on both sides."""
     return tuple(f"threshold[{low}|{high}]" for low, high in pairwise(levels))
 
 
 def first_gaps(codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Logs of distances of cutpoints that give the shares of labels."""
+    """Log distances between cutpoints that reproduce the shares of labels."""
     shares = np.bincount(codes.astype(int), weights) + 0.5
     below = np.cumsum(shares)[:-1] / shares.sum()
     return np.log(np.diff(np.log(below / (1 - below))))
@@ -99,7 +99,7 @@ def _slopes(o: Observed, eta: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
     by_low = np.where(code > 0, -expit(low) - between, 0.0)
     found = []
     for k, size in enumerate(np.exp(p), start=1):
-        # A distance moves all cutpoints from its own on, and then all back by the mean of that.
+        # A distance moves all later cutpoints, and then all are shifted back by the mean move.
         back = (cuts - k) / cuts
         found.append(size * (by_high * ((code >= k) - back) + by_low * ((code - 1 >= k) - back)))
     return found

@@ -1,4 +1,4 @@
-"""Pictures of a fitted formula: numbers with their intervals, and responses beside simulated ones."""
+"""Plots of a fitted formula: estimates with intervals, and observed beside simulated responses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from meanmap.plots.intervals import intervals_chart
 
 __all__ = ["Check", "Ranges", "draw_each"]
 
-# Names of more rows than these cannot be read; of more different values than these the distribution function is drawn,
-# at so many places.
+# Names of more rows than this cannot be read; responses with more distinct values than this are drawn as a distribution
+# function, at this many points.
 _NAMED, _VALUES, _PLACES = 60, 12, 60
-# The interval of what is simulated.
+# Level of the intervals of simulated responses.
 _LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """Numbers (n,) with intervals and names, under a title."""
+    """Estimates (n,) with intervals and names, under a title."""
 
     title: str
     names: Sequence[str]
@@ -33,11 +33,11 @@ class Ranges:
 
     @property
     def inches(self) -> float:
-        """How high a picture of it is."""
+        """Height of the plot."""
         return 0.9 + (0.22 * len(self.names) if len(self.names) <= _NAMED else 5.0)
 
     def draw(self, ax: Any) -> None:
-        """The first on top."""
+        """Draw the rows, the first at the top."""
         rows = np.arange(len(self.names))
         if len(rows) and min(self.low) < 0 < max(self.high):
             ax.axvline(0, color="0.6", lw=0.8)
@@ -50,12 +50,12 @@ class Ranges:
         ax.set(title=self.title, xlabel=self.label, ylim=(len(rows) - 0.5, -0.5))
 
     def chart(self) -> Chart:
-        """The picture as data for a page; of many rows the first."""
+        """The plot as data for a page; only the first rows if there are many."""
         return intervals_chart(self.title, self.names, self.middle, self.low, self.high, self.label)
 
 
 def draw_each(ranges: Sequence[Ranges], ax: Any) -> Any:
-    """One picture for each, in a row; returns their matplotlib Axes, an array."""
+    """Draw one plot for each, side by side; return an array of their matplotlib Axes."""
     if ax is None:
         ax = new_axes(4.2 * len(ranges), max(each.inches for each in ranges), len(ranges))
     places = np.atleast_1d(ax)
@@ -68,7 +68,7 @@ def draw_each(ranges: Sequence[Ranges], ax: Any) -> Any:
 
 @dataclass(frozen=True)
 class Check:
-    """Shares of responses with, or up to, each value: observed, and the interval of those simulated."""
+    """Shares of responses equal to, or up to, each value: observed ones, and intervals of simulated ones."""
 
     values: tuple[Any, ...]
     single: bool
@@ -79,7 +79,7 @@ class Check:
 
     @classmethod
     def of(cls, response: str, observed: np.ndarray, simulated: np.ndarray, weights: np.ndarray, levels: tuple) -> Any:
-        """From responses (n,), simulated ones (draws, n), and weights of rows; labels have levels."""
+        """Compute shares from responses (n,), simulated responses (draws, n), and row weights; labels have levels."""
         values, share = levels or tuple(np.unique(observed).tolist()), weights / weights.sum()
         single = bool(levels) or len(values) <= _VALUES
         if not single:
@@ -98,7 +98,7 @@ class Check:
         return what, "observed", f"{_LEVEL:.0%} of simulated responses"
 
     def draw(self, ax: Any) -> Any:
-        """Values that are few side by side, others as a distribution function."""
+        """Draw few distinct values side by side, and many as a distribution function."""
         ax = new_axes(5, 3.5) if ax is None else ax
         what, observed, simulated = self._labels
         if self.single:
@@ -115,7 +115,7 @@ class Check:
         return ax
 
     def chart(self) -> Chart:
-        """The picture as data for a page."""
+        """The plot as data for a page."""
         what, observed, simulated = self._labels
         if self.single:
             places = np.arange(len(self.values), dtype=float)

@@ -1,4 +1,4 @@
-"""The expected response at rows, with intervals, for groups old and new."""
+"""The expected response in given rows, with intervals, for known and new groups."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,16 +15,16 @@ from meanmap.ep.linear.skewed import Skewed
 
 __all__ = ["expected", "probabilities"]
 
-# Nodes of the trapezium rule for means over a Normal, in standard deviations, and rows that are met at once.
+# Nodes of the trapezium rule for means over a Normal, in standard deviations, and rows that are processed at once.
 _NODES = np.linspace(-8, 8, 81)
 _SHARES = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _PIECE = 20_000
-# Numbers that are sorted at once for quantiles of what is not monotone.
+# Numbers sorted at once for quantiles of responses that are not monotone in the predictor.
 _SORTED = 4_000_000
 
 
 def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tuple[np.ndarray, list[str]]:
-    """Estimate, sd, and ends of an interval at each row, (n, 4); a note where ends may be off."""
+    """Estimate, sd, and ends of an interval for each row, (n, 4), with a note if ends may be inaccurate."""
     found = np.empty((len(rows.kept), 4))
     skewed = _skewed(model, rows, scaled)
     ends, notes = skewed.interval(level)
@@ -39,7 +39,7 @@ def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tup
 
 
 def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> np.ndarray:
-    """Of each ordered label at each row: estimate, sd, and ends of an interval, (n · labels, 4)."""
+    """Probability of each ordered label in each row: estimate, sd, and ends of an interval, (n · labels, 4)."""
     labels = len(model.family.parameters) + 2
     skewed = _skewed(model, rows, scaled)
     means, sds = skewed.law.means, skewed.law.sds
@@ -60,7 +60,7 @@ def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -
 
 
 def _skewed(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
-    """Predictors at rows, without offsets; groups that are new add a Normal."""
+    """Predictors of rows, without offsets; new groups add a Normal."""
     asked = scaled.predictor(rows)
     means, variances, added = (np.empty((asked.rows, len(model.nodes))) for _ in range(3))
     for k, node in enumerate(model.nodes):
@@ -73,7 +73,7 @@ def _skewed(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
 
 
 def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
-    """Of points (n, k) with these weights."""
+    """Mean, sd, and ends of an interval of weighted points (n, k)."""
     mean = values @ weights
     order = np.argsort(values, axis=1)
     ordered, reached = np.take_along_axis(values, order, axis=1), np.cumsum(weights[order], axis=1)
@@ -84,7 +84,7 @@ def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> 
 
 
 def _of_new(laws: Sequence[np.ndarray], rows: Rows, scaled: Scaled) -> np.ndarray:
-    """Variances of what new groups add, from the covariances of effects of groups."""
+    """Variances added by new groups, from the covariances of group effects."""
     found = np.zeros(len(rows.kept))
     for group, width, law in zip(rows.groups, scaled.group_spreads, laws, strict=True):
         new = group.index < 0
@@ -94,7 +94,7 @@ def _of_new(laws: Sequence[np.ndarray], rows: Rows, scaled: Scaled) -> np.ndarra
 
 
 def _responses(model: Integrated, means: np.ndarray, sds: np.ndarray, away: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """From means and sds (n, nodes) of predictors, places in these, and ends (n, 2); in scaled units."""
+    """Responses in scaled units from means and sds (n, nodes) of predictors, standardised points, and ends (n, 2)."""
     one = Observed.of(np.zeros(len(means)), 1.0).columns()
     first, second = np.zeros(len(means)), np.zeros(len(means))
     for at, node in enumerate(model.nodes):

@@ -1,4 +1,4 @@
-"""A linear predictor η = A θ: fixed effects, and effects of groups, with one group of each factor per row."""
+"""A linear predictor η = A θ: fixed effects and group effects, where each row has one group of each factor."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,42 +12,42 @@ from meanmap.ep.linear.nesting import Nesting
 
 __all__ = ["Meetings", "Predictor", "Prior"]
 
-# Effects beside those of the eliminated block from which, and the share of values that are not 0 up to which, these are
-# held in sparse matrices.
+# Sparse matrices are used if there are at least _MANY effects outside the eliminated block, and at most this share of
+# the values is nonzero.
 _MANY, _SPARSE = 48, 0.25
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """Blocks side by side; θ is theirs one after the other, each in order of groups."""
+    """Blocks side by side; θ lists their effects block by block, in the order of groups."""
 
     blocks: tuple[Block, ...]
 
     @property
     def rows(self) -> int:
-        """How many scalar predictors there are."""
+        """The number of scalar predictors."""
         return len(self.blocks[0].index)
 
     @property
     def total(self) -> int:
-        """Numbers in θ."""
+        """The length of θ."""
         return sum(block.total for block in self.blocks)
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """Of elimination: the block with the most numbers in groups first, then the others as they come."""
+        """The order of elimination: first the grouped block with the most effects, then the others as given."""
         blocks = self.blocks
         first = max(range(len(blocks)), key=lambda at: (blocks[at].size > 1, blocks[at].total))
         return (first, *(at for at in range(len(blocks)) if at != first))
 
     @cached_property
     def nesting(self) -> Nesting | None:
-        """How factors lie in one another, where they do."""
+        """How factors are nested, if they are."""
         return Nesting.of(self.blocks)
 
     @cached_property
     def meetings(self) -> "Meetings | None":
-        """Of the block that is eliminated first with all others; None where a dense matrix holds them as well."""
+        """Products of the first eliminated block with all others; None if a dense matrix is as good."""
         first, *others = (self.blocks[at] for at in self.order)
         rest = self.total - first.total
         if rest < _MANY or self.rows * sum(block.width for block in others) > _SPARSE * first.size * rest:
@@ -68,14 +68,14 @@ class Predictor:
 
 @dataclass(frozen=True)
 class Meetings:
-    """A₁ᵀ W A₂ for a block and the others, as a sparse matrix whose pattern is the same for all weights.
+    """A₁ᵀ W A₂ for a block and the others, as a sparse matrix with the same pattern for all weights.
 
     Attributes
     ----------
     sums : sparse array
-        From weights of rows to the values that are stored.
+        Maps row weights to the stored values.
     indices, starts : arrays
-        Columns of values, and where those of each row of the matrix begin.
+        The column of each value, and where each row of the matrix begins.
     """
 
     sums: Any
@@ -85,7 +85,7 @@ class Meetings:
 
     @classmethod
     def between(cls, first: Block, others: list[Block]) -> "Meetings":
-        """Of these blocks."""
+        """The pattern for these blocks."""
         right: Any = sparse.hstack([block.matrix for block in others], format="coo")
         rows, total = right.coords[0], right.shape[1]
         places = (first.index[rows, None] * first.width + np.arange(first.width)) * total + right.coords[1][:, None]
@@ -97,14 +97,14 @@ class Meetings:
         return cls(sums, kept % total, starts, total)
 
     def of(self, weights: np.ndarray) -> Any:
-        """With these weights of rows."""
+        """The product with these row weights."""
         shape = (len(self.starts) - 1, self.columns)
         return sparse.csr_array((self.sums @ weights, self.indices, self.starts), shape=shape)
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Independent groups: effects of each in block b are N(means[b], covariances[b])."""
+    """Independent groups: the effects of each group in block b are N(means[b], covariances[b])."""
 
     means: tuple[np.ndarray, ...]
     covariances: tuple[np.ndarray, ...]
@@ -115,7 +115,7 @@ class Prior:
         return tuple(np.linalg.inv(covariance) for covariance in self.covariances)
 
     def log_normaliser(self, sizes: tuple[int, ...]) -> float:
-        """log ∫ exp(−½ θᵀ Q θ + mᵀ Q θ) dθ without powers of 2π."""
+        """log ∫ exp(−½ θᵀ Q θ + mᵀ Q θ) dθ, without factors of 2π."""
         total = 0.0
         for size, mean, precision in zip(sizes, self.means, self.precisions, strict=True):
             total += size * (mean @ precision @ mean - np.linalg.slogdet(precision)[1]) / 2

@@ -1,4 +1,4 @@
-"""The response of a formula as its family reads it, or an error that says why it cannot."""
+"""The response of a formula as its family requires it, or an error that explains why it does not fit."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["read_response"]
 
 
 def read_response(formula: Formula, law: Family) -> tuple[np.ndarray, np.ndarray, str]:
-    """Numbers, numbers of trials, and what the response is called."""
+    """The values of the response, the numbers of trials, and the name of the response."""
     found, family = formula.matrices.response, law.name
     values, name = np.asarray(found.design_matrix, float), str(found.name)
     one = np.ones(len(values))
@@ -31,13 +31,14 @@ def read_response(formula: Formula, law: Family) -> tuple[np.ndarray, np.ndarray
         values, name = _of_two(values, found, name, family, is_categorical(formula.rows.frame.get(name)))
     _demand(values, law.fits(values), name, family, law.expected)
     if values.min() == values.max():
-        raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows: nothing varies.")
+        raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows; it must vary.")
     return values, one, name
 
 
 def _of_two(values: np.ndarray, found: Any, name: str, family: str, ordered: bool) -> tuple[np.ndarray, str]:
-    """Whether each label is the one that the formula names, or of two the one that says yes, or the second. Labels with
-    an order of their own keep it.
+    """Ones for the label that the formula names; of two labels, for the one that means yes, or else the second.
+
+    Labels with an order of their own keep it.
     """
     if family != "bernoulli":
         raise ParameterError(f"the response {name!r} holds labels; expected numbers for family={family!r}.")
@@ -45,7 +46,7 @@ def _of_two(values: np.ndarray, found: Any, name: str, family: str, ordered: boo
         return values, name
     if values.shape[1] != 2:
         raise ParameterError(
-            f"the response {name!r} holds {values.shape[1]} labels; expected two, or one that is asked about: "
+            f"the response {name!r} holds {values.shape[1]} labels; expected two, or the label to be modelled: "
             f"{name}['{found.levels[0]}'] ~ ..."
         )
     said = [at for at, level in enumerate(found.levels) if says_yes(level)]
@@ -58,9 +59,7 @@ def _within(successes: np.ndarray, trials: np.ndarray, name: str) -> np.ndarray:
         at = int(np.argmax(trials < 1))
         raise ParameterError(f"the response {name!r} has {trials[at]:g} trials at row {at}; expected 1 or more.")
     fits = (successes >= 0) & (successes <= trials) & (trials >= 1) & (trials == np.round(trials))
-    _demand(
-        successes, fits & (successes == np.round(successes)), name, "binomial", "successes of as many trials or more"
-    )
+    _demand(successes, fits & (successes == np.round(successes)), name, "binomial", "integers from 0 to the trials")
     return successes
 
 

@@ -1,4 +1,4 @@
-"""Units: columns of a formula scaled by their spread, a normal response by its own, and priors in these units."""
+"""Units: columns are divided by their standard deviation, a normal response by its own, and priors follow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,22 +18,23 @@ from meanmap.ep.linear.predictor import Predictor
 
 __all__ = ["Scaled"]
 
-# Standard deviations a priori, in units of the response over those of a column, and of its own for the intercept.
+# Prior standard deviation of a coefficient, in standard deviations of the response per standard deviation of the
+# column; of the intercept, in those of the response.
 _WIDE = 2.5
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """What is subtracted from columns and the response, and what they are divided by.
+    """The centres and scales of the columns and the response.
 
     Attributes
     ----------
     middle, spread : (p,) arrays
-        Of the columns that all rows share; the intercept keeps 0 and 1.
+        Centre and scale of the columns of shared effects; 0 and 1 for the intercept.
     group_spreads : tuple of arrays
-        Of the columns of each grouping factor.
+        Scales of the columns of each grouping factor.
     base, unit : number
-        Of the response, and of offsets with it: 0 and 1 but for the identity link.
+        Centre and scale of the response, the latter also of offsets; 0 and 1 except for the identity link.
     centre : number
         The prior mean of the intercept, on the scale of the predictor.
     """
@@ -48,7 +49,7 @@ class Scaled:
 
     @classmethod
     def of(cls, formula: Formula, response: np.ndarray, family: Family, weights: np.ndarray) -> "Scaled":
-        """From the rows of the fit."""
+        """Compute units from the rows of the fit."""
         rows, names = formula.rows, formula.names
         at = names.index("Intercept") if formula.has_intercept else None
         matrix, share = rows.shared, weights / weights.sum()
@@ -59,12 +60,12 @@ class Scaled:
         flat = spread <= 1e-12 * np.abs(matrix).max(0, initial=0)
         if flat.any():
             name, value = names[int(np.argmax(flat))], matrix[0, np.argmax(flat)]
-            raise ColumnError(f"the column {name!r} is {value:g} in all rows: the intercept covers that. Leave it out.")
+            raise ColumnError(f"the column {name!r} is {value:g} in all rows: the intercept includes it. Remove it.")
         groups = tuple(np.sqrt(share @ g.design**2) for g in rows.groups)
         for group, width in zip(rows.groups, groups, strict=True):
             if (width == 0).any():
                 raise ColumnError(
-                    f"{group.labels[int(np.argmin(width))]!r} is 0 in all rows: it has no effect by group."
+                    f"{group.labels[int(np.argmin(width))]!r} is 0 in all rows, so it has no effects by group."
                 )
         base, unit, centre = 0.0, 1.0, 0.0
         if family.link == "identity":
@@ -81,7 +82,7 @@ class Scaled:
         return cls(middle, spread, groups, base, unit, centre, at)
 
     def predictor(self, rows: Rows) -> Predictor:
-        """The rows in these units; new groups add nothing."""
+        """The linear predictor of rows in these units; new groups contribute 0."""
         blocks = [Block.fixed((rows.shared - self.middle) / self.spread)] if len(self.spread) else []
         for group, width in zip(rows.groups, self.group_spreads, strict=True):
             known = group.index >= 0
@@ -125,7 +126,7 @@ class Scaled:
 
     @property
     def turn(self) -> np.ndarray:
-        """From the shared effects in these units to those in the units of the data, without `base`."""
+        """The matrix from shared effects in these units to those in the units of the data, without `base`."""
         turn = np.diag(self.unit / self.spread)
         if self.intercept is not None:
             turn[self.intercept] -= self.unit * self.middle / self.spread
@@ -145,7 +146,7 @@ def _above_0(name: str, asked: object) -> float:
 
 
 def _median(values: np.ndarray, share: np.ndarray) -> float:
-    """Of rows with these weights."""
+    """Weighted median."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(share[order])
     low, high = (values[order][min(int(np.searchsorted(reached, p)), len(order) - 1)] for p in (0.5 - 1e-9, 0.5 + 1e-9))
@@ -153,13 +154,13 @@ def _median(values: np.ndarray, share: np.ndarray) -> float:
 
 
 def _check_noise(response: np.ndarray, columns: np.ndarray, root: np.ndarray, doubts: list[str]) -> None:
-    """A response that the columns explain exactly leaves no noise to estimate."""
+    """Refuse a response that the columns explain exactly, since there is no noise to estimate."""
     if columns.shape[1] == 0:
         return
     fitted = columns @ np.linalg.lstsq(columns * root[:, None], response * root)[0]
     counted = root > 0
     if np.abs(response - fitted)[counted].max() <= 1e-9 * np.abs(response[counted]).max():
         raise ParameterError(
-            "the columns of the formula explain the response exactly: no noise is left to estimate. "
-            + ("; ".join(doubts) + "." if doubts else "Is it among them?")
+            "the columns of the formula explain the response exactly, so there is no noise to estimate. "
+            + ("; ".join(doubts) + "." if doubts else "Is the response one of them?")
         )

@@ -1,4 +1,4 @@
-"""Columns that separate a response: the likelihood rises for ever as their coefficients grow."""
+"""Columns that separate a response, so that the likelihood increases without bound along their coefficients."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from meanmap.ep.linear.scaled import Scaled
 
 __all__ = ["separated", "separating"]
 
-# Rows times columns up to which linear programs are solved, and which mean of predictors is not 0.
+# Rows times columns up to which linear programs are solved, and the mean predictor above which a solution is not 0.
 _MOST, _ABOVE = 1_000_000, 1e-6
 
 
 def separated(formula: Formula, scaled: Scaled, observed: Observed, family: str) -> list[str]:
-    """A note on each set of columns of shared effects that separates labels, or counts of 0 from others."""
+    """A note on each set of columns of shared effects that separates the labels, or the counts of 0 from the rest."""
     columns = (formula.rows.shared - scaled.middle) / scaled.spread
     counted, response = observed.weights > 0, observed.response
     if family in ("bernoulli", "binomial"):
@@ -36,9 +36,9 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, family: str)
 
 
 def separating(columns: np.ndarray, signs: np.ndarray, intercept: int | None) -> list[tuple[tuple[int, ...], bool]]:
-    """Minimal sets of columns with a combination that has the sign of every row or is 0, and whether it is never 0.
+    """Minimal sets of columns with a combination that agrees in sign with every row or is 0, and whether it is never 0.
 
-    Rows of sign 0 allow 0 only. Combinations are found by linear programs (Konis 2007).
+    In rows of sign 0 it must be 0. Combinations are found by linear programs (Konis 2007).
     """
     if columns.size > _MOST or columns.shape[1] == 0:
         return []
@@ -57,11 +57,11 @@ def separating(columns: np.ndarray, signs: np.ndarray, intercept: int | None) ->
 
 
 def _separates(columns: np.ndarray, signs: np.ndarray, whole: bool = False) -> bool:
-    """Whether there is a combination; a whole one is at some distance from 0 in all rows."""
+    """Whether there is such a combination; with `whole`, one that is bounded away from 0 in all rows."""
     from scipy.optimize import linprog
 
     signed = columns[signs != 0] * signs[signs != 0, None]
-    if not signed.size:  # such as of counts of which none is 0
+    if not signed.size:  # such as counts none of which is 0
         return False
     least = np.ones((len(signed), 1)) if whole else np.zeros((len(signed), 0))
     gain = np.r_[np.zeros(columns.shape[1]), -1.0] if whole else -signed.mean(0)

@@ -1,4 +1,4 @@
-"""Marginal distributions of linear combinations of effects that are not Normal."""
+"""Skewed marginal distributions of linear combinations of effects."""
 
 from dataclasses import dataclass
 
@@ -13,35 +13,35 @@ from meanmap.ep.linear.weights import Weighted
 
 __all__ = ["marginals", "skewness"]
 
-# A Normal will do for a skewness below this: its ends are off by .05 standard deviations.
+# A Normal is good enough if the skewness is below this: interval ends are then off by .05 standard deviations.
 _SKEW = 0.1
-# A marginal with at least this skewness is found by runs; so are all marginals where the effective share of weighted
-# draws is below this, as long as rows times marginals are not more than this.
+# Marginals with at least this skewness are computed by runs; so are all marginals if the effective share of weighted
+# draws is below _FEW; in each case as long as rows times marginals are at most _HELD_ROWS.
 _VERY, _FEW, _HELD_ROWS = 0.25, 0.8, 20_000
-# Where densities are tabulated, in standard deviations; the most predictors evaluated, in all nodes together.
+# Points where densities are tabulated, in standard deviations; the most predictors evaluated over all nodes.
 _PLACES, _MOST = np.linspace(GRID[0], GRID[-1], 25), 1_000_000
-# Rows times combinations whose covariances are held.
+# Rows times combinations up to which their covariances are stored.
 _HELD = 20_000_000
-# How deep ratios are followed.
+# Log ratios further than this below the largest are cut off.
 _DEPTH = 100.0
-# A density that is more than this share of its peak at an end was not covered completely.
+# A density that exceeds this share of its peak at an end of the grid is not covered completely.
 _WHOLE = 1e-3
-# Strengths of the correction that are tried, and their prior standard deviation about 1.
+# Strengths of the correction that are compared, and their prior standard deviation around 1.
 _AMOUNTS, _TRUSTED = np.linspace(0.0, 1.0, 21), 0.1
 _ROWS = 8192
-# Weighted draws move a mean by so many of their standard errors, or not at all.
+# Weighted draws correct a mean only if they differ from it by more than this many standard errors.
 _BEYOND = 4.0
 
 
 def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | None = None) -> Shaped:
-    """Marginal distributions of C θ given each node; columns of C are in the order of θ.
+    """Marginal distributions of C θ given each node, with the columns of C in the order of θ.
 
     The density at a value z is the Normal density times the mean of the ratio of likelihood and sites over all effects
     given z; this mean is approximated by the product of the means of single rows (Cseke & Heskes 2011). The
     approximation is exact if z is the only effect, and overcorrects where many rows agree: its strength is estimated
-    from weighted draws of the effects that all rows share, given the first node. Where it may be far off the density of
-    shared effects is found by runs with z held at a value (`held`), as far as there are not too many rows. Where
-    weighted draws have another mean, by more than chance, means are moved by as many standard deviations.
+    from weighted draws of the effects that all rows share, given the first node. If it may be inaccurate, the density
+    of shared effects is computed by runs with z fixed at a value (`held`), unless there are too many rows. If the mean
+    of the weighted draws differs significantly, means are shifted by the same number of standard deviations.
     """
     nodes = model.nodes
     shape = (len(combinations), len(nodes))
@@ -68,7 +68,7 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
         if not at and not (skewness > _SKEW / 2).any():
             left = 0
     shares, bent = model.shares, sorted({one for one, _ in ratios} | set(runs))
-    # Where the work would be too much, the first node represents the others.
+    # If there is too much to compute, the first node represents the others.
     flat = np.zeros(len(_PLACES))
     logs = np.array([[ratios.get((one, at), ratios.get((one, 0), flat)) for at in range(len(nodes))] for one in bent])
     known = np.zeros(len(combinations))
@@ -100,7 +100,7 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
 def _by_runs(
     model: Integrated, combinations: np.ndarray, means: np.ndarray, sds: np.ndarray, skewness: np.ndarray
 ) -> dict[int, np.ndarray]:
-    """Log ratios at `GRID` of the most skewed combinations."""
+    """Log ratios of the density and the Normal one at `GRID`, for the most skewed combinations."""
     if not model.components.fixed:
         return {}
     width, room, found = len(model.components.fixed[0][0]), _HELD_ROWS // len(model.observed.response), {}
@@ -115,7 +115,7 @@ def _by_runs(
 
 
 def skewness(model: Integrated, combinations: np.ndarray) -> np.ndarray:
-    """Of C θ given the first node, to first order."""
+    """Skewness of C θ given the first node, to first order."""
     node, law = model.nodes[0], _Rows.at(model.nodes[0], model)
     found, step = np.empty(len(combinations)), max(1, _HELD // (8 * len(model.observed.response)))
     for start in range(0, len(found), step):
@@ -128,7 +128,7 @@ def skewness(model: Integrated, combinations: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The ratio of likelihood and site of every row, at one node."""
+    """The ratio of likelihood and site in every row, at one node."""
 
     settled: Settled
     family: Family
@@ -145,7 +145,7 @@ class _Rows:
         return np.stack([predictor.at(each) for each in toward], axis=1)
 
     def skewness(self, slopes: np.ndarray) -> np.ndarray:
-        """To first order: third cumulants of tilted predictors add up by the cubes of their slopes."""
+        """First-order skewness: the sum of third cumulants of tilted predictors times their cubed slopes."""
         s, total = self.settled, np.zeros(slopes.shape[1])
         for start in range(0, len(s.means), _ROWS):
             rows = slice(start, start + _ROWS)
@@ -167,11 +167,11 @@ class _Rows:
 def _moved(
     judged: Weighted | None, combinations: np.ndarray, means: np.ndarray, sds: np.ndarray, known: np.ndarray
 ) -> np.ndarray:
-    """How far weighted draws move the mean of each, in standard deviations, beyond what is known; 0 within chance."""
+    """By how many standard deviations weighted draws shift each mean beyond `known`; 0 if not significant."""
     if judged is None:
         return np.zeros(len(combinations))
     away = (judged.draws @ combinations[:, : judged.draws.shape[1]].T - means) / sds
-    # Draws come in pairs about the mean, the second halves after the first ones.
+    # Draws are antithetic pairs; the second members follow all the first ones.
     pairs = ((judged.shares * len(away) - 1)[:, None] * away).reshape(2, -1, len(combinations)).mean(0)
     beyond = pairs.mean(0) - known
     return np.where(np.abs(beyond) > _BEYOND * pairs.std(0) / np.sqrt(len(pairs)), beyond, 0.0)
@@ -189,7 +189,7 @@ def _amount(log_ratio: np.ndarray, away: np.ndarray, judged: Weighted) -> float:
 
 
 def _falling(density: np.ndarray) -> np.ndarray:
-    """The density made to fall away from its peak: far out the product over rows may rise again."""
+    """The density made to decrease away from its peak: in the tails the product over rows may increase again."""
     peak = density.argmax(2)[..., None]
     right = np.arange(len(GRID)) >= peak
     for side in (right, ~right):
@@ -201,7 +201,7 @@ def _falling(density: np.ndarray) -> np.ndarray:
 
 
 def _standardised(log_ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means and sds, in those of Normals, and distribution functions about these; Normals where laws were not whole."""
+    """Means, sds and distribution functions relative to the Normals; standard Normals if the grid cuts off a tail."""
     heights = -(GRID**2) / 2 + log_ratios
     density = _falling(np.exp(heights - heights.max(2, keepdims=True)))
     whole = np.maximum(density[..., 0], density[..., -1]) < _WHOLE

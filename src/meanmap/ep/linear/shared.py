@@ -17,7 +17,7 @@ __all__ = ["Shared", "shared_names"]
 
 
 def shared_names(formula: Formula, levels: tuple[Any, ...]) -> tuple[str, ...]:
-    """What the table calls them: thresholds of ordered labels take the place of the intercept."""
+    """Their names in the table: thresholds of ordered labels replace the intercept."""
     if not levels:
         return formula.names
     return (*threshold_names(levels), *(name for name in formula.names if name != "Intercept"))
@@ -25,16 +25,16 @@ def shared_names(formula: Formula, levels: tuple[Any, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Shared:
-    """Laws of the effects that all rows share, in the order of `shared_names`, and what they are made from.
+    """Distributions of the effects that all rows share, in the order of `shared_names`.
 
     Attributes
     ----------
     laws : Shaped
-        In the units of the data.
+        Marginal distributions in the units of the data.
     covariances : (nodes, p, p) array
-        With the standard deviations of the laws.
+        Covariances, with the standard deviations of the marginals.
     turn, offset : (p, effects) and (p,) arrays
-        From effects in units of their own to these, at the first node.
+        The linear map from effects in scaled units to these, at the first node.
     middle, plain : (p,) arrays
         Means and standard deviations of the joint Gaussian at the first node.
     """
@@ -54,7 +54,7 @@ class Shared:
         levels: tuple[Any, ...],
         judged: Weighted | None,
     ) -> "Shared":
-        """From nodes, whose cutpoints take the place of the intercept where there are levels."""
+        """Combine the nodes; their cutpoints replace the intercept if the response has levels."""
         nodes, turn, at = model.nodes, scaled.turn, scaled.intercept
         if levels and at is not None:
             turn = np.concatenate([np.tile(-turn[at], (len(levels) - 1, 1)), np.delete(turn, at, axis=0)])
@@ -87,7 +87,7 @@ class Shared:
         return np.einsum("k,kab->ab", self.laws.shares, self.covariances) + (away.T * self.laws.shares) @ away
 
     def draws(self, taken: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws, `taken` at each node, correlated as the covariances are, with the shapes of the marginals."""
+        """Draws with these correlations and the shapes of the marginals; `taken` is the number from each node."""
         found = [np.zeros((0, len(self.laws.means)))]
         for k, count in enumerate(taken):
             sds = np.sqrt(np.diag(self.covariances[k]))

@@ -15,24 +15,25 @@ from meanmap.ep.linear.predictor import Predictor, Prior
 
 __all__ = ["Predictors", "Settled", "Tilted", "settle"]
 
-# Rules about the belief of each predictor, in its standard deviations; the first that does is taken. The trapezium rule
-# is the last. A belief may be a third as wide as what comes in (a count of 0, a label), whose tail the rule must reach:
-# with these its error is 1e-4 at a cavity of sd 5, and below 1e-8 where it is as wide as the belief.
+# Quadrature rules around the belief of each predictor, in its standard deviations; the first that is accurate enough is
+# used. The trapezium rule is the last. A belief may be a third as wide as the cavity (a count of 0, a label), whose
+# tail the rule must reach: the error of this rule is 1e-4 for a cavity of sd 5, and below 1e-8 if the cavity is as
+# wide as the belief.
 _STEP, _REACH = 0.4, 12.0
-# Those before it are of Gauss and Hermite, with so many nodes, the first where variances are below the bound: odds and
-# logs of rates vary on a scale of 1.
+# The rules before it are Gauss-Hermite rules with these numbers of nodes; the first is used if the variance is below
+# _NARROW, because odds and log rates vary on a scale of 1.
 _NODES, _NARROW = (5, 9, 15), 0.02
-# The ratio of likelihood and site is a series of Hermite polynomials, of which a rule with m nodes confuses those of
-# degree 2m − 2 and more with what is asked for. These are about the squares of those of degrees m − 2 and m − 1, which
-# it finds: both may be so large beside the constant. Errors of means are then below 1e-8 standard deviations, of
-# variances below 1e-7 of them. Where they are larger than the second number the next rule will not do either.
+# The ratio of likelihood and site is a series of Hermite polynomials. A rule with m nodes cannot distinguish degrees
+# 2m − 2 and above from those that are needed. Their coefficients are about the squares of those of degrees m − 2 and
+# m − 1, which the rule does compute. If both are below _LAST times the constant, errors of means are below 1e-8
+# standard deviations, and relative errors of variances below 1e-7. Above _HOPELESS the next rule is skipped as well.
 _LAST, _HOPELESS = 3e-5, 1e-3
 
 
 class _Rule(NamedTuple):
-    """Nodes, logs of their weights, and what sums up to coefficients: Hermite polynomials, normed, at the nodes.
+    """Nodes, their log weights, and normalised Hermite polynomials at the nodes, whose sums are the coefficients.
 
-    Degrees are 0 to 3, and the last two where these tell of errors.
+    Degrees are 0 to 3, and for the error estimate the last two.
     """
 
     nodes: np.ndarray
@@ -52,13 +53,13 @@ def _rules() -> tuple[_Rule, ...]:
     return (*hermite, _Rule.of(nodes, np.exp(-(nodes**2) / 2), (0, 1, 2, 3)))
 
 
-# Rows whose nodes are held at once.
+# Rows whose nodes are stored at once.
 _PIECE = 8192
-# The share of a step follows from two residuals (Barzilai & Borwein 1988): rows of one group that all move at once
-# overshoot and come back, and a part of the step ends in the middle. Not below a minimum.
+# The step size follows from two successive residuals (Barzilai & Borwein 1988): if all rows of a group move at once,
+# they overshoot and oscillate, and a shorter step is damped. It is never below this minimum.
 _LEAST = 1 / 32
-# What many rows have left to move, each next to nothing, adds up in the effects that they share: no combination of
-# effects may have moved by more than this many standard deviations in the last sweep.
+# Remaining moves of many rows, each negligible, add up in the effects that they share: in the last sweep no combination
+# of effects may have moved by more than this many standard deviations.
 _TOGETHER = 0.01
 # A variance that shrinks to less than this share in one sweep was computed from too few nodes to be reliable.
 _SHRINKS = 0.02
@@ -66,12 +67,12 @@ _SHRINKS = 0.02
 
 @dataclass(frozen=True)
 class Predictors:
-    """What is known of each predictor, without its offset, and the site that is part of it.
+    """The belief about each predictor, without its offset, and the site that it includes.
 
     Attributes
     ----------
     means, variances : (n,) arrays
-        Of the belief.
+        Moments of the belief.
     weights, shifts : (n,) arrays
         The site is exp(shift η − weight η² / 2).
     """
@@ -82,22 +83,22 @@ class Predictors:
     shifts: np.ndarray
 
     def taken(self, rows: np.ndarray | slice) -> "Predictors":
-        """Those of some rows."""
+        """The predictors of some rows."""
         return Predictors(self.means[rows], self.variances[rows], self.weights[rows], self.shifts[rows])
 
     def log_tilt(
         self, family: Family, observed: Observed, parameters: np.ndarray, rule: _Rule | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of each row, and logs of the masses of likelihood over site times the belief; both (nodes, n)."""
+        """Nodes of each row, and the log masses there of belief × likelihood / site; both (nodes, n)."""
         nodes, log_weights, _ = rule or _rules()[-1]
         eta = self.means + np.sqrt(self.variances) * nodes[:, None]
         site = eta * (self.shifts - self.weights / 2 * eta)
         return eta, family.weighted(observed, eta, parameters) - site + log_weights[:, None]
 
     def tilted(self, family: Family, observed: Observed, parameters: np.ndarray) -> "Tilted":
-        """Of likelihood over site times the belief, row by row."""
+        """Moments of belief × likelihood / site, row by row."""
         found, rules = np.empty((4, len(self.means))), _rules()
-        due = np.where(self.variances < _NARROW, 0, 1)  # the number of the rule that is next
+        due = np.where(self.variances < _NARROW, 0, 1)  # index of the rule to be used next
         for at, rule in enumerate(rules):
             chosen = np.flatnonzero(due == at)
             for start in range(0, len(chosen), _PIECE):
@@ -120,7 +121,7 @@ class Predictors:
 
 
 class Tilted(NamedTuple):
-    """Log mass, mean, variance, and third central moment, of each row."""
+    """Log mass, mean, variance, and third central moment of each row."""
 
     gains: np.ndarray
     means: np.ndarray
@@ -135,14 +136,14 @@ class Settled:
     Attributes
     ----------
     means : (n,) array
-        Of the belief about each predictor.
+        Means of the beliefs about the predictors.
     weights, shifts : (n,) arrays
-        Sites.
+        The sites.
     joint : Joint
         The belief about all effects.
     log_evidence : number
     gains : (n,) array
-        log of the mean of likelihood over site under the belief.
+        log E[likelihood / site] under the belief.
     """
 
     means: np.ndarray
@@ -157,11 +158,11 @@ class Settled:
 
     @property
     def variances(self) -> np.ndarray:
-        """Of the belief about each predictor."""
+        """Variances of the beliefs about the predictors."""
         return self.joint.of_rows
 
     def taken(self, rows: np.ndarray | slice) -> Predictors:
-        """What is known of some rows."""
+        """Beliefs and sites of some rows."""
         return Predictors(self.means, self.variances, self.weights, self.shifts).taken(rows)
 
 
@@ -176,11 +177,11 @@ def settle(
     most: int = 100,
     longest: float = 1.5,
 ) -> Settled:
-    """Sweeps until no mean moves by more than the tolerance, in standard deviations, and no variance by its share.
+    """Sweep until no mean moves by more than the tolerance, in standard deviations, and no variance relative to itself.
 
-    Nor may any combination of effects move by a hundredth of its standard deviation: rows move it together.
-    A sweep is one factorisation. Where the likelihood is log-concave sites stay positive. What is sent is found by
-    moments of the tilted law less those of the belief. No step is longer than the longest.
+    Nor may any combination of effects move by a hundredth of its standard deviation, as many rows move it together.
+    Each sweep is one factorisation. Sites stay positive if the likelihood is log-concave. The change of a site is the
+    difference of the tilted distribution and the belief in natural parameters. No step is longer than `longest`.
     """
     if start is None or family.exact:
         weights, shifts = family.first_sites(observed, parameters)
@@ -188,7 +189,7 @@ def settle(
         weights, shifts = start.weights, start.shifts
     sizes = tuple(block.size for block in predictor.blocks)
     if family.exact:
-        # One factorisation is all. Likelihood over site is the same everywhere, hence what it is at 0.
+        # One factorisation is enough. Likelihood over site is constant, so its value at 0 is used.
         joint, gains = (
             joint_of(predictor, prior, weights, shifts),
             family.weighted(observed, np.zeros(predictor.rows), parameters),
@@ -206,7 +207,7 @@ def settle(
         gains, tilted_means, tilted_variances, _ = known.tilted(family, observed, parameters)
         left = np.stack([(tilted_means - means) / np.sqrt(variances), tilted_variances / variances - 1])
         moved = float(np.abs(left).max(initial=0))
-        # Moves of rows add up to at most their sum; a sweep tells by how much.
+        # Together the rows move a combination by at most the sum of their moves; after a sweep the bound is sharper.
         together = float(np.abs(left[0]).sum())
         if pushed is not None:
             together = min(together, float(np.sqrt(max(pushed @ (means - earlier), 0.0))))
@@ -215,7 +216,7 @@ def settle(
             break
         share = share if before is None else _share(share, before, left, longest)
         before = left
-        # A belief without room beside its own site has no cavity: this site waits.
+        # If a belief is hardly wider than its own site allows, there is no cavity, and the site is not updated.
         open_ = 1 / variances - weights > 1e-10 / variances
         spread = np.maximum(tilted_variances, _SHRINKS * variances)
         step_weights = np.where(open_, 1 / spread - 1 / variances, 0.0)
@@ -235,6 +236,6 @@ def settle(
 
 
 def _share(share: float, before: np.ndarray, left: np.ndarray, longest: float) -> float:
-    """The next share, from what was left to move before and after a step of this share."""
+    """The next step size, from the residuals before and after a step of the present size."""
     turned = float((before * left).sum() / (before * before).sum())
     return float(np.clip(share / (1 - turned), _LEAST, longest)) if turned < 1 else share

@@ -1,4 +1,4 @@
-"""Ends of intervals of many combinations of effects, which may be skewed."""
+"""Intervals of many linear combinations of effects, whose distributions may be skewed."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +13,9 @@ from meanmap.ep.linear.shapes import marginals, skewness
 
 __all__ = ["Skewed"]
 
-# Numbers in the combinations, and in their covariances with rows, up to which the skewness of each is found.
+# Sizes of the matrix of combinations, and of their covariances with rows, up to which all skewnesses are computed.
 _DENSE, _HELD = 4_000_000, 20_000_000
-# Combinations times rows up to which laws have shapes of their own, and the skewness from which they have.
+# Combinations times rows up to which distributions have shapes of their own, and the skewness above which they do.
 _SHAPED, _BENT = 40_000, 0.1
 # The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd.
 _ROUGH = 0.5
@@ -23,20 +23,21 @@ _ROUGH = 0.5
 
 @dataclass(frozen=True)
 class Skewed:
-    """Combinations, of which equal ones are met once, and the skewness of each.
+    """Linear combinations of effects, with equal ones examined once, and their skewness.
 
     Attributes
     ----------
     model : Integrated
-        After its data.
+        The fitted model.
     law : Normals
-        Without skewness.
+        Distributions without skewness.
     kept, place : arrays
-        Which combinations are met, and for each in all which of these it equals; `place` is None for a sample.
+        The combinations examined, and for every combination the position of its equal; `place` is None if only a sample
+        was examined.
     combinations, added : (kept, total) and (kept, nodes) arrays
-        In the order of θ, and variances of what is independent of θ at each node.
+        Coefficients in the order of θ, and variances of terms independent of θ at each node.
     skewness : (kept,) array
-        Given the first node.
+        Skewness given the first node.
     """
 
     model: Integrated
@@ -49,7 +50,7 @@ class Skewed:
 
     @classmethod
     def of(cls, model: Integrated, matrix: Any, law: Normals, added: np.ndarray) -> "Skewed":
-        """Of the rows of a sparse matrix; where these are too many, of rows that lie evenly among them."""
+        """Examine the rows of a sparse matrix; if there are too many, evenly spaced ones."""
         count, total = matrix.shape
         if model.family.exact or not count:
             return cls(model, law, np.arange(1), np.zeros(count, int), np.zeros((1, total)), added[:1], np.zeros(1))
@@ -68,19 +69,19 @@ class Skewed:
 
     @cached_property
     def of_all(self) -> np.ndarray:
-        """The skewness of every combination; 0 where only a sample was met."""
+        """The skewness of every combination; 0 if only a sample was examined."""
         return np.zeros(len(self.law.means)) if self.place is None else self.skewness[self.place]
 
     def places(self, z: np.ndarray, rows: slice) -> np.ndarray:
-        """Where standard Normal z lie in the standardised laws of some rows, (rows, z), to first order."""
+        """Map standard Normal values z to the standardised distributions of some rows, (rows, z), to first order."""
         skew = np.clip(self.of_all[rows], -1, 1)[:, None]
         return (z + skew * (z**2 - 1) / 6) / np.sqrt(1 + skew**2 / 18)
 
     def interval(self, level: float) -> tuple[np.ndarray, list[str]]:
-        """Ends (n, 2), and a note where they are of Normal laws that will not do.
+        """Ends (n, 2), and a note if some assume normality where it does not hold.
 
-        The most skewed have laws of their own; for others ends move by (z² − 1) / 6 times the skewness (Cornish &
-        Fisher 1938).
+        The most skewed combinations get distributions of their own; the ends of others are shifted by (z² − 1) / 6
+        times the skewness (Cornish & Fisher 1938).
         """
         z, skew = float(ndtri((1 + level) / 2)), np.clip(self.of_all, -1, 1)
         moved = (z**2 - 1) / 6 * skew * self.law.moments[1]

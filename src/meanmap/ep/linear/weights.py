@@ -11,15 +11,15 @@ from meanmap.ep.linear.sites import Settled
 
 __all__ = ["Weighted", "affordable", "integrates_groups", "pareto_shape", "weighted"]
 
-# Nodes of Gauss and Hermite a dimension for the effects of a group, by how many these are.
+# Nodes of the Gauss-Hermite rule in each dimension, by the number of effects of a group.
 _NODES = {1: 9, 2: 7, 3: 4}
-# Evaluations of the likelihood that are held at once.
+# Evaluations of the likelihood held in memory at once.
 _PIECE = 2_000_000
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """Draws (draws, p) of the effects that all rows share, and log of exact posterior over belief at each."""
+    """Draws (draws, p) of the effects that all rows share, and the log ratio of exact posterior and belief at each."""
 
     draws: np.ndarray
     logs: np.ndarray
@@ -38,13 +38,13 @@ class Weighted:
 
     @property
     def gain(self) -> float:
-        """log of the evidence over its approximation by expectation propagation."""
+        """Log ratio of the evidence and its approximation by expectation propagation."""
         top = float(self.logs.max())
         return top + float(np.log(np.exp(self.logs - top).mean()))
 
 
 def affordable(settled: Settled, evaluations: int, least: int, most: int) -> int:
-    """An even number of draws that take about as many evaluations of the likelihood, between a least and a most."""
+    """An even number of draws, between two bounds, that take about this many evaluations of the likelihood."""
     block = settled.joint.first
     inner = _NODES[block.width] ** block.width if integrates_groups(settled) else 1
     return 2 * int(np.clip(evaluations / (len(settled.means) * inner * 2), least // 2, most // 2))
@@ -57,10 +57,10 @@ def integrates_groups(settled: Settled) -> bool:
 
 
 def weighted(settled: Settled, family: Family, observed: Observed, parameters: np.ndarray, draws: int) -> Weighted:
-    """Draws in pairs about the mean, the same for each belief of a model, so that differences are of beliefs.
+    """Weighted antithetic draws, from the same random numbers for each belief of a model so that they can be compared.
 
-    The effects of the factor that is eliminated are integrated given the draw of all others by Gauss and Hermite's
-    rule, group by group: what is weighed is the marginal law of the others, whose dimension is small however many
+    The effects of the eliminated factor are integrated given the draw of all others by the Gauss-Hermite rule, group by
+    group: the weights are those of the marginal distribution of the others, whose dimension is small however many
     groups there are.
     """
     joint = settled.joint
@@ -116,9 +116,9 @@ def _rule(width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pareto_shape(logs: np.ndarray) -> float:
-    """k of a generalised Pareto law of the largest weights (Zhang & Stephens 2009, as in Vehtari et al. 2024).
+    """Shape k of a generalised Pareto distribution of the largest weights (Zhang & Stephens 2009; Vehtari et al. 2024).
 
-    Below .7 means over the weights can be trusted; weights that are equal have −∞.
+    Below .7, weighted means can be trusted; equal weights have −∞.
     """
     weights = np.exp(logs - logs.max())
     count = int(min(len(weights) / 5, 3 * np.sqrt(len(weights))))
@@ -136,5 +136,5 @@ def pareto_shape(logs: np.ndarray) -> float:
     share = 1 / np.exp(profile - profile[:, None]).sum(1)
     best = float((theta * share).sum() / share.sum())
     shape = float(np.log1p(-best * excess).mean())
-    # Drawn a little to a half, as ten more excesses would do.
+    # Shrunk towards a half, as by ten more excesses.
     return (n * shape + 5) / (n + 10)

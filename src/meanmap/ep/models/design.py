@@ -79,7 +79,7 @@ class Design:
             name, value = names[np.argmax(constant)], values[0, np.argmax(constant)]
             raise ColumnError(
                 f"column {name!r} of X is {value:g} in all {len(values)} rows: "
-                + ("the intercept covers that. Leave it out." if centred else "it says nothing. Leave it out.")
+                + ("the intercept includes it. Remove it." if centred else "it has no information. Remove it.")
             )
         middle = values.mean(0) if centred and standardise else np.zeros(len(names))
         scale = spread if standardise else np.ones(len(names))
