@@ -8,7 +8,7 @@ import time
 import pytest
 
 from meanmap.core import progress
-from meanmap.core.progress import track, waiting
+from meanmap.core.progress import beside, track, waiting
 
 
 class Terminal(io.StringIO):
@@ -123,6 +123,25 @@ def test_a_loop_inside_work_without_a_measure_is_drawn_beside_it(monkeypatch):
     assert_drawn_and_removed(screen)
     assert not progress._drawn
     assert not progress._screen
+
+
+def test_words_beside_a_bar_stay_until_its_next_step(monkeypatch):
+    screen = terminal(monkeypatch)
+    for item in track(range(3), "counting", total=3):
+        if item == 1:
+            time.sleep(0.2)
+            beside("60 calls")
+            time.sleep(0.2)
+            assert "counting: 60 calls" in screen.getvalue()
+            shown = len(screen.getvalue())
+        elif item == 2:
+            time.sleep(0.2)
+            assert "counting" in screen.getvalue()[shown:]
+            last = screen.getvalue().rindex("counting")
+            assert not screen.getvalue()[last:].startswith("counting: 60")
+    assert_drawn_and_removed(screen)
+    beside("nowhere")
+    assert "nowhere" not in screen.getvalue()
 
 
 def test_prints_meanwhile_go_where_they_always_went(monkeypatch, capsys):

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-__all__ = ["track", "waiting"]
+__all__ = ["beside", "track", "waiting"]
 
 Item = TypeVar("Item")
 
 # A bar that only flashes is a distraction: none is drawn for shorter work.
 PATIENCE_SECONDS = 1.0
-# The lines on the screen with their totals, and the display that shows them.
-_drawn: dict[Any, int | None] = {}
+# The lines on the screen, and the display that shows them.
+_drawn: dict[Any, "_Line"] = {}
 _screen: list[Any] = []
 _lock = threading.Lock()
 
@@ -67,6 +67,20 @@ def waiting(description: str) -> Iterator[None]:
         line.close()
 
 
+def beside(words: str) -> None:
+    """Show words after the description of the bar that is drawn, until its next step: how slow work inside a step goes.
+
+    Nothing is shown where no bar is.
+
+    Examples
+    --------
+    >>> beside("60 calls, 1.2 s each")
+    """
+    with _lock:
+        for task, line in list(_drawn.items())[:1]:
+            _screen[0].update(task, description=f"{line.description}: {words}")
+
+
 class _Line:
     """One line of the display, which appears by itself after a second: the first step of a loop may be the long one."""
 
@@ -80,7 +94,7 @@ class _Line:
     def advance(self, done: int) -> None:
         self.done = done
         if self.task is not None:
-            _screen[0].update(self.task, completed=done)
+            _screen[0].update(self.task, completed=done, description=self.description)
 
     def close(self) -> None:
         self.timer.cancel()
@@ -95,7 +109,7 @@ class _Line:
 
     def _show(self) -> None:
         with _lock:
-            if _drawn and (self.total is None or any(total is not None for total in _drawn.values())):
+            if _drawn and (self.total is None or any(line.total is not None for line in _drawn.values())):
                 return
             if not _screen:
                 from rich.console import Console
@@ -106,7 +120,7 @@ class _Line:
                 _screen.append(Progress(console=console, transient=True, redirect_stdout=False, redirect_stderr=False))
                 _screen[0].start()
             self.task = _screen[0].add_task(self.description, total=self.total, completed=self.done)
-            _drawn[self.task] = self.total
+            _drawn[self.task] = self
 
 
 def _can_draw() -> bool:

@@ -1,9 +1,7 @@
 """Calling a user's function at many points: compiled if JAX can trace it, else on the host."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +11,7 @@ from jax.extend.core import ClosedJaxpr
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
+from meanmap.ep.calls import Host, has_failed, without_copies
 from meanmap.ep.factor import FactorLike, replaced
 from meanmap.ep.hosted import Hosted
 from meanmap.ep.piecewise.memory import memory_of
@@ -21,18 +20,7 @@ from meanmap.ep.traced import traced
 from meanmap.ep.variables import NOT_TRACEABLE
 from meanmap.families.line import LARGEST_LOG
 
-__all__ = [
-    "LINES",
-    "Spent",
-    "accounting",
-    "as_now",
-    "before_sigmoid",
-    "call",
-    "evaluated",
-    "is_host_function",
-    "remembered",
-    "user_errors",
-]
+__all__ = ["LINES", "as_now", "before_sigmoid", "call", "evaluated", "is_host_function", "remembered"]
 
 
 def as_now(factor: FactorLike, memory: object = None) -> Any:
@@ -117,7 +105,7 @@ def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key:
     # Doubles travel as pairs of words: the thread of a callback is outside the 64-bit scope, and would shorten them.
     pairs = [jax.lax.bitcast_convert_type(value.astype(jnp.float64), jnp.uint32) for value in spread]
     shape = jax.ShapeDtypeStruct((count, 2), jnp.uint32)
-    host = _Host(function, factor.name, bool(keys), factor.vectorised, spread[0].ndim - 1)
+    host = Host(function, factor.name, bool(keys), factor.vectorised, spread[0].ndim - 1)
     found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
 
@@ -126,7 +114,7 @@ def evaluated(factor: FactorLike, values: list[np.ndarray]) -> np.ndarray:
     """A function on the host at a few points, outside of compiled programs; a sampler gets the same seeds each time."""
     count = len(values[0])
     seeds = [np.arange(2 * count, dtype=np.uint32).reshape(count, 2)] if factor.random else []
-    return _Host(factor.function, factor.name, factor.random, factor.vectorised).counted([*seeds, *values])
+    return Host(factor.function, factor.name, factor.random, factor.vectorised).counted([*seeds, *values])
 
 
 def remembered(
@@ -153,7 +141,7 @@ def remembered(
     ]
     count = wanted.shape[0]
     shape = jax.ShapeDtypeStruct((count + MARKS, 2, 2), jnp.uint32)
-    host = _Remembered(_Host(factor.function, factor.name, False, factor.vectorised), lines, over)
+    host = _Remembered(Host(factor.function, factor.name, False, factor.vectorised), lines, over)
     found = jax.pure_callback(host, shape, factor.memory.number, wanted, *pairs, vmap_method="broadcast_all")
     both = jax.lax.bitcast_convert_type(found, jnp.float64)
     return both[:count, 0], both[:count, 1], both[count:]
@@ -191,122 +179,6 @@ def _logit(program: Any, constants: Any, arguments: Any) -> Any:
     return values[0] if inner is None else _logit(inner.jaxpr, inner.consts, values)
 
 
-@contextmanager
-def user_errors() -> Iterator[None]:
-    """Raise the error of a user's function, or an interruption, once the program that called it has ended."""
-    raised: list[BaseException] = []
-    _waiting.append(raised)
-    try:
-        yield
-    except Exception:
-        if not raised:
-            raise
-    finally:
-        _waiting.pop()
-    if raised:
-        raise raised[0] from None
-
-
-# The runtime prints an exception of a callback and turns it into text. So the exception waits here, in the list of each
-# scope of `user_errors`, and what is computed from then on is not a number.
-_waiting: list[list[BaseException]] = []
-
-
-class Spent(NamedTuple):
-    """What a function on the host took in a run."""
-
-    evaluations: int
-    seconds: float
-
-
-_accounts: list[dict[str, Spent]] = []
-
-
-@contextmanager
-def accounting() -> Iterator[dict[str, Spent]]:
-    """What functions on the host take meanwhile, by the name of their factor."""
-    account: dict[str, Spent] = {}
-    _accounts.append(account)
-    try:
-        yield account
-    finally:
-        _accounts[:] = [each for each in _accounts if each is not account]
-
-
-class _Host:
-    """A Python function of single points, or of many at once, as a function of arrays. Values of its first argument
-    have this many `dimensions`.
-    """
-
-    def __init__(self, function: Callable[..., Any], name: str, random: bool, vectorised: bool, dimensions: int = 0):
-        self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
-        self.dimensions = dimensions
-
-    def __call__(self, *arrays: object) -> np.ndarray:
-        values = [np.ascontiguousarray(array) for array in arrays]
-        first = 1 if self.random else 0
-        values[first:] = [value.view(np.float64)[..., 0] for value in values[first:]]
-        batch = values[0].shape[:-1] if self.random else values[0].shape[: values[0].ndim - self.dimensions]
-        wanted = _without_copies(values)
-        flat = [value[:wanted].reshape(-1, *value.shape[len(batch) :]) for value in values]
-        out = self.found(flat)
-        filled = out.reshape(wanted, *batch[1:])[np.minimum(np.arange(batch[0]), wanted - 1)]
-        return filled[..., None].view(np.uint32)
-
-    def found(self, flat: list[np.ndarray]) -> np.ndarray:
-        """Values for many points; none after an error, which waits to be raised."""
-        if _waiting and _waiting[-1]:
-            return np.full(len(flat[0]), np.nan)
-        try:
-            return self.counted(flat)
-        except BaseException as error:
-            error.add_note(f"in the function of {self.name}")
-            if not _waiting:
-                raise
-            _waiting[-1].append(error)
-            return np.full(len(flat[0]), np.nan)
-
-    def counted(self, flat: list[np.ndarray]) -> np.ndarray:
-        """Values for many points, counted and timed for the run."""
-        start, count = time.perf_counter(), len(flat[0])
-        try:
-            return self._all(flat) if self.vectorised else self._each(flat)
-        finally:
-            for account in _accounts:
-                known = account.get(self.name, Spent(0, 0.0))
-                account[self.name] = Spent(known.evaluations + count, known.seconds + time.perf_counter() - start)
-
-    def _each(self, flat: list[np.ndarray]) -> np.ndarray:
-        out = np.empty(flat[0].shape[0])
-        for at in range(len(out)):
-            row = [_plain(value[at]) for value in flat]
-            if self.random:
-                row[0] = np.random.default_rng(row[0])
-            out[at] = self._numbers(self.function(*row), (), "one value")
-        return out
-
-    def _all(self, flat: list[np.ndarray]) -> np.ndarray:
-        count = flat[0].shape[0]
-        if self.random:
-            flat = [np.random.default_rng(flat[0].ravel()), *flat[1:]]  # pyright: ignore[reportAssignmentType]
-        return np.array(self._numbers(self.function(*flat), (count,), f"{count} values"))
-
-    def _numbers(self, value: object, shape: tuple[int, ...], asked: str) -> np.ndarray:
-        wrong = f"the function of {self.name} returned {value!r} for {asked} of each argument; expected numbers."
-        if isinstance(value, str | bytes) or getattr(value, "dtype", np.dtype(float)).kind in "USMm":
-            raise KindError(wrong)  # NumPy would read some of these as numbers
-        try:
-            found = np.asarray(value, np.float64)
-        except (TypeError, ValueError) as error:
-            raise KindError(wrong) from error
-        if found.shape != shape:
-            raise ShapeError(
-                f"the function of {self.name} returned shape {found.shape} for {asked} of each argument; "
-                f"expected {'one number' if shape == () else f'shape {shape}'}."
-            )
-        return found
-
-
 # Coordinates in which functions are remembered, and their points: callbacks compute with NumPy, as JAX may be waiting.
 LINES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "x": lambda c: c,
@@ -318,20 +190,20 @@ LINES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 class _Remembered:
     """What the memory of a run knows about a function, as a function of arrays."""
 
-    def __init__(self, host: _Host, lines: tuple[str, ...], over: tuple[int, ...]):
+    def __init__(self, host: Host, lines: tuple[str, ...], over: tuple[int, ...]):
         self.host, self.lines, self.over = host, lines, over
 
     def __call__(self, number: Any, wanted: object, *arrays: object) -> np.ndarray:
         words = [np.ascontiguousarray(array) for array in arrays]  # in which what is no number has its like
         values = [each.view(np.float64)[..., 0] for each in words]
         batch = values[0].shape[:-1]
-        rows = _without_copies([np.asarray(wanted), *words]) if len(batch) == 1 else None
+        rows = without_copies([np.asarray(wanted), *words]) if len(batch) == 1 else None
         kept = values if rows is None else [value[:rows] for value in values]
         flat = [value.reshape(-1, *value.shape[len(batch) :]) for value in kept]
         z, (incoming, tilted, *others) = np.stack(flat[: len(self.over)], -1), flat[len(self.over) :]
         z = z[..., 0] if len(self.over) == 1 else z
         memory = memory_of(int(np.ravel(number)[0]))
-        if memory is None or (_waiting and _waiting[-1]):
+        if memory is None or has_failed():
             members = np.repeat(np.arange(len(z)), z.shape[1])
             places = z.reshape(-1, *z.shape[2:])
             value = self._values(places, [each[members] for each in others]).reshape(incoming.shape)
@@ -351,17 +223,6 @@ class _Remembered:
         for line, at, each in zip(self.lines, self.over, z.reshape(len(z), -1).T, strict=True):
             arguments.insert(at, LINES[line](each))
         return self.host.found(arguments)
-
-
-def _without_copies(values: list[np.ndarray]) -> int:
-    """How many come before the copies of the last one that fill a batch up: a simulator is not run for those."""
-    like_last = [(value == value[-1]).reshape(len(value), -1).all(axis=1) for value in values]
-    others = np.flatnonzero(~np.logical_and.reduce(like_last))
-    return min(int(others[-1]) + 2, len(values[0])) if len(others) else 1
-
-
-def _plain(value: np.ndarray) -> Any:
-    return value.item() if value.ndim == 0 else value
 
 
 def _event(argument: Any) -> tuple[int, ...]:

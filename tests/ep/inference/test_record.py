@@ -1,5 +1,6 @@
 """What a run says it took."""
 
+import math
 import time
 
 import jax.numpy as jnp
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from meanmap import ep
+from meanmap.ep.calls import in_words
 
 NAME = "d: evaluations of its function"
 
@@ -30,6 +32,30 @@ def test_the_report_counts_evaluations_and_seconds_of_functions_on_the_host(way)
     assert inside >= 1e-4 * calls
     assert besides > 0
     assert inside + besides <= whole
+
+
+def test_a_call_of_more_than_a_second_is_in_a_note_with_its_arguments(monkeypatch):
+    shown, calls, slow = [], 0, []
+    monkeypatch.setattr("meanmap.ep.calls.beside", shown.append)
+
+    def density(a, b):
+        nonlocal calls
+        calls += 1
+        if isinstance(a, float) and a < -1 and not slow:
+            slow.append(a)
+            time.sleep(1.1)
+        return -math.hypot(1.0, a - b)
+
+    a, b = ep.Variable("a", ep.Normal(0.0, 1.0)), ep.Variable("b", ep.Normal(0.0, 1.0))
+    model = ep.FactorGraph(ep.Density(density, a, b, name="d"))
+    calls = 0
+    report = ep.infer(model).report
+    (note,) = [note for note in report.notes if "the slowest call" in note]
+    assert note.startswith("d: the slowest call of its function took 1.")
+    assert f"with the arguments {in_words((slow[0],))}, " in note
+    assert report.counts[NAME] == calls
+    assert shown
+    assert all("d called" in words for words in shown)
 
 
 def test_functions_of_many_points_are_counted_by_points_and_compiled_ones_are_part_of_the_rest():

@@ -1,9 +1,12 @@
 """Separate beliefs about unknowns that the data tie together: said to be too narrow, and by how much."""
 
+import math
+
 import numpy as np
 import pytest
 
 from meanmap import ep
+from meanmap.ep.piecewise.memory import memory_of
 
 
 def teams(joint):
@@ -148,3 +151,25 @@ def test_unknowns_tied_by_a_plate_without_a_prior_of_its_own_are_named(host):
     if not host:
         assert float(note.split("about ")[1].split(" of")[0]) == pytest.approx(post["half"].sd() / exact, abs=0.08)
         assert post["half"].sd() / exact < 0.7
+
+
+def test_an_error_raised_after_the_last_sweep_is_the_users_own(monkeypatch, caplog):
+    """It was a ValueError of the runtime, with a traceback printed first."""
+    over = []
+
+    def forget(factors, number):
+        memory_of(number)._functions.clear()
+        over.append(True)
+        return ()
+
+    def density(a, b):
+        if over:
+            raise RuntimeError("the solver failed")
+        return -math.hypot(1.0, a - b)
+
+    monkeypatch.setattr("meanmap.ep.inference.infer.rough", forget)
+    a, b = ep.Variable("a", ep.Normal(0.0, 1.0)), ep.Variable("b", ep.Normal(0.0, 1.0))
+    with pytest.raises(RuntimeError, match="the solver failed") as caught:
+        ep.infer(ep.FactorGraph(ep.Density(density, a, b, name="d")))
+    assert "in the function of d" in caught.value.__notes__
+    assert not caplog.records

@@ -198,6 +198,7 @@ def test_what_a_users_function_raises_or_returns_is_reported_as_it_is(function, 
     with pytest.raises(error, match=message) as caught:
         ep.infer(through(function))
     assert "in the function of f" in caught.value.__notes__
+    assert caught.value.__notes__[0].startswith("called with ")
     assert not caplog.records  # the runtime would print a traceback of its own first
     with pytest.raises(ShapeError, match=r"returned shape \(2,\) for \d+ values of each argument; expected shape"):
         ep.infer(through(lambda x: np.ones(2), vectorised=True))

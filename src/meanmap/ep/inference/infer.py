@@ -14,7 +14,8 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Seed
 from meanmap.ep.asking.chosen_oracle import given_oracle, with_oracle
-from meanmap.ep.calling import accounting, as_now
+from meanmap.ep.calling import as_now
+from meanmap.ep.calls import accounting
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.ep.calling import call, user_errors
+from meanmap.ep.calling import call
+from meanmap.ep.calls import user_errors
 from meanmap.ep.lines import inside, to_nodes
 from meanmap.ep.sweeps.plan import Plan, State
 from meanmap.ep.sweeps.sweep import compiled_cavities

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.report import Report
-from meanmap.ep.calling import Spent
+from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
 from meanmap.ep.oracles.host import HostOracle
@@ -18,6 +18,9 @@ __all__ = ["Record"]
 
 # In a note, at most this many members of a factor are named.
 _NAMED = 5
+
+# A single call of a function that takes more seconds is in a note.
+_SLOW = 1.0
 
 # Samples of an effective size below this are too few points for a mean and a variance.
 _LEAST_POINTS = 5.0
@@ -135,6 +138,12 @@ class Record:
             counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
             counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
             notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]
+        notes += [
+            f"{name}: the slowest call of its function took {spent.slowest:.2g} s, with the arguments "
+            f"{in_words(spent.there)}, and all {spent.evaluations:,} calls took {spent.seconds:.3g} s"
+            for name, spent in self.spent.items()
+            if spent.slowest > _SLOW
+        ]
         notes += (*self.rough, *self.advice)
         if self.impossible:
             notes.insert(

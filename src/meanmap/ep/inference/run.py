@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.errors import KindError
 from meanmap.core.progress import track
 from meanmap.core.settings import one_of
-from meanmap.ep.calling import user_errors
+from meanmap.ep.calls import user_errors
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor

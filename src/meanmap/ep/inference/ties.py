@@ -6,6 +6,7 @@ import jax
 import numpy as np
 from scipy import sparse
 
+from meanmap.ep.calls import user_errors
 from meanmap.ep.inference.block import computed_by
 from meanmap.ep.inference.run import Run
 from meanmap.ep.quadrature.enough import is_remembered
@@ -176,7 +177,8 @@ def _covariance(run: Run, state: State, at: int, places: list[int]) -> np.ndarra
         return jax.tree.map(lambda leaf: fetched(leaf)[chosen] if proper.ndim else fetched(leaf)[None][chosen], law)
 
     def means(came: list[Any]) -> np.ndarray:
-        sent = compiled_answer(factor, tuple(came), alpha, key).messages
+        with user_errors():
+            sent = jax.block_until_ready(compiled_answer(factor, tuple(came), alpha, key).messages)
         return np.stack([_place(real(jax.tree.map(lambda a, b: a + b, came[k], sent[k]))) for k in places], axis=1)
 
     before, columns = means(incoming), []

@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.errors import EmptyError
 from meanmap.core.points import bucket
 from meanmap.core.types import Array
-from meanmap.ep.calling import user_errors
+from meanmap.ep.calls import user_errors
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.oracles.oracle import Oracle

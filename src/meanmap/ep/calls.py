@@ -1,0 +1,188 @@
+"""Calls of a user's function on the host: at many points, counted, timed, and with its errors as it raised them."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.progress import beside
+
+__all__ = ["Host", "Spent", "accounting", "has_failed", "in_words", "user_errors", "without_copies"]
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Raise the error of a user's function, or an interruption, once the program that called it has ended."""
+    raised: list[BaseException] = []
+    _waiting.append(raised)
+    try:
+        yield
+    except Exception:
+        if not raised:
+            raise
+    finally:
+        _waiting.pop()
+    if raised:
+        raise raised[0] from None
+
+
+# The runtime prints an exception of a callback and turns it into text. So the exception waits here, in the list of each
+# scope of `user_errors`, and what is computed from then on is not a number.
+_waiting: list[list[BaseException]] = []
+
+
+def has_failed() -> bool:
+    """Whether an error waits to be raised, so that nothing need be computed any more."""
+    return bool(_waiting and _waiting[-1])
+
+
+class Spent(NamedTuple):
+    """What a function on the host took in a run, and its slowest call of single values with its arguments."""
+
+    evaluations: int = 0
+    seconds: float = 0.0
+    slowest: float = 0.0
+    there: tuple[Any, ...] = ()
+
+
+# While functions are called, how it goes is shown so often, in seconds.
+_EVERY = 1.0
+
+_accounts: list[dict[str, Spent]] = []
+
+
+@contextmanager
+def accounting() -> Iterator[dict[str, Spent]]:
+    """What functions on the host take meanwhile, by the name of their factor."""
+    account: dict[str, Spent] = {}
+    _accounts.append(account)
+    try:
+        yield account
+    finally:
+        _accounts[:] = [each for each in _accounts if each is not account]
+
+
+class Host:
+    """A Python function of single points, or of many at once, as a function of arrays.
+
+    Values of its first argument have this many `dimensions`.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str, random: bool, vectorised: bool, dimensions: int = 0):
+        self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
+        self.dimensions = dimensions
+
+    def __call__(self, *arrays: object) -> np.ndarray:
+        """Values for points as compiled programs hand them on: doubles in pairs of words."""
+        values = [np.ascontiguousarray(array) for array in arrays]
+        first = 1 if self.random else 0
+        values[first:] = [value.view(np.float64)[..., 0] for value in values[first:]]
+        batch = values[0].shape[:-1] if self.random else values[0].shape[: values[0].ndim - self.dimensions]
+        wanted = without_copies(values)
+        flat = [value[:wanted].reshape(-1, *value.shape[len(batch) :]) for value in values]
+        out = self.found(flat)
+        filled = out.reshape(wanted, *batch[1:])[np.minimum(np.arange(batch[0]), wanted - 1)]
+        return filled[..., None].view(np.uint32)
+
+    def found(self, flat: list[np.ndarray]) -> np.ndarray:
+        """Values for many points; none after an error, which waits to be raised."""
+        if has_failed():
+            return np.full(len(flat[0]), np.nan)
+        try:
+            return self.counted(flat)
+        except BaseException as error:
+            error.add_note(f"in the function of {self.name}")
+            if not _waiting:
+                raise
+            _waiting[-1].append(error)
+            return np.full(len(flat[0]), np.nan)
+
+    def counted(self, flat: list[np.ndarray]) -> np.ndarray:
+        """Values for many points, counted and timed for the run."""
+        if not self.vectorised:
+            return self._each(flat)
+        start = time.perf_counter()
+        try:
+            return self._all(flat)
+        finally:
+            self._charge(Spent(len(flat[0]), time.perf_counter() - start))
+
+    def _charge(self, more: Spent) -> None:
+        for account in _accounts:
+            known = account.get(self.name, Spent())
+            slowest = max(known, more, key=lambda each: each.slowest)
+            sums = known.evaluations + more.evaluations, known.seconds + more.seconds
+            account[self.name] = Spent(*sums, *slowest[2:])
+
+    def _each(self, flat: list[np.ndarray]) -> np.ndarray:
+        out, began, count = np.empty(flat[0].shape[0]), time.perf_counter(), 0
+        slowest: tuple[float, tuple[Any, ...]] = 0.0, ()
+        try:
+            for at in range(len(out)):
+                row = [_plain(value[at]) for value in flat]
+                given = tuple(row[1:] if self.random else row)
+                if self.random:
+                    row[0] = np.random.default_rng(row[0])
+                start, count = time.perf_counter(), count + 1
+                try:
+                    out[at] = self._numbers(self.function(*row), (), "one value")
+                except BaseException as error:
+                    error.add_note(f"called with {in_words(given)}")
+                    raise
+                now = time.perf_counter()
+                if now - start > slowest[0]:
+                    slowest = now - start, given
+                if now - began > _EVERY:
+                    self._charge(Spent(count, now - began, *slowest))
+                    self._show(given)
+                    began, count = now, 0
+        finally:
+            self._charge(Spent(count, time.perf_counter() - began, *slowest))
+        return out
+
+    def _show(self, given: tuple[Any, ...]) -> None:
+        """Beside the bar of a run, if there is one: how it goes with a function that takes seconds."""
+        if _accounts:
+            spent = _accounts[-1][self.name]
+            each = spent.seconds / spent.evaluations
+            beside(f"{self.name} called {spent.evaluations:,} times, {each:.2g} s each, last with {in_words(given)}")
+
+    def _all(self, flat: list[np.ndarray]) -> np.ndarray:
+        count = flat[0].shape[0]
+        if self.random:
+            flat = [np.random.default_rng(flat[0].ravel()), *flat[1:]]  # pyright: ignore[reportAssignmentType]
+        return np.array(self._numbers(self.function(*flat), (count,), f"{count} values"))
+
+    def _numbers(self, value: object, shape: tuple[int, ...], asked: str) -> np.ndarray:
+        wrong = f"the function of {self.name} returned {value!r} for {asked} of each argument; expected numbers."
+        if isinstance(value, str | bytes) or getattr(value, "dtype", np.dtype(float)).kind in "USMm":
+            raise KindError(wrong)  # NumPy would read some of these as numbers
+        try:
+            found = np.asarray(value, np.float64)
+        except (TypeError, ValueError) as error:
+            raise KindError(wrong) from error
+        if found.shape != shape:
+            raise ShapeError(
+                f"the function of {self.name} returned shape {found.shape} for {asked} of each argument; "
+                f"expected {'one number' if shape == () else f'shape {shape}'}."
+            )
+        return found
+
+
+def without_copies(values: list[np.ndarray]) -> int:
+    """How many come before the copies of the last one that fill a batch up: a simulator is not run for those."""
+    like_last = [(value == value[-1]).reshape(len(value), -1).all(axis=1) for value in values]
+    others = np.flatnonzero(~np.logical_and.reduce(like_last))
+    return min(int(others[-1]) + 2, len(values[0])) if len(others) else 1
+
+
+def in_words(values: tuple[Any, ...]) -> str:
+    """The arguments of a call, as somebody reads them."""
+    return ", ".join(np.array2string(np.asarray(value), precision=6, threshold=8) for value in values)
+
+
+def _plain(value: np.ndarray) -> Any:
+    return value.item() if value.ndim == 0 else value
