@@ -1,6 +1,6 @@
-"""What all random fields share, whatever the form of their messages: graphs, pairs, observations, evidence, beliefs.
+"""Common parts of all random fields, whatever the form of messages: graphs, pairs, observations, evidence, beliefs.
 
-`KernelField` is one of them; others, to stand beside it, are in the package of the papers.
+`KernelField` is one of them; the package of the papers has others for comparison.
 """
 
 import math
@@ -180,12 +180,12 @@ class FittedField(Paged, FittedModel):
 
     @property
     def node_samples(self) -> list[NodeSample]:
-        """Of each kind."""
+        """The sample of each kind."""
         return list(self.samples.values())
 
     @property
     def pair_counts(self) -> list[int]:
-        """Of each direction of a relation; where one serves in both, each pair stands there twice and counts once."""
+        """The number of pairs of each direction of a relation; pairs used in both directions count once."""
         times = 2 if len(self.directions) == 1 else 1
         return [len(direction.pairs) // times for direction in self.directions]
 

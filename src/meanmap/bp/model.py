@@ -1,4 +1,4 @@
-"""What all fitted models share: a graph, a schema, and queries with the same arguments."""
+"""The common part of all fitted models: a graph, a schema, and queries with the same arguments."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
@@ -29,7 +29,7 @@ class FittedModel(ABC):
     @property
     @abstractmethod
     def pair_counts(self) -> list[int]:
-        """How many pairs each edge, or each direction of a relation, was learned from."""
+        """The number of pairs from which each edge, or each direction of a relation, was learned."""
 
     @abstractmethod
     def query(
@@ -43,7 +43,7 @@ class FittedModel(ABC):
 
     @property
     def schema(self) -> Schema | None:
-        """What variables were read as; None of models that were saved before there were schemas."""
+        """The kinds of variables, or None if a sample has none."""
         return Schema.joined([sample.schema for sample in self.node_samples])
 
     def numbered(self, targets: Iterable[Hashable] | None) -> dict[Hashable, int]:

@@ -1,4 +1,4 @@
-"""What `fit`, `query` and the functions return: the classes, to check and to read about."""
+"""The classes of results of `fit`, `query` and functions, for annotations, `isinstance` and reading."""
 
 from meanmap.bp.beliefs.gain import Gain
 from meanmap.bp.beliefs.most_probable import Configuration

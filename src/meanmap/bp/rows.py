@@ -222,7 +222,7 @@ class RowModel(ABC):
 
     @abstractmethod
     def _called(self, name: Hashable) -> Hashable:
-        """What the model calls a variable; others are refused."""
+        """The model's name of a variable; others are refused."""
 
     @abstractmethod
     def _asked(self, columns: Mapping[str, Any], argument: str, hidden: Collection[Hashable], door: Door) -> Any:
@@ -238,7 +238,7 @@ class RowModel(ABC):
 
     @abstractmethod
     def _best(self, asked: Any, rng: Seed) -> Iterator[tuple[Hashable, np.ndarray, np.ndarray]]:
-        """Of columns with gaps, some at a time: the name, the rows (m,), and what to fill in, (m, ...)."""
+        """Values for missing cells, some columns at a time: the name, the rows (m,), and the values, (m, ...)."""
 
     @abstractmethod
     def _scores(self, asked: Any) -> np.ndarray:

@@ -26,7 +26,7 @@ LEAST_PAIRS = 5
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """What was read of each variable.
+    """The variables of a table after reading.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Variables:
         kinds: Collection[Hashable] = (),
         numbers: Collection[Hashable] | None = None,
     ) -> "Variables":
-        """Of a table, with at most this many rows, always the same ones; names are all columns unless they are given.
+        """Read a table, with at most this many rows, always the same ones; by default all columns are variables.
 
         Columns of `kinds` were declared; `numbers` are those that may hold wild cells, by default all
         others.
@@ -124,7 +124,7 @@ def _where_they_lie(data: Data, names: Sequence[Hashable] | None, most: int, mis
 
 
 def _column(data: Data, name: Any) -> Any:
-    """One variable of a table, as it came."""
+    """One variable of a table, before reading."""
     if isinstance(data, Mapping):
         if str(name) not in data:
             raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, data))}.")

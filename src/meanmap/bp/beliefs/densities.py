@@ -36,7 +36,7 @@ class Density(BeliefPaged, Value, ABC):
 
     @abstractmethod
     def __getitem__(self, index: Index) -> "Density":
-        """One, or some, of the batch."""
+        """Select one or several members of the batch."""
 
     @abstractmethod
     def mean(self) -> Array:
@@ -48,7 +48,7 @@ class Density(BeliefPaged, Value, ABC):
 
     @abstractmethod
     def mode(self) -> Array:
-        """Where the density is largest, (...,)."""
+        """The point of the largest density, (...,)."""
 
     @abstractmethod
     def _density(self, x: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ class NormalMixture(Density):
 
     @classmethod
     def normal(cls, mean: Array, variance: Array) -> "NormalMixture":
-        """One component for each member of the batch."""
+        """Normal distributions: one component for each member of the batch."""
         mean, variance = (np.asarray(value, dtype=float)[..., None] for value in (mean, variance))
         return cls(np.ones(mean.shape), mean, variance)
 

@@ -23,7 +23,7 @@ MOST_BARS = 12
 
 
 def draw_beliefs(beliefs: Any, ax: Any = None) -> Any:
-    """One picture for each target, in a row; returns their matplotlib Axes, an array."""
+    """Draw one plot for each target, side by side; return an array of their matplotlib Axes."""
     number = len(beliefs)
     places = np.atleast_1d(new_axes(3.2 * max(number, 1), 2.6, max(number, 1)) if ax is None else ax)
     if len(places) != number:
@@ -78,7 +78,7 @@ def _density(belief: Density, ax: Axes) -> None:
 
 
 def _bars(weights: np.ndarray, ax: Axes, what: str, names: Sequence[Any] | None = None) -> None:
-    """Of many points the heaviest in all queries together."""
+    """Draw the weights of points; of many points, those with the largest total weight over all queries."""
     shown = np.sort(np.argsort(weights.sum(axis=0))[::-1][:MOST_BARS])
     width = 0.8 / len(weights[:MOST_QUERIES])
     for i, one in enumerate(weights[:MOST_QUERIES]):

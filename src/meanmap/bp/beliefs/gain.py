@@ -26,7 +26,7 @@ class Gain:
 
     @classmethod
     def of(cls, more: np.ndarray, less: np.ndarray) -> "Gain":
-        """From log densities of the same rows."""
+        """Compare log densities of the same rows."""
         gap = np.maximum(more, LEAST_LOG) - np.maximum(less, LEAST_LOG)
         return cls(float(gap.mean()), float(gap.std() / np.sqrt(len(gap))))
 

@@ -43,7 +43,7 @@ class Histogram(Density):
 
     @classmethod
     def of(cls, edges: np.ndarray, weights: np.ndarray, points: np.ndarray) -> "Histogram":
-        """With the moments of uniform bins, and of points."""
+        """A histogram with the moments of uniform bins, and of points."""
         centres = np.where(points, edges[1:], (edges[1:] + edges[:-1]) / 2)
         return cls(edges, weights, centres, np.where(points, 0.0, np.diff(edges) ** 2 / 12), points)
 

@@ -35,7 +35,7 @@ class Levels:
 
     @classmethod
     def fit(cls, below: np.ndarray, upto: np.ndarray, rows: float | None = None) -> "Levels":
-        """Of greatest likelihood, with a prior at no change.
+        """Penalised maximum likelihood, with a prior centred at no change.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ MOST_TARGETS, MOST_VARIABLES, MOST_NODES = 40, 6, 150
 
 
 def beliefs_page(beliefs: Any, brief: bool) -> Page:
-    """Each belief; with several queries those one after the other. Brief: of the first query."""
+    """A page of all beliefs, query by query; `brief` includes only the first query."""
     shown = list(beliefs)[:MOST_TARGETS]
     found = {name: _numbers(name, beliefs[name], beliefs.labels) for name in shown}
     found = {name: queries for name, queries in found.items() if queries}
@@ -59,7 +59,7 @@ class QueriedPage(Paged):
         return model.query(evidence, targets)
 
     def _picture(self) -> Page:
-        """What is drawn of it without a query."""
+        """The part of the page that needs no query."""
         return self.graph._as_page()
 
     def _variables_of_page(self) -> Any:
@@ -116,7 +116,7 @@ def _known(values: np.ndarray) -> list[dict[str, Any]]:
 
 
 def _numbers(name: Hashable, belief: Any, labels: Mapping[Hashable, Any]) -> list[dict[str, Any]]:
-    """Each query's belief in numbers; none of what is neither a number nor a label."""
+    """A summary of each query's belief in numbers; empty for variables that are neither numbers nor labels."""
     if not isinstance(belief, BeliefPaged):
         each = np.atleast_2d(np.asarray(belief, float))
         return [{"probabilities": dict(enumerate(row.tolist()))} for row in each[:MOST_QUERIES]]

@@ -18,7 +18,7 @@ LEVELS = 199
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity(Value):
-    """How far the belief about a target moves when a piece of evidence is left out.
+    """How much the belief about a target changes when a piece of evidence is left out.
 
     Attributes
     ----------

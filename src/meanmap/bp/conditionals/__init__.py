@@ -1,1 +1,1 @@
-"""Each variable given any of the others: regressions whose weights on training rows are beliefs."""
+"""The distribution of each variable given any others, by regressions that weight training rows."""

@@ -252,7 +252,7 @@ class BayesianNetwork(Paged):
         names: Sequence[Hashable] | None = None,
         most: int | None = None,
     ) -> tuple[CodedTable, dict[Hashable, np.ndarray], tuple[str, ...]]:
-        """How columns are read, numbers of each variable in its unit, and notes."""
+        """The codes of columns, the numbers of each variable in its unit, and notes."""
         table, numbers, notes = CodedTable.of(data, names or self.graph.names, missing, kinds, most=most)
         constant = next((name for name, each in table.columns.items() if each.column.distinct == 1), None)
         if constant is not None:

@@ -1,6 +1,6 @@
-"""Where a regression jumps or bends: cut points that explain significantly more than smooth functions.
+"""Points where a regression jumps or bends: cuts that explain significantly more than smooth functions.
 
-In one column, or as rules on two, such as whether their signs agree.
+Cuts are in one column, or rules on two, such as whether their signs agree.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Break:
     beside: "Break | None" = None
 
     def moved(self, by: int) -> "Break":
-        """Where there are this many more columns on the left."""
+        """The same break if this many columns are inserted on the left."""
         beside = None if self.beside is None else self.beside.moved(by)
         return replace(self, column=self.column + by, beside=beside)
 
@@ -141,8 +141,10 @@ class _Tried:
 
 
 def _rules(rows: np.ndarray, widths: Sequence[int], left: np.ndarray) -> list[Break]:
-    """Of each pair of columns of two variables, one of them with more than two values, the cuts at which the product of
-    jumps, less what each is on average, has the largest correlation with residuals (n, k); the best of pairs.
+    """Find rules on two columns of different variables, one of which has more than two values.
+
+    For each pair, the cuts are those where the product of two centred jumps has the largest correlation with residuals
+    (n, k). The best pairs are returned.
     """
     of, n = np.repeat(np.arange(len(widths)), widths), len(rows)
     cuts = [_cuts(values, GRID, least=2) for values in rows.T]

@@ -59,7 +59,7 @@ class CodedRows:
     def of(
         cls, table: CodedTable, columns: Mapping[str, Any], argument: str, hidden: Collection[Hashable] = ()
     ) -> "CodedRows":
-        """Of columns as they came, some of which are hidden; others than variables are not looked at."""
+        """Code the columns of the variables; some of these may be hidden, and other columns are ignored."""
         known = {name: columns[str(name)] for name in table.columns if str(name) in columns}
         if not known:
             raise InputError(f"{argument} has no column of the model; expected some of {table.shown}.")
@@ -74,11 +74,11 @@ class CodedRows:
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        """All variables side by side, (n, d)."""
+        """The numbers of all variables side by side, (n, d)."""
         return np.concatenate(list(self.numbers.values()), axis=1)
 
     def setting(self, fixed: "CodedRows") -> "CodedRows":
-        """With the values of another row set."""
+        """The same rows with the known values of another row imposed."""
         raw, numbers = {**self.raw, **fixed.raw}, {**self.numbers, **{name: fixed.numbers[name] for name in fixed.raw}}
         return replace(self, raw=raw, numbers=numbers, notes=(*self.notes, *fixed.notes), fixed=tuple(fixed.raw))
 
@@ -101,7 +101,7 @@ class CodedModel(QueriedPage, RowModel):
 
     @property
     def columns(self) -> Mapping[Hashable, CodedColumn]:
-        """How each variable is read."""
+        """The code of each variable."""
         return self.table.columns
 
     @one_blas_thread()

@@ -19,9 +19,10 @@ def notes_of_codes(
     on: Hashable,
     left: np.ndarray,
 ) -> tuple[str, ...]:
-    """Which of the adjusted whole numbers say more about the outcome than a model that takes them for numbers, in
-    words. `left` (n,) is the outcome less what was expected of rows that were left out; its means in rows with the same
-    number are compared by the F test.
+    """Notes on integers among the adjustment variables that predict the outcome better as codes than as numbers.
+
+    `left` (n,) are residuals of held-out predictions; their means in rows with the same integer are compared by the
+    F test.
     """
     notes = []
     for name in adjusted:

@@ -1,17 +1,17 @@
 """One variable given any of the others: beliefs from similar rows, mixed by how well they predict held-out rows.
 
-The others come with gaps. A joint normal distribution fills them in and gives an expectation of the variable and its
-standard deviation; with these, regressions can be used on rows with missing cells. For a number y with expectation m
-and deviation s the beliefs are
+The others may have missing cells. A joint normal distribution fills them in and gives an expectation of the variable
+and its standard deviation; with these, regressions can be used on incomplete rows. For a number y with expectation m
+and standard deviation s, the beliefs are
 
 - N(m, s²);
-- m + s r with the residuals r of the training rows, all alike;
-- m + s r, weighted by each regression of residuals on what is known;
-- the training rows' values themselves, weighted by each regression;
-- where another number depends on a product with y: by Bayes' rule, from that dependence.
+- m + s r with the residuals r of the training rows, equally weighted;
+- m + s r, weighted by each regression of residuals on the known values;
+- the values of the training rows, weighted by each regression;
+- if another number depends on a product with y: a belief by Bayes' rule from that dependence.
 
-For labels they are the shares of the training rows, alike and weighted, and a logistic regression, which alone counts
-unless held-out rows gain by the others.
+For labels, beliefs are the shares among the training rows, equally weighted or by each regression, and a logistic
+regression, which is used alone unless the others improve held-out predictions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ class Member:
 
     @classmethod
     def fit(cls, rows: np.ndarray, values: np.ndarray, learners: Sequence[Learner], origin: np.ndarray) -> "Member":
-        """From training rows whose last two columns are m and s where the variable is a number."""
+        """Fit to training rows; if the variable is a number, their last two columns are m and s."""
         residuals = None if values.ndim == 2 else (values - rows[:, -2]) / rows[:, -1]
         targets = values if residuals is None else np.column_stack([values, residuals])
         weights = tuple(learner(rows, targets) for learner in learners)
@@ -102,7 +102,7 @@ class Member:
         return np.stack([ndtr(standard), alike, *shifted, *plain])
 
     def resampled(self, counts: np.ndarray) -> "Member":
-        """With the rows of the table counted so often (N,), in the same leaves and neighbourhoods."""
+        """The same leaves and neighbourhoods, with the rows of the table counted this often (N,)."""
         return replace(self, counts=counts[self.origin] + LEAST_COUNT)
 
     def _counted(self, weights: Any) -> Any:
@@ -230,14 +230,14 @@ class ColumnConditional:
         return cls(blocks, place, thresholds, at, centres, tuple(members), mixture, levels, held, regressions, inside)
 
     def resampled(self, counts: np.ndarray) -> "ColumnConditional":
-        """With the rows of the table counted so often (N,); mixture and levels stay."""
+        """The same mixture and levels, with the rows of the table counted this often (N,)."""
         members, regressions = (
             tuple(each.resampled(counts) for each in those) for those in (self.members, self.regressions)
         )
         return replace(self, members=members, regressions=regressions)
 
     def of_part(self, p: int) -> "ColumnConditional":
-        """What was learned without part p of the rows."""
+        """The conditional learned without part p of the rows."""
         return replace(self, members=self.members[p : p + 1], regressions=self.regressions[p : p + 1])
 
     def of_belief(self, k: int) -> "ColumnConditional":
@@ -251,7 +251,7 @@ class ColumnConditional:
 
     @staticmethod
     def known(block: range, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-        """What regressions get: the others filled in, then expectations and deviations of the variable's own."""
+        """The inputs of regressions: the other variables filled in, then m and s if the variable is a number."""
         others = np.delete(means, block, axis=1)
         return np.concatenate([others, means[:, block], deviations[:, block]], axis=1)
 
@@ -304,9 +304,11 @@ def _others(
 
 
 def _ridge(found: np.ndarray, hits: np.ndarray) -> int:
-    """Which of the shares (R, n, L) by regressions with ridges, strongest first, counts: the last, of the least one,
-    unless held-out rows are more probable under another by more than two standard errors. Small differences among
-    labels would else be drawn to none, and draws differ less than what was learned is uncertain.
+    """Choose among probabilities (R, n, L) by regressions whose ridges are ordered from strong to weak.
+
+    The weakest ridge is used unless held-out rows are more probable under another by more than two standard errors.
+    Otherwise small differences among labels would be shrunk to zero, and draws would understate the uncertainty of the
+    estimates.
     """
     logs = np.log(np.maximum(np.sum(found * hits, axis=2), np.finfo(float).tiny))
     gains = logs - logs[-1]
@@ -329,7 +331,7 @@ def _with_inverse(beliefs: np.ndarray, law: JointNormal, rows: np.ndarray, block
 
 
 def _whole(distribution: np.ndarray) -> np.ndarray:
-    """With all of the mass between the outermost thresholds."""
+    """The distribution with all mass between the outermost thresholds."""
     ends = np.zeros((*distribution.shape[:-1], 1))
     return np.concatenate([ends, distribution[..., 1:-1], ends + 1], axis=-1)
 

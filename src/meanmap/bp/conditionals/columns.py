@@ -40,7 +40,7 @@ MOST_TOLD = 10
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn:
-    """How one column becomes numbers, and numbers the column again.
+    """Translates one column to numbers, and numbers back to values of the column.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class CodedColumn:
 
     @classmethod
     def of(cls, name: Hashable, values: Data, kind: object = None) -> "CodedColumn":
-        """From a column as it came, whose kind may be declared."""
+        """Learn the code from a column, whose kind may be declared."""
         told = None if kind is None else wanted_kind(kind, values)
         column = Column.of(name, (values,), ("data",), told)
         if column.kind in ("vector", "text", "whole object"):
@@ -153,7 +153,7 @@ class CodedColumn:
         return LabelBelief(Delta(), points, shares[..., slots] * self._within, tuple(labels.tolist()))
 
     def log_chances(self, values: Data, log_shares: np.ndarray, argument: str) -> np.ndarray:
-        """Of labels the logarithm of their probability, from that of their number (n,)."""
+        """Log probabilities of labels, from those of their codes (n,)."""
         codes = self.codes(self.seen(values, argument))
         with np.errstate(divide="ignore"):
             known, new = log_shares + np.log((1 - self._new) * self._within[codes]), np.log(self._new)
@@ -178,7 +178,7 @@ class CodedColumn:
         return nearest_whole(numbers, least) if self.whole else numbers
 
     def odd(self, values: Data, where: str) -> str:
-        """What is odd about values of the column: numbers far outside of what was seen, new labels."""
+        """Describe unusual values of the column: numbers far outside the data of the fit, and new labels."""
         there = np.flatnonzero(present(values))
         if not len(there):
             return ""
@@ -234,10 +234,9 @@ class CodedTable:
         widest: int | None = None,
         most: int | None = None,
     ) -> tuple["CodedTable", dict[Hashable, np.ndarray], tuple[str, ...]]:
-        """From a table the columns of some names, or all; with each as numbers (n, width), NaN in gaps, and notes.
+        """Code some or all columns of a table; also returns each as numbers (n, width) with NaN in gaps, and notes.
 
-        Where all together would take more numbers for a row than the `widest`, fewer labels are on their own. Rows are
-        100,000 at most, unless `most` says more.
+        If rows need more than `widest` numbers, rare labels are pooled. At most 100,000 rows are used, or `most`.
         """
         told = {str(name): kind for name, kind in meant(kinds).items()}
         found = Variables.of(data, names, most or MOST_LEARNED, missing, told)
@@ -280,7 +279,7 @@ class CodedTable:
         return self._units[0, j] + self._units[1, j] * standard
 
     def numbers(self, raw: Mapping[Hashable, Any], size: int, argument: str) -> dict[Hashable, np.ndarray]:
-        """Of each variable numbers in its unit (size, width), NaN where nothing is known."""
+        """The numbers of each variable in its unit, (size, width), with NaN in missing cells."""
         return {
             name: c.numbers(raw[name], argument) if name in raw else np.full((size, c.width), np.nan)
             for name, c in self.columns.items()
@@ -291,7 +290,7 @@ class CodedTable:
         return {name: (numbers[name] - c.centre) / c.scale for name, c in self.columns.items()}
 
     def oddities(self, raw: Mapping[Hashable, Any], argument: str) -> tuple[str, ...]:
-        """What is odd about values of columns, in words: numbers far outside of what was seen, new labels."""
+        """Notes on unusual values of columns: numbers far outside the data of the fit, and new labels."""
         told = (c.odd(raw[name], f"{argument}[{name!r}]") for name, c in self.columns.items() if name in raw)
         return tuple(note for note in told if note)
 
@@ -308,7 +307,7 @@ class CodedTable:
 
 
 def limits(values: np.ndarray, kind: str) -> tuple[float, float]:
-    """What a column with these values stays within: no sign but its own, and within 0 and 1 if it is.
+    """The range of a column with these values: one sign if all have it, and [0, 1] if all lie there.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class ColumnComponents:
 
     @classmethod
     def of(cls, values: np.ndarray) -> "ColumnComponents":
-        """Those of the values (n,) of a column; none if these are few."""
+        """Find the components of the values (n,) of a column; none if there are few values."""
         found, counts = np.unique(values, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         often, counts = found[order], np.append(counts[order], 0)
@@ -72,8 +72,8 @@ class ColumnComponents:
         return np.searchsorted(self.cuts, values)
 
     def limits(self, values: np.ndarray, within: tuple[float, float]) -> tuple[float, float]:
-        """Between which numbers others stay: a point that is the least or largest of the values is an end, as of costs
-        from zero or what is censored.
+        """The range of values outside points: a point that is the smallest or largest value is a limit, as for costs
+        from zero and for censored values.
         """
         low, high = float(values.min()), float(values.max())
         return low if low in self.points else within[0], high if high in self.points else within[1]
@@ -84,10 +84,10 @@ class ColumnComponents:
 
 
 def _valleys(values: np.ndarray, least: float, most: int) -> Iterator[float]:
-    """Where rising values (n,), all different, are cut, at most so often, with so many of them on each side at least.
+    """Valleys where sorted distinct values (n,) are cut: at most `most`, with at least `least` values on each side.
 
-    If a density had one peak, each interval would have at least the density of one of those beside it: where both of
-    these, equally wide, have many more values, there is a valley.
+    If a density has one peak, each interval has at least the density of one of its neighbours. If both neighbours of
+    the same width have many more values, there is a valley.
     """
     from scipy.stats import binom
 

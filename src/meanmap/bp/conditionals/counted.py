@@ -57,7 +57,7 @@ class CountedTables:
 
     @classmethod
     def fit(cls, codes: np.ndarray, widths: tuple[int, ...], labels: np.ndarray, number: int) -> "CountedTables":
-        """From the labels of the parents (n, P), −1 where none was seen, and of the variable (n,), `number` of them."""
+        """Fit to labels of the parents (n, P), −1 if missing, and of the variable (n,), which has `number` labels."""
         cells, weights = np.unique(np.column_stack([codes, labels]), axis=0, return_counts=True)
         labels = cells[:, -1]
         here, equal = np.zeros(len(cells), dtype=np.int64), np.full((1, number), 1 / number)
@@ -168,7 +168,7 @@ def _shrunk(
 
 
 def _weights(left: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Of each size and mixture, from the probabilities of rows that were left out."""
+    """Weights of each size and mixture, from the probabilities of held-out rows."""
     logs = np.log(left)
     scores, few = logs @ weights, (SIZES <= FREE)[:, None]
     of_each = np.where(few, np.exp(np.minimum(scores - scores[SIZES <= FREE].max(), 0)), 0)

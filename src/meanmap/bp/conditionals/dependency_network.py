@@ -148,7 +148,7 @@ class DependencyNetwork:
 def _learned(
     scale: Standard, numbers: np.ndarray, j: int, laws: Sequence[JointNormal], regressions: Sequence[Any] | None
 ) -> ColumnConditional | TwoPart:
-    """One column given the others, from rows in which cells are hidden at random."""
+    """Learn one column given the others, from rows with randomly hidden cells."""
     random, part = np.random.default_rng(j), parts_of(len(numbers))
     table, rows = scale.table, scale(numbers)
     starts, wholes = [block.start for block in table.blocks], scale.wholes
@@ -202,7 +202,7 @@ def _of_labels(number: int) -> Bins:
 
 
 def _learners(regressions: Sequence[Any] | None, number: bool) -> list[Learner]:
-    """Those that were given; by default a forest of values and one of residuals, of labels one, and neighbours."""
+    """The given regressions; by default neighbours and forests: for numbers one of values and one of residuals."""
     if regressions is not None:
         return [partial(learned, each) for each in regressions]
     return [*([partial(grown, of=0), partial(grown, of=1)] if number else [grown]), nearest]

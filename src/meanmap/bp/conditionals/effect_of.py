@@ -44,7 +44,7 @@ def effect_of(
     random: np.random.Generator,
     notes: tuple[str, ...] = (),
 ) -> CausalEffect:
-    """From numbers of each variable, the two values, what is adjusted for, None without a path, and notes."""
+    """Estimate the effect of changing `of` between two values; `adjusted` is None if there is no directed path."""
     there: Any = ~np.isnan(np.concatenate(list(numbers.values()), axis=1)).any(axis=1)
     columns, raw = table.columns, numbers[on][there]
     used = table.standardised({name: values[there] for name, values in numbers.items()})
@@ -135,7 +135,7 @@ def _value(column: CodedColumn, name: Hashable, value: object, seen: np.ndarray,
 
 
 def _of_gaps(numbers: Mapping[Hashable, np.ndarray], there: np.ndarray) -> tuple[str, ...]:
-    """Which rows are left out, and for which columns."""
+    """A note on the rows that are left out, and the columns that cause it."""
     gaps = {name: int(np.isnan(values).any(axis=1).sum()) for name, values in numbers.items()}
     shown = ", ".join(f"{name!r} ({count})" for name, count in gaps.items() if count)
     return (f"{(~there).sum()} of {len(there)} rows are left out, where a value is missing: {shown}.",) if shown else ()
@@ -156,7 +156,7 @@ def _few(column: CodedColumn, y: np.ndarray, cause: CodedColumn, t: np.ndarray) 
 
 
 def _near(t: np.ndarray, arms: Sequence[np.ndarray]) -> np.ndarray:
-    """Which rows are the nearest to each value, (n, 2)."""
+    """Whether each row is among those nearest to each value, (n, 2)."""
     gaps = np.stack([np.abs(t[:, 0] - arm[0, 0]) for arm in arms], axis=1)
     return gaps <= np.quantile(gaps, NEAR, axis=0)
 
@@ -179,7 +179,7 @@ def _shares(z: np.ndarray, widths: tuple[int, ...], hits: np.ndarray) -> tuple[A
 
 
 def _arm(column: CodedColumn, levels: np.ndarray | None, plain: np.ndarray, drawn: np.ndarray, rows: float) -> Arm:
-    """In the unit of the outcome."""
+    """The result for one value of the cause, in the unit of the outcome."""
     if levels is None:
         return Arm(Estimate(_shares_of(plain), _shares_of(drawn)), None, None, rows)
     mean = Estimate(*(column.centre + column.scale * each[..., 0] for each in (plain, drawn)))

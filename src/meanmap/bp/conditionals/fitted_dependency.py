@@ -58,9 +58,11 @@ class FittedDependencyNetwork(CodedModel):
 
     @property
     def held_out(self) -> dict[Hashable, Mapping[str, float]]:
-        """How well each column was predicted in rows that were left out, with cells of the others missing: by "this",
-        by a "joint normal" law, and "alone", the same for every row. Smaller is better; the weights of beliefs were
-        chosen by the same rows, so that "this" is a little low.
+        """Prediction errors of each column in held-out rows with missing cells in the other columns.
+
+        The errors are those of "this" network, of a "joint normal" distribution, and "alone", of the same prediction
+        for every row. Smaller is better. The weights of beliefs were chosen on the same rows, so "this" is slightly
+        optimistic.
         """
         return {name: law.held for name, law in zip(self.table.columns, self.conditionals, strict=True)}
 
@@ -108,7 +110,7 @@ class FittedDependencyNetwork(CodedModel):
             yield name, self._belief(name, asked.matrix[rows])
 
     def _scores(self, asked: CodedRows) -> np.ndarray:
-        """By the chain rule."""
+        """Log densities by the chain rule."""
         numbers = asked.matrix
         total, before = np.zeros(len(numbers)), np.full(numbers.shape, np.nan)
         for (name, column), block, law in zip(
@@ -127,7 +129,7 @@ class FittedDependencyNetwork(CodedModel):
         return total
 
     def _draws(self, asked: CodedRows, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
-        """Each column in turn given those before it."""
+        """Draw each column in turn given those before it."""
         numbers, result = np.repeat(asked.matrix, n, axis=0), {}
         for (name, column), block in zip(self.table.columns.items(), self.table.blocks, strict=True):
             gaps = np.flatnonzero(np.isnan(numbers[:, block.start]))

@@ -73,7 +73,7 @@ class GivenParents:
 
     @classmethod
     def fit(cls, rows: np.ndarray, values: np.ndarray) -> "GivenParents":
-        """From rows of the parents and the values (n, 1) of the variable in them."""
+        """Fit to rows of the parents and the values (n, 1) of the variable."""
         chosen, forest, regression, scales = spread_rows(len(rows), MOST_ROWS), None, None, None
         left = values[chosen]
         if rows.shape[1]:
@@ -108,7 +108,7 @@ class GivenParents:
             return self.scales(rows)
 
     def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """One value (m, 1) for each row of the parents."""
+        """Draw one value (m, 1) for each row of the parents."""
         if self.forest is None:
             at = random.integers(len(self.values), size=len(rows))
         else:
@@ -162,8 +162,10 @@ class GivenParents:
 
 
 def _regression(rows: np.ndarray, values: np.ndarray, apart: Regressor) -> tuple[Regression, np.ndarray]:
-    """Of all parents together where that lowers the leave-one-out error by more than two standard errors, else a sum of
-    functions of each: where parents are set to what was seldom seen with others, only the sum has learned something.
+    """A joint regression on all parents if it lowers the leave-one-out error by more than two standard errors.
+
+    Otherwise it is a sum of functions of each parent, which also holds for combinations of parents that were seldom
+    seen.
     """
     together, left = Regression.fit(NodeSample(kernel_for(rows), rows, False, False), values)
     if rows.shape[1] == 1:

@@ -51,7 +51,7 @@ class InRange:
 
     @classmethod
     def fit(cls, rows: np.ndarray, raw: np.ndarray, transformation: Transformation, column: CodedColumn) -> "InRange":
-        """From rows of the parents and numbers (n, 1) in the unit of the column."""
+        """Fit to rows of the parents and numbers (n, 1) in the unit of the column."""
         plain, low, high = transformation.kind == "plain", float(raw.min()) / 2, (1 + float(raw.max())) / 2
         within = column.limits if plain else (low, high if transformation.kind == "log odds" else np.inf)
         law = GivenParents.fit(rows, transformation(raw))
@@ -68,7 +68,7 @@ class InRange:
         return self.law.ends(column)
 
     def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """One value (m, 1) for each row of the parents."""
+        """Draw one value (m, 1) for each row of the parents."""
         raw = self._raw(self.law.draw(rows, random))
         for _ in range(AGAIN):
             out = np.flatnonzero(self._beyond(raw).any(axis=1))
@@ -100,12 +100,12 @@ class InRange:
         return raw, self.transformation.log_slopes(raw.ravel()).reshape(raw.shape) + np.log(self.scale)
 
     def _raw(self, transformed: np.ndarray) -> np.ndarray:
-        """In the unit of the column, wherever that is."""
+        """Transform back to the unit of the column, which may be outside its range."""
         with np.errstate(over="ignore"):  # odds may be beyond all floats
             return self.transformation.back(transformed)
 
     def _beyond(self, raw: np.ndarray) -> np.ndarray:
-        """Which numbers (m, 1) are at or beyond a limit that no row has reached, the lower or the upper one, (m, 2)."""
+        """Whether numbers (m, 1) are at or beyond the lower or upper limit, if no training row reached it, (m, 2)."""
         (low, high), (least, most) = self.limits, self.reached
         return np.concatenate([(raw <= low) & (least > low), (raw >= high) & (most < high)], axis=1)
 
@@ -117,10 +117,10 @@ class InRange:
 
 
 def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> GivenParents | InRange:
-    """From rows of the parents (n, q) and the standardised values (n, 1) of a column of numbers.
+    """Learn a column of numbers from rows of the parents (n, q) and its standardised values (n, 1).
 
-    The transformation under which a straight line with normal noise has the largest likelihood is tried, and kept where
-    left-out rows are more probable by two standard errors than with the numbers as they are.
+    The transformation under which a linear regression with normal noise has the largest likelihood is used if it makes
+    held-out rows more probable, by two standard errors, than the untransformed numbers.
     """
     if not rows.shape[1] or not np.isfinite(column.limits).any():  # without parents draws are values of rows
         return GivenParents.fit(rows, values)

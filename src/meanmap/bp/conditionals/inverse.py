@@ -45,7 +45,7 @@ def _response(law: JointNormal, rows: np.ndarray, j: int, k: int, value: float) 
 
 
 def _lagrange(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """What the value of a parabola at each node adds to that at other places, (3, g)."""
+    """Quadratic Lagrange weights of three nodes at other points, (3, g)."""
     parts = []
     for i, node in enumerate(nodes):
         others = np.delete(nodes, i)

@@ -39,7 +39,7 @@ class JointNormal:
 
     @classmethod
     def fit(cls, rows: np.ndarray, products: Products | None = None) -> "JointNormal":
-        """By expectation and maximisation from rows (n, d) with NaN in gaps (Dempster, Laird & Rubin 1977)."""
+        """Fit by the EM algorithm to rows (n, d) with NaN in gaps (Dempster, Laird & Rubin 1977)."""
         rows = rows if products is None else products.beside(rows)
         n = len(rows)
         there = ~np.isnan(rows)
@@ -57,7 +57,7 @@ class JointNormal:
         return replace(law, products=products)
 
     def given(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each row with its gaps filled by conditional means, (n, d), and standard deviations, zero where seen."""
+        """Rows with gaps filled by conditional means, (n, d), and standard deviations, zero for known cells."""
         wide, d = rows if self.products is None else self.products.beside(rows), rows.shape[1]
         means, deviations = wide.copy(), np.zeros(wide.shape)
         for here, means_here, covariance, real in self._gaps(wide):
@@ -106,7 +106,7 @@ class JointNormal:
 
 
 def _patterns(gaps: np.ndarray) -> np.ndarray:
-    """Which pattern of gaps each row (n, d) has, (n,)."""
+    """The number of the pattern of gaps of each row (n, d), (n,)."""
     return np.unique(np.packbits(gaps, axis=1), axis=0, return_inverse=True)[1].ravel()
 
 

@@ -70,7 +70,7 @@ class ArrowScores(Paged, EdgeTable, Value):
 
 
 def judged(graph: PDAG, table: CodedTable, raw: Mapping[Hashable, np.ndarray], folds: int) -> ArrowScores:
-    """By cross-validation, from a directed graph, how variables are read, and the numbers (n, width) of each."""
+    """Score the arrows of a directed graph by cross-validation, from the numbers (n, width) of each variable."""
     numbers, nodes, lines, arrows = table.standardised(raw), {}, {}, {}
     for name, parents in parents_by_name(graph.names, graph.named("directed")).items():
         if not parents:

@@ -73,7 +73,7 @@ class LabelCurve:
 
     @classmethod
     def fit(cls, rows: np.ndarray, widths: tuple[int, ...], hits: np.ndarray) -> tuple["LabelCurve", int]:
-        """From rows of the parents and zeros and ones (n, L), and of how many of them the line is."""
+        """Fit to rows of the parents and indicators (n, L); also returns how many rows the linear part used."""
         n, number = hits.shape
         own = np.repeat([width == 1 for width in widths], widths)
         scale = np.where(rows.std(axis=0) > 0, rows.std(axis=0), np.inf)
@@ -125,7 +125,7 @@ class LabelCurve:
 
     @property
     def _numbers(self) -> np.ndarray:
-        """Which columns are numbers."""
+        """Whether each column is a number."""
         return np.repeat([width == 1 for width in self.widths], self.widths)
 
     def _bent(self, rows: np.ndarray) -> np.ndarray | float:
@@ -191,8 +191,10 @@ def _left_out(
 
 
 def _some_of_each(hits: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most this many row numbers, part of the rows of frequent labels and all of rare ones, and logs of the parts:
-    with these beside the logits the same regression is learned (Prentice & Pyke 1979).
+    """Select at most this many rows: a fraction of those of frequent labels, all of those of rare ones.
+
+    Also returns the logs of the fractions: with these as offsets of the logits, the same regression is learned
+    (Prentice & Pyke 1979).
     """
     labels, counts = hits.argmax(axis=1), hits.sum(axis=0).astype(int)
     kept, left = np.zeros(len(counts), dtype=int), most

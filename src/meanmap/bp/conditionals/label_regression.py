@@ -63,8 +63,10 @@ class LabelRegression:
     def fit(
         cls, rows: np.ndarray, gaps: np.ndarray, hits: np.ndarray, origin: np.ndarray, of: np.ndarray
     ) -> tuple["LabelRegression", ...]:
-        """One for each ridge, from rows of the others (n, d), filled in, which of their variables were missing (n, k),
-        zeros and ones (n, L), which row of the table each is, and the variable of each column of the others (d,).
+        """Fit one regression for each ridge.
+
+        Arguments are the completed rows of the others (n, d), indicators of their missing variables (n, k) and of the
+        labels (n, L), the table row of each row (n,), and the variable of each column of the others (d,).
         """
         number = hits.shape[1]
         some = spread_rows(len(hits), max(MOST_NUMBERS // ((rows.shape[1] + gaps.shape[1] + 1) * number), LEAST_ROWS))

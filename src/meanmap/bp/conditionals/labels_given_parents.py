@@ -30,7 +30,7 @@ class LabelsGivenParents:
 
     @classmethod
     def fit(cls, rows: np.ndarray, widths: tuple[int, ...], hits: np.ndarray) -> "LabelsGivenParents":
-        """From rows of the parents and zeros and ones (n, L)."""
+        """Fit to rows of the parents and indicators (n, L)."""
         if any(width == 1 for width in widths):
             return cls(widths, *LabelCurve.fit(rows, widths, hits))
         tables = CountedTables.fit(_codes(rows, widths), widths, hits.argmax(axis=1), hits.shape[1])
@@ -43,11 +43,11 @@ class LabelsGivenParents:
         return float(self.law.low[column]), float(self.law.high[column])
 
     def shares(self, rows: np.ndarray) -> np.ndarray:
-        """Of labels, at rows of the parents, (m, L)."""
+        """Probabilities of labels at rows of the parents, (m, L)."""
         return self.law(_codes(rows, self.widths) if isinstance(self.law, CountedTables) else rows)
 
     def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """One label (m, L), zeros and a one, for each row of the parents."""
+        """Draw one label, as indicators (m, L), for each row of the parents."""
         shares = self.shares(rows)
         return np.eye(shares.shape[1])[pick(shares, 1, random)[:, 0]]
 

@@ -1,4 +1,4 @@
-"""Each variable given its parents: a regression of numbers, counts or a logistic regression of labels."""
+"""Distributions of variables given their parents: regressions of numbers, counts or logistic regressions of labels."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
@@ -16,9 +16,7 @@ Law = GivenParents | InRange | LabelsGivenParents
 
 
 def law_given(parents: Sequence[np.ndarray], values: np.ndarray, column: CodedColumn) -> Law:
-    """From what stands for each parent in n rows (n, width), and for the variable, one number, or zeros and a one; and
-    how it is read.
-    """
+    """Learn from the numbers of each parent in n rows, (n, width), those of the variable, and its code."""
     rows = joined(list(parents), len(values))
     if values.shape[1] == 1:
         return number_given(rows, values, column)
@@ -49,7 +47,7 @@ def beyond_data(
 
 
 def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[Hashable, Hashable]) -> str:
-    """Of a parent and the variable whose law it is in: a number beyond those that this was learned with, or nothing."""
+    """A note if the value of a parent is outside the range of the data of the fit, or empty text."""
     low, high = law.ends(start)
     out = max(low - value, value - high)
     regression = not isinstance(law, LabelsGivenParents)

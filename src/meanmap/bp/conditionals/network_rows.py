@@ -91,7 +91,7 @@ class NetworkRows(CodedModel):
         return total
 
     def _draws(self, asked: CodedRows, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
-        """Given evidence, chosen among more draws by their likelihood."""
+        """Draws given evidence, resampled from more draws with weights by their likelihood."""
         fixed = asked.fixed
         rows, parents = [], self._heard(fixed)
         for given in self._cells(asked):
@@ -107,7 +107,7 @@ class NetworkRows(CodedModel):
         return {name: asked.kept(name, np.stack([row[name] for row in rows])) for name in self.graph.names}
 
     def _log_chance(self, name: Hashable, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """As of the law of a variable; 0 of a label that never came."""
+        """Log densities given the parents; probability 0 for labels that were never seen."""
         logs = self.conditionals[name].log_chance(rows, values)
         return logs if self.columns[name].labels is None else np.where(values.any(axis=1), logs, 0.0)
 
@@ -139,7 +139,7 @@ class NetworkRows(CodedModel):
         return float(np.asarray(logsumexp(logs))) - (0.0 if summed else float(np.log(count)))
 
     def _cells(self, asked: CodedRows) -> Iterator[dict[Hashable, np.ndarray]]:
-        """Each row with what is known in it, standardised (1, width).
+        """The known cells of each row, standardised, (1, width).
 
         A label that never occurred is coded as zeros, which carry no information.
         """
@@ -180,8 +180,9 @@ class NetworkRows(CodedModel):
         draws: int,
         rng: Seed,
     ) -> tuple[dict[Hashable, tuple[np.ndarray, np.ndarray]], Report]:
-        """For each name draws as numbers (n, width) and their weights, given what is seen, or set where it is `fixed`;
-        for labels that are answered exactly all labels as numbers and their probabilities.
+        """For each name, draws as numbers (n, width) and their weights, given observations and `fixed` interventions.
+
+        For labels with exact answers these are all labels, as indicators, and their probabilities.
         """
         parents = self._heard(fixed)
         needed = relevant(parents, names, known)
@@ -229,7 +230,7 @@ class NetworkRows(CodedModel):
 
     @cached_property
     def _order(self) -> list[Hashable]:
-        """All variables, causes before their effects."""
+        """All variables in causal order."""
         return causes_first(self.directed)
 
     def _heard(self, fixed: Collection[Hashable] = ()) -> dict[Hashable, list[Hashable]]:
@@ -250,11 +251,11 @@ class NetworkRows(CodedModel):
 
     @property
     def rows(self) -> dict[Hashable, int]:
-        """Of how many rows each variable's counts or straight line are; kernels and residuals are of up to 4000."""
+        """The number of rows behind each variable's counts or linear part; kernels and residuals use at most 4000."""
         return {name: law.rows for name, law in self.conditionals.items()}
 
     def _row_beliefs(self, name: Hashable, answers: Sequence[tuple[np.ndarray, np.ndarray]]) -> Any:
-        """Of labels their probabilities in each row; of numbers draws, as smooth as the law given the parents is."""
+        """Probabilities of labels in each row; for numbers, draws smoothed by the distribution given the parents."""
         column = self.columns[name]
         if column.labels is not None:
             return column.label_belief(np.array([w @ numbers for numbers, w in answers]).reshape(-1, column.width))

@@ -76,7 +76,7 @@ def scores_page(scores: Any) -> Page:
 
 
 def held_out_page(held_out: Mapping[Any, Mapping[str, float]], notes: Any) -> Page:
-    """How well each column of held-out rows was predicted, relative to the same prediction for every row."""
+    """A page of prediction errors of each column in held-out rows, relative to one prediction for all rows."""
     names = [str(name) for name in held_out][:MOST]
     places = -np.arange(len(names), dtype=float)
     share = [each["this"] / each["alone"] if each["alone"] else np.nan for each in held_out.values()][: len(names)]

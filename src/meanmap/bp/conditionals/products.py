@@ -13,7 +13,7 @@ MOST, ROWS_EACH, LEAST_SCORE = 20, 25, 2.0
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Which pairs of columns of standardised numbers are multiplied.
+    """Pairs of columns of standardised numbers whose products are used.
 
     Attributes
     ----------
@@ -39,14 +39,15 @@ class Products:
 
     @classmethod
     def chosen(cls, rows: np.ndarray, filled: np.ndarray, left: np.ndarray, blocks: Sequence[range]) -> "Products":
-        """From rows (n, d) with NaN in gaps, the same filled in, and what is left of each number when the other columns
-        have been regressed out linearly by other rows, up to a factor.
+        """Choose products from rows (n, d) with NaN in gaps, the completed rows, and residuals of each number.
+
+        `left` are residuals, up to a factor, of linear regressions on the other columns that were fitted to other rows.
 
         Notes
         -----
-        What is left of a column is uncorrelated with products of others where it depends on these linearly. Products
-        are taken in whose correlation is this many of its standard errors, which do not suppose that noise has the same
-        size everywhere (White 1980), that one product is taken in by chance on average, and two at least.
+        If a column depends linearly on others, its residuals are uncorrelated with products of these. A product is
+        included if its correlation exceeds a multiple of its heteroscedasticity-consistent standard error (White 1980):
+        at least two, and such that on average one product is included by chance.
         """
         from scipy.special import ndtri
 

@@ -23,7 +23,7 @@ SAME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LeafWeights:
-    """Of a forest: in each tree the training rows in the same leaf, alike (Meinshausen 2006).
+    """Weights by a forest: in each tree, training rows in the same leaf count equally (Meinshausen 2006).
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class LeafWeights:
 
     @cached_property
     def _shares(self) -> Any:
-        """What each training row counts in each leaf, (leaves, n), sparse."""
+        """The weight of each training row in each leaf, (leaves, n), sparse."""
         there = self._ones(self.leaves)
         sizes = np.maximum(there.sum(axis=0), 1) * self.leaves.shape[1]
         return (there @ scipy.sparse.diags_array(1 / sizes)).T.tocsr()
@@ -103,7 +103,7 @@ Learner = Callable[[np.ndarray, np.ndarray], RowWeights]
 
 
 def grown(rows: np.ndarray, targets: np.ndarray, of: int | None = None) -> LeafWeights:
-    """Of extremely randomised trees, for all targets or one of them."""
+    """Grow extremely randomised trees for all targets or one of them."""
     share = min(SHARE, MOST_COLUMNS / rows.shape[1])
     number = int(np.clip(TREES_TIMES_COLUMNS // rows.shape[1], FEW_TREES, TREES))
     trees = Trees.fit(rows, targets if of is None else targets[:, [of]], number, LEAST_IN_LEAF, 0, share)
@@ -111,13 +111,13 @@ def grown(rows: np.ndarray, targets: np.ndarray, of: int | None = None) -> LeafW
 
 
 def nearest(rows: np.ndarray, targets: np.ndarray) -> NearestWeights:
-    """Of ten neighbours, whatever the targets."""
+    """Weights of the ten nearest neighbours, whatever the targets are."""
     del targets
     return NearestWeights(rows, min(NEIGHBOURS, len(rows)))
 
 
 def learned(regression: object, rows: np.ndarray, targets: np.ndarray) -> RowWeights:
-    """Of a regression of scikit-learn that is fitted anew."""
+    """Weights by a regression of scikit-learn, which is fitted here."""
     from sklearn.base import clone
     from sklearn.utils import get_tags
 

@@ -38,14 +38,14 @@ class Scales:
 
     @classmethod
     def fit(cls, regressor: Regressor, residuals: np.ndarray) -> "Scales | None":
-        """From residuals (n,) at the rows of a regressor; None where one size predicts those left out as well.
+        """Fit to residuals (n,) at the rows of a regressor; None if a constant scale predicts held-out ones as well.
 
         Notes
         -----
-        The regression of log |residual| is a start, as logarithms of small residuals say little about their size; a
-        step of Fisher scoring from there, log s + |residual| / s − 1, is that of Laplace's law (Harvey 1976 has the
-        normal one). What is kept lowers the leave-one-out score log s + |residual| / s by more than two standard
-        errors.
+        The regression of log |residual| is only a start, because logarithms of small residuals say little about their
+        scale. It is followed by one step of Fisher scoring for the Laplace distribution, log s + |residual| / s − 1
+        (Harvey 1976 uses the Normal). The result is kept if it lowers the leave-one-out score log s + |residual| / s by
+        more than two standard errors.
         """
         sizes = np.maximum(np.abs(residuals), LEAST * np.mean(np.abs(residuals)))
         if not sizes.max() > 0:

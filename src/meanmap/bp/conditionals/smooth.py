@@ -42,7 +42,7 @@ class SmoothRegression:
 
     @classmethod
     def fit(cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray) -> "SmoothRegression":
-        """With all parts."""
+        """Fit with all parts."""
         return _Sums.of(design, targets).regression(parts.sizes)
 
     @classmethod
@@ -61,14 +61,14 @@ class SmoothRegression:
         return [(float(share), one) for share, one in zip(shares / shares.sum(), found, strict=True) if share]
 
     def _spread(self, columns: np.ndarray, p: int) -> "SmoothRegression":
-        """As a regression on p columns, of which it has some."""
+        """The same regression on all p columns, with weights 0 for those that it lacks."""
         weights, inverse, variances = np.zeros((p, self.weights.shape[1])), np.zeros((p, p)), np.zeros(p)
         weights[columns], variances[columns] = self.weights, self.variances
         inverse[np.ix_(columns, columns)] = self.inverse
         return SmoothRegression(weights, inverse, variances, self.evidence)
 
     def __call__(self, design: np.ndarray) -> np.ndarray:
-        """At rows of a design, (m, k)."""
+        """Predictions at rows of a design, (m, k)."""
         return design @ self.weights
 
 
@@ -86,7 +86,7 @@ class _Sums:
         return cls(design.T @ design, design.T @ targets, np.sum(targets**2, axis=0), len(design))
 
     def among(self, columns: np.ndarray) -> "_Sums":
-        """Of some columns."""
+        """The sums of some columns."""
         return _Sums(self.gram[np.ix_(columns, columns)], self.sums[columns], self.squares, self.n)
 
     def regression(self, sizes: Sequence[int]) -> SmoothRegression:
@@ -118,8 +118,8 @@ class _Sums:
         ]
 
     def _of_part(self, found: SmoothRegression, block: slice, ratio: float, line: int) -> tuple[float, float]:
-        """Of the variance of a part, given those of the others: its geometric mean given the targets, and its log
-        density before these are seen less that given them.
+        """For the variance of a part, given those of the others: its posterior geometric mean, and log prior density
+        minus log posterior density.
         """
         precisions, turn = np.linalg.eigh(found.inverse[block, block])
         precisions = 1 / precisions
@@ -143,11 +143,11 @@ class _Sums:
         return np.maximum(LEAST_LEFT * self.squares, np.finfo(float).tiny)
 
     def _left(self, found: SmoothRegression) -> np.ndarray:
-        """Squares of targets in units of their variances, weights integrated out, for noise of variance one."""
+        """Sums of squares of the targets with weights integrated out, for noise of variance one."""
         return np.maximum(self.squares - np.sum(found.weights * self.sums, axis=0), self._least)
 
     def _with(self, sizes: Sequence[int], ratios: np.ndarray) -> SmoothRegression:
-        """With variances of parts as they are, for noise of variance one."""
+        """The regression with these variances of parts, relative to the noise variance."""
         variances = np.repeat([0.0, *ratios], sizes)
         penalty = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
         inverse = np.linalg.inv(self.gram + np.diag(penalty))

@@ -24,8 +24,10 @@ QUARTILE = 0.6745
 
 @dataclass(frozen=True)
 class Part:
-    """What a part follows: functions of what is adjusted for alone (0), gentle curves of the cause (1), any curves (2),
-    their products with what is adjusted for (3), or rough functions of the cause (4); and whether these are rough.
+    """The functions of a part, and whether they are rough.
+
+    `detail` is 0 for functions of the adjustment variables alone, 1 for gentle curves of the cause, 2 for any curves of
+    it, 3 for their products with the adjustment variables, and 4 for rough functions of the cause.
     """
 
     detail: int
@@ -34,30 +36,31 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class SmoothParts:
-    """Numbers that stand for rows of a cause t and of what is adjusted for, z.
+    """Regression features of a cause t and of adjustment variables z.
 
-    A line in all columns, polynomials of the ranks of t, and functions of the Matérn kernel with 5/2: of numbers in t;
-    of each number in z, added up; of all of z together; and of z, times a line and such a function of t. Of labels,
-    zeros and ones, kernels are those of equal labels. Kernels are as wide as columns spread, by their quartiles or
-    standard deviation.
+    Features are linear in all columns, polynomials of the ranks of t, and functions of Matérn 5/2 kernels: of numbers
+    in t; of each number in z, added up; of all of z together; and of z, times a linear function and such a function of
+    t. Labels, coded as indicators, have the kernel of equal labels. The scale of a kernel is that of its column, by
+    quartiles or the standard deviation.
 
-    Breaks are columns of the line, and those of z and of t have products with the other, and with each other. Smaller
-    ones are left to rough parts: random walks along the ranks of each number, and products of those of t and of z.
+    Breaks are linear columns; those of z and of t also have products with the other variable and with each other.
+    Smaller breaks are left to rough parts: random walks along the ranks of each number, and products of those of t and
+    of z.
 
     Attributes
     ----------
     rows : array (m, a + q)
-        Those that functions are spanned by.
+        Rows whose kernel functions span the features.
     widths : tuple of int
-        How many columns stand for each variable, those of the cause first.
+        The number of columns of each variable, those of the cause first.
     of_cause : int
-        How many of these variables are the cause.
+        The number of these variables that belong to the cause.
     mean, scale, units : array (a + q,)
-        Of all rows.
+        Location and scale of the columns, over all rows.
     turned : array (a + q, l)
-        From standardised columns to independent ones.
+        The map from standardised columns to independent ones.
     maps : tuple of arrays (m, r)
-        From kernels at the rows to numbers.
+        The maps from kernels at the rows to features.
     kinds : tuple of Part
     ranks : tuple of pairs of arrays
         Values of each column and their ranks, from 0 to 1.
@@ -88,7 +91,7 @@ class SmoothParts:
         breaks: Sequence[Break] = (),
         rough: bool = True,
     ) -> "SmoothParts":
-        """From rows (n, a + q)."""
+        """Construct features from rows (n, a + q)."""
         mean, scale = rows.mean(axis=0), rows.std(axis=0)
         scale = np.where(scale > FLAT * np.abs(mean), scale, np.inf)
         low, high = np.quantile(rows, [0.25, 0.75], axis=0)
@@ -117,23 +120,25 @@ class SmoothParts:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many columns of a design are the line, and each part."""
+        """The number of columns of a design in the linear part, and in each other part."""
         return 1 + self.turned.shape[1], *(each.shape[1] for each in self.maps)
 
     @property
     def walks(self) -> np.ndarray:
-        """Which columns of a design are rough parts, (p,) of bool."""
+        """Whether columns of a design belong to rough parts, (p,)."""
         return np.repeat([False, *(kind.rough for kind in self.kinds)], self.sizes)
 
     @property
     def of_the_cause(self) -> np.ndarray:
-        """Which columns of a design let the effect of the cause bend or vary, (p,) of bool."""
+        """Whether columns of a design make the effect of the cause nonlinear or varying, (p,)."""
         return np.repeat([False, *(kind.detail > 0 for kind in self.kinds)], self.sizes)
 
     @property
     def models(self) -> list[np.ndarray]:
-        """Which parts nested regressions have, the plainest first: a line in a cause that is a number; curves of it;
-        their products with what is adjusted for; and rough parts. Labels, and numbers with a break, have all.
+        """The parts of nested regressions, the simplest first.
+
+        They are linear in a cause that is a number, then add curves of it, their products with the adjustment
+        variables, and rough parts. Labels, and numbers with a break, have all parts.
         """
         straight = self.widths[0] == 1 and all(each.column != 0 for each in self.breaks)
         found = [np.array([kind.detail <= most for kind in self.kinds]) for most in range(0 if straight else 4, 5)]
@@ -146,7 +151,7 @@ class SmoothParts:
         return np.concatenate([np.ones((len(rows), 1)), line, *parts], axis=1)
 
     def _kernels(self, rows: np.ndarray) -> list[tuple[Part, np.ndarray]]:
-        """Each part, and its kernel between rows and those that span it."""
+        """Each part, with its kernel between these rows and those that span it."""
         blocks = _blocks(self.widths)
         alone = [self._between(rows, block) for block in blocks]
         numbers = [k for k, width in enumerate(self.widths) if width == 1]

@@ -89,6 +89,6 @@ class Standard:
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Which of these blocks is that of each variable, of numbers with components that of the number."""
+        """The block of each variable; for numbers with components, the block of the number."""
         ends = [block.stop for block in self.blocks]
         return tuple(ends.index(whole.stop) for whole in self.wholes)

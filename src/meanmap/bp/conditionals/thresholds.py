@@ -1,4 +1,4 @@
-"""Where the distribution function of a number is tabulated."""
+"""Points at which the distribution function of a number is tabulated."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ NEVER_SEEN = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Where distribution functions are tabulated, and how values are read from them.
+    """Points at which distribution functions are tabulated, and the values represented by the bins between them.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Thresholds:
     def of(
         cls, values: np.ndarray, within: tuple[float, float] = (-np.inf, np.inf), scale: Transformation | None = None
     ) -> "Thresholds":
-        """For values as they came, which stay within two numbers; thresholds are even on a scale.
+        """Thresholds for these values, which stay within two numbers; they are evenly spaced on a scale.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class Thresholds:
         return np.where(self.points, self.edges[1:], (self.edges[1:] + self.edges[:-1]) / 2)
 
     def bins(self, values: np.ndarray) -> np.ndarray:
-        """Between which thresholds values lie, those on a threshold below it."""
+        """The bin of each value; values equal to a threshold belong to the bin below."""
         return np.clip(np.searchsorted(self.at, values, side="left") - 1, 0, len(self.at) - 2)
 
     def log_density(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:

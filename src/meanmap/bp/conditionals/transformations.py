@@ -167,7 +167,7 @@ def _filled(filled: np.ndarray, there: np.ndarray, j: int, seen: np.ndarray) -> 
 def _log_chances(
     filled: np.ndarray, rows: np.ndarray, there: np.ndarray, own: Sequence[int], used: Mapping[int, Transformation]
 ) -> np.ndarray:
-    """For each row the sum over observed numbers of log p given all other columns, (n,)."""
+    """For each row, the sum over observed numbers of the log density given all other columns, (n,)."""
     middle = filled - filled.mean(axis=0)
     covariance = middle.T @ middle / len(middle)
     precision: Any = np.linalg.inv(covariance + PRIOR * np.diag(np.diag(covariance) + PRIOR))

@@ -51,7 +51,7 @@ class Trees:
 
     @classmethod
     def of(cls, trees: Sequence[Any]) -> "Trees":
-        """From what scikit-learn has grown, the `tree_` of each."""
+        """Convert trees of scikit-learn, given the `tree_` of each."""
         sizes = np.array([tree.node_count for tree in trees])
         roots = np.cumsum(sizes) - sizes
         feature = np.concatenate([tree.feature for tree in trees])
@@ -67,7 +67,7 @@ class Trees:
 
     @property
     def nodes(self) -> int:
-        """Of all trees together."""
+        """The number of nodes in all trees."""
         return len(self.feature)
 
     def leaves(self, rows: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:

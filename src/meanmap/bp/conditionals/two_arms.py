@@ -48,8 +48,8 @@ RESIDUALS = 2000
 
 @dataclass(frozen=True, eq=False)
 class TwoArms:
-    """Of both arms what is averaged (2, K), draws of it (2, DRAWS, K), how many rows they are worth (2,), and the share
-    of regressions that are straight in the cause.
+    """Averages of both arms (2, K), draws of them (2, DRAWS, K), effective numbers of rows (2,), and the share of
+    regressions that are linear in the cause.
     """
 
     plain: np.ndarray
@@ -59,7 +59,7 @@ class TwoArms:
 
     @classmethod
     def of_all(cls, said: np.ndarray, random: np.random.Generator) -> "TwoArms":
-        """Of two arms that are the same."""
+        """Two equal arms."""
         plain = said.mean(axis=0)
         drawn = _reweighted([np.stack([part - plain] * 2) for part in _pieces(said)], DRAWS, random)
         return cls(np.stack([plain] * 2), plain + drawn, np.full(2, float(len(said))))
@@ -94,7 +94,7 @@ def compared(
     means = np.stack([np.sum([set_to(k, rows).sum(axis=0) for rows in pieces], axis=0) / n for k in (0, 1)])
 
     def answer(law: _Law, draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What is averaged, (2, K), draws of it, and the weights of rows, (n, 2)."""
+        """Averages, (2, K), draws of them, and the weights of rows, (n, 2)."""
         inverse = law.regression.inverse
         v = design @ (inverse @ means.T)
         u = 2 * v - design @ (inverse @ (design.T @ v))
@@ -129,8 +129,8 @@ def compared(
 
 @dataclass(frozen=True, eq=False)
 class _Law:
-    """What is averaged of the outcome, given rows of a design: shares of labels, or of a number its mean and how
-    probable it is to be up to each level, m(x) + s(x) r with residuals r of all rows.
+    """The outcome given rows of a design: probabilities of labels, or the mean of a number and the probabilities of
+    values up to each level, for m(x) + s(x) r with the residuals r of all rows.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class _Law:
     def averaged(
         cls, design: np.ndarray, parts: SmoothParts, y: np.ndarray, at: np.ndarray | None
     ) -> list[tuple[float, "_Law"]]:
-        """Those of nested regressions, with their shares."""
+        """The distributions by nested regressions, with the share of each."""
         spread = np.maximum(y.std(axis=0), np.finfo(float).tiny)
         regressions = SmoothRegression.averaged(design, parts, y / spread)
         fitted = [(share, replace(one, weights=one.weights * spread)) for share, one in regressions]
@@ -165,7 +165,7 @@ class _Law:
     def fit(
         cls, found: SmoothRegression, design: np.ndarray, parts: SmoothParts, y: np.ndarray, at: np.ndarray | None
     ) -> "_Law":
-        """With a regression as it is."""
+        """The distribution by a given regression."""
         left = y - found(design)
         free = np.maximum(1 - np.sum((design @ found.inverse) * design, axis=1), LEAST_FREE)
         if at is None:
@@ -178,7 +178,7 @@ class _Law:
 
     @property
     def width(self) -> int:
-        """How many functions are averaged."""
+        """The number of functions that are averaged."""
         return self.left.shape[1] if self.at is None else 1 + len(self.at)
 
     def expected(self, design: np.ndarray) -> np.ndarray:
@@ -191,8 +191,9 @@ class _Law:
 
 
 def _breaks(y: np.ndarray, rows: np.ndarray, of_cause: tuple[int, ...], widths: tuple[int, ...]) -> tuple[Break, ...]:
-    """Those of the outcome in what is a number of t and z, side by side, and those of the cause in what is adjusted
-    for: where both jump together, a small jump of the outcome is much of the effect (Belloni et al. 2014).
+    """Breaks of the outcome in the numbers of t and z, and breaks of the cause in the adjustment variables.
+
+    If both jump at the same point, even a small jump of the outcome biases the effect (Belloni et al. 2014).
     """
     found, start = _broken(rows, (*of_cause, *widths), len(of_cause), y), sum(of_cause)
     of_z = _broken(rows[:, start:], widths, len(widths), rows[:, : of_cause[0]]) if widths else ()
@@ -240,5 +241,5 @@ def _missed(
 
 
 def functions(y: np.ndarray, at: np.ndarray | None) -> np.ndarray:
-    """What is averaged of the outcome: labels, or the number and whether it is up to each level."""
+    """Functions of the outcome that are averaged: labels, or the number and whether it is at most each level."""
     return y if at is None else np.concatenate([y, y <= at], axis=1)

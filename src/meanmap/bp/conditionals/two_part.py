@@ -36,7 +36,7 @@ class TwoPart:
 
     @property
     def thresholds(self) -> Thresholds | None:
-        """Of numbers, in the unit of the column; points have bins to themselves."""
+        """Thresholds of numbers in the unit of the column; points have bins of their own."""
         return self.number.thresholds
 
     @property
@@ -46,7 +46,7 @@ class TwoPart:
 
     @property
     def inside(self) -> float:
-        """As of a `ColumnConditional`, of the number."""
+        """The same property of the `ColumnConditional` of the number."""
         return self.number.inside
 
     @classmethod
@@ -59,8 +59,10 @@ class TwoPart:
         laws: Sequence[JointNormal],
         left_out: Sequence[tuple[np.ndarray, np.ndarray]],
     ) -> "TwoPart":
-        """From both parts, by what distances are multiplied to count, the law of each part of the rows, and rows of
-        this part (m, d) that do not show the variable, with its values (m,) in the unit of the column.
+        """Combine both parts; `unit` scales distances, `laws` are joint normal distributions for each part of the rows.
+
+        `left_out` has the rows of each part (m, d) with the variable hidden, and its values (m,) in the unit of the
+        column.
         """
         found = cls(components, which, number, {})
         at = found.at
@@ -87,7 +89,7 @@ class TwoPart:
         return thresholds.at
 
     def resampled(self, counts: np.ndarray) -> "TwoPart":
-        """With the rows of the table counted so often (N,)."""
+        """The same model with the rows of the table counted this often (N,)."""
         return replace(self, which=self.which.resampled(counts), number=self.number.resampled(counts))
 
     def shares(self, laws: Sequence[JointNormal], rows: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How far an operator of low rank is from the full one, measured, next to the bound of the paper."""
+"""The measured distance between a low-rank operator and the full one, beside the bound of the paper."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -62,7 +62,7 @@ def with_values(kernel: Kernel, points: Data, tolerance: float, most: int) -> tu
 
 
 def _dense(features: PivotedCholesky) -> PivotedCholesky:
-    """With dense pivots, but for counts of texts: these have 2⁶² columns."""
+    """The features with dense pivots, except for counts of substrings, which have 2⁶² columns."""
     if any_sparse(features.pivots) and holds_vectors(features.kernel.domain):
         return replace(features, pivots=dense(features.pivots))
     return features
@@ -136,7 +136,7 @@ class _Factored:
         return self.low.stopped == "tolerance"
 
     def coordinates(self) -> Coordinates:
-        """With their values at all points, which are the rows of the factor."""
+        """The coordinates with their values at all points, which are the rows of the factor."""
         low, kernel = self.low, rescaled(self.sample, self.multiple)
         left = float(low.trace_errors[-1] / low.trace_errors[0])
         pivots = rows(self.sample.points, low.pivots)
@@ -191,7 +191,7 @@ class CoordinatesByScale:
         return self.decomposed.setdefault(at, fresh)
 
     def at(self, multiple: float) -> Coordinates:
-        """All coordinates at a multiple of the median distance; at the kernel as it is where the user gave it."""
+        """Coordinates for a multiple of the median distance, or for the kernel of the user unchanged."""
         multiple = self._multiple(multiple)
         if multiple not in self.known:
             features = self._features(multiple, self.rank)

@@ -208,7 +208,7 @@ class LearnedLikelihood(Likelihood):
 
     @classmethod
     def fit(cls, hidden: Data, observed: Data, kernel: Kernel | None = None) -> "LearnedLikelihood":
-        """From pairs; `kernel` is that of the observations, by default RBF, or Delta for labels.
+        """Fit to pairs; `kernel` compares observations, by default by RBF, or Delta for labels.
 
         Examples
         --------
@@ -223,7 +223,7 @@ class LearnedLikelihood(Likelihood):
 
     @classmethod
     def between(cls, hidden: NodeSample, observed: NodeSample, pairs: np.ndarray | None = None) -> "LearnedLikelihood":
-        """From samples that were read, `pairs` (m, 2) rows (observed, hidden) of them."""
+        """Fit to node samples, given the pairs (m, 2) of their rows (observed, hidden)."""
         if pairs is None:
             check_paired(hidden.count, observed.count, "hidden", "observed")
             pairs = np.repeat(np.arange(hidden.count)[:, None], 2, axis=1)

@@ -224,7 +224,7 @@ class NoiseLikelihood(Likelihood):
 
     @classmethod
     def fit(cls, hidden: Data, observed: Data) -> "NoiseLikelihood":
-        """From pairs of a hidden variable of any kind and numbers or vectors.
+        """Fit to pairs of a hidden variable of any kind and observed numbers or vectors.
 
         Examples
         --------
@@ -238,7 +238,7 @@ class NoiseLikelihood(Likelihood):
 
     @classmethod
     def of(cls, hidden: NodeSample, observed: np.ndarray) -> "NoiseLikelihood":
-        """From a sample that was read and vectors (m, d)."""
+        """Fit to a node sample and vectors (m, d)."""
         check_paired(hidden.count, len(observed), "hidden", "observed")
         regression, left = Regression.fit(hidden, observed)
         covariance = left.T @ left / len(left)
@@ -295,7 +295,7 @@ class CentredLikelihood(Likelihood):
     def fit(
         cls, hidden: Data, observed: Data, kernel: Kernel | None = None, groups: object = None
     ) -> "CentredLikelihood":
-        """From pairs.
+        """Fit to pairs.
 
         Parameters
         ----------

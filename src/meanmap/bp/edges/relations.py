@@ -39,7 +39,7 @@ MOST_JUDGES = 8
 
 @dataclass(frozen=True, eq=False)
 class Manner:
-    """How operators are estimated.
+    """The settings by which operators are estimated.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""From tables and pairs to points at nodes, and the pairs of each edge."""
+"""Reads tables and pairs as points at nodes, and pairs of these for each edge."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -55,8 +55,10 @@ MOST_PAIRS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class NodeSample:
-    """All points seen of one variable, with the kernel that reads them; `given` says whether the user chose it,
-    `labels` are the points as they came where they are labels, and by `schema` later values are read.
+    """All observed points of one variable, with their kernel.
+
+    `given` says whether the user chose the kernel; `labels` are the original values if points are labels; later values
+    are read by `schema`.
     """
 
     kernel: Kernel
@@ -141,7 +143,7 @@ class NodeSample:
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """One direction of a relation: kinds of variables, and the rows (m, 2) of their points, (x_t, x_s)."""
+    """One direction of a relation: the kinds of its variables, and pairs (m, 2) of row numbers, (x_t, x_s)."""
 
     sender: Hashable
     receiver: Hashable
@@ -176,7 +178,7 @@ def read_samples(
     missing: str = "pairwise",
     kinds: Mapping[Any, Any] | None = None,
 ) -> Samples:
-    """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
+    """Read one table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
     names = set(graph.names)  # which may be tuples, too
     chosen = {graph.names[graph.index(name)]: kind for name, kind in meant(kinds).items()}
     if isinstance(data, Mapping) and data and all(isinstance(key, tuple) and key not in names for key in data):
@@ -209,7 +211,7 @@ def read_samples(
 def read_sample(
     name: Hashable, parts: list[Any], where: str, given: Kernel | None, schema: Schema, door: Door
 ) -> NodeSample:
-    """All samples of one variable, one after the other, read by its kernel; `where` names them in messages."""
+    """Concatenate all samples of one variable, read for its kernel; `where` names them in messages."""
     if schema.kinds:
         parts = [schema.columns[0].read(part, "data", schema.kinds[0][1]) for part in parts]
     together = parts[0] if len(parts) == 1 else _together(parts, name)
@@ -292,9 +294,9 @@ def _from_pairs(
 
 
 def read_pair(value: object, where: str, what: str, most: int | None = None) -> tuple[tuple[Any, Any], int]:
-    """Two samples without the rows that miss a value, at most this many of these, and how many there are in all.
+    """Two samples without incomplete rows, at most `most` rows of these, and the number of all rows.
 
-    Of files and collections of Dask this many rows are read, or `MOST_PAIRS`.
+    At most this many rows, or `MOST_PAIRS`, are read from files and Dask collections.
     """
     far = lies_elsewhere(value)
     if far or not isinstance(value, tuple | list) or len(value) != 2:

@@ -79,7 +79,7 @@ class Variable:
 
     @classmethod
     def everywhere(cls, sample: NodeSample, kernel: Kernel, features: PivotedCholesky) -> "Variable":
-        """With messages and beliefs at all points."""
+        """A variable with messages and beliefs at all points."""
         return cls(sample, kernel, features, None, sample.points, sample.points, np.ones(sample.count))
 
     @property
@@ -98,7 +98,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Update(ABC):
-    """How messages are computed: where they have values, and how the operator of a direction is learned and applied."""
+    """A way to compute messages: the points of their values, and how operators are learned and applied."""
 
     @abstractmethod
     def variable(self, sample: NodeSample, kernel: Kernel, name: Hashable) -> Variable:
@@ -106,20 +106,21 @@ class Update(ABC):
 
     @abstractmethod
     def learn(self, sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Learned:
-        """From values of p at the sender's points to a constant and the coefficients of the message, (L_t, 1 + r); and
-        the coefficients (r,) of a function that is about 1 where x_s was seen in this direction, and 0 elsewhere.
+        """Learn the operator of one direction.
 
-        `keeps` where messages go many steps: the constant is not penalised then, and what the ridge shrinks is added
-        in further rounds. Else the constant is zero.
+        The matrix (L_t, 1 + r) maps values of p at the sender's points to a constant and the coefficients of the
+        message. Also returned are the coefficients (r,) of a function that is about 1 where x_s was observed in this
+        direction, and 0 elsewhere. With `keeps`, for messages that travel many steps, the constant is not penalised,
+        and further rounds restore what the ridge shrinks; otherwise the constant is zero.
         """
 
     def functions(self, receiver: Variable, points: Points, pairs: np.ndarray) -> np.ndarray:
-        """What a message is combined from behind its constant, at points of the receiver, (r, n)."""
+        """The functions whose combination is a message, apart from its constant, at points of the receiver, (r, n)."""
         del pairs
         return transformed(receiver.features, points).T
 
     def operators(self, into: list[np.ndarray], out: list[np.ndarray], length: int) -> EdgeOperators:
-        """All directions, from matrices (L_t, r) and (r, L_s), padded to the longest message."""
+        """Operators of all directions, from matrices (L_t, r) and (r, L_s), padded to the longest message."""
         matrices = np.zeros((len(into), length, length))
         for matrix, first, second in zip(matrices, into, out, strict=True):
             matrix[: len(first), : second.shape[1]] = first @ second
@@ -128,14 +129,14 @@ class Update(ABC):
 
 @dataclass(frozen=True)
 class Full(Update):
-    """No approximation: O(m²) a message, for up to a few thousand pairs."""
+    """No approximation: O(m²) per message, for up to a few thousand pairs."""
 
     def variable(self, sample: NodeSample, kernel: Kernel, name: Hashable) -> Variable:
         """Messages have values at all points."""
         return Variable.everywhere(sample, kernel, coordinates(kernel, sample.points, EXACT))
 
     def learn(self, sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Learned:
-        """By the Gram matrix of all pairs."""
+        """Learn from the Gram matrix of all pairs."""
         number = len(pairs)
         gram = gram_matrix(receiver.kernel, rows(receiver.sample.points, pairs[:, 1]))
         inverse = Ridge.factor(gram, ridge=ridge).solve(np.eye(number))
@@ -204,7 +205,7 @@ class Linear(_LowRank):
         return Variable.everywhere(sample, kernel, self.pivots(sample, kernel, name))
 
     def learn(self, sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Learned:
-        """In features of the receiver."""
+        """Learn in features of the receiver."""
         number = len(pairs)
         phi = transformed(receiver.features, rows(receiver.sample.points, pairs[:, 1]))
         cover = _cover(phi.T @ phi / number, phi.mean(axis=0), number, keeps)
@@ -214,7 +215,7 @@ class Linear(_LowRank):
         return _at_points(sender, pairs, keeps / number - weights @ means, weights), cover
 
     def operators(self, into: list[np.ndarray], out: list[np.ndarray], length: int) -> EdgeOperators:
-        """In two factors of low rank."""
+        """Operators as two factors of low rank."""
         rank = max(len(each) for each in out)
         first, second = np.zeros((len(into), length, rank)), np.zeros((len(into), rank, length))
         for e, (one, other) in enumerate(zip(into, out, strict=True)):
@@ -290,7 +291,7 @@ def _regressed(solve: Callable, right: np.ndarray, ridge: float, keeps: bool) ->
 
 
 def _at_points(sender: Variable, pairs: np.ndarray, constant: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """What acts on the pairs (m,), (m, r), acting on all points of the sender, (L_t, 1 + r)."""
+    """Extend weights on the pairs, (m,) and (m, r), to all points of the sender, (L_t, 1 + r)."""
     into = np.zeros((sender.size, 1 + weights.shape[1]))
     np.add.at(into, pairs[:, 0], np.concatenate([constant[:, None], weights], axis=1))
     return into

@@ -1,6 +1,6 @@
-"""How messages are combined at a node: values are multiplied, natural parameters are added.
+"""Ways to combine messages at a node: values are multiplied, natural parameters are added.
 
-The schedules do not know which. A third way multiplies powers of messages, for tree-reweighted belief propagation.
+Schedules work with any of them. A third way multiplies powers of messages, for tree-reweighted belief propagation.
 """
 
 import math
@@ -21,8 +21,8 @@ __all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum
 
 
 class Algebra(eqx.Module):
-    """The operations of the engine on messages (..., L). While messages are combined they are open: in a form in which
-    many of them can be joined.
+    """The operations of the engine on messages (..., L). While being combined, messages are "open": in a form in which
+    many can be joined without underflow.
     """
 
     neutral: ClassVar[float]
@@ -59,7 +59,7 @@ class Algebra(eqx.Module):
 
     @abstractmethod
     def join(self, first: object, second: object) -> Any:
-        """Two of them, open."""
+        """Join two open messages."""
 
     @abstractmethod
     def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
@@ -71,13 +71,14 @@ class Algebra(eqx.Module):
         return products
 
     def at_rows(self, row: np.ndarray, rows: int) -> "Algebra":
-        """For messages that lie at rows; `row` (2 |E|,) is that of each directed edge."""
+        """The algebra for messages stored by row; `row` (2 |E|,) is the row of each directed edge."""
         del row, rows
         return self
 
     def floored(self, factors: int, floor: float, dtype: DType, own: tuple[float, float] = (1.0, 1.0)) -> "Algebra":
-        """For up to this many messages at a node, none of whose values is below a floor, and own factors whose values
-        above zero lie between two.
+        """The algebra for at most `factors` messages at a node with values of at least `floor`.
+
+        Positive values of own factors lie between the two numbers `own`.
         """
         del factors, floor, dtype, own
         return self
@@ -113,7 +114,7 @@ class Product(Algebra):
         return all_but_one(Wide.of(own), Wide.of(incoming))
 
     def open(self, values: jax.Array) -> Any:
-        """Each value with a power of two."""
+        """Represent each value as a number times a power of two."""
         return values if self.narrow else Wide.of(values)
 
     def nothing(self, shape: tuple[int, ...], dtype: DType) -> Any:

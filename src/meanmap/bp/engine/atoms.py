@@ -25,9 +25,9 @@ FEW = 8
 
 
 def outgoing(layout: Layout, messages: object, own: np.ndarray) -> np.ndarray:
-    """Each node's product without one neighbour, (rows, B, L), from converged messages of directed edges.
+    """The product at each node without one neighbour, (rows, B, L), from converged messages of directed edges.
 
-    Some nodes at a time: with a million of them, what is in between would need two gigabytes.
+    Nodes are processed in parts, because intermediate results for a million nodes would need two gigabytes.
     """
     products = np.ones((len(layout.reverse), *own.shape[1:]), own.dtype)
     products[layout.row] = messages

@@ -1,6 +1,6 @@
-"""One run as its schedule sees it: what is fixed while messages are sent, and the ways to send them.
+"""The interface of a run to its schedule: everything fixed while messages are sent, and the ways to send them.
 
-The method `run` of a schedule (`graphs.Schedule`) is handed an `Exchange` and says what was `Sent`.
+The method `run` of a schedule (`graphs.Schedule`) takes an `Exchange` and returns what was `Sent`.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ __all__ = ["Exchange", "Sent"]
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """How a run ended: messages (2 |E|, B, L), steps, how much each changed, and whether messages settled.
+    """The end of a run: messages (2 |E|, B, L), steps, the change in each step, and whether messages converged.
 
-    `read` is what was read off the messages where the same program did it.
+    `read` holds the beliefs if the same program computed them.
     """
 
     messages: Any
@@ -44,7 +44,7 @@ class Sent:
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """What schedules work with.
+    """The state of a run and the operations available to schedules.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Exchange:
         return self._placed.silence()
 
     def sweep(self, messages: jax.Array) -> tuple[jax.Array, float]:
-        """All messages at once from those before, and the largest change."""
+        """Update all messages in parallel; also returns the largest change."""
         new = _swept(self._placed, messages)
         return new, float(residual(new, messages))
 
@@ -87,9 +87,9 @@ class Exchange:
         return Sent(messages, 2, np.empty(0), True, read)
 
     def flood(self, max_sweeps: int, mesh: jax.sharding.Mesh | None = None) -> Sent:
-        """All messages at once, sweep after sweep; the one way that has derivatives on graphs with cycles.
+        """Update all messages in parallel, sweep after sweep; on graphs with cycles only this is differentiable.
 
-        With a mesh nodes are divided among its devices.
+        With a mesh, nodes are divided among its devices.
         """
         if mesh is not None:
             if self.traced:
@@ -115,12 +115,12 @@ class Exchange:
         return self.sent(messages, int(count), [float(left)])
 
     def splashes(self, max_sweeps: int, size: int) -> Sent:
-        """Two passes around the node whose messages changed most, again and again."""
+        """Repeat two passes around the node whose messages changed most."""
         return self.sent(*splashes(self.graph, self._placed, max_sweeps, size))
 
     @property
     def _placed(self) -> Terms:
-        """With given messages at the rows where they are received."""
+        """The terms with given messages at the rows where they are received."""
         return self.terms.by_row()
 
 

@@ -16,7 +16,7 @@ __all__ = ["Layout"]
 
 
 class Layout(eqx.Module):
-    """Where the messages (rows + 1, B, L) of a graph lie; the last row says nothing, for empty slots.
+    """The layout of the messages (rows + 1, B, L) of a graph; the last row is uninformative, for empty slots.
 
     Attributes
     ----------
@@ -98,13 +98,13 @@ class Layout(eqx.Module):
         return start.at[:-1].set(jnp.where(given.known[..., None], given.values, self.algebra.neutral))
 
     def bucket(self, messages: jax.Array, number: int) -> jax.Array:
-        """What the nodes of a bucket received, (nodes, D, B, L)."""
+        """The messages received by the nodes of a bucket, (nodes, D, B, L)."""
         start, width = self.widths[number]
         count = len(self.nodes[number])
         return messages[start : start + count * width].reshape(count, width, *messages.shape[1:])
 
     def others(self, messages: jax.Array, own: jax.Array) -> Any:
-        """At row (t, j), what t knows without its j-th neighbour, (rows, B, L), open: more can be joined to it."""
+        """At row (t, j), the open product at t without its j-th neighbour, (rows, B, L); more can be joined to it."""
         parts = []
         for number, nodes in enumerate(self.nodes):
             found = self.algebra.others(own[nodes], self.bucket(messages, number))
@@ -112,7 +112,7 @@ class Layout(eqx.Module):
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
     def pre_messages(self, messages: jax.Array, own: jax.Array, step: int = 1) -> jax.Array:
-        """At row (t, j), what t knows without its j-th neighbour, (rows, B, L); with a step, at the rows of `every`."""
+        """At row (t, j), the product at t without its j-th neighbour, (rows, B, L); or only at the rows of `every`."""
         parts = [jnp.zeros((0, *own.shape[1:]), own.dtype)]
         for number, nodes in enumerate(self.nodes):
             products = self.algebra.all_but_one(own[nodes[::step]], self.bucket(messages, number)[::step])
@@ -133,7 +133,7 @@ class Layout(eqx.Module):
     def send_all(
         self, messages: jax.Array, own: jax.Array, operators: EdgeOperators, given: Given | None, settings: Settings
     ) -> jax.Array:
-        """All messages at once from those before."""
+        """Update all messages in parallel."""
         raw = self.arrived(operators.send(self.pre_messages(messages, own), self.template, self.grouping))
         new = self.algebra.finish(raw, given, settings, slice(None))
         if self.has_empty:
@@ -153,7 +153,7 @@ class Layout(eqx.Module):
         given: Given | None,
         settings: Settings,
     ) -> tuple[jax.Array, jax.Array]:
-        """What some nodes (W,) send: rows (W · D,) and messages. Number n stands for no node; its rows are the last."""
+        """The messages of some nodes (W,), with their rows (W · D,). Node n is a placeholder with the last row."""
         inside = (nodes < len(self.incoming))[:, None]
         node = jnp.minimum(nodes, len(self.incoming) - 1)
         rows = jnp.where(inside, self.incoming[node], len(self.reverse))

@@ -1,4 +1,4 @@
-"""What every schedule does with a message once it is computed: floor, scale, hold what is given, damp."""
+"""Processing of computed messages in every schedule: floor, scale, fix given messages, damp."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ __all__ = ["Given", "Settings", "finish", "held", "residual"]
 
 
 class Settings(eqx.Module):
-    """How messages are treated on the way.
+    """Settings for the processing of messages.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Given(eqx.Module):
     values: Any
 
     def at(self, rows: Array) -> "Given":
-        """Those of some rows."""
+        """The given messages of some rows."""
         return Given(self.known[rows], self.values[rows])
 
 

@@ -1,8 +1,8 @@
-"""What an edge does to a message: one matrix for each directed edge, or a few that many edges share.
+"""The operators of edges on messages: one matrix for each directed edge, or a few shared by many edges.
 
-Everything is in values. A message to node s is its values at the points (states, landmarks) of s, and the matrix of the
-directed edge t → s takes the product of what t knows, at the points of t, to those values. Discrete belief propagation
-has the potential there, ψ(x_t, x_s); learned operators have a signed matrix (Song et al. 2011, section 4).
+Messages are represented by values: a message to node s by its values at the points (states, landmarks) of s. The matrix
+of the directed edge t → s maps the product of messages at the points of t to those values. In discrete belief
+propagation it is the potential ψ(x_t, x_s); learned operators are signed matrices (Song et al. 2011, section 4).
 """
 
 from abc import abstractmethod
@@ -47,14 +47,14 @@ class EdgeOperators(eqx.Module):
     @property
     @abstractmethod
     def number(self) -> int:
-        """How many different operators there are."""
+        """The number of different operators."""
 
     @abstractmethod
     def apply(self, products: jax.Array, template: object) -> jax.Array:
         """Messages from products (rows, B, L); `template` is one operator number, or one for each row."""
 
     def least_share(self) -> float:
-        """What every value of a message is of its largest at least, whatever is sent; 0 where nothing is known."""
+        """A lower bound on min / max of the values of any message; 0 if no bound is known."""
         return 0.0
 
     def send(self, products: jax.Array, template: jax.Array, grouping: Grouping | None = None) -> jax.Array:
@@ -117,9 +117,9 @@ class Factored(EdgeOperators):
 
     @classmethod
     def of(cls, factors: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> "Factored":
-        """From the factors (N, r) and (r, N') of each operator, filled up to this many points and to one rank.
+        """Stack the factors (N, r) and (r, N') of each operator, padded to this many points and to one rank.
 
-        Where a few of high rank would more than double what is kept, all are cut into blocks of a lower one.
+        If a few operators of high rank would more than double the memory, all are cut into blocks of a lower rank.
         """
         ranks = np.array([inner.shape[1] for inner, _ in factors], dtype=int)
         top = -(-int(ranks.max(initial=1)) // RANK_STEP) * RANK_STEP

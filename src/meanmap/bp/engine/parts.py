@@ -1,4 +1,4 @@
-"""Which device has which nodes of a graph, where their messages lie there, and what crosses the borders."""
+"""The division of a graph among devices: nodes, the layout of messages, and messages that cross borders."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ AXIS = "nodes"
 
 
 class Border(eqx.Module):
-    """What is sent to other devices: for each distance between two devices, the rows whose messages go that far.
+    """Messages to other devices: for each distance between two devices, the rows of the messages sent that far.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Parts:
 
     @classmethod
     def of(cls, graph: Graph, layout: Layout, devices: int) -> "Parts":
-        """In parts of contiguous nodes, in the order in which fewer edges cross borders."""
+        """Divide into parts of contiguous nodes, ordered so that few edges cross borders."""
         slots, part = Slots.of(graph), blocks(graph, devices)
         local = np.empty(graph.size, np.int64)
         row, nodes, widths = np.empty(slots.rows, np.int64), [], []
@@ -140,7 +140,7 @@ def _ranks(part: np.ndarray, devices: int) -> tuple[np.ndarray, int]:
 def _border(
     owner: np.ndarray, row: np.ndarray, reverse: np.ndarray, there: np.ndarray, devices: int, rows: int
 ) -> tuple[Border, np.ndarray]:
-    """What crosses, and for each row where its message is among those that left here and those that arrived."""
+    """The crossing messages, and the position of each row's message among local and received messages."""
     where, sent, steps, begin = row[reverse].copy(), [], [], rows
     step = np.where(there, (owner - owner[reverse]) % devices, 0)
     for far in np.unique(step[step > 0]).tolist():

@@ -46,7 +46,7 @@ class Wide(eqx.Module):
 
     @classmethod
     def ones(cls, shape: tuple[int, ...], dtype: DType) -> "Wide":
-        """As many ones."""
+        """An array of ones."""
         return cls(jnp.ones(shape, dtype), jnp.zeros(shape, jnp.int32))
 
     def __mul__(self, other: "Wide") -> "Wide":

@@ -32,7 +32,7 @@ TRY_MORE = "more damping, another schedule or more sweeps may help."
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Propagation(Value):
-    """What came out of belief propagation.
+    """The result of belief propagation.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Engine:
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickles, out of which JAX's own arrays come in single precision."""
+        """State for pickles as NumPy arrays, because JAX arrays are restored in single precision."""
         return {name: jax.tree.map(_off_device, part) for name, part in vars(self).items()}
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
@@ -222,7 +222,7 @@ def how_it_ended(unit: str, count: Any, trace: Array, converged: Any, notes: lis
 
 
 def floor_note(share: float, floor: Numbers | None) -> str:
-    """How much of the messages a floor changed, in words."""
+    """A note on the share of message values that the floor changed."""
     where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
     return f"{where}: {100 * share:.2g} %."
 

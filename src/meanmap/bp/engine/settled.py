@@ -1,4 +1,4 @@
-"""What is read off settled messages: beliefs, the partition function, how many values were low or negative."""
+"""Results from converged messages: beliefs, the partition function, counts of low and negative values."""
 
 from functools import partial
 from typing import Any
@@ -43,7 +43,7 @@ def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array
 @compiled_anew
 @partial(jax.jit, static_argnames="potentials")
 def pass_and_read(passes: Passes, terms: Terms, potentials: bool) -> tuple[jax.Array, Any]:
-    """Two passes and what is read off them, in one program."""
+    """Two passes and their results, in one program."""
     messages, below = two_pass(passes, terms)
     if potentials or not terms.layout.algebra.multiplied:
         return messages, read_settled(terms, messages, potentials)
@@ -109,7 +109,7 @@ def counted_shares(raw: Array, counted: Array, floor: Numbers | None) -> tuple[A
 
 
 def signs_counted(raw: Array, counted: Array, floor: Numbers | None) -> list[Any]:
-    """How many values of messages before floor and scale are low, and negative, of how many that count."""
+    """The numbers of low, negative, and all values of messages before flooring and scaling."""
     library = library_of(raw, counted)
     # Not what messages are at the end: damping leaves them above the floor that they are drawn to.
     low = raw < 0 if floor is None else raw <= floor * library.max(raw, axis=-1, keepdims=True)

@@ -58,7 +58,7 @@ class Spread(eqx.Module):
     def send_all(
         self, messages: jax.Array, own: jax.Array, operators: EdgeOperators, given: Given | None, settings: Settings
     ) -> jax.Array:
-        """All messages at once from those before."""
+        """Update all messages in parallel."""
 
         def sent(local: Layout, messages: Any, own: Any, given: Any, operators: Any, settings: Any) -> jax.Array:
             return local.send_all(messages, own, operators, given, settings)
@@ -140,7 +140,7 @@ def _read(
     settings: Settings,
     potentials: bool,
 ) -> tuple[jax.Array, Any, Any, Any]:
-    """What `settled.read_settled` finds, with sums over all devices."""
+    """The results of `settled.read_settled`, summed over all devices."""
     beliefs, log_scale = local.beliefs(messages, own)
     none = jnp.zeros(())
     if not local.algebra.multiplied:
@@ -164,7 +164,7 @@ def _read(
 
 
 def _whole(array: jax.Array) -> np.ndarray:
-    """All of an array, in every process."""
+    """The whole array, in every process."""
     if array.is_fully_addressable:
         return np.asarray(array)
     from jax.experimental.multihost_utils import process_allgather

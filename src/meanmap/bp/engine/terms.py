@@ -12,7 +12,7 @@ __all__ = ["Terms"]
 
 
 class Terms(eqx.Module):
-    """Where messages lie, what edges do to them, what nodes know of their own, what is given, how messages are treated.
+    """The constants of a run: layout, operators, own factors of nodes, given messages, and settings.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Terms(eqx.Module):
         return self.layout.silence(self.own, self.given)
 
     def send_all(self, messages: jax.Array) -> jax.Array:
-        """All messages at once from those before."""
+        """Update all messages in parallel."""
         return self.layout.send_all(messages, self.own, self.operators, self.given, self.settings)
 
     def send_from(self, nodes: jax.Array, messages: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -44,7 +44,7 @@ class Terms(eqx.Module):
         return self.layout.send_from(nodes, messages, self.own, self.operators, self.given, self.settings)
 
     def by_row(self) -> "Terms":
-        """With given messages of directed edges at the rows where they are received."""
+        """The terms with given messages of directed edges at the rows where they are received."""
         if self.given is None:
             return self
         row, rows = self.layout.row, len(self.layout.reverse)

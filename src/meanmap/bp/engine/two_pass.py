@@ -41,7 +41,7 @@ class Passes(eqx.Module):
 
     @classmethod
     def of(cls, tree: Rooted, template: np.ndarray) -> "Passes":
-        """From a rooted forest and the operator of each directed edge, (2 |E|,)."""
+        """Construct passes from a rooted forest and the operator of each directed edge, (2 |E|,)."""
         n = tree.graph.size
         position = np.empty(n, dtype=np.int64)
         position[tree.order] = np.arange(n)
@@ -142,7 +142,7 @@ def _gathered(algebra: Algebra, heard: Any, parent: jax.Array, sent: jax.Array) 
 
 
 def _in_order(given: Given | None, edges: jax.Array) -> Given | None:
-    """Given messages in the order of nodes, with one more row for nobody."""
+    """Given messages in the order of nodes, with one more row as a placeholder."""
     if given is None:
         return None
     known = jnp.concatenate([given.known[edges] & (edges >= 0)[:, None], jnp.zeros((1, given.known.shape[1]), bool)])

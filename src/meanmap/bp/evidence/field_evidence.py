@@ -48,7 +48,7 @@ class Observed:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known in B queries.
+    """Evidence in B queries.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Evidence:
 
     @property
     def patterns(self) -> np.ndarray:
-        """Where there is evidence in each query, every pattern once, (P, n)."""
+        """The distinct patterns of nodes with evidence, (P, n)."""
         known = np.zeros((1, len(self.informed)), dtype=bool)
         known[0, [*self.values, *self.functions]] = True
         for each in self.observed.values():
@@ -93,7 +93,7 @@ class Evidence:
         return np.unique(known, axis=0)
 
     def without(self, nodes: np.ndarray) -> "Evidence":
-        """With nothing known of some nodes."""
+        """The evidence without that at some nodes."""
         hidden = np.zeros(len(self.informed), dtype=bool)
         hidden[nodes] = True
         return replace(

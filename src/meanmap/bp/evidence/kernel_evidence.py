@@ -25,10 +25,10 @@ __all__ = ["Evidence", "Heard", "likelihood_at", "read_evidence", "read_values"]
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """What came as evidence, by node number: values that were read, and functions as they are.
+    """Evidence as passed, by node number: values after reading, and functions unchanged.
 
-    `sizes` says how many values came for a name where it was not a single one, `notes` what is odd about them. Where
-    cells were missing, `there` says which were not; the others are filled with any value.
+    `sizes` has the number of values for each name with several, and `notes` describe unusual values. If cells are
+    missing, `there` marks the known ones; the others have arbitrary values.
     """
 
     values: dict[int, Any]
@@ -40,7 +40,7 @@ class Heard:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known in B queries.
+    """Evidence in B queries.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Evidence:
     notes: tuple[str, ...] = ()
 
     def queries(self, node: int) -> range:
-        """As many numbers as a node has values."""
+        """The queries in which a node has values."""
         return range(count(self.points[node]))
 
 

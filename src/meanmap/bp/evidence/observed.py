@@ -23,18 +23,18 @@ class Observed:
 
     @classmethod
     def of(cls, graph: Graph, likelihoods: Sequence[LikelihoodEdge], seen: Evidence) -> "Observed":
-        """Of all observed nodes."""
+        """Collect the messages of all observed nodes."""
         order, start = graph.outgoing
         leaving = {node: order[start[node] : start[node + 1]].tolist() for node in seen.points}
         features = {e: likelihoods[e].observed.at(seen.points[node]) for node, edges in leaving.items() for e in edges}
         return cls(seen, likelihoods, features)
 
     def message(self, e: int, part: slice, floor: float | None) -> np.ndarray:
-        """What is sent along an edge in some queries, at the points of its receiver, (B or 1, N_s)."""
+        """The message along an edge in some queries, at the points of its receiver, (B or 1, N_s)."""
         return self.likelihoods[e].message(self._of(e, part), floor)
 
     def coefficients(self, e: int, part: slice) -> np.ndarray:
-        """What is sent, as coefficients in the coordinates of the receiver, (B or 1, r_s)."""
+        """The message as coefficients in the coordinates of the receiver, (B or 1, r_s)."""
         return self._of(e, part) @ self.likelihoods[e].inner
 
     def _of(self, e: int, part: slice) -> np.ndarray:

@@ -57,7 +57,7 @@ class AskedRows:
         door: Door,
         hidden: Collection[int] = (),
     ) -> "AskedRows":
-        """Of a table's columns, without those of hidden nodes; columns that are no variable are not looked at."""
+        """Read the columns of a table, except those of hidden nodes and those that are not variables."""
         graph = model.graph
         known = {name: columns[str(name)] for name in graph.names if str(name) in columns}
         if not known:
@@ -72,7 +72,7 @@ class AskedRows:
 
     @classmethod
     def single(cls, model: Any, tree: Rooted, evidence: Any, door: Door) -> "AskedRows":
-        """Of single values by name: one row."""
+        """Read one row from single values by name."""
         heard = read_values(model.graph, model.samples.nodes.__getitem__, evidence, door)
         if heard.functions or heard.sizes:
             name = next(iter(heard.sizes), None) or model.graph.names[next(iter(heard.functions))]

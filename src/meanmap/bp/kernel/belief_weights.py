@@ -20,7 +20,7 @@ __all__ = ["Arriving", "Factor", "MessageWeights", "factors_of"]
 class Factor(eqx.Module):
     """One message, x ↦ max(φ(x)ᵀ c / top, floor × low), for a batch of coefficients c (..., r).
 
-    `low` is 1, and the mean value of what comes from a node that was seen.
+    `low` is 1, or the mean value of the message if it comes from an observed node.
     """
 
     coordinates: Coordinates = eqx.field(static=True)
@@ -30,7 +30,7 @@ class Factor(eqx.Module):
 
     @classmethod
     def of(cls, coordinates: Coordinates, coefficients: np.ndarray, seen: bool) -> "Factor":
-        """Scaled to largest value 1 at the points of the node, as all messages are."""
+        """A message scaled to a largest value of 1 at the points of the node, like all messages."""
         values = coefficients @ coordinates.values.T
         top = np.max(values, axis=-1, keepdims=True)
         low = typical(values / np.where(top > 0, top, 1)) if seen else np.ones_like(top)
@@ -61,7 +61,7 @@ Arriving = list[tuple[Coordinates, np.ndarray, bool]]
 
 
 def factors_of(parts: list[Arriving], size: int) -> tuple[Factor, ...]:
-    """Those of all queries, that were answered a few at a time."""
+    """The factors of all queries, which were answered in parts."""
     factors = []
     for same in zip(*parts, strict=True):
         coefficients = np.concatenate([each[1] for each in same])
@@ -94,7 +94,7 @@ class MessageWeights(Weights):
         likelihood: object,
         floor: float | None,
     ) -> "MessageWeights":
-        """From weights of the node's points that sum to one, (B, N)."""
+        """Construct from weights of the node's points that sum to one, (B, N)."""
         none = cls(values, factors, np.ones((len(values), 1)), sample, likelihood, floor)
         product, exponent = none._product(sample.points)
         power = np.max(exponent, axis=-1, keepdims=True)
@@ -120,7 +120,7 @@ class MessageWeights(Weights):
         return np.matmul(self.values, values)
 
     def take(self, index: Index) -> "MessageWeights":
-        """Those of some queries."""
+        """The weights of some queries."""
         factors = tuple(f.take(index) for f in self.factors)
         power = self.power[index] if np.ndim(self.power) else self.power
         scale = self.scale[index]

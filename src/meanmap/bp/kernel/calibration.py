@@ -29,7 +29,7 @@ class Calibration:
     share: float = 0.0
 
     def __call__(self, probabilities: np.ndarray) -> np.ndarray:
-        """Of probabilities (..., K)."""
+        """Calibrate probabilities (..., K)."""
         raised = (probabilities / probabilities.max(axis=-1, keepdims=True)) ** self.power
         return (1 - self.share) * raised / raised.sum(axis=-1, keepdims=True) + self.share / raised.shape[-1]
 
@@ -59,12 +59,12 @@ class LabelAtoms:
         return cls(codes, which.ravel())
 
     def number(self, value: np.ndarray) -> int:
-        """Of a value that was seen; −1 where no atom has its label."""
+        """The number of the label of an observed value; −1 if no atom has it."""
         same = np.flatnonzero((self.codes == value.reshape(1, -1)).all(axis=1))
         return int(same[0]) if len(same) else -1
 
     def probabilities(self, weights: np.ndarray) -> np.ndarray:
-        """Of labels (..., K), from weights of atoms (..., G)."""
+        """Probabilities of labels (..., K), from weights of atoms (..., G)."""
         return weights @ np.eye(len(self.codes))[self.which]
 
     def corrected(self, weights: np.ndarray, own: np.ndarray, correct: Calibration) -> np.ndarray:

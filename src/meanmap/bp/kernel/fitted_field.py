@@ -259,7 +259,7 @@ class FittedKernelField(FittedField):
         return weights, report
 
     def _far(self, seen: Evidence) -> list[str]:
-        """Which observed values are far from all data, and the first that is as far out as few of them."""
+        """Notes on observed values far from all data, and on the first that is more extreme than nearly all."""
         notes, tail, order, start = [], [], *self.graph.outgoing
         times = 2 if len(self.directions) == 1 else 1  # points are both ends of each pair
         for node, value in seen.values.items():
@@ -392,5 +392,5 @@ class FittedKernelField(FittedField):
 
     @cached_property
     def approximation(self) -> list[Approximation]:
-        """For each direction, the measured approximation error of the update, with the bound of the paper."""
+        """The measured approximation error of the update in each direction, with the bound of the paper."""
         return [approximation(self.learned, e) for e in range(len(self.learned.directions))]

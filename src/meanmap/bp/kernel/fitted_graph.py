@@ -86,7 +86,7 @@ class FittedKernelGraph(QueriedPage, ManyRows):
 
     @cached_property
     def _operators(self) -> Factored:
-        """All edges' operators, of NumPy, which pickles keep."""
+        """The operators of all edges as NumPy arrays, which can be pickled."""
         return Factored.of([(edge.into, edge.out) for edge in self.messages], self._inside.shape[1])
 
     @cached_property
@@ -105,12 +105,12 @@ class FittedKernelGraph(QueriedPage, ManyRows):
 
     @property
     def node_samples(self) -> list[NodeSample]:
-        """Of each variable."""
+        """The sample of each variable."""
         return list(self.samples.nodes)
 
     @property
     def pair_counts(self) -> list[int]:
-        """Of each edge."""
+        """The number of pairs of each edge."""
         return [len(pair) for pair in self.samples.pairs]
 
     @one_blas_thread()
@@ -204,7 +204,7 @@ class FittedKernelGraph(QueriedPage, ManyRows):
         found: list[Propagation],
         floor: float | None,
     ) -> Report:
-        """What stands behind beliefs: for each observation, the edge of its node that draws on the fewest data."""
+        """The support of beliefs: for each observation, that of the edge of its node with the fewest data."""
         support: dict[Hashable, Support] = {}
         for e, phi in observed.features.items():
             name = self.graph.names[self.graph.sources[e]]

@@ -12,7 +12,7 @@ __all__ = ["neighbour_pairs", "patches", "read_images"]
 
 
 def read_images(data: Data, argument: str) -> list[np.ndarray]:
-    """One image (H, W), several (B, H, W), or a list of images of any sizes; NaN where a pixel is missing."""
+    """Read one image (H, W), several (B, H, W), or a list of images of any sizes; missing pixels are NaN."""
     if isinstance(data, list | tuple) and len(data) and np.ndim(data[0]) == 2:
         images = [as_array(image, f"{argument}[{i}]") for i, image in enumerate(data)]
     else:

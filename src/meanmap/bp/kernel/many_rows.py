@@ -94,7 +94,7 @@ class ManyRows(RowModel, FittedModel):
         return beliefs, Report("exact on this forest: two passes", True, 1, notes=tuple(notes))
 
     def _scores(self, asked: AskedRows) -> np.ndarray:
-        """By the chain rule along a walk from the root: the density of each cell given those before it."""
+        """Log densities by the chain rule from the root: the density of each cell given those before it."""
         total = np.zeros(asked.size)
         for part, here in asked.parts():
             here.outwards(in_turn=True)
@@ -111,9 +111,10 @@ class ManyRows(RowModel, FittedModel):
         return total
 
     def _draws(self, asked: AskedRows, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
-        """From the roots outwards, each variable given the value drawn for its parent, through the operators of
-        observations. Beliefs of `query` go through those of messages, so that the means of both agree as far as the
-        operators do: on Gaussian chains and 1000 rows within a tenth of a standard deviation or so.
+        """Draw from the roots outwards, each variable given the value drawn for its parent.
+
+        Draws use the operators of observations, and beliefs of `query` those of messages, so that their means agree
+        only as far as the operators do: within about a tenth of a standard deviation on Gaussian chains and 1000 rows.
         """
         for name, node in zip(self.graph.names, self.samples.nodes, strict=True):
             if is_sparse(node.points):

@@ -130,6 +130,6 @@ class RowMessages:
 
 
 def _finished(message: np.ndarray) -> np.ndarray:
-    """As the engine leaves a message: largest value 1, floored, ones where nothing positive is left."""
+    """Process a message as the engine does: largest value 1, floored; ones if no value is positive."""
     top = message.max(axis=-1, keepdims=True, initial=0.0)
     return np.where(top > 0, np.maximum(message / np.where(top > 0, top, 1), FLOOR), 1.0)

@@ -36,7 +36,7 @@ class Link:
     likelihood: LikelihoodEdge
 
     def carry(self, step: "Step", product: np.ndarray, floor: float | None) -> np.ndarray:
-        """What a state sends: its product of values, or the likelihood of its value where it was seen."""
+        """The message of a state: that of its product of values, or the likelihood of its observed value."""
         if step.observed is not None:
             return self.likelihood.message(self.likelihood.observed.at(step.observed), floor)
         product = product / np.max(np.abs(product), axis=-1, keepdims=True)

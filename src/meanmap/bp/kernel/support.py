@@ -68,7 +68,7 @@ class Support:
 
     @classmethod
     def of(cls, edge: LikelihoodEdge, phi: np.ndarray) -> "Support":
-        """Of the observations that one edge sends on, φ(x̄) in rows."""
+        """The support of the observations sent along one edge, with φ(x̄) in rows."""
         values = edge.observed.values
         far = np.sum(phi**2, axis=1) < NEAR * np.sum(values**2) / len(values)
         weights = phi @ edge.precision @ values.T
@@ -136,7 +136,7 @@ def contradiction_note(name: Hashable, agreement: float) -> str:
 
 
 def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[LikelihoodEdge]) -> list[str]:
-    """What the model leaves out: rows beyond the maximum, and the parts of kernels that low ranks omit."""
+    """Notes on what the model leaves out: rows beyond the maximum, and the parts of kernels that low ranks omit."""
     notes = list(samples.notes)
     if not graph.is_forest:
         notes.append(ROUND_CYCLES)

@@ -74,7 +74,7 @@ class Widening:
 
     @classmethod
     def fit(cls, parts: Sequence[Judged], span: tuple[float, float]) -> "Widening":
-        """From what was left out, part by part."""
+        """Fit to held-out parts."""
         kinds = []
         for missing in (False, True):
             chosen = [_some(part, part.missing == missing) for part in parts]
@@ -82,7 +82,7 @@ class Widening:
         return cls(span, kinds[0], kinds[1])
 
     def points(self, atoms: np.ndarray) -> np.ndarray:
-        """The values (G',) that widened beliefs are about, rising."""
+        """The values (G',) of widened beliefs, sorted."""
         return _points(atoms, self.span)
 
     def __call__(self, weights: np.ndarray, atoms: np.ndarray, missing: np.ndarray) -> np.ndarray:
@@ -103,7 +103,7 @@ class Widening:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How often intervals of 90 % covered what was left out, in words."""
+        """Notes on the coverage of 90 % intervals in held-out images."""
         return tuple(
             f"intervals of 90 % covered {groups.held.mean():.2f} of {name} pixels in held-out images, "
             f"{groups.held.min():.2f} to {groups.held.max():.2f} in each of {len(groups.held)} parts."
@@ -118,9 +118,10 @@ def left_out_parts(
     restore: Callable[[list[Any], list[Any], np.ndarray], tuple[np.ndarray, np.ndarray]],
     generator: np.random.Generator,
 ) -> list[Judged]:
-    """What `restore(images, features, another)`, which learns from some, says about those that were left out.
+    """Restore each held-out part by a model learned from the others, `restore(images, features, another)`.
 
-    Three rectangles are cut out of each, so that there are missing pixels, too. It gives atoms (G,) and weights (n, G).
+    It returns atoms (G,) and weights (n, G). Three rectangles are cut out of each image, so that there are also missing
+    pixels.
     """
     if len(images) == 1:
         cuts = np.linspace(0, images[0].shape[1], FOLDS + 1).astype(int)
@@ -143,7 +144,7 @@ def left_out_parts(
 
 
 def with_holes(image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """With three rectangles missing, of up to a quarter of each side."""
+    """The image with three missing rectangles of up to a quarter of each side."""
     cut = image.copy()
     for _ in range(3):
         sides = [int(generator.integers(1, max(size // 4, 1) + 1)) for size in image.shape[:2]]
@@ -231,6 +232,6 @@ def _spread(atoms: np.ndarray, points: np.ndarray, span: tuple[float, float]) ->
 
 
 def _deviations(weights: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """Of beliefs (n, G)."""
+    """Standard deviations of beliefs (n, G)."""
     mean = weights @ atoms
     return np.sqrt(np.maximum(weights @ atoms**2 - mean**2, 0.0))

@@ -59,7 +59,7 @@ class GaussianEdges(EdgeOperators):
         return -coupling[..., None] / precision[..., None] * jnp.stack([coupling + 0 * vector, vector], axis=-1)
 
     def send(self, products: jax.Array, template: jax.Array, grouping: Grouping | None = None) -> jax.Array:
-        """For all rows at once: there are no matrices to sort them by."""
+        """Send messages of all rows in one step; there are no matrices by which to group them."""
         del grouping
         return self.apply(products, template)
 
@@ -190,7 +190,7 @@ class GaussianModel:
 
 
 def convergence(radius: float) -> str:
-    """What the spectral radius implies, in words (Malioutov, Johnson & Willsky 2006)."""
+    """A sentence on what the spectral radius implies (Malioutov, Johnson & Willsky 2006)."""
     if radius < 1:
         return (
             f"walk-summable (spectral radius {radius:.4g} < 1): messages converge in any order; means are then exact, "

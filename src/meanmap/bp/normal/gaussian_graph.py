@@ -134,7 +134,7 @@ class GaussianGraph(QueriedPage):
 
     @cached_property
     def spectral_radius(self) -> float:
-        """Of |I − D^(−1/2) J D^(−1/2)|: below 1, J is walk-summable, and flooding converges to the exact means."""
+        """That of |I − D^(−1/2) J D^(−1/2)|: below 1, J is walk-summable, and flooding converges to the exact means."""
         return spectral_radius(self._model.matrix())
 
     @property
@@ -171,7 +171,7 @@ class GaussianGraph(QueriedPage):
         )
 
     def _values(self, evidence: Mapping[Any, Any]) -> tuple[dict[int, np.ndarray], int, bool]:
-        """What was seen, (B,) for each node."""
+        """The observed values, (B,) for each node."""
         values = {}
         for name, value in evidence.items():
             array = as_array(value, f"evidence[{name!r}]").astype(float)

@@ -22,7 +22,7 @@ MOST_SWEEPS = 10_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(Value):
-    """What `solve` found.
+    """The result of `solve`.
 
     Attributes
     ----------

@@ -199,7 +199,7 @@ class FittedForestGrid:
         return self.unseen.corrected_by(np.concatenate(found)) if found else self.unseen.corrected
 
     def _atoms(self, parts: list["_Part"]) -> np.ndarray:
-        """Those of the images that were learned from, and beyond them where guesses go there, by what they may err."""
+        """The atoms of the training images, extended if guesses lie outside, by the range of their errors."""
         low, high = self.atoms[[0, -1]]
         for part in parts:
             guesses, errors = part.reader.ends(part.levels)
@@ -208,7 +208,7 @@ class FittedForestGrid:
         return np.linspace(low, high, len(self.atoms))
 
     def _held(self) -> tuple[str, ...]:
-        """How often intervals of 90 % covered what was left out, in words."""
+        """Notes on the coverage of 90 % intervals in held-out images."""
         return tuple(
             f"intervals of 90 % covered {reader.held.mean():.2f} of {name} pixels in held-out images, "
             f"{reader.held.min():.2f} to {reader.held.max():.2f} in each of {len(reader.held)} parts."
@@ -217,7 +217,7 @@ class FittedForestGrid:
         )
 
     def _other_noise(self, images: list[np.ndarray]) -> tuple[str, ...]:
-        """Which images seem to have much more or less noise than was learned from, in words."""
+        """Notes on images that seem to have much more or less noise than the training images."""
         if self.seems is None or self.seems[1] < NO_NOISE * np.ptp(self.atoms):
             return ()
         found = np.array([_features().noise_of(image) for image in images])
@@ -236,7 +236,7 @@ class FittedForestGrid:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Pixels of one kind, what surrounds them, who reads them, and at which levels."""
+    """Pixels of one kind, with their surroundings, levels, and reader."""
 
     reader: Reader
     pixels: np.ndarray
@@ -246,7 +246,7 @@ class _Part:
 
 
 def _weights(parts: list[_Part], size: int, atoms: np.ndarray) -> np.ndarray:
-    """Of the atoms at each pixel, (H W, G)."""
+    """Weights of the atoms at each pixel, (H W, G)."""
     weights = np.zeros((size, len(atoms)), np.float32)
     for part in parts:
         for few in slices(len(part.pixels), AT_ONCE):
@@ -257,7 +257,7 @@ def _weights(parts: list[_Part], size: int, atoms: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Values:
-    """What `Restored` asks of a variable."""
+    """The interface of a variable that `Restored` needs."""
 
     atoms: np.ndarray
     kernel: Kernel

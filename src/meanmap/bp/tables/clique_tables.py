@@ -83,7 +83,7 @@ class CliqueTable:
         return self._each(placed)
 
     def wide(self, shape: Sequence[int]) -> "CliqueTable":
-        """With all states of a clique, where some axes had one for all."""
+        """The table broadcast to all states of a clique."""
         return self._each(lambda array: np.broadcast_to(array, (len(array), *shape)))
 
     def onto(self, clique: Sequence[int], kept: Sequence[int], reduce: Any) -> "CliqueTable":

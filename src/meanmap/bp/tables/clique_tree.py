@@ -209,7 +209,7 @@ class CliqueTree:
             tables[c] = tables[c] * known.among(shared, clique)
 
     def _decoded(self, tables: list[CliqueTable], size: int) -> np.ndarray:
-        """From the roots outwards the best states of each clique, given those of its parent, (B, n)."""
+        """The best states of each clique given those of its parent, from the roots outwards, (B, n)."""
         states = np.zeros((size, self.factors.size), dtype=np.int64)
         for c in reversed(range(len(tables))):
             clique, shared = self.cliques[c], self._shared[c]

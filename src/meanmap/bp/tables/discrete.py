@@ -59,7 +59,7 @@ class DiscreteGraph(QueriedPage):
 
     @classmethod
     def from_factors(cls, factors: Factors) -> "DiscreteGraph":
-        """From factors on one or two variables, such as `mm.graphs.read_uai` gives; those on one edge are multiplied.
+        """Build a graph from factors on one or two variables (`mm.graphs.read_uai`); those on one edge are multiplied.
 
         Examples
         --------
@@ -210,7 +210,7 @@ class DiscreteGraph(QueriedPage):
         return {}
 
     def _decode(self, messages: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """From the roots outwards, each node's best state given its parent's, which is correct for ties too."""
+        """The best state of each node given its parent's, from the roots outwards; this is correct for ties, too."""
         graph, matrices = self.graph, np.asarray(self._matrices)
         tree = Rooted.at(graph)
         order, start = graph.outgoing

@@ -109,7 +109,7 @@ class FactorGraph:
         damping: float = 0.0,
         tolerance: float | None = None,
     ) -> Beliefs:
-        """Each variable's best state in the most probable state of all, by max-product.
+        """The state of each variable in the most probable joint state, by max-product.
 
         Exact where the factors make no cycle and no two joint states tie.
 
@@ -157,7 +157,7 @@ class FactorGraph:
 
     @cached_property
     def _usual(self) -> Flooding:
-        """With enough sweeps for messages to reach both ends of a tree: then they are exact, and no longer change."""
+        """Flooding with enough sweeps for messages to cross a tree; they are then exact and no longer change."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 

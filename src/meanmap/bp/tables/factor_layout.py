@@ -44,7 +44,7 @@ class FactorLayout(eqx.Module):
 
     @classmethod
     def of(cls, size: int, variables: np.ndarray) -> "FactorLayout":
-        """For rows that go to `variables`."""
+        """The layout of rows whose messages go to `variables`."""
         rows = len(variables)
         degrees = np.bincount(variables, minlength=size)
         width = widths(degrees)[degrees]
@@ -82,7 +82,7 @@ class FactorLayout(eqx.Module):
     def send_all(
         self, messages: jax.Array, own: jax.Array, operators: tuple[Like, ...], given: Given | None, settings: Settings
     ) -> jax.Array:
-        """All messages at once from those before."""
+        """Update all messages in parallel."""
         sent = [group.send(said)[0] for group, said in _by_group(operators, self.heard(messages, own))]
         new = jnp.concatenate([messages[:0], *(each.reshape(-1, *own.shape[1:]) for each in sent)])
         # The last row depends on no message: if it were passed on, derivatives by it would never converge.
@@ -146,7 +146,7 @@ class Alike:
     cyclic: bool | None
 
     def operator(self, dtype: DType, maximum: bool) -> Like:
-        """For the engine; factors with the same table share it."""
+        """The operator for the engine; factors with the same table share it."""
         if any(isinstance(table, jax.Array) for table in self.tables):
             values, which = jnp.stack(self.tables), np.arange(len(self.tables))
         else:

@@ -64,7 +64,7 @@ def read_model(graph: Graph, potentials: object, priors: object, door: Door) -> 
 
 
 def _tables(graph: Graph, potentials: object, door: Door) -> list[Any]:
-    """One table for all edges, or one for each, rows for the first end."""
+    """Read one table for all edges, or one for each, whose rows belong to the first end."""
     edges = len(graph.edges)
     if not isinstance(potentials, Mapping):
         array = array_of(potentials, "potentials")
