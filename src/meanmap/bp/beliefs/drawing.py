@@ -16,9 +16,9 @@ from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["draw_beliefs"]
 
-# Of many queries this many are drawn.
+# At most this many queries are drawn.
 MOST_QUERIES = 8
-# Points without coordinates are shown by their rows, the heaviest of them.
+# Points without coordinates are labelled by their rows; only those with the largest weights are shown.
 MOST_BARS = 12
 
 

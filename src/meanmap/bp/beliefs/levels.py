@@ -7,11 +7,11 @@ import numpy as np
 
 __all__ = ["Levels"]
 
-# Logarithms of a and b are about zero, give or take this much, before any row is looked at.
+# Prior standard deviation of log a and log b around zero.
 PRIOR_DEVIATION = 0.5
-# The correction is tabulated at this many levels: a row with many thresholds costs little then.
+# The correction is tabulated at this many levels, so that rows with many thresholds are cheap.
 TABULATED = 1025
-# The least probability of a value.
+# The smallest probability of a value.
 LEAST_CHANCE = 1e-12
 
 

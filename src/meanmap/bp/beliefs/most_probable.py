@@ -13,7 +13,7 @@ from meanmap.core.values import Value
 
 __all__ = ["Configuration", "most_probable"]
 
-# How many values are tried for each variable while the others are fixed, and the most rounds.
+# The number of values tried for each variable while the others are fixed, and the maximum number of rounds.
 CANDIDATES, ROUNDS = 200, 20
 
 

@@ -23,7 +23,7 @@ from meanmap.plots.paged import Paged
 
 __all__ = ["MOST_NODES", "QueriedPage", "beliefs_page"]
 
-# So many targets are shown; of a network so many variables, and none of larger graphs, whose messages take long.
+# The most targets shown, and the most variables of a network; larger graphs, whose messages take long, show none.
 MOST_TARGETS, MOST_VARIABLES, MOST_NODES = 40, 6, 150
 
 
@@ -32,7 +32,7 @@ def beliefs_page(beliefs: Any, brief: bool) -> Page:
     shown = list(beliefs)[:MOST_TARGETS]
     found = {name: _numbers(name, beliefs[name], beliefs.labels) for name in shown}
     found = {name: queries for name, queries in found.items() if queries}
-    found = dict(sorted(found.items(), key=lambda item: "observed" in item[1][0]))  # what was asked comes first
+    found = dict(sorted(found.items(), key=lambda item: "observed" in item[1][0]))  # targets first, then evidence
     number = min((len(queries) for queries in found.values()), default=0)
     number = min(number, 1 if brief else MOST_QUERIES)
     panels = tuple(belief_panel(name, queries[k]) for name, queries in found.items() for k in range(number))

@@ -43,7 +43,7 @@ def adjustment(
     other_ways = {name: [p for p in above if p != cause or name not in along] for name, above in parents.items()}
     if target in _connected(other_ways, cause, target, rest):
         needed = sorted(best - set(there), key=place)
-        for name in tuple(needed):  # those without which no path stays open are not asked for
+        for name in tuple(needed):  # drop variables that are not needed to close paths
             others = set(there) | (set(needed) - {name})
             if target not in _connected(other_ways, cause, target, (up & others) - forbidden):
                 needed.remove(name)

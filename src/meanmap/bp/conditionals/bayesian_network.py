@@ -30,7 +30,7 @@ from meanmap.plots.paged import Paged
 
 __all__ = ["BayesianNetwork"]
 
-# Counts and lines are learned from at most this many rows; effects and scores, which fit several times, use
+# Counts and linear parts are learned from at most this many rows; effects and scores, which fit several times, use
 # fewer.
 LEAST_ROWS, MOST_ROWS = 20, 1_000_000
 

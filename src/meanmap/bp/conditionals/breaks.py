@@ -12,15 +12,15 @@ import scipy.sparse
 
 __all__ = ["Break", "beyond", "breaks"]
 
-# This many candidates in each column, with this many rows on both sides at least.
+# The number of candidate cuts in each column, and the minimum number of rows on each side.
 CANDIDATES, LEAST_BESIDE = 200, 20
-# A jump is clear where its score is this many squared standard errors, a bend this many: in 18 regressions on two
-# numbers with lines, sines and saturation bends had 5 at most, true bends 10 to 20, and so had parabolas with little
-# noise, to which a bend does no harm but wider intervals. At most this many are found.
+# A jump is significant if its score is at least JUMP squared standard errors, and a bend at BEND. In 18 regressions on
+# two numbers with linear, sine and saturating functions, spurious bends had scores of at most 5, and true bends 10 to
+# 20. So had parabolas with little noise, where a bend only makes intervals wider. At most MOST breaks are found.
 JUMP, BEND, MOST = 20.0, 9.0, 8
-# Rules on two columns: this many candidates in each, at most this many pairs. More are tried, so that more is needed.
+# Rules on two columns: candidates in each, the most pairs, and the least score, which is higher as more are tried.
 GRID, PAIRS, RULE = 24, 20, 25.0
-# A break is new only if others explain less than this share of it.
+# A break is new only if the part of it that the others do not explain is at least this share.
 LEAST_NEW = 0.01
 
 
@@ -83,7 +83,7 @@ def breaks(
     kept: list[int] = []
     among = np.zeros((len(own), 0))
     while len(kept) < MOST:
-        # Less what those that were taken already say.
+        # Remove the part explained by breaks that were chosen before.
         shares = np.linalg.pinv(among[kept], hermitian=True) @ among.T
         rest = free - np.sum(among.T * shares, axis=0)
         new = rest > LEAST_NEW * free

@@ -16,7 +16,7 @@ from meanmap.plots.paged import Paged
 
 __all__ = ["Arm", "CausalEffect", "Estimate"]
 
-# Shares that differ by less are the same.
+# Shares that differ by less count as equal.
 ROUNDING = 1e-9
 
 

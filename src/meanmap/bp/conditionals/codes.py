@@ -8,7 +8,7 @@ from meanmap.bp.conditionals.columns import CodedColumn
 
 __all__ = ["notes_of_codes"]
 
-# The least number of codes, and of rows per code on average. Differences among them are noted below this p-value.
+# The smallest number of codes, and of rows per code on average; differences are noted below this p-value.
 LEAST_VALUES, LEAST_EACH, DIFFERENT = 5, 3, 1e-4
 
 

@@ -34,13 +34,13 @@ __all__ = ["ColumnConditional", "Member"]
 
 # The normal distribution, or the overall shares, always keep this much weight, so that no value is impossible.
 LEAST_SMOOTH = 0.01
-# Far from narrow beliefs nothing would be left but rounding: all bins together have this probability at least.
+# Far from narrow beliefs only rounding errors would remain: all bins together have at least this probability.
 LEAST_CHANCE = 1e-4
-# The average of the parts' beliefs keeps at least this share of its variance, however far apart they are.
+# The average of the beliefs of all parts keeps at least this share of its variance, however far apart these are.
 LEAST_RATIO = 0.3
 # If no row of a leaf was resampled, all of its rows have equal weights.
 LEAST_COUNT = 1e-9
-# The mass of the intervals that are checked, and the share of the rows with the narrowest ones.
+# The probability of the intervals that are checked, and the share of the rows with the narrowest ones.
 HALF, SUREST = (0.25, 0.75), 0.25
 # Rows are answered this many at a time.
 ROWS_AT_ONCE = 500

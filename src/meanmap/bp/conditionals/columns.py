@@ -24,17 +24,17 @@ from meanmap.kernels.reading import read_points
 
 __all__ = ["FAR", "CodedColumn", "CodedTable", "limits"]
 
-# This many labels, the most frequent ones, have a probability of their own given other columns; what is left is shared
-# by the others as often as they came, and to other columns they are one label, together with those that never came.
+# The most frequent labels, at most this many, have probabilities of their own given other columns. All others, and
+# labels that were never seen, are one label for other columns; they share its probability by their frequencies.
 MOST_LABELS = 50
-# Tables that are narrowed have fewer labels on their own, but these at least.
+# If wide tables have fewer separate labels, there are at least this many in each column.
 LEAST_LABELS = 5
 OTHERS = "(others)"
-# Values outside the range by this many times its width get a note: there regressions extrapolate.
+# Values further outside the range than this share of its width are noted, because regressions extrapolate there.
 FAR = 0.5
 # The contents of a column are judged by up to this many rows, drawn by row number only: the same wherever a table lies.
 MOST_LEARNED = 100_000
-# Labels that an error names.
+# The most labels that an error lists.
 MOST_TOLD = 10
 
 
@@ -139,7 +139,7 @@ class CodedColumn:
                 result[there, 0] = seconds(seen)
             else:
                 labels, codes = self.labels, self.codes(seen)
-                # Without others, a label that never came is none of those that did.
+                # If no labels are pooled, a label that was never seen is none of the known ones.
                 slots = np.minimum(np.where(codes < 0, len(labels), codes), self.own)
                 result[there] = slots[:, None] == np.arange(self.width)
         return result

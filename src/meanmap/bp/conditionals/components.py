@@ -9,11 +9,11 @@ from meanmap.bp.conditionals.thresholds import few_values
 
 __all__ = ["ColumnComponents"]
 
-# A value is a component that so large a share of the rows has, this many of them, each this many times as often as any
-# other value; there are at most this many, and the others are in this many rows at least.
+# A value is a component if at least a share OFTEN of the rows has it, LEAST_OFTEN rows at least, and it is STANDS_OUT
+# times as frequent as other values. There are at most MOST such values, and at least LEAST_OTHERS other rows.
 OFTEN, LEAST_OFTEN, STANDS_OUT, MOST, LEAST_OTHERS = 0.05, 10, 4, 3, 30
-# A valley has so much of the values on either side at most, and is as deep as that by chance with this probability; it
-# is sought in intervals of this many widths, each half of the one before, at this many places.
+# A valley has at most a share DEEP of the values on either side, with a p-value of at most BY_CHANCE. It is sought in
+# intervals of WIDTHS widths, each half the one before, at PLACES positions.
 DEEP, BY_CHANCE, WIDTHS, PLACES = 0.1, 0.001, 5, 200
 
 

@@ -6,15 +6,15 @@ import numpy as np
 
 __all__ = ["CountedTables"]
 
-# For how many rows the table of fewer parents counts, and how much of it is equal shares: all of these are averaged
-# over, by how well each predicts rows that are left out. One best size would be zero where all rows agree, however few.
+# The prior table is that of fewer parents, mixed with equal shares. Its size in rows and the mixture are averaged over
+# these values, weighted by held-out predictions. A single best size would be zero whenever all rows agree, however few.
 SIZES, EVEN = np.geomspace(1e-2, 1e6, 33), np.linspace(0, 1, 5)
-# Sizes above one row take part if left-out rows gain by them more than a standard error. Otherwise what rows leave open
-# would half be answered by "no difference": effects of 2.3 standard errors were .6 of what they are.
+# Sizes above one row are used only if they improve held-out predictions by more than a standard error. Otherwise
+# uncertain effects would be shrunk towards zero: effects of 2.3 standard errors were estimated as .6 of their size.
 FREE = 1.0
-# Rakings of a table, and how far the last one may move an expected count, in rows.
+# The most rakings of a table, and the largest change of an expected count in the last one, in rows.
 RAKINGS, AT_REST = 50, 1e-3
-# Parents with which a table would have more numbers than this are not used: hardly any two rows would agree.
+# Larger tables than this are not used, as hardly any two rows would have the same parents.
 MOST_NUMBERS = 5_000_000
 
 
@@ -75,7 +75,7 @@ class CountedTables:
                 counts = np.bincount(inside * number + labels, weights, len(keys) * number).reshape(-1, number)
                 above = tables[-1][keys // size]
                 factor, *last = _raked(counts, above, keys % size, size, inside, labels, weights, left)
-                if order:  # the part of the first parent is all that there is
+                if order:  # with one parent, its part is the whole table
                     last = _shrunk(counts, last[0], inside, labels, weights, last[1])
                 found = parent, keys, inside, factor, *last, float(np.log(last[1]) @ weights)
                 best = found if best is None or found[-1] > best[-1] else best

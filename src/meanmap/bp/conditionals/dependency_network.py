@@ -23,16 +23,16 @@ from meanmap.core.types import Data
 
 __all__ = ["DependencyNetwork"]
 
-# Learned from up to this many rows; if there are fewer, each is used several times, with different cells missing.
+# The most training rows; if there are fewer, each is used several times, with different cells hidden.
 MOST_ROWS, ROWS_WITH_GAPS, MOST_TIMES = 4000, 1500, 4
 LEAST_ROWS = 10
-# Rows with the same cells hidden share what a joint normal law computes: there are this many ways to hide cells.
+# Rows with the same hidden cells share computations of the joint normal distribution: there are this many patterns.
 MOST_PATTERNS = 200
-# At most this many numbers represent a row: where labels would take more, fewer of them are separate.
+# A row is represented by at most this many numbers; if labels need more, fewer of them are separate.
 MOST_WIDTH = 150
-# Where a table has gaps of its own, this share of the rows that are learned from have gaps like those.
+# If a table has missing cells of its own, this share of the training rows have gaps like those.
 LIKE_ITS_OWN = 0.75
-# The thresholds of a number, and the same and the centres between them standardised.
+# The thresholds of a number, then these and the bin centres in standardised units.
 Bins = tuple[Thresholds | None, np.ndarray, np.ndarray]
 
 
@@ -164,7 +164,7 @@ def _learned(
     if gaps.any():
         like = random.random(len(chosen)) < LIKE_ITS_OWN
         hidden[like] = gaps[random.integers(0, len(rows), int(like.sum()))]
-        # Beliefs are evaluated on rows with their own gaps only: adding those of another row would be more gaps than
+        # Beliefs are evaluated on rows with their own gaps only: with those of another row, there would be more gaps than
         # any row has.
         judged = (np.arange(len(chosen)) % times == 0) & (like | (times > 1))
         hidden[judged] = False

@@ -20,15 +20,15 @@ from meanmap.core.tables.order import alike_in_order, counters
 __all__ = ["effect_of"]
 
 LEVELS = 200
-# Rows that are needed altogether, and at a value that is an arm of its own.
+# The smallest number of rows in all, and at a value that forms an arm of its own.
 LEAST_ROWS, LEAST_AT = 50, 20
-# A number without such rows has those nearest to it as its arm, where support is asked for.
+# Otherwise, for the check of support, the arm of a number is this share of the rows, the nearest ones.
 NEAR = 0.1
-# Below this share of its usual probability an arm has little support; of this many rows a note says so, where the
-# effect is not straight, or a refusal.
+# An arm has little support in rows where its probability is below the share RARER of the average. If the effect is not
+# linear, it is noted if this concerns a share NOTED of the rows, and refused from a share REFUSED.
 RARER, NOTED, REFUSED = 0.1, 0.05, 0.5
-# With fewer rows of a label, or a smaller share of them where the cause is a number, a note says that intervals are too
-# narrow.
+# With fewer rows of a label than FEW_HITS, or a smaller share than RARE if the cause is a number, a note says that
+# intervals are too narrow.
 FEW_HITS, RARE = 20, 0.15
 # The consequence of serially dependent rows.
 HARM = "intervals are too narrow. Use the residuals of structure.prewhiten, or rows that lie far enough apart"
@@ -183,7 +183,7 @@ def _arm(column: CodedColumn, levels: np.ndarray | None, plain: np.ndarray, draw
     if levels is None:
         return Arm(Estimate(_shares_of(plain), _shares_of(drawn)), None, None, rows)
     mean = Estimate(*(column.centre + column.scale * each[..., 0] for each in (plain, drawn)))
-    # In order, which brings them nearer to the law (Chernozhukov et al. 2010).
+    # Sorting brings the estimates nearer to the true distribution function (Chernozhukov et al. 2010).
     below = Estimate(*(np.clip(np.sort(each[..., 1:], axis=-1), 0, 1) for each in (plain, drawn)))
     return Arm(mean, levels, below, rows)
 

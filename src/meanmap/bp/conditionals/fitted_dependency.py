@@ -24,7 +24,7 @@ from meanmap.plots.facts import Page
 
 __all__ = ["FittedDependencyNetwork"]
 
-# The least coverage of 50 % intervals, and the share of missing cells, beyond which a note is given.
+# A note is given if 50 % intervals cover more than this share, or if more than this share of cells is missing.
 TOO_WIDE, MANY_GAPS = 0.65, 0.1
 
 

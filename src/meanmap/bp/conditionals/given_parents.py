@@ -23,15 +23,15 @@ from meanmap.learning.default import kernel_for
 
 __all__ = ["GivenParents", "apart", "joined"]
 
-# Residuals are those of up to this many rows, in leaves of this many at least.
+# The most rows whose residuals are used, and the fewest in a leaf.
 MOST_ROWS, LEAST_IN_LEAF, TREES = 4000, 20, 20
-# The width of a kernel on one column in the other columns, and its least width in its own.
+# The width of the kernel of one column along the other columns, and its smallest width along its own.
 ELSEWHERE, FLAT = 1e30, 1e-6
 # Rows are answered this many at a time.
 ROWS_AT_ONCE = 1000
 # A number of the same rank is found by this many bisections.
 STEPS = 60
-# Whether a forest is worth it is judged by this many left-out rows.
+# The number of held-out rows that decide whether a forest is used.
 JUDGES = 1000
 
 

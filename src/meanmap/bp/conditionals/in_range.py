@@ -17,7 +17,7 @@ __all__ = ["InRange", "number_given"]
 MOST_ROWS = 1000
 # Draws are smoothed by at least this share of the standard deviation of the column.
 LEAST_WIDTH = 1e-6
-# Draws beyond what the column may be are drawn again up to so often.
+# Draws outside the range of the column are repeated at most this often.
 AGAIN = 20
 
 

@@ -12,11 +12,11 @@ __all__ = ["JointNormal", "laws_of", "parts_of", "products_of"]
 
 SWEEPS = 25
 PARTS = 3
-# The covariance is drawn towards its diagonal as by this many rows more for each column, and by this many at most.
+# The covariance is shrunk towards its diagonal as if by this many additional rows per column, up to a maximum.
 PRIOR_ROWS, MOST_PRIOR_ROWS = 0.1, 2.0
 LEAST_VARIANCE = 1e-6
-# Rows are worked on so many at a time that their matrices are about this many numbers, and those together whose numbers
-# of gaps differ by one in this many.
+# Rows are processed in parts whose matrices have about MOST_NUMBERS entries; rows whose numbers of gaps differ by at
+# most one in ALIKE are processed together.
 MOST_NUMBERS, ALIKE = 2_000_000, 4
 
 
@@ -131,7 +131,7 @@ def products_of(rows: np.ndarray, laws: Sequence[JointNormal], blocks: Sequence[
     part, filled, left = parts_of(len(rows)), rows.copy(), np.empty(rows.shape)
     for p, law in enumerate(laws):
         filled[part == p] = law.given(rows[part == p])[0]
-        # Σ⁻¹(x − μ) with gaps filled in is, where a number was seen, its distance from what the others seen expect over
-        # the variance of that, whatever is missing.
+        # At an observed number, Σ⁻¹(x − μ) with gaps filled in is its difference from the mean given the others, over
+        # the variance given the others, whatever is missing.
         left[part == p] = (filled[part == p] - law.mean) @ np.linalg.inv(law.covariance)
     return Products.chosen(rows, filled, left, blocks)

@@ -17,19 +17,19 @@ from meanmap.learning.default import kernel_for
 
 __all__ = ["LabelCurve"]
 
-# The line is that of all rows, of fewer where rows times columns times labels are more than this.
+# The linear part uses all rows, or fewer if rows × columns × labels exceed this.
 MOST_NUMBERS = 200_000_000
-# A kernel part is learned from this many rows, and chosen on this many, with this many features.
+# The kernel part is learned from MOST_ROWS rows, and chosen on CHOOSING_ROWS with CHOOSING_FEATURES features.
 MOST_ROWS, CHOOSING_ROWS, CHOOSING_FEATURES = 4000, 2000, 100
-# Rows are left out in this many folds. The ridge of the line is chosen on more of them, up to this many rows times
-# columns times labels: rare labels are informative only among many rows.
+# The number of folds. The ridge of the linear part is chosen on more rows, up to CHOOSING_NUMBERS rows × columns ×
+# labels, because rare labels are informative only among many rows.
 FOLDS, CHOOSING_NUMBERS = 3, 1_000_000
-# Ridges that are compared on held-out rows, strongest first. The least leaves a weight of a standard deviation free
-# within ± 4.5 of a logit, so that none is infinite where labels are separated.
+# Ridges that are compared on held-out rows, strongest first. The weakest hardly changes weights per standard deviation
+# up to ± 4.5 on the logit scale, and keeps them finite if labels are separated.
 RIDGES = (100.0, 10.0, 1.0, 0.1)
-# Parents that are labels are crossed with numbers where they have this many states together at most.
+# Label parents interact with numbers if they have at most this many joint states.
 MOST_STATES = 30
-# Beyond the data, by this share of their range, logits are e⁻¹ of what they are at its edge, beside those of all rows.
+# At this share of the range outside the data, logits have moved from those at the edge to those of all rows by 1 − 1/e.
 REACH = 0.5
 
 
@@ -183,7 +183,7 @@ def _left_out(
             start = softmax_weights(design[~left], hits[~left], penalty, base, start)
             logs[left] = np.sum(log_shares(base + design[left] @ start) * hits[left], axis=1)
     means = found.mean(axis=1)
-    if ridge is None:  # of the line: small differences count unless held-out rows contradict them
+    if ridge is None:  # of the linear part: small differences are kept unless held-out rows contradict them
         gain = found - found[-1]
         means[:-1][means[:-1] - means[-1] <= gain[:-1].std(axis=1) / np.sqrt(len(line))] = -np.inf
     best = int(np.argmax(means))

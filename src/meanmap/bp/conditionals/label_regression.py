@@ -9,14 +9,14 @@ from meanmap.core.points import spread_rows
 
 __all__ = ["LabelRegression"]
 
-# Ridges of labels and of all else, compared on held-out rows, strongest first: where numbers are uninformative, a
+# Ridges of labels and of all other columns, compared on held-out rows, strongest first. If numbers are uninformative, a
 # common ridge would shrink the effects of labels as well.
 RIDGES = ((100.0, 100.0), (10.0, 10.0), (1.0, 1.0), (0.1, 100.0), (0.1, 10.0), (0.1, 0.1))
 LEAST_RIDGE = 0.1
-# It is learned from so many rows that these times columns times labels are no more than this, from so many at least.
+# The most rows × columns × labels, and the fewest rows, from which it is learned.
 MOST_NUMBERS, LEAST_ROWS = 10_000_000, 500
-# Products are sought of this many columns at most; of those with the highest scores this many are looked at closely,
-# and at most this many are taken in, one for this many rows, of which this many are there by chance on average.
+# Products are sought among at most MOST_COLUMNS columns. LOOKED_AT of those with the highest scores are examined, and
+# at most MOST_PAIRS included, one per ROWS_EACH rows, of which BY_CHANCE on average are included by chance.
 MOST_COLUMNS, LOOKED_AT, MOST_PAIRS, ROWS_EACH, BY_CHANCE = 60, 60, 20, 25, 0.1
 
 

@@ -15,10 +15,9 @@ from meanmap.graphs.elimination import CliqueForest
 
 __all__ = ["tables_of", "to_pgmpy"]
 
-# Joint states of a variable with its parents, and of all cliques, above which draws are faster.
+# The most joint states of a variable with its parents, and of all cliques; beyond these, draws are faster.
 MOST_CONFIGURATIONS, MOST_STATES = 20_000, 1_000_000
-# Observations are at most e to this power less probable in one state than in another: densities far out would be zero
-# in all states.
+# Likelihood ratios between states are at most e to this power, since densities far out would be zero in all states.
 MOST_SURPRISE = 50.0
 
 

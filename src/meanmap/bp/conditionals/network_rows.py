@@ -30,10 +30,10 @@ from meanmap.learning.default import kernel_for
 
 __all__ = ["NetworkRows"]
 
-# Beliefs come from this many draws; from fewer, but not below these, where all variables together would take more
-# numbers than that: answers about fifty variables then take a second.
+# The number of draws behind beliefs. It is smaller, down to LEAST_DRAWS, if all variables together would need more than
+# MOST_DRAWN numbers: answers about fifty variables then take a second.
 DRAWS, LEAST_DRAWS, MOST_DRAWN = 4000, 1000, 60_000
-# Below so many draws that count, a note says that evidence leaves few.
+# If the effective number of draws given the evidence is below this, a note says so.
 FEW_DRAWS = 100
 # The kernel width of a belief is chosen from this many draws.
 ENOUGH = 500

@@ -7,7 +7,7 @@ import numpy as np
 
 __all__ = ["Products"]
 
-# At most this many, and one for this many rows; scores that are this large at least.
+# The most products, rows per product, and the smallest score of a product.
 MOST, ROWS_EACH, LEAST_SCORE = 20, 25, 2.0
 
 
@@ -69,7 +69,7 @@ class Products:
             product, both = filled[:, others] * filled[:, [k]], (there[:, others] & there[:, [k]]).astype(float)
             slopes = linear @ product
             product = (product - plain @ slopes) * both
-            # The regression of a product on all columns but one is that on all, and what is left of the one.
+            # The regression of a product on all columns but one follows from that on all, and the residuals of the one.
             slopes = slopes[1:]
             covariance = left.T @ product + slopes * ((left * away).T @ both)
             variance = (left**2).T @ product**2 + 2 * slopes * ((left**2 * away).T @ product)

@@ -13,8 +13,8 @@ from meanmap.core.errors import KindError
 
 __all__ = ["LeafWeights", "Learner", "NearestWeights", "RowWeights", "grown", "learned", "nearest", "row_weights"]
 
-# Trees of a forest, of wide tables fewer, so that trees times columns are not more than this; rows in a leaf at least,
-# and which share of the columns each cut chooses among, up to how many.
+# Trees of a forest; wide tables get fewer, so that trees × columns are bounded. Then the fewest rows in a leaf, and the
+# share and the maximum number of columns among which each split chooses.
 TREES, FEW_TREES, TREES_TIMES_COLUMNS, LEAST_IN_LEAF, SHARE, MOST_COLUMNS = 32, 16, 800, 5, 0.7, 10
 NEIGHBOURS = 10
 # Squared distances that differ by less than this share count as equal.

@@ -9,7 +9,7 @@ from meanmap.bp.edges.regression import Regression, Regressor
 
 __all__ = ["Scales"]
 
-# A residual counts as this share of their mean size at least, and as this many times what is expected of it at most.
+# Residuals count as at least this share of their mean size, and as at most this many times their expected size.
 LEAST, MOST = 1e-3, 8.0
 
 

@@ -10,11 +10,11 @@ from meanmap.bp.conditionals.smooth_parts import SmoothParts
 
 __all__ = ["SmoothRegression"]
 
-# The variances of a part that are tried, for noise of variance one, and at which iterations begin.
+# Candidate variances of a part, relative to the noise variance, and the initial one of iterations.
 VARIANCES, START = np.geomspace(1e-8, 1e6, 141), 0.05
-# Steps until no variance changes by more than a factor of about so much.
+# The most steps, and the change of the log variances at which they stop.
 STEPS, AT_REST = 100, 3e-2
-# Regressions leave this share of the sum of squares at least: rounding is no noise.
+# Residual sums of squares are at least this share of the total, as rounding is not noise.
 LEAST_LEFT = 1e-6
 # A regression with a smaller share of the evidence is not averaged.
 LEAST_SHARE = 0.02

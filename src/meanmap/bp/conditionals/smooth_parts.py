@@ -12,13 +12,13 @@ from meanmap.core.points import spread_rows
 
 __all__ = ["SmoothParts"]
 
-# Parts are functions of this many rows at most, in this many directions, the smallest this share of the largest.
+# Parts are spanned by at most this many rows, in this many directions, the smallest at least this share of the largest.
 MOST_ROWS, MOST_DIRECTIONS, LEAST_DIRECTION = 300, 100, 1e-4
 # Gentle curves are polynomials of ranks of this degree.
 GENTLE = 3
-# Directions of a line that are this much smaller than the columns are none; beside breaks, this much.
+# Linear directions smaller than this share of the columns are dropped; beside breaks, the second number applies.
 FLAT, ALIKE = 1e-6, 1e-3
-# Half the range between quartiles of a normal number.
+# Half the interquartile range of a standard Normal.
 QUARTILE = 0.6745
 
 

@@ -7,7 +7,7 @@ __all__ = ["log_shares", "softmax_weights"]
 
 # Limits of steps, and of the gradient in coordinates in which the curvature at the shares of all rows is one.
 MOST_STEPS, AT_REST = 500, 1e-6
-# What is added to the curvature before it is factored, relative to its mean.
+# A number, relative to the mean curvature, that is added to the curvature before it is factored.
 HAIR = 1e-10
 
 

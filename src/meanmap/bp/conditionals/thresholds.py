@@ -11,12 +11,12 @@ __all__ = ["Thresholds", "few_values"]
 
 # Quantiles of the values, and evenly spread thresholds from half a range below to half a range above them.
 QUANTILES, EVEN = 120, 40
-# A value of this share of all rows, and this many of them, has a bin to itself, as wide as this share of the least step
-# between values, but at least this share of their range, which rounding does not hide.
+# A value with this share of all rows, and at least this many, has its own bin, whose width is a share of the smallest
+# step between values, but at least a share of their range that exceeds rounding errors.
 OFTEN, LEAST_OFTEN, NARROW, LEAST_STEP = 0.02, 2, 0.01, 1e-7
 # A column has few values if there are at most this many, and on average this many rows for each.
 FEW_VALUES, ROWS_EACH = 20, 5
-# The probability of a value between these is this share of that of the one next to it.
+# The probability of a value between the few observed ones, as a share of that of its neighbour.
 NEVER_SEEN = 0.01
 
 

@@ -13,14 +13,14 @@ from meanmap.core.points import spread_rows
 
 __all__ = ["KINDS", "LEAST_VALUES", "MOST_GAIN", "Transformation", "chosen"]
 
-# Chosen on up to this many rows, in this many rounds over the columns; numbers with fewer values stay as they are.
+# The most rows used, rounds over the columns, and the fewest distinct values of a column to be transformed.
 MOST_ROWS, ROUNDS, LEAST_VALUES = 1000, 2, 5
-# A row counts so much at most, in nats: the largest values of a skew column gain so much that their gains alone would
-# make the standard error.
+# The gain of a row is limited to this, in nats: the largest values of a skewed column gain so much that they alone
+# would determine the standard error.
 MOST_GAIN = 1.0
-# The covariance of the columns is drawn towards its diagonal by this share.
+# The covariance of the columns is shrunk towards its diagonal by this share.
 PRIOR = 1e-6
-# Of regressions that fill in gaps of a transformed column, as if one more row were at the mean.
+# Ridge of the regressions that fill in gaps of a transformed column, as if one more row were at the mean.
 RIDGE = 1.0
 KINDS = ("log", "root", "log odds")
 

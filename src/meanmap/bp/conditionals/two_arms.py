@@ -40,9 +40,9 @@ __all__ = ["TwoArms", "compared"]
 
 DRAWS = 1000
 ROWS_AT_ONCE = 2000
-# A residual is not divided by less than the root of this, and is this share of the mean one at least where sizes count.
+# Residuals are divided by at least the root of LEAST_FREE; their sizes count as at least LEAST_SIZE of the mean one.
 LEAST_FREE, LEAST_SIZE = 0.05, 1e-3
-# The law of residuals is that of this many of them, and so is their covariance.
+# The distribution and the covariance of residuals are computed from this many of them.
 RESIDUALS = 2000
 
 

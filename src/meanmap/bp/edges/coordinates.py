@@ -37,7 +37,7 @@ TOLERANCE = 1e-8
 MOST_FEATURES = 300
 # Pivots are chosen among this many evenly spread points; what they leave out is then measured on all points.
 PIVOT_ROWS = 4000
-# Up to this many coordinates of a variable are kept where they and its points are few, and `MOST_FEATURES` at least.
+# The most coordinates of a variable, if they and its points are few; otherwise `MOST_FEATURES`.
 MOST_RANK = 1000
 MOST_NUMBERS = 5_000_000
 # Values at up to this many points are kept from edge to edge: the middle of a star has hundreds.

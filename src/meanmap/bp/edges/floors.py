@@ -6,8 +6,8 @@ from meanmap.core.errors import ParameterError
 
 __all__ = ["FLOOR", "raised", "to_one", "typical"]
 
-# Values are raised to this share: of the largest value of a message that is sent on, whose product with others would
-# otherwise change the sign of everything behind it, and of the mean of what is known of an observed variable.
+# Values are raised to this share of the largest value of a message, because its product with others could otherwise
+# change the sign of all later messages; and to this share of the mean likelihood of an observed variable.
 FLOOR = 1e-3
 
 

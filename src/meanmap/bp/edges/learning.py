@@ -57,8 +57,8 @@ CHOICE_ROWS = 2000
 MESSAGES = Choice((0.25, 0.5, 1.0, 2.0), np.geomspace(1e-3, 1e2, 16), (1.0, 0.03), True)
 LIKELIHOODS = Choice((0.35, 0.5, 0.7, 1.0, 1.4), np.geomspace(1e-2, 1e1, 10), (0.7, 0.1), True)
 
-# Of observations and in fields the likelihood operator is chosen as a density ratio, by least squares, from up to so
-# many pairs: one function of two variables needs no more.
+# For observations and in fields, the likelihood operator is a least-squares density ratio from at most this many pairs,
+# which are enough for one function of two variables.
 RATIO_ROWS = 4000
 RATIOS = Choice((0.25, 0.35, 0.5, 0.7, 1.0, 1.4), np.geomspace(1e-5, 1e-1, 9), narrower=True)
 

@@ -23,8 +23,8 @@ MOST_ROWS = 4000
 LENGTHSCALES = Choice((0.25, 0.5, 1.0, 2.0))
 # The least value of 1 − leverage.
 LEAST = 1e-3
-# Directions of columns in their standard deviations that are this much smaller than the largest are none, and what is
-# left of a kernel beyond a line is rounding below the square of it.
+# Directions of standardised columns smaller than this share of the largest are dropped. The nonlinear part of a kernel
+# is rounding if it is below the square of this share.
 ROUNDING = 1e-8
 # The kernel's part is added up over this many rows at once.
 ROWS_AT_ONCE = 10_000
@@ -135,7 +135,7 @@ class Regressor:
         if multiple not in self.bases:
             points = self.sample.points
             features, phi = with_values(rescaled(self.sample, multiple), points, TOLERANCE, MOST_FEATURES)
-            beyond = self.some.beyond(phi)  # of the features, what no line is: the line is not shrunk
+            beyond = self.some.beyond(phi)  # the nonlinear part of the features, since the linear part is not shrunk
             nothing = np.sum(beyond**2) < ROUNDING**2 * np.sum(phi**2)
             made = None if nothing else _Basis(features, phi, beyond, Rotated.of(beyond, self.some.leverages))
             self.bases[multiple] = made

@@ -68,14 +68,14 @@ class Manner:
 # middle of ten Gaussian variables, each correlated by .9 with the one before, was .7 of its deviation off. Smaller ones
 # extrapolate wildly where an end was never seen.
 ALONG_TREES = Manner(True, np.geomspace(1e-3, 1e1, 17), 0.0)
-# Around short cycles evidence is counted repeatedly, and beliefs become overconfident: there smooth operators are
-# better that forget a little with each step. The error hardly depends on the ridge over decades, but what is rough in
-# an operator is mostly noise and is multiplied by products of messages. On rings of grey levels errors are 1 to 6 %
-# larger with constants kept, and those in a hole of 20 × 20 pixels a third; with least errors another 5 to 10 %. On six
-# fresh images of strokes, blobs and rings constants made no difference where pixels were observed (1 % less to equal),
-# and in holes of 16 × 16 pixels errors were .79, 1.04, .84, 1.35, 1.09 and 1.08 times as large.
+# Around short cycles evidence is counted repeatedly, and beliefs become overconfident; smooth operators that forget a
+# little with each step are better there. The error hardly depends on the ridge over powers of ten, but the rough part
+# of an operator is mostly noise, which products of messages multiply. With constants kept, errors are 1 to 6 %
+# larger on rings of grey levels, and a third larger in a hole of 20 × 20 pixels; with the ridge of least error, another
+# 5 to 10 %. On six new images of strokes, blobs and rings, constants made no difference where pixels were observed (1 %
+# less to equal), and in holes of 16 × 16 pixels errors were .79, 1.04, .84, 1.35, 1.09 and 1.08 times as large.
 ROUND_CYCLES = Manner(False, np.geomspace(1e-2, 1e1, 13), 0.02)
-# A graph has many cycles where more than this share of its edges close one: about half on a grid, one on a ring.
+# A graph has many cycles if more than this share of its edges close one: about half on a grid, a single edge on a ring.
 MOST_CYCLES = 0.1
 
 
@@ -161,7 +161,7 @@ def choose(
         errors = np.array([sum(error for error, _ in judged.values()) for judged in found])
         widest = nearly_least(errors, manner.indifference)[-1]
         kernels[name], chosen = tried[widest], {e: lam for e, (_, lam) in found[widest].items()}
-        # Directions that were not asked take the geometric mean of the shifts m λ that were chosen.
+        # Directions without a choice of their own use the geometric mean of the chosen shifts m λ.
         shift = float(np.exp(np.mean([np.log(lam * len(directions[e].pairs)) for e, lam in chosen.items()])))
         for e in arriving:
             ridges[e] = ridge if ridge is not None else chosen.get(e, shift / len(directions[e].pairs))

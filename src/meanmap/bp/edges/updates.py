@@ -36,7 +36,7 @@ __all__ = ["Constant", "Full", "Linear", "Update", "Variable"]
 EXACT = 1e-10
 # Pairs that are read at once: the sums over a million pairs need the memory of this many.
 CHUNK = 50_000
-# The shift, for one pair, of the regression that says where a variable was seen.
+# The ridge, for one pair, of the regression that indicates where a variable was observed.
 COVER = 0.1
 # Where messages go many steps, the shrinkage of a ridge adds up: a regression that is 4 % short leaves two thirds of a
 # mean after ten steps. Its residuals are regressed again, twice, with the same ridge (iterated Tikhonov regularisation,
@@ -142,7 +142,7 @@ class Full(Update):
         inverse = Ridge.factor(gram, ridge=ridge).solve(np.eye(number))
         constant = keeps * inverse.sum(axis=0) / inverse.sum()
         weights = inverse - np.outer(constant, inverse.sum(axis=1))
-        if keeps:  # a round leaves m λ times its weights
+        if keeps:  # the residuals of a round are m λ times its weights
             first, left = (constant, weights), number * ridge * weights
             for _ in range(ROUNDS - 1):
                 constant, weights = first[0] + constant @ left, first[1] + weights @ left
