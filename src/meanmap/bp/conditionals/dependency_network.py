@@ -164,7 +164,7 @@ def _learned(
     if gaps.any():
         like = random.random(len(chosen)) < LIKE_ITS_OWN
         hidden[like] = gaps[random.integers(0, len(rows), int(like.sum()))]
-        # Beliefs are evaluated on rows with their own gaps only: with those of another row, there would be more gaps than
+        # Beliefs are evaluated on rows with their own gaps only: with those of another row, there would be more than
         # any row has.
         judged = (np.arange(len(chosen)) % times == 0) & (like | (times > 1))
         hidden[judged] = False
