@@ -105,7 +105,7 @@ def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key:
     # Doubles travel as pairs of words: the thread of a callback is outside the 64-bit scope, and would shorten them.
     pairs = [jax.lax.bitcast_convert_type(value.astype(jnp.float64), jnp.uint32) for value in spread]
     shape = jax.ShapeDtypeStruct((count, 2), jnp.uint32)
-    host = Host(function, factor.name, bool(keys), factor.vectorised, spread[0].ndim - 1)
+    host = Host(function, factor.name, bool(keys), factor.vectorised, spread[0].ndim - 1, mapped)
     found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
 

@@ -68,12 +68,21 @@ def accounting() -> Iterator[dict[str, Spent]]:
 class Host:
     """A Python function of single points, or of many at once, as a function of arrays.
 
-    Values of its first argument have this many `dimensions`.
+    Values of its first argument have this many `dimensions`. It is not called where one of the arguments at the
+    positions `over` is no number: nothing is wanted there.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str, random: bool, vectorised: bool, dimensions: int = 0):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        random: bool,
+        vectorised: bool,
+        dimensions: int = 0,
+        over: tuple[int, ...] = (),
+    ):
         self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
-        self.dimensions = dimensions
+        self.dimensions, self.over = dimensions, over
 
     def __call__(self, *arrays: object) -> np.ndarray:
         """Values for points as compiled programs hand them on: doubles in pairs of words."""
@@ -83,7 +92,12 @@ class Host:
         batch = values[0].shape[:-1] if self.random else values[0].shape[: values[0].ndim - self.dimensions]
         wanted = without_copies(values)
         flat = [value[:wanted].reshape(-1, *value.shape[len(batch) :]) for value in values]
-        out = self.found(flat)
+        told = np.ones(len(flat[0]), bool)
+        for at in self.over:
+            told &= ~np.isnan(flat[first + at]).reshape(len(told), -1).any(axis=1)
+        out = np.full(len(told), np.nan)
+        if told.any():
+            out[told] = self.found(flat if told.all() else [value[told] for value in flat])
         filled = out.reshape(wanted, *batch[1:])[np.minimum(np.arange(batch[0]), wanted - 1)]
         return filled[..., None].view(np.uint32)
 

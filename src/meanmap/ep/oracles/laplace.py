@@ -12,6 +12,7 @@ from meanmap.ep import doubt
 from meanmap.ep.factor import Answer, FactorLike
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.sampling import Sampler
+from meanmap.ep.oracles.student import Student
 from meanmap.ep.oracles.tilted import Tilted, check_smooth
 
 __all__ = ["AroundMode", "Laplace", "student_points"]
@@ -20,9 +21,6 @@ __all__ = ["AroundMode", "Laplace", "student_points"]
 _STEPS = 60
 _HALVINGS = 12
 _ENOUGH = 1e-12  # of the decrease that the next step promises
-
-# Degrees of freedom of the proposal around the mode: tails that cover those of any family here.
-_DEGREES = 5.0
 
 
 class Laplace(Oracle):
@@ -136,24 +134,12 @@ def student_points(
     tilted: Tilted, centre: jax.Array, precision: jax.Array, count: int, key: jax.Array
 ) -> tuple[list[Any], jax.Array]:
     """Draws from a multivariate Student law with this centre and precision, and log(cavity / density of the draws)."""
-    d = centre.shape[0]
-    normal, widening = jax.random.split(key)
-    white = jax.random.normal(normal, (count, d), centre.dtype)
-    chi = 2 * jax.random.gamma(widening, _DEGREES / 2, (count,), centre.dtype)
-    factor = jnp.linalg.cholesky(precision)
-    standard = white * jnp.sqrt(_DEGREES / chi)[:, None]
-    u = centre + jax.scipy.linalg.solve_triangular(factor.T, standard.T, lower=False).T
-    half = (_DEGREES + d) / 2
-    log_constant = (
-        jax.scipy.special.gammaln(half)
-        - jax.scipy.special.gammaln(_DEGREES / 2)
-        - d / 2 * jnp.log(_DEGREES * jnp.pi)
-        + jnp.log(jnp.diagonal(factor)).sum()
-    )
-    log_density = log_constant - half * jnp.log1p((standard**2).sum(1) / _DEGREES)
+    inverse = jnp.linalg.cholesky(precision).T
+    law = Student(centre, jax.scipy.linalg.solve_triangular(inverse, jnp.eye(len(centre))), inverse)
+    u = law.sample(count, key)
     nodes = tilted.nodes(u)
     laws = sum(tilted.incoming[at].log_normaliser for at in tilted.over)
-    return nodes, tilted.log_cavity(nodes) - laws - log_density - jnp.log(count)
+    return nodes, tilted.log_cavity(nodes) - laws - law.log_density(u) - jnp.log(count)
 
 
 def find_mode(tilted: Tilted) -> tuple[jax.Array, jax.Array]:
