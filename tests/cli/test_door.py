@@ -106,8 +106,8 @@ def test_more_draws_than_fit(data):
     ("problem", "said"),
     [
         (KeyError("moon"), "a bug in meanmap, please report it: KeyError: 'moon' (test_door.py, line"),
-        (MemoryError("Unable to allocate 44.7 GiB"), "there is not enough memory here: Unable to allocate 44.7 GiB"),
-        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), "there is not enough memory here: RESOURCE_EXHAUSTED"),
+        (MemoryError("Unable to allocate 44.7 GiB"), "there is not enough memory: Unable to allocate 44.7 GiB"),
+        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), "there is not enough memory: RESOURCE_EXHAUSTED"),
         (PermissionError(13, "Permission denied", "a.csv"), "a.csv: Permission denied"),
         (
             ValueError("two\nlines \x1b[31m"),

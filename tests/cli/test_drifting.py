@@ -195,7 +195,7 @@ def test_a_state_goes_on_where_it_stopped(losing, tmp_path):
     assert (second.exit_code, said["alarms"]) == (1, whole["alarms"])
     for one, other in zip(said["batches"], whole["batches"], strict=True):
         assert one == other | {key: pytest.approx(other[key]) for key in ("pvalue", "evidence")}
-    assert "3 files were seen by an earlier run and not read again" in said["notes"]
+    assert "3 files were read by an earlier run and skipped" in said["notes"]
     third = run(losing / "reference.csv", *days, "--state", tmp_path / "farm.state")
     assert third.exit_code == 0  # the alarm was told
     assert "There is no new batch after day6.csv." in third.stdout
@@ -205,8 +205,8 @@ def test_a_state_of_another_run_is_refused(losing, tmp_path):
     state = ["--state", tmp_path / "farm.state"]
     assert run(losing / "reference.csv", losing / "day1.csv", *state).exit_code == 0
     for changed, words in (
-        ([losing / "reference.csv", losing / "day2.csv", "--run-length", 50], "was begun with run length 1000"),
-        ([losing / "day3.csv", losing / "day2.csv"], "was begun with another reference"),
+        ([losing / "reference.csv", losing / "day2.csv", "--run-length", 50], "was written with run length 1000"),
+        ([losing / "day3.csv", losing / "day2.csv"], "was written with a reference other than"),
     ):
         found = run(*changed, *state)
         assert found.exit_code == 2

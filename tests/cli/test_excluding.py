@@ -69,7 +69,7 @@ def test_drift(table):
 def test_a_column_that_counts_the_rows_is_named_with_what_to_type(table):
     polars.read_csv(table).with_row_index("my id").write_csv(table)
     said = run("test", "two-sample", table, table, "--exclude", "name", "--seed", 0).output
-    assert "'my id' only numbers or names the rows and is set apart; to use it, pass --kinds 'my id=number'" in said
+    assert "'my id' only numbers or names the rows and is left out; to use it, pass --kinds 'my id=number'" in said
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_columns_that_a_command_names_are_not_set_apart(tmp_path):
     frame.write_csv(tmp_path / "t.csv")
     asked = run("test", "two-sample", tmp_path / "t.csv", "--by", "arm", "--clusters", "who", "--seed", 0)
     assert asked.exit_code == 0, asked.output
-    assert "set apart" not in asked.output
+    assert "is left out; to use it" not in asked.output
     polars.DataFrame({"day": range(1, 42), "x": rng.normal(size=41)}).write_csv(tmp_path / "u.csv")
     fitted = run("ep", "robust", tmp_path / "u.csv", "--y", "day")
     assert fitted.exit_code == 0, fitted.output

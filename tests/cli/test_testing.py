@@ -209,7 +209,7 @@ def test_too_few_rows_say_what_was_left_out(tmp_path):
     path = write(tmp_path / "gaps.csv", a=[1, 2, "", "", "", ""], b=[1, 2, 3, 4, 5, ""])
     found = run("independence", path, "--x", "a", "--y", "b")
     assert found.exit_code == 2
-    assert "gaps.csv has 2 rows left, too few: 4 of 6 rows" in found.stderr
+    assert f"only 2 rows of {path} are left: 4 of 6 rows" in found.stderr
     assert "a value is missing in 'a' (4), 'b' (1)" in found.stderr
 
 
@@ -360,14 +360,14 @@ def test_ids_and_dates_are_set_apart_unless_their_kind_is_declared(tmp_path):
     assert [line for line in whole.splitlines() if "statistic" in line or "p-value" in line] == [
         line for line in alone.splitlines() if "statistic" in line or "p-value" in line
     ]
-    assert "set apart" not in alone
+    assert "is left out; to use it" not in alone
     for name, what, kind in (
         ("user", "only numbers or names the rows", "number"),
         ("key", "only numbers or names the rows", "label"),
         ("day", "holds dates or times as text", "time"),
         ("hour", "holds dates or times as text", "label"),
     ):
-        assert whole.count(f"{name!r} {what} and is set apart; to use it, pass --kinds {name}={kind}") == 1
+        assert whole.count(f"{name!r} {what} and is left out; to use it, pass --kinds {name}={kind}") == 1
         assert f"{name!r} " + what not in asked("--kinds", f"{name}={kind}")
     assert "mean day: 2026-01-15T12:00" in asked("--kinds", "day=time")
 

@@ -25,5 +25,5 @@ def main() -> None:
     os.environ["MPLBACKEND"] = "agg"  # pictures go into files, whatever else is set for windows
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks an arrow is no reason to fail
+            stream.reconfigure(errors="backslashreplace")  # do not fail in terminals that cannot show arrows
     app()

@@ -12,12 +12,12 @@ from meanmap.cli.options import Command, refused
 
 __all__ = ["Commands"]
 
-# What people type for the figures of the papers, which are a package of their own.
+# Commands of the figures of the papers, which are a separate package.
 OF_THE_PAPERS = ("list", "reproduce")
 
 
 class Commands(TyperGroup):
-    """The commands of meanmap, then those of other packages, which are looked up only for other names."""
+    """The commands of meanmap; other packages are searched only for names that are not among them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, for help and for suggestions."""

@@ -49,9 +49,9 @@ ENTRIES = {
 
 
 def cite(
-    part: Annotated[str | None, typer.Argument(help=f"One part: {', '.join(ENTRIES)}. Nothing: all of them.")] = None,
+    part: Annotated[str | None, typer.Argument(help=f"Part to cite, {', '.join(ENTRIES)}; all unless given.")] = None,
 ) -> None:
-    """Print what to cite, as BibTeX: the library, and the paper whose method was used."""
+    """Print BibTeX entries of the library and of the papers whose methods it implements."""
     if part is not None and part not in ENTRIES:
         raise refused(f"there is no part {part!r}; expected one of {', '.join(ENTRIES)}.")
     chosen = [text for name, text in ENTRIES.items() if part is None or name in ("meanmap", part)]

@@ -20,7 +20,7 @@ def schema(
     cells: Cells,
     json: AsJson = False,
 ) -> None:
-    """Say what each column of a file is: its kind, its range and unit, or its labels."""
+    """Show how each column of a file is read: its kind, with its range and unit, or its labels."""
     import meanmap as mm
     from meanmap.cli import outputs
     from meanmap.core.errors import EmptyError
@@ -30,7 +30,7 @@ def schema(
     held = reading.with_gaps(data, names_in(columns))
     there = {name: column for name, column in held.items() if present(column).any()}
     if not there:
-        raise EmptyError(f"{data} has no value that is not missing.")
+        raise EmptyError(f"{data} has only missing values.")
     reading.notes += [f"column {name!r} is empty, and is left out" for name in held if name not in there]
     told = {name: kind for name, kind in reading.kinds.items() if name in there}
     found = mm.Schema.of(there, kinds=told, names=[data])

@@ -31,11 +31,9 @@ def discover(
     forbidden: Arrows = None,
     tiers: Annotated[str | None, typer.Option(help="Groups in time order: a,b/c,d/...")] = None,
     half_samples: Annotated[
-        int, typer.Option(min=0, help="How many random halves to repeat it on, for the support of edges.")
+        int, typer.Option(min=0, help="Repeat the search on this many random halves, for the support of edges.")
     ] = 0,
-    graphml: Annotated[
-        Path | None, typer.Option(callback=to_be_written, help="Write the graph into this file.")
-    ] = None,
+    graphml: Annotated[Path | None, typer.Option(callback=to_be_written, help="Write the graph to this file.")] = None,
     seed: Seed = None,
     *,
     read: InPairs,

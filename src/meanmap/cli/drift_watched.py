@@ -1,4 +1,4 @@
-"""What `meanmap drift` has seen of its batches, and how the columns of those that drifted differ."""
+"""The batches of `meanmap drift`, and how the columns of those that drifted differ from the reference."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Watched:
     known: int = 0
 
     def begin(self, before: "Kept | None") -> None:
-        """Go on after the batches of an earlier run."""
+        """Continue after the batches of an earlier run."""
         if before is not None:
             self.batches, self.values, self.known = list(before.batches), list(before.values), len(before.batches)
 
@@ -68,7 +68,7 @@ class Watched:
             self.drifted, self.since = self.since, []
 
     def note(self, note: str, name: str) -> None:
-        """Keep what is said of a batch, once for all that differ in numbers alone; alarms are each told."""
+        """Store a note on a batch; notes that differ only in numbers are combined, except those on alarms."""
         alike = note if note.startswith("the alarm") else re.sub(r"\d[\d.]*", "#", note)
         first, names, differ = self.notes.get(alike, (note, [], False))
         self.notes[alike] = first, [*names, name], differ or note != first
@@ -85,13 +85,13 @@ class Watched:
         from meanmap.stats.samples.by_column import differences
 
         parts = [batch for _, batch in self.drifted or self.latest]
-        if self.within or not parts:  # pooled rows would also show how the shares of strata differ
+        if self.within or not parts:  # pooled rows would also differ by the shares of strata
             return []
         together = {name: _joined([part[name] for part in parts]) for name in self.data}
         found = self._lost(together)
         reference, rows = complete(self.data), complete(together)
         both = [(reference.columns[name], rows.columns[name]) for name in reference.names] if len(rows) > 1 else []
-        if all((one[:1] == part).all() for one, other in both for part in (one, other)):  # nothing varies
+        if all((one[:1] == part).all() for one, other in both for part in (one, other)):  # constant columns
             return found
         pvalues = mm.two_sample_test(reference, rows, kinds=kinds, rng=seed).column_pvalues(rng=seed)
         for each in differences(reference, rows):
@@ -122,13 +122,13 @@ class Watched:
             facts = {"column": name, "what": f"missing {name}", "reference": f"{100 * first:.3g} %"}
             facts |= {"batches": f"{100 * second:.3g} %", "difference": f"{100 * (second - first):.3g} points"}
             over_time = [values["missing"].get(name, 0.0) for values in self.values]
-            more = pvalue if second > first else None  # fewer are no drift
+            more = pvalue if second > first else None  # fewer missing values are not drift
             found.append(facts | {"pvalue": more, "clear": pvalue <= LEVEL, "over time": over_time})
         return found
 
 
 def _gaps(data: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Which values of each column are missing."""
+    """Whether values are missing, by column."""
     from meanmap.core.tables.missing import present
 
     return {name: ~present(column) for name, column in data.items()}

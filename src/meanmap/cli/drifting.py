@@ -29,7 +29,7 @@ BARS = "▁▂▃▄▅▆▇█"
 @with_bundles
 def drift(
     reference: Annotated[str, typer.Argument(help="File with rows of the normal state; 40 or more.")],
-    batches: Annotated[list[str], typer.Argument(help="Files in order, one a batch: names, a folder or a 'pattern'.")],
+    batches: Annotated[list[str], typer.Argument(help="Files in order, one per batch: names, folder or 'pattern'.")],
     columns: Annotated[
         str | None, typer.Option(help="Columns to watch, a,b,...; all but times and row numbers.")
     ] = None,
@@ -39,7 +39,7 @@ def drift(
     ] = None,
     within: Annotated[str, typer.Option(help="Columns of strata, a,b,...: rows are compared only within them.")] = "",
     state: Annotated[
-        Path | None, typer.Option(help="Go on where this file stopped, and write it again; new if it is not there.")
+        Path | None, typer.Option(help="Continue from this file and update it; created if it does not exist.")
     ] = None,
     seed: Seed = None,
     *,
@@ -78,7 +78,7 @@ def drift(
             monitor = monitor.step(batch)
         watched.add(name, batch, monitor)
     if not watched.batches:
-        raise refused("no batch has 2 rows or more; expected one file a batch")
+        raise refused("no batch has 2 rows or more; expected one file per batch")
     if state is not None:
         Kept(monitor, watched.batches, watched.values, asked).write(state, reference, before, paths)
     columns_found = watched.columns(reading.kinds, monitor.seed)
@@ -103,7 +103,7 @@ def _named(name: str) -> Iterator[None]:
 
 
 def _rows(reading: "Reading", path: str, columns: list[str]) -> dict[str, Any] | None:
-    """The rows of a batch; None where there are fewer than two."""
+    """The rows of a batch, or None if there are fewer than two."""
     try:
         batch = reading.with_gaps(path, columns)
     except EmptyError:
@@ -121,7 +121,7 @@ def _files(batches: Sequence[str]) -> list[str]:
         if path.is_dir():
             inside = [file for file in path.iterdir() if not file.is_dir() and not file.name.startswith(".")]
             if not inside:
-                raise refused(f"the folder {each} holds no files; expected one file a batch")
+                raise refused(f"the folder {each} holds no files; expected one file per batch")
             found += sorted(inside, key=natural)
         elif not path.exists() and has_magic(each):
             found += matching(path)
@@ -133,7 +133,7 @@ def _files(batches: Sequence[str]) -> list[str]:
 def _reference(
     reading: "Reading", path: str, columns: list[str], within: list[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The reference, and the columns that batches are read for; clocks, row numbers and ids are set apart."""
+    """The reference, and the columns to watch; clocks, row numbers and ids are left out."""
     from meanmap.core.tables.order import gives_place
 
     found = reading.with_gaps(path, [*columns, *(name for name in within if name not in columns)] if columns else None)
@@ -170,7 +170,7 @@ def _answer(question: str, monitor: Any, watched: Watched) -> str:
 
 
 def _listed(watched: Watched) -> list[list[str]]:
-    """A row for each batch; the evidence of missing values where there is any."""
+    """A row for each batch, with the evidence on missing values if there is any."""
     lost = any(each.get("missing evidence") for each in watched.batches)
     rows = [
         [
@@ -216,13 +216,13 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _short(cell: str) -> str:
-    """One short line."""
+    """A cell shortened to one line."""
     line = " ".join(cell.split())
     return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
 
 
 def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
-    """The notes on all batches, each once."""
+    """The notes on all batches, without repetition."""
     told = [
         f"{names[0]}{f' and {len(names) - 1} more' * (len(names) > 1)}{', with other numbers' * differ}: {note}"
         for note, names, differ in watched.notes.values()
@@ -237,7 +237,7 @@ def _tell(question: str, monitor: Any, watched: Watched, found: list[dict[str, A
     header, *rows = _listed(watched)
     shown = [row for k, row in enumerate(rows) if row[-1] or k >= len(rows) - MOST_BATCHES][-2 * MOST_BATCHES :]
     say(_aligned([header, *shown]))
-    left = f"; {len(rows) - len(shown)} quiet batches are not shown" * (len(rows) > len(shown))
+    left = f"; {len(rows) - len(shown)} batches without an alarm are not shown" * (len(rows) > len(shown))
     say(f"  an alarm is raised above {monitor.limit:.2f}: one false alarm in {monitor.run_length:g} batches{left}\n")
     if found:
         say(_aligned(_compared(watched, found[:MOST_COLUMNS])))

@@ -59,13 +59,13 @@ def fit(
 @app.command(cls=Command)
 def query(
     model: Model,
-    given: Annotated[list[str] | None, typer.Option(help="What is known, as name=value; may be repeated.")] = None,
+    given: Annotated[list[str] | None, typer.Option(help="Evidence, as name=value; may be repeated.")] = None,
     target: Annotated[str | None, typer.Option(help="Variables asked for, a,b,...; all unless given.")] = None,
     json: AsJson = False,
     plot: Plot = None,
     report: Report = None,
 ) -> None:
-    """Ask a model what some variables say about the others."""
+    """Query a model: the distributions of variables given the values of others."""
     from meanmap.cli import outputs
     from meanmap.core.progress import waiting
 

@@ -38,8 +38,9 @@ __all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "pair
 
 @dataclass
 class Reading:
-    """How files are read, with notes for the reader of the answer. `said` may declare any column of a file; `kinds` has
-    only those of the columns that were read.
+    """Settings and notes of reading files.
+
+    `said` may declare any column of a file; `kinds` has only those of the columns that were read.
     """
 
     delimiter: str | None
@@ -77,7 +78,7 @@ class Reading:
 
     @property
     def kinds(self) -> dict[str, Any]:
-        """The declared kinds of the columns that were read. A name that no file has is refused."""
+        """The declared kinds of the columns that were read; names that no file has are refused."""
         unknown = [name for name in self.said if name not in self.there]
         if unknown:
             raise no_column("the input", unknown[0], self.there)
@@ -89,8 +90,9 @@ class Reading:
             self.there[name] = self.there.get(name, False) or name in read
 
     def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
-        """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out. Of
-        all columns ids are set apart, except those that the command names (`keeps`).
+        """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out.
+
+        If all columns are used, ids are left out, except those that the command names (`keeps`).
         """
         chosen = columns or None
         with waiting(f"reading {path}"):
@@ -100,13 +102,13 @@ class Reading:
         if dropped:
             before_errors(self.notes[-1])
             if len(table) < LEAST_POINTS:
-                raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
+                raise EmptyError(f"only {len(table)} rows of {path} are left: {self.notes[-1]}.")
         left = self.without_ids(table.columns, chosen)
         self._tell_of_copies(path, table, left)
         return table.select(left)
 
     def for_pairs(self, path: str, columns: list[str] | None) -> Any:
-        """As `table`, but with --missing pairwise all rows, for a command that leaves out those of each pair."""
+        """Like `table`, but with all rows for --missing pairwise, since the command leaves rows out pair by pair."""
         if self.policy != "pairwise":
             return self.table(path, columns)
         chosen = columns or None
@@ -117,7 +119,7 @@ class Reading:
         return {name: found[name] for name in self.without_ids(there, chosen)}
 
     def with_gaps(self, path: str, columns: list[str] | None) -> dict[str, Any]:
-        """Columns of a file with their missing values where rows with one are dropped, as `table` reads them if not."""
+        """Columns of a file, including rows with missing values if --missing is drop; otherwise like `table`."""
         if self.policy != "drop":
             return self.table(path, columns).columns
         chosen = columns or None
@@ -144,9 +146,9 @@ class Reading:
         return None if chosen is None and not self.exclude else choose
 
     def asked_for(self, names: Sequence[str]) -> None:
-        """Refuse columns that are asked for by name and left out."""
+        """Refuse columns that are both used by name and excluded."""
         for name in (name for name in names if name in self.exclude):
-            raise ColumnError(f"--exclude leaves out {name!r}, which is asked for: take it out of one of the two.")
+            raise ColumnError(f"--exclude leaves out {name!r}, which another option uses: remove it from one.")
 
     def _read_so(self) -> dict[str, Any]:
         return {
@@ -162,14 +164,12 @@ class Reading:
         self.there |= dict.fromkeys(names, False)
 
     def of_many_rows(self) -> dict[str, Any]:
-        """How a test reads what is not read here: the options as arguments."""
+        """The options as arguments, for tests that read files themselves."""
         missing = self.marks or ("raise" if self.policy == "fail" else self.policy)
         return {"kinds": self.kinds, "missing": missing}
 
     def without_ids(self, columns: dict[str, Any], chosen: object) -> list[str]:
-        """The names of columns to use: of all columns, not those that only number or name the rows, or hold dates and
-        times of day as text.
-        """
+        """The columns to use: those that are named, or all but row numbers, row names, and dates and times as text."""
         known = [*self.said, *self.keeps] if chosen is None else [*columns]
         apart = {name: why for name, column in columns.items() if name not in known and (why := _is_apart(column))}
         left = [name for name in columns if name not in apart]
@@ -178,13 +178,13 @@ class Reading:
         for name, (what, kind) in apart.items():
             if name not in self.ids:
                 use = f"to use it, pass --kinds {shlex.quote(f'{name}={kind}')}"
-                self.notes.append(f"{name!r} {what} and is set apart; {use}")
+                self.notes.append(f"{name!r} {what} and is left out; {use}")
                 self.ids.append(name)
         self.set_apart(list(apart))
         return left
 
     def _tell_of_copies(self, path: str, table: Table, left: Sequence[str]) -> None:
-        """Rows that share even an id that is set apart are copies, also where what is left may agree by chance."""
+        """A note on rows that repeat another one in every column, ids included, so that they are copies."""
         ids = [name for name in self.ids if name in table.columns and numbers_rows(np.asarray(table.columns[name]))]
         copies = exact_copies(list(map(np.asarray, table.columns.values()))) if ids else 0
         if copies and not copied_rows([table.select(left)], [path]):
@@ -200,7 +200,7 @@ class Reading:
 
 
 def _is_apart(column: np.ndarray) -> tuple[str, str] | None:
-    """Why a column is set apart unless its kind is declared, and a kind to declare; None for other columns."""
+    """Why a column is left out unless its kind is declared, and a kind to declare; None for other columns."""
     told = column.compressed() if np.ma.isMaskedArray(column) else column
     words = np.unique(told) if holds_text(told) else told[:0]
     if len(words) >= MANY and holds_dates(words):

@@ -16,7 +16,7 @@ __all__ = ["ep"]
 
 
 class Model(StrEnum):
-    """Which regression is fitted."""
+    """The kinds of regression."""
 
     logistic = "logistic"
     probit = "probit"
@@ -27,7 +27,7 @@ class Model(StrEnum):
 
 @with_bundles
 def ep(
-    model: Annotated[Model, typer.Argument(help="How the outcome depends on the columns.")],
+    model: Annotated[Model, typer.Argument(help="The kind of regression.")],
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
     y: Annotated[str, typer.Option("--y", help="Column of the outcome.")],
     x: Annotated[str | None, typer.Option("--x", help="Columns of numbers, a,b,...; all others unless given.")] = None,

@@ -14,9 +14,9 @@ app = typer.Typer(help="Operators that predict messages: build those of common f
 
 @app.command(cls=Command)
 def build(
-    names: Annotated[list[str] | None, typer.Argument(help="Which; all unless given.")] = None,
-    folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("meanmap-operators"),
-    messages: Annotated[int, typer.Option(min=1200, help="Messages to draw for each.")] = 8000,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of operators; all unless given.")] = None,
+    folder: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("meanmap-operators"),
+    messages: Annotated[int, typer.Option(min=1200, help="Training messages for each operator.")] = 8000,
     seed: Seed = None,
 ) -> None:
     """Train operators of common factors, audit them, and write one file for each, with its card."""

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how bad input ends."""
+"""Options that several commands share, and the handling of errors."""
 
 import csv
 import os
@@ -72,10 +72,12 @@ def _ending(path: Path | None, option: str, known: Sequence[str]) -> Path | None
     return path
 
 
-Plot = Annotated[Path | None, typer.Option("--plot", callback=_picture, help="Draw into this file (.png, .svg, .pdf).")]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", callback=_picture, help="Write a plot to this file (.png, .svg, .pdf).")
+]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", callback=_page, help="Write a page with everything into this file (.html)."),
+    typer.Option("--report", callback=_page, help="Write a page with all results to this file (.html)."),
 ]
 FailOnReject = Annotated[bool, typer.Option("--fail-on-reject", help="Exit with 1 if the hypothesis is rejected.")]
 Missing = Annotated[
@@ -230,7 +232,7 @@ def refusals() -> Iterator[None]:
         raise refused(f"{problem.filename or ''}: {problem.strerror or problem}") from None
     except Exception as problem:
         if isinstance(problem, MemoryError) or "RESOURCE_EXHAUSTED" in str(problem):
-            raise refused(f"there is not enough memory here: {str(problem) or 'nothing is left'}") from None
+            raise refused(f"there is not enough memory: {str(problem) or 'none is left'}") from None
         place = traceback.extract_tb(problem.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}"
         raise refused(f"a bug in meanmap, please report it: {type(problem).__name__}: {problem} ({where})") from None

@@ -117,7 +117,7 @@ def tell_beliefs(beliefs: Any, labels: dict[str, list[str]], as_json: bool) -> N
 def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
     """A belief in numbers."""
     if labels is not None:
-        values = np.clip(belief(np.array(labels)), 0.0, None)  # under the kernel that tells labels apart, their weights
+        values = np.clip(belief(np.array(labels)), 0.0, None)  # the weights of labels, under the kernel of equal labels
         return dict(zip(labels, (values / values.sum()).tolist(), strict=True))
     low, middle, high = (float(value) for value in belief.quantile([0.05, 0.5, 0.95]))
     return {"mean": float(belief.mean()), "sd": float(belief.sd()), "5 %": low, "median": middle, "95 %": high}

@@ -20,21 +20,21 @@ from meanmap.stats.results import TwoSampleResult
 
 __all__ = ["rows", "write_drift", "write_page", "write_test"]
 
-# Nobody reads a longer table.
+# The most rows of a table that people read.
 MOST_COLUMNS = 30
 
 
 def write_page(
     path: Path, title: str, found: Any, rows: Sequence[Sequence[str]], notes: Sequence[str], seed: int | None
 ) -> None:
-    """A page with the charts of what was found, a table whose first row is its header, and the notes."""
+    """A page with the charts of a result, a table whose first row is its header, and the notes."""
     tables = (tuple(map(tuple, rows)), _noted(notes))
     if isinstance(found, Paged):
         page = found._as_page()
         charts = tuple(chart for section in page.sections for chart in section.charts)
-        shown, facts = Section("What was found", "", page.sections[0].text, charts=charts, tables=tables), page.facts
+        shown, facts = Section("Result", "", page.sections[0].text, charts=charts, tables=tables), page.facts
     else:
-        shown, facts = Section("What was found", "", figures=((figure_of(found.plot), title),), tables=tables), {}
+        shown, facts = Section("Result", "", figures=((figure_of(found.plot), title),), tables=tables), {}
     _write(path, title, [shown], seed, facts)
 
 

@@ -52,7 +52,7 @@ def cluster_columns(clusters: str) -> list[str]:
 
 
 def design_in(within: str, clusters: str, weights: str | None = None) -> dict[str, Any]:
-    """What is declared about the rows, as functions take it."""
+    """The declared structure of the rows, as arguments of functions."""
     blocks = int(clusters) if _is_count(clusters) else cluster_columns(clusters)
     said = {"within": names_in(within), "clusters": blocks, "weights": weights}
     return {name: value for name, value in said.items() if value not in (None, "", [])}
@@ -65,7 +65,7 @@ def _is_count(text: str) -> bool:
 def variables_in(
     reading: Any, path: str, chosen: list[list[str]], within: str, clusters: str
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Groups of columns of one file, and what is declared about its rows."""
+    """Groups of columns of one file, and the declared structure of its rows."""
     from meanmap.cli import inputs
 
     design = design_in(within, clusters)
@@ -98,7 +98,7 @@ def variables_anywhere(
 @app.command(cls=Command)
 @with_bundles
 def ask(
-    question: Annotated[str, typer.Argument(help='Such as "harvest ~ sun | water"; the word ask may be left out.')],
+    question: Annotated[str, typer.Argument(help='Such as "harvest ~ sun | water"; the word ask may be omitted.')],
     data: File,
     within: Within = "",
     clusters: Clusters = "",
@@ -138,7 +138,7 @@ def two_sample(
     weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
     effect: WithEffect = False,
     margin: Annotated[
-        float | None, typer.Option(help="Ask instead whether they are closer than a shift of this many sd.")
+        float | None, typer.Option(help="Test instead whether they are closer than a shift of this many sd.")
     ] = None,
     kernel: KernelName = None,
     scale: Annotated[bool, typer.Option(help="Scale each column of numbers by its own spread.")] = True,
@@ -231,7 +231,7 @@ def conditional(
     data: File,
     x: Annotated[str, typer.Option("--x", help="Columns of the first variable, a,b,...")],
     y: Annotated[str, typer.Option("--y", help="Columns of the second.")],
-    z: Annotated[str, typer.Option("--z", help="Columns that are given.")],
+    z: Annotated[str, typer.Option("--z", help="Columns to condition on.")],
     within: Within = "",
     clusters: Clusters = "",
     method: Annotated[str, typer.Option(help="auto, kci, residuals or features.")] = "auto",

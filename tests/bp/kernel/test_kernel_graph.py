@@ -346,7 +346,7 @@ def test_graphs_with_cycles_are_flooded_and_the_report_says_what_that_means(tabl
     [
         (lambda t: {**t, "a": t["a"][:50]}, ShapeError, "the columns of data differ in length"),
         (lambda t: {n: t[n] for n in "abc"}, InputError, "data has no column 'd'"),
-        (lambda t: {**t, "a": np.full(60, np.nan)}, EmptyError, r"data\['a'\] has no value that is not missing"),
+        (lambda t: {**t, "a": np.full(60, np.nan)}, EmptyError, r"data\['a'\] has only missing values"),
         (lambda t: {**t, "a": np.where(np.arange(60) < 3, 1.0, np.nan)}, EmptyError, "has 3 pairs without missing"),
         (lambda t: {("a", "b"): (t["a"], t["b"])}, EmptyError, r"no pairs for the edge \('b', 'c'\)"),
         (lambda t: {("a", "c"): (t["a"], t["b"])}, InputError, r"\('a', 'c'\), which is not an edge"),
