@@ -24,6 +24,8 @@ BISECTIONS = 60
 ASCENT_STEPS = 100
 # The search for modes starts from at most this many components, the best ones; in a batch, this many pairs at a time.
 CLIMBERS, MOST_PAIRS = 20, 10_000_000
+# Densities divide by at least this variance: small, but its square root and inverse are far from the ends of floats.
+LEAST_VARIANCE = 1e-100
 
 
 class Density(BeliefPaged, Value, ABC):
@@ -107,7 +109,7 @@ class NormalMixture(Density):
     Attributes
     ----------
     weights, means, variances : array (..., K)
-        π ≥ 0 sums to one, v > 0.
+        π ≥ 0 sums to one; v = 0 where one number has a probability of its own, at which the density is huge.
 
     Examples
     --------
@@ -154,7 +156,7 @@ class NormalMixture(Density):
             x = np.take_along_axis(x, best, axis=-1)
         if x.shape[-1] > 1:
             for _ in range(ASCENT_STEPS):
-                pull = self._parts(x) / self.variances[..., None, :]
+                pull = self._parts(x) / self._spreads
                 mass = np.maximum(pull.sum(axis=-1), np.finfo(float).tiny)
                 x = (pull * self.means[..., None, :]).sum(axis=-1) / mass
         best = self._density(x).argmax(axis=-1)
@@ -162,16 +164,21 @@ class NormalMixture(Density):
 
     def _parts(self, x: np.ndarray) -> np.ndarray:
         """πₖ N(x; mₖ, vₖ), (..., m, K)."""
-        variance = self.variances[..., None, :]
-        squares = (x[..., None] - self.means[..., None, :]) ** 2 / variance
-        return self.weights[..., None, :] * np.exp(-squares / 2) / np.sqrt(2 * np.pi * variance)
+        squares = (x[..., None] - self.means[..., None, :]) ** 2 / self._spreads
+        return self.weights[..., None, :] * np.exp(-squares / 2) / np.sqrt(2 * np.pi * self._spreads)
+
+    @property
+    def _spreads(self) -> np.ndarray:
+        """Variances that one can divide by, (..., 1, K)."""
+        return np.maximum(self.variances[..., None, :], LEAST_VARIANCE)
 
     def _density(self, x: np.ndarray) -> np.ndarray:
         return self._parts(x).sum(axis=-1)
 
     def _cdf(self, x: np.ndarray) -> np.ndarray:
-        standard = (x[..., None] - self.means[..., None, :]) / np.sqrt(self.variances[..., None, :])
-        return (self.weights[..., None, :] * ndtr(standard)).sum(axis=-1)
+        away = x[..., None] - self.means[..., None, :]
+        below = np.where(self.variances[..., None, :] > 0, ndtr(away / np.sqrt(self._spreads)), away >= 0)
+        return (self.weights[..., None, :] * below).sum(axis=-1)
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         reach = 10 * np.sqrt(self.variances)

@@ -13,6 +13,7 @@ from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
 from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
+from meanmap.bp.conditionals.seen_together import SeenTogether
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.progress import track
@@ -60,12 +61,14 @@ class BayesianNetwork(Paged):
     with a note. Beyond 50 labels the rarest are pooled into one, whose probability is divided in proportion to their
     frequencies. If all relevant unobserved variables are labels, answers are exact, by a clique tree. Otherwise they
     come from draws along the arrows, weighted by the likelihood of the evidence, and converge as draws increase (Fung &
-    Chang 1990; Shachter & Peot 1990). Reports say which method was used. Irrelevant variables are left out. Numbers of
-    one sign, or between 0 and 1, stay so: they are regressed as logarithms, roots or log odds where left-out rows are
-    more probable by two standard errors; where they are not, draws beyond are drawn again, or set to 0 or 1 where some
-    rows are, which moves means a little: logarithms of draws are finite wherever those of rows are. Densities of
-    `predict` are smoothed and reach a little beyond. Effects are those of the truncated factorisation (Pearl 2009,
-    section 3.2), assuming that no common cause is missing from the graph.
+    Chang 1990; Shachter & Peot 1990). Reports say which method was used, and where an answer rests on values of two
+    parents that hardly any row has together. Irrelevant variables are left out. Numbers that many rows share, such as
+    the zeros of costs, have a probability of their own, modelled as that of a label, and so have both values of numbers
+    with two, such as 0 and 1. Numbers of one sign, or between 0 and 1, stay so: they are regressed as logarithms, roots
+    or log odds where left-out rows are more probable by two standard errors; where they are not, draws beyond are drawn
+    again, or set to 0 or 1 where some rows are, which moves means a little: logarithms of draws are finite wherever
+    those of rows are. Densities of `predict` are smoothed and reach a little beyond. Effects are those of the truncated
+    factorisation (Pearl 2009, section 3.2), assuming that no common cause is missing from the graph.
 
     Examples
     --------
@@ -121,7 +124,7 @@ class BayesianNetwork(Paged):
         seconds and one gigabyte.
         """
         table, raw, notes = self._read(data, missing, kinds, most=MOST_ROWS)
-        numbers, learned = table.standardised(raw), {}
+        numbers, learned, seen = table.standardised(raw), {}, {}
         parents = parents_by_name(self.graph.names, self.directed.named("directed"))
         for name in track(list(self.graph.names), "learning variables"):
             above = [numbers[parent] for parent in parents[name]]
@@ -129,8 +132,10 @@ class BayesianNetwork(Paged):
             if there.sum() < LEAST_ROWS:
                 together = f"{name!r} and its parents are observed together in {there.sum()} rows"
                 raise EmptyError(f"{together}; expected at least {LEAST_ROWS}.")
-            learned[name] = law_given([each[there] for each in above], numbers[name][there], table.columns[name])
-        return FittedBayesianNetwork(self.graph, self.directed, table, learned, notes)
+            above = [each[there] for each in above]
+            learned[name] = law_given(above, numbers[name][there], table.columns[name])
+            seen[name] = SeenTogether.of(dict(zip(parents[name], above, strict=True)))
+        return FittedBayesianNetwork(self.graph, self.directed, table, learned, seen, notes)
 
     def judge(self, data: Data, folds: int = 5) -> ArrowScores:
         """Whether each arrow improves the model: log densities of held-out rows, with it and without.

@@ -32,6 +32,8 @@ LEAST_LABELS = 5
 OTHERS = "(others)"
 # Values further outside the range than this share of its width are noted, because regressions extrapolate there.
 FAR = 0.5
+# Standardised and brought back, a zero is off by at most this share of the mean.
+ROUNDING = 4 * float(np.finfo(float).eps)
 # The contents of a column are judged by up to this many rows, drawn by row number only: the same wherever a table lies.
 MOST_LEARNED = 100_000
 # The most labels that an error lists.
@@ -202,7 +204,12 @@ class CodedColumn:
 
     def back(self, numbers: np.ndarray) -> np.ndarray:
         """Standardised numbers as the table has them."""
-        return self.given(self.centre + self.scale * numbers)
+        return self.given(self.in_unit(numbers))
+
+    def in_unit(self, numbers: np.ndarray) -> np.ndarray:
+        """Standardised numbers in the unit of the column, where zeros are exact."""
+        found = self.centre + self.scale * numbers
+        return np.where(np.abs(found) <= ROUNDING * abs(self.centre), 0.0, found)
 
     def given(self, values: np.ndarray) -> np.ndarray:
         """Numbers in the unit of the column as the table has them: times as times."""

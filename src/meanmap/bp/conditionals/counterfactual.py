@@ -25,8 +25,8 @@ def what_would_have_been(
     fixed: Mapping[Hashable, np.ndarray],
     targets: Collection[Hashable],
 ) -> dict[Hashable, np.ndarray]:
-    """The targets that change as numbers (1, 1), from variables in `order`, causes first; what is not identified is
-    refused.
+    """What is set and all that changes on the way to the targets as numbers (1, width), from variables in `order`,
+    causes first; what is not identified is refused.
 
     Whatever is no effect of what is set stays as it was. An effect keeps its rank among the values that its parents
     leave possible: what the parents do not explain is taken to act in one direction (Pearl 2009, section 7.1).
@@ -53,7 +53,7 @@ def what_would_have_been(
     missing = next((name for name in targets if name not in became and name not in row), None)
     if missing is not None:
         raise InputError(f"row has no value of {missing!r}, which stays unchanged; query() gives its likely values.")
-    return {name: became[name] for name in targets if name in became}
+    return became
 
 
 def _refuse(graph: PDAG, columns: Mapping[Hashable, CodedColumn], name: Hashable, cause: Hashable) -> None:

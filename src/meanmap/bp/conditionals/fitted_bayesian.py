@@ -4,6 +4,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.counterfactual import what_would_have_been
@@ -11,6 +13,7 @@ from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.label_tables import to_pgmpy
 from meanmap.bp.conditionals.laws import Law
 from meanmap.bp.conditionals.network_rows import NetworkRows
+from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
 from meanmap.core.errors import InputError
 from meanmap.core.notes import warn_of
 from meanmap.core.threads import one_blas_thread
@@ -35,6 +38,8 @@ class FittedBayesianNetwork(NetworkRows):
         How each variable is read.
     conditionals : dict
         Each variable given its parents.
+    seen : dict
+        The parents of each variable in some rows, if it has several.
     notes : tuple of str
         Notes on missing values and doubtful columns of the table, which reports of answers repeat.
     """
@@ -43,6 +48,7 @@ class FittedBayesianNetwork(NetworkRows):
     directed: PDAG
     table: CodedTable
     conditionals: Mapping[Hashable, Law]
+    seen: Mapping[Hashable, SeenTogether]
     notes: tuple[str, ...] = ()
 
     @one_blas_thread()
@@ -141,7 +147,8 @@ class FittedBayesianNetwork(NetworkRows):
             What would have been set.
         targets : names, optional
             All other variables of the row unless given. Labels that would have other probabilities are refused: which
-            of them a case would have had is not known from data; so are effects that depend on an undirected edge.
+            of them a case would have had is not known from data; so are numbers that many rows share, such as zeros,
+            unless all of these would have become the same, and effects that depend on an undirected edge.
 
         Returns
         -------
@@ -173,7 +180,8 @@ class FittedBayesianNetwork(NetworkRows):
         (seen,), (fixed,) = self._cells(was), self._cells(would)
         laws = self.columns, self.conditionals
         found = what_would_have_been(self.graph, self._heard(), self._order, *laws, seen, fixed, chosen)
-        warn_of((*was.notes, *would.notes))
+        told = extrapolated(self.seen, self._heard(fixed), {**seen, **found}, found, {}, np.ones(1))
+        warn_of((*was.notes, *would.notes, *told))
         return {
             name: self.columns[name].back(found[name][:, 0])[0] if name in found else was.raw[name][0]
             for name in chosen

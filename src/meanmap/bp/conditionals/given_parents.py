@@ -31,6 +31,8 @@ ELSEWHERE, FLAT = 1e30, 1e-6
 ROWS_AT_ONCE = 1000
 # A number of the same rank is found by this many bisections.
 STEPS = 60
+# So many widths beyond all residuals nothing is left of a normal distribution.
+FARTHEST = 40
 # The number of held-out rows that decide whether a forest is used.
 JUDGES = 1000
 
@@ -146,18 +148,36 @@ class GivenParents:
             return value
         gap = (value - self.means(before)[0]) / self.sizes(before)[0]
         if self.forest is not None:
-            here, there = (self.forest.sparse(rows) for rows in (before, after))
-            reach, wanted = float(np.ptp(self.values)), self._log_odds(here, gap)
             # Each residual is at most `reach` from any other, and so is the rank of what is that far away.
-            ends = np.array(gap - reach), np.array(gap + reach)
-            low, high = bisect(lambda middle: np.asarray(self._log_odds(there, middle) < wanted), *ends, STEPS)
-            gap = (low + high) / 2
+            reach = float(np.ptp(self.values))
+            gap = self._gap_at(after, self._log_odds(before, gap), gap - reach, gap + reach)
         return float(self.means(after)[0] + self.sizes(after)[0] * gap)
 
-    def _log_odds(self, weights: Any, gap: Any) -> float:
-        """log F / (1 − F) of a residual among weighted ones (1, n): it keeps its digits however far away."""
-        away = (gap - self.values[weights.indices]) / self.width
-        below, above = (np.asarray(logsumexp(log_ndtr(side), b=weights.data)) for side in (away, -away))
+    def log_odds(self, rows: np.ndarray, value: float) -> float:
+        """log F / (1 − F) of a number at a row of the parents (1, q)."""
+        return self._log_odds(rows, (value - self.means(rows)[0]) / self.sizes(rows)[0])
+
+    def at_odds(self, rows: np.ndarray, wanted: float) -> float:
+        """The number with these log odds at a row of the parents (1, q), or as far out as rounding allows."""
+        out = FARTHEST * self.width
+        gap = self._gap_at(rows, wanted, self.values.min() - out, self.values.max() + out)
+        return float(self.means(rows)[0] + self.sizes(rows)[0] * gap)
+
+    def _gap_at(self, rows: np.ndarray, wanted: float, low: float, high: float) -> float:
+        """The residual with these log odds."""
+        found = bisect(
+            lambda middle: np.asarray(self._log_odds(rows, middle) < wanted), np.array(low), np.array(high), STEPS
+        )
+        return float(np.mean(found))
+
+    def _log_odds(self, rows: np.ndarray, gap: Any) -> float:
+        """Of a residual, among all or weighted ones: it keeps its digits however far away."""
+        values, shares = self.values, np.full(len(self.values), 1 / len(self.values))
+        if self.forest is not None:
+            weights = self.forest.sparse(rows)
+            values, shares = values[weights.indices], weights.data
+        away = (gap - values) / self.width
+        below, above = (np.asarray(logsumexp(log_ndtr(side), b=shares)) for side in (away, -away))
         return float(below - above)
 
 

@@ -91,8 +91,21 @@ class InRange:
         """The number of the same rank given parents `after` as `value` given `before`: see `GivenParents`."""
         if np.array_equal(before, after):
             return value
-        there = float(self.transformation(self._regular(np.array([value]))[0])[0])
-        return float(self._settled(self._raw(np.array([[self.law.moved(before, there, after)]])))[0, 0])
+        return self._back(self.law.moved(before, self._transformed(value), after))
+
+    def log_odds(self, rows: np.ndarray, value: float) -> float:
+        """log F / (1 − F) of a number at a row of the parents (1, q)."""
+        return self.law.log_odds(rows, self._transformed(value))
+
+    def at_odds(self, rows: np.ndarray, wanted: float) -> float:
+        """The number with these log odds at a row of the parents (1, q)."""
+        return self._back(self.law.at_odds(rows, wanted))
+
+    def _transformed(self, value: float) -> float:
+        return float(self.transformation(self._regular(np.array([value]))[0])[0])
+
+    def _back(self, transformed: float) -> float:
+        return float(self._settled(self._raw(np.array([[transformed]])))[0, 0])
 
     def _regular(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Numbers in the unit of the column, and the logarithms of the slopes there."""

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from meanmap.bp.conditionals.at_points import AtPoints
 from meanmap.bp.conditionals.columns import FAR, CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.in_range import InRange, number_given
@@ -12,14 +13,14 @@ from meanmap.core.held import holds_floats
 
 __all__ = ["Law", "beyond_data", "law_given", "pooled_note"]
 
-Law = GivenParents | InRange | LabelsGivenParents
+Law = GivenParents | InRange | AtPoints | LabelsGivenParents
 
 
 def law_given(parents: Sequence[np.ndarray], values: np.ndarray, column: CodedColumn) -> Law:
     """Learn from the numbers of each parent in n rows, (n, width), those of the variable, and its code."""
     rows = joined(list(parents), len(values))
     if values.shape[1] == 1:
-        return number_given(rows, values, column)
+        return AtPoints.fit(parents, values, column) or number_given(rows, values, column)
     return LabelsGivenParents.fit(rows, tuple(each.shape[1] for each in parents), values)
 
 
@@ -50,7 +51,7 @@ def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[H
     """A note if the value of a parent is outside the range of the data of the fit, or empty text."""
     low, high = law.ends(start)
     out = max(low - value, value - high)
-    regression = not isinstance(law, LabelsGivenParents)
+    regression = not isinstance(law, LabelsGivenParents) and not (isinstance(law, AtPoints) and law.number is None)
     if out <= 0 or (regression and out > FAR * (high - low)):  # which is noted where evidence is read
         return ""
     ends = column.back(np.array([low, high]))

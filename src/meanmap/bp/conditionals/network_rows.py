@@ -15,6 +15,7 @@ from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.label_tables import tables_of
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import Law, beyond_data
+from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
 from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError
@@ -48,6 +49,7 @@ class NetworkRows(CodedModel):
         graph: PDAG
         directed: PDAG
         conditionals: Mapping[Hashable, Law]
+        seen: Mapping[Hashable, SeenTogether]
         notes: tuple[str, ...]
 
     def _called(self, name: Hashable) -> Hashable:
@@ -102,7 +104,7 @@ class NetworkRows(CodedModel):
             if seen:
                 chosen = random.choice(len(log_weights), n, p=_normalised(log_weights))
                 drawn = {name: each[chosen] for name, each in drawn.items()}
-            units = {name: column.centre + column.scale * drawn[name] for name, column in self.columns.items()}
+            units = {name: column.in_unit(drawn[name]) for name, column in self.columns.items()}
             rows.append({name: self.columns[name].drawn(units[name], random) for name in self.graph.names})
         return {name: asked.kept(name, np.stack([row[name] for row in rows])) for name in self.graph.names}
 
@@ -168,7 +170,7 @@ class NetworkRows(CodedModel):
 
     def _believed(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> tuple[dict[Hashable, Any], Report]:
         (known,) = self._cells(asked)
-        found, report = self._weighed(names, known, asked.fixed, DRAWS, rng)
+        found, report = self._weighed(names, known, asked.fixed, DRAWS, rng, noted=True)
         beliefs = {name: self._belief(name, *each) for name, each in found.items()}
         return beliefs, replace(report, notes=(*self.notes, *report.notes))
 
@@ -179,6 +181,7 @@ class NetworkRows(CodedModel):
         fixed: Collection[Hashable],
         draws: int,
         rng: Seed,
+        noted: bool = False,
     ) -> tuple[dict[Hashable, tuple[np.ndarray, np.ndarray]], Report]:
         """For each name, draws as numbers (n, width) and their weights, given observations and `fixed` interventions.
 
@@ -193,6 +196,10 @@ class NetworkRows(CodedModel):
         factors = tables_of(self.columns, self.conditionals, parents, known, order, hearing)
         if factors is not None:
             exact = CliqueTree(factors).query(targets=names)
+            if noted:
+                random = np.random.default_rng(0)
+                drawn, log_weights = self._drawn(ROW_DRAWS, order, hearing, known, parents, random)
+                beyond += self._extrapolated((*order, *hearing), known, parents, drawn, log_weights)
             report = replace(
                 exact.report, notes=(*exact.report.notes, *beyond), measures={**exact.report.measures, **rows}
             )
@@ -200,12 +207,27 @@ class NetworkRows(CodedModel):
         n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, draws))
         drawn, log_weights = self._drawn(n, order, hearing, known, parents, Rng.of(rng).generator)
         weights = _normalised(log_weights)
+        if noted:
+            beyond += self._extrapolated((*order, *hearing), known, parents, drawn, log_weights)
         count = float(1 / np.sum(weights**2))
         few = count < FEW_DRAWS
         notes = (f"{count:.3g} of {n} draws agree with the evidence: it is improbable.",) if few else ()
         status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} have weight"
         report = Report(status, not few, n, notes=(*notes, *beyond), measures={"draws that count": count, **rows})
         return {name: (drawn[name], weights) for name in names}, report
+
+    def _extrapolated(
+        self,
+        names: Iterable[Hashable],
+        known: Mapping[Hashable, np.ndarray],
+        parents: Mapping[Hashable, Sequence[Hashable]],
+        drawn: Mapping[Hashable, np.ndarray],
+        log_weights: np.ndarray,
+    ) -> tuple[str, ...]:
+        """Notes on variables whose parents have values that hardly any row has together."""
+        top = log_weights.max()
+        weights = np.exp(log_weights - top) if np.isfinite(top) else np.ones(len(log_weights))
+        return extrapolated(self.seen, parents, known, names, drawn, weights)
 
     def _drawn(
         self,
@@ -245,9 +267,12 @@ class NetworkRows(CodedModel):
         column = self.columns[name]
         if column.labels is not None:
             return column.label_belief(weights @ numbers)
-        points = column.centre + column.scale * numbers
+        points = column.in_unit(numbers)
+        some = points[:ENOUGH, 0]
+        if np.ptp(some) == 0:  # as where zero is all but certain
+            some = column.in_unit(np.array([-1.0, 1.0]))
         with Door():
-            return PointEmbedding(kernel_for(points[:ENOUGH, 0]), points, weights, True)
+            return PointEmbedding(kernel_for(some), points, weights, True)
 
     @property
     def rows(self) -> dict[Hashable, int]:
@@ -263,7 +288,7 @@ class NetworkRows(CodedModel):
         law = self.conditionals[name]
         assert not isinstance(law, LabelsGivenParents)
         widths = column.scale * law.widths(drawn)
-        return NormalMixture(weights, column.centre + column.scale * drawn, widths**2)
+        return NormalMixture(weights, column.in_unit(drawn), widths**2)
 
 
 def _normalised(log_weights: np.ndarray) -> np.ndarray:

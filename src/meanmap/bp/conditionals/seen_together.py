@@ -1,0 +1,99 @@
+"""Whether rows had such values of two parents together: where hardly any did, what follows is extrapolated."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.core.points import spread_rows
+
+__all__ = ["SeenTogether", "extrapolated"]
+
+# Of so many rows the parents are kept, and so many draws are judged.
+MOST_ROWS, JUDGED = 4000, 1000
+# Two values are unlike those of all rows if they are this many times as far from the nearest row as all but this share
+# of the rows are from the nearest other.
+FAR, OUTER = 2.0, 0.01
+# A smaller share of draws like this is not noted.
+NOTED = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class SeenTogether:
+    """The parents of a variable in some rows, to compare pairs of values with.
+
+    Numbers are compared by their ranks, from 0 to 1; labels that differ are as far apart as the ends of a number.
+
+    Attributes
+    ----------
+    parents : dict of arrays (m, width)
+        Standardised numbers, or zeros and a one for labels.
+    """
+
+    parents: Mapping[Hashable, np.ndarray]
+
+    @classmethod
+    def of(cls, parents: Mapping[Hashable, np.ndarray]) -> "SeenTogether":
+        """From rows of at least two parents (n, width); of fewer there is nothing to compare."""
+        if len(parents) < 2:
+            return cls({})
+        chosen = spread_rows(len(next(iter(parents.values()))), MOST_ROWS)
+        return cls({name: values[chosen] for name, values in parents.items()})
+
+    def unlike(self, known: Hashable, other: Hashable, at: Mapping[Hashable, np.ndarray]) -> np.ndarray:
+        """Which pairs of values (k, width) of two parents are unlike those of all rows, (k,) of bool; a number between
+        those of the rows counts as the nearest of them.
+        """
+        from scipy.spatial import KDTree
+
+        of_rows, asked = (
+            [self._coordinates(name, values[name]) for name in (known, other)] for values in (self.parents, at)
+        )
+        own = np.sum([KDTree(a).query(b)[0] for a, b in zip(of_rows, asked, strict=True)], axis=0)
+        tree = KDTree(np.concatenate(of_rows, axis=1))
+        apart = np.quantile(tree.query(tree.data, k=2)[0][:, 1], 1 - OUTER)
+        return tree.query(np.concatenate(asked, axis=1))[0] > FAR * apart + own + np.finfo(float).eps
+
+    def _coordinates(self, name: Hashable, values: np.ndarray) -> np.ndarray:
+        """Of values (k, width), so that distances are at most one."""
+        seen = self.parents[name]
+        if seen.shape[1] > 1:
+            return values / np.sqrt(2)
+        found, counts = np.unique(seen[:, 0], return_counts=True)
+        return np.interp(values, found, (np.cumsum(counts) - counts / 2) / len(seen))
+
+
+def extrapolated(
+    seen: Mapping[Hashable, SeenTogether],
+    parents: Mapping[Hashable, Sequence[Hashable]],
+    known: Mapping[Hashable, np.ndarray],
+    names: Iterable[Hashable],
+    drawn: Mapping[Hashable, np.ndarray],
+    weights: np.ndarray,
+) -> tuple[str, ...]:
+    """Notes on variables with a known parent, (1, width), which hardly any row has together with the values of another
+    parent, known or drawn (n, width) with these weights (n,).
+    """
+    some, notes = spread_rows(len(weights), JUDGED), []
+    shares = weights[some] / max(weights[some].sum(), np.finfo(float).tiny)
+    for name in names:
+        compared, together = set(), seen.get(name, SeenTogether({})).parents
+        for one in (parent for parent in parents[name] if parent in known and parent in together):
+            compared.add(one)
+            for other in (each for each in parents[name] if each not in compared):
+                both = other in known
+                at = {each: known[each] if both else drawn[each][some] for each in (one, other)}
+                share = float(np.dot([1.0] if both else shares, seen[name].unlike(one, other, at)))
+                if share > NOTED:
+                    notes.append(_told(name, one, other, None if both else share))
+    return tuple(notes)
+
+
+def _told(name: Hashable, one: Hashable, other: Hashable, share: float | None) -> str:
+    lacking = "without support from the data."
+    if share is None:
+        return f"hardly any row has such values of {one!r} and {other!r} together: {name!r} is extrapolated, {lacking}"
+    return (
+        f"in {100 * share:.0f} % of draws {other!r} has values that hardly any row has together with that of {one!r}: "
+        f"there {name!r} is extrapolated, {lacking}"
+    )
