@@ -97,6 +97,18 @@ def test_a_search_on_data():
     assert not found.support
 
 
+def test_what_depends_on_two_together_has_no_edge_as_the_help_says():
+    coins = np.random.default_rng(0).integers(2, size=(2, 200))
+    table = {
+        name: np.array(["n", "y"])[values] for name, values in zip("abc", (*coins, coins[0] ^ coins[1]), strict=True)
+    }
+    found = mm.pc(table, rng=0)
+    assert found.size == 3
+    assert not found.directed
+    assert not found.undirected
+    assert mm.joint_independence_test(table, rng=0).pvalue < 0.01
+
+
 def test_support_of_half_samples(tmp_path):
     table = {name: column for name, column in garden(240).items() if name in ("sun", "water", "growth")}
     found = mm.pc(table, half_samples=4, rng=0)

@@ -63,7 +63,8 @@ class DiscoveredGraph(EdgeTable, PDAG):
             "An arrow from a to b says that a is a cause of b, provided that no common cause of two columns is missing "
             "from the table and that nothing causes itself in a circle; a line without a head, that tests leave the "
             "direction open. The p-value of an edge is the largest of its tests: the smaller, the further it was from "
-            "being left out. Holm's correction allows for the number of pairs that were tested." + halves
+            "being left out. Holm's correction allows for the number of pairs that were tested. A column that depends "
+            "on two others only together, as on whether they agree, has no line to them." + halves
         )
 
     def to_networkx(self) -> Any:

@@ -118,7 +118,9 @@ def pc(
 
     Arrows can be read as causes only if no unmeasured variable causes two of the variables, if there are no cycles, and
     if no effects cancel (faithfulness). With the independences of a known graph this finds its equivalence class
-    exactly.
+    exactly. Each pair is first tested alone, and left out for good if it is independent: whether two fair coins agree
+    depends on neither alone, and gets no edge to them. `mm.joint_independence_test` of all columns detects such
+    dependence.
 
     On 80 data sets with eight nonlinearly related variables and 200 rows the structural Hamming distance to the true
     class was 2.9 at level = .05 and 2.5 at level = .1; with causal-learn's kernel test, which rejects .08 of true
