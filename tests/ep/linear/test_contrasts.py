@@ -143,7 +143,7 @@ def test_contrasts_of_what_has_no_levels_are_refused(slopes):
             slopes.contrasts(column)
     with pytest.raises(ParameterError, match="at has 'k'; expected columns of the formula other than 'k': 'g', 'x'"):
         slopes.contrasts("k", at={"k": "lo"})
-    with pytest.raises(ColumnError, match=r"levels \(other\) in 'k' are not present"):
+    with pytest.raises(ColumnError, match=r"'k' of data holds 'other' .* expected 'hi', 'lo', 'mid'"):
         slopes.contrasts("g", at={"k": "other"})
     many = DATA.loc[np.repeat(DATA.index, 4)].assign(i=np.arange(288) % 250)
     with pytest.raises(ParameterError, match="'i' has 250 levels, more than the 200"):
@@ -191,7 +191,9 @@ def test_curves_far_outside_of_the_data_are_noted_in_predictions(curve):
     line = fit("y ~ x", DATA)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        line.predict({"x": [1000.0]})
+        line.predict({"x": [low - 2.9 * (high - low), high + 2.9 * (high - low)]})
+    with pytest.warns(UserWarning, match=r"'x' is 1000 in row 1, far outside the data .* or the unit is another one"):
+        line.predict({"x": [low, 1000.0]})
 
 
 def test_an_ordered_level_that_no_row_has_gets_a_word():

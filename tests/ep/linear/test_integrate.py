@@ -99,7 +99,8 @@ def test_two_components_are_integrated_as_on_a_fine_grid():
     predictor = Predictor((Block.fixed(np.ones((rows, 1))), Block(index, np.ones((rows, 1)), 6)))
     components = Components(((np.zeros(1), 100 * np.eye(1)),), ((1,),), (HALF,), (HALF,))
     problem = Problem(predictor, components, FAMILIES["gaussian", "identity"], Observed.of(y))
-    nodes, log_evidence, _ = integrate(problem, np.zeros(2))
+    model, log_evidence, _ = integrate(problem, np.zeros(2))
+    nodes = model.nodes
     same = index[:, None] == index
     logs = np.linspace(-7, 3, 161)
     errors = np.linspace(-1.5, 1.5, 61)
@@ -136,9 +137,10 @@ def test_no_components_are_one_node():
     predictor = Predictor((Block.fixed(rng.normal(size=(30, 2))),))
     components = Components(((np.zeros(2), np.eye(2)),), (), (), ())
     problem = Problem(predictor, components, FAMILIES["poisson", "log"], Observed.of(rng.poisson(1.0, 30)))
-    nodes, log_evidence, _ = integrate(problem, np.zeros(0))
-    assert len(nodes) == 1
-    assert log_evidence == nodes[0].settled.log_evidence
+    model, log_evidence, _ = integrate(problem, np.zeros(0))
+    (node,) = model.nodes
+    assert log_evidence == node.settled.log_evidence
+    assert model.surface is None
 
 
 class _Normal:
@@ -153,7 +155,7 @@ class _Normal:
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_nodes_have_the_variances_of_a_normal(size):
     """Those of four dimensions were .06 too small: 90 % intervals of the noise beside random slopes held 86 %."""
-    places = _lattice(_Normal(), None, np.zeros(size), np.eye(size), None)
+    places = _lattice(_Normal(), None, np.zeros(size), np.eye(size), None).values()
     points = np.stack([psi for psi, _, _ in places])
     masses = np.exp([height.value + log_weight for _, log_weight, height in places])
     assert masses.sum() / (2 * np.pi) ** (size / 2) == pytest.approx(1, abs=0.01)

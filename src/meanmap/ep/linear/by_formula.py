@@ -12,11 +12,11 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.doubts import copied_rows
 from meanmap.core.threads import one_blas_thread
 from meanmap.ep.linear.disagreements import disagreements
-from meanmap.ep.linear.doubts import doubts
+from meanmap.ep.linear.doubts import doubts, fractions
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.linear.formula import Formula
-from meanmap.ep.linear.integrate import Integrated, Node, Problem, integrate
+from meanmap.ep.linear.integrate import Node, Problem, integrate
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.ordered import cumulative, first_gaps, read_levels
 from meanmap.ep.linear.response import read_response
@@ -73,7 +73,8 @@ def fit(
     link : {"identity", "logit", "probit", "log"}, optional
         The first link of the family by default.
     weights : str, optional
-        A column of frequency weights.
+        A column of frequency weights: a row of weight 2 is there twice. For precisions, as in lme4, where the variance
+        of the noise is sigma² / weight, divide them by their mean.
     missing : {"raise", "drop"}
         Whether to refuse or leave out rows with missing values in the columns used.
     priors : mapping, optional
@@ -155,13 +156,13 @@ def fit(
         begin[at] = law.first.get(parameter, 0.0)
     if levels:
         begin[components.size - len(law.parameters) :] = first_gaps(response, counts)
-    nodes, log_evidence, coordinates = integrate(problem, begin)
-    model = Integrated(tuple(nodes), components, law, observed)
+    model, log_evidence, coordinates = integrate(problem, begin)
+    nodes = model.nodes
     log_evidence -= float(counts.sum()) * np.log(scaled.unit)
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
     notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, family)
-    notes += [] if weights is not None else copied_rows([read.rows.frame], ["data"])
+    notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged)
     return Fitted(
         read,
@@ -207,7 +208,7 @@ def _judged(problem: Problem, best: Node) -> Weighted:
 
 def _report(
     problem: Problem,
-    nodes: list[Node],
+    nodes: tuple[Node, ...],
     names: tuple[str, ...],
     notes: list[str],
     shared: Shared,

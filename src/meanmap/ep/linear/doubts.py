@@ -8,16 +8,20 @@ from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.wild import WildCells
 from meanmap.core.tables.written import Written
 from meanmap.ep.linear.formula import Formula, Rows
+from meanmap.ep.linear.levels import cell_of, respelled_groups
 from meanmap.ep.linear.predictor import Predictor
 
-__all__ = ["doubts", "far_outside", "numbers_as_text"]
+__all__ = ["doubts", "far_outside", "fractions", "numbers_as_text"]
 
 # A column that keeps less than this share of its variance given those before it is a linear combination of them.
 _COLLINEAR = 1e-10
 # More labels than this that all read as numbers are likely to be numbers.
 _LABELS = 20
-# Functions that extrapolate badly, and how far outside the data counts as far, in ranges of the data.
-_CURVES, _BEYOND = ("bs(", "poly(", "I("), 0.5
+# The mean of weights that are precisions in units of their mean.
+_ONE = 1e-6
+# Functions that extrapolate badly, and how far outside the data counts as far, in ranges of the data: for these, and
+# for straight lines.
+_CURVES, _BEYOND, _STRAIGHT = ("bs(", "poly(", "I("), 0.5, 3.0
 
 
 def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
@@ -30,6 +34,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
         columns = predictor.blocks[0].design
         gram = columns.T @ columns
         scale = np.sqrt(np.diag(gram))
+        scale[scale == 0] = 1.0
         for at in range(1, len(gram)):
             before = gram[:at, :at] / np.outer(scale[:at], scale[:at])
             beside = gram[:at, at] / (scale[:at] * scale[at])
@@ -46,30 +51,50 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
     for name, levels in formula.unused.items():
         listed = ", ".join(map(repr, levels))
         found.append(f"no row has the level{'s' if len(levels) > 1 else ''} {listed} of {name!r}: left out")
+    found += [
+        f"no row has the combination {name!r}: its effect is that of the prior, and so are predictions there"
+        for name in formula.empty
+    ]
     return found + numbers_as_text(formula) + _odd_cells(formula)
 
 
+def fractions(weights: np.ndarray, family: str) -> list[str]:
+    """A note on weights that are hardly numbers of rows, though the noise is estimated from as many."""
+    if family != "gaussian" or (weights == np.round(weights)).all() or abs(weights.mean() - 1) < _ONE:
+        return []
+    counted = f"weights count rows, here {weights.sum():g} in place of {len(weights)}, but are no whole numbers"
+    return [f"{counted}: if they are precisions, as in lme4, divide them by their mean"]
+
+
 def far_outside(formula: Formula, rows: Rows) -> list[str]:
-    """Columns of new rows, used in splines and powers, that lie more than half the range beyond the fitted ones."""
+    """Notes on new rows: columns more than half their range beyond the fitted ones in splines and powers, or three
+    ranges in anything else, and groups that are new by their spelling.
+    """
     common, found = formula.matrices.common, []
-    calls = [
-        component
-        for term in (() if common is None else common.terms.values())
-        for component in getattr(term, "components", ())
-        if component.name.startswith(_CURVES)
-    ]
-    for component in calls:
-        for name in (each for each in component.var_names if each in rows.frame):
-            seen, new = formula.rows.frame[name], rows.frame[name]
-            if not holds_floats(seen):
-                continue
-            low, high = seen.min(), seen.max()
-            beyond = np.maximum(low - new, new - high)
-            if beyond.max() > _BEYOND * (high - low):
-                found.append(
-                    f"{component.name} of {name!r} is needed at {new.iloc[int(beyond.argmax())]:g}, far outside "
-                    f"the data ({low:g} to {high:g}), where its curve is an extrapolation"
-                )
+    shared = [] if common is None else [term for term in common.terms.values() if term.kind != "offset"]
+    for term in [*shared, *(term.expr for term in formula.terms)]:
+        for component in getattr(term, "components", ()):
+            curved = component.name.startswith(_CURVES)
+            for name in (each for each in component.var_names if each in rows.frame):
+                seen, new = formula.rows.frame[name], rows.frame[name]
+                if component.kind == "categoric" or not holds_floats(seen):
+                    continue
+                low, high = seen.min(), seen.max()
+                beyond = np.maximum(low - new, new - high)
+                if beyond.max() > (_BEYOND if curved else _STRAIGHT) * (high - low):
+                    value = new.iloc[int(beyond.argmax())]
+                    where, what = f"far outside the data ({low:g} to {high:g})", "is an extrapolation"
+                    found.append(
+                        f"{component.name} of {name!r} is needed at {value:g}, {where}, where its curve {what}"
+                        if curved
+                        else f"{name!r} is {value:g} in row {int(beyond.argmax())}, {where}: the prediction {what}, or "
+                        "the unit is another one"
+                    )
+    for group in rows.groups:
+        known = formula.levels[group.name]
+        keys = group.name.split(":")
+        columns = [rows.frame[key].tolist() for key in keys]
+        found += respelled_groups(group.name, columns[0] if len(keys) == 1 else list(zip(*columns, strict=True)), known)
     return list(dict.fromkeys(found))
 
 
@@ -101,8 +126,9 @@ def _odd_cells(formula: Formula) -> list[str]:
         elif len(distinct) > _LABELS and holds_dates(distinct):
             found.append(f"{name!r} holds dates or times as text, read as {len(distinct)} labels")
         elif (written := Written.of(distinct.tolist())) and written.many and (written.others or "," in written.example):
+            cell = cell_of(written, column.astype(str), formula.rows.kept)
             found.append(
-                f"{name!r} is text that looks like {written}, read as {len(distinct)} labels: {written.advice}"
+                f"{name!r} is text that looks like {written}, {cell}, read as {len(distinct)} labels: {written.advice}"
             )
     return found
 

@@ -155,11 +155,9 @@ class Fitted(Paged, Value):
         components = []
         if self.model.components.size:
             joint = self._component_values(smooth(self.model, self.coordinates, taken, generator))
-            for (_, values), (*_, laws) in zip(joint, self._smooth_components, strict=True):
-                if len(laws) == 2:
-                    # Ranks are those of the joint distribution, values those of the component's own.
-                    values = quantiles(*laws[0], levels_of(values, *laws[1]))
-                components.append(values[:, None])
+            for (_, values), (_, laws) in zip(joint, self._smooth_components, strict=True):
+                # Ranks are those of the joint distribution, values those of the component's own.
+                components.append(quantiles(*laws[0], levels_of(values, *laws[1]))[:, None])
         table = np.concatenate([self.shared.draws(taken, generator), *components], axis=1)
         names = [row[0] for row in self._table(0.95)]
         return pandas.DataFrame(generator.permutation(table), columns=names)
@@ -240,33 +238,35 @@ class Fitted(Paged, Value):
         return rows + self._components(level)
 
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
-        """Moments are computed from the nodes, and interval ends from a smoothed distribution."""
         if not self.model.components.size:
             return []
-        shares, tails = self.model.shares, np.array([(1 - level) / 2, (1 + level) / 2])
-        found = []
-        for name, values, laws in self._smooth_components:
+        tails, found = np.array([(1 - level) / 2, (1 + level) / 2]), []
+        for name, laws in self._smooth_components:
+            # Of a design, nodes have the moments; of a lattice, all points between nodes.
+            values, shares = laws[0] if self.model.surface is not None else laws[-1]
             mean = float(shares @ values)
             sd = float(np.sqrt(shares @ (values - mean) ** 2))
             found.append((name, mean, sd, *map(float, quantiles(*laws[0], tails))))
         return found
 
     @cached_property
-    def _smooth_components(self) -> list[tuple[str, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]]:
-        """Values at nodes, then weighted points of a smooth distribution; also those of the joint distribution, if that
-        differs. The smooth distribution is the joint one, in coordinates in which it is nearly Normal, or one of the
-        component alone, on the log scale: whichever has a mean and standard deviation nearer to those of the nodes.
+    def _smooth_components(self) -> list[tuple[str, list[tuple[np.ndarray, np.ndarray]]]]:
+        """Of each component: weighted points of its own law, those of the joint law that draws come from, and nodes.
+
+        Between the nodes of a lattice the log posterior is known. Otherwise nodes are replaced by Normals, jointly, in
+        coordinates in which they are nearly one, or for the component alone, on the log scale: whichever has a mean and
+        standard deviation nearer to those of the nodes.
         """
         phis, shares = np.stack([node.phi for node in self.model.nodes]), self.model.shares
         many, masses = Smooth(self.coordinates.split(phis), shares).many()
-        joint, found = self._component_values(self.coordinates.joined(many)), []
-        for (name, values), (_, around) in zip(self._component_values(phis), joint, strict=True):
-            to_line, back = (np.arctanh, np.tanh) if name.startswith("cor(") else (np.log, np.exp)
-            points, alone = Smooth(to_line(values)[:, None], shares).many()
-            joint_law, own_law = (around, masses), (back(points[:, 0]), alone)
-            nearer = _apart(*own_law, values, shares) < _apart(*joint_law, values, shares)
-            found.append((name, values, [own_law, joint_law] if nearer else [joint_law]))
-        return found
+        at_nodes = [(name, (values, shares)) for name, values in self._component_values(phis)]
+        joint = [(values, masses) for _, values in self._component_values(self.coordinates.joined(many))]
+        if self.model.surface is not None:
+            psi, between = self.model.surface.points()
+            own = [(values, between) for _, values in self._component_values(self.coordinates.joined(psi))]
+        else:
+            own = [_nearer(name, law, around) for (name, law), around in zip(at_nodes, joint, strict=True)]
+        return [(name, [*laws, law]) for (name, law), *laws in zip(at_nodes, own, joint, strict=True)]
 
     def _component_values(self, phis: np.ndarray) -> list[tuple[str, np.ndarray]]:
         """Standard deviations and correlations of effects and parameters of the family, at each φ."""
@@ -308,6 +308,8 @@ class Fitted(Paged, Value):
     def __str__(self) -> str:
         rows, family = self.formula.rows, self.model.family
         counts = [f"{len(rows.kept)} rows" + (f" ({self.left_out} left out with gaps)" if self.left_out else "")]
+        total = float(self.model.observed.weights.sum())
+        counts += [f"weights sum to {total:g}"] if (self.model.observed.weights != 1).any() else []
         counts += [f"{group.name}: {len(group.levels)} groups" for group in rows.groups]
         counts += [" < ".join(map(str, self.levels))] if self.levels else []
         counts += [f"probability of {self.response}"] if family.name == "bernoulli" else []
@@ -332,6 +334,16 @@ def _ranged(title: str, rows: list[tuple[Any, float, float, float, float]], labe
     """A frame of names, estimates, standard deviations and interval ends."""
     names, middle, _, low, high = map(list, zip(*rows, strict=True))
     return Ranges(title, list(map(str, names)), np.array(middle), np.array(low), np.array(high), label)
+
+
+def _nearer(
+    name: str, law: tuple[np.ndarray, np.ndarray], joint: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The joint law of a component, or Normals in place of its nodes on the log scale."""
+    to_line, back = (np.arctanh, np.tanh) if name.startswith("cor(") else (np.log, np.exp)
+    points, masses = Smooth(to_line(law[0])[:, None], law[1]).many()
+    alone = back(points[:, 0]), masses
+    return alone if _apart(*alone, *law) < _apart(*joint, *law) else joint
 
 
 def _apart(points: np.ndarray, masses: np.ndarray, values: np.ndarray, shares: np.ndarray) -> float:

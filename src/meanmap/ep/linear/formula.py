@@ -1,6 +1,7 @@
 """A formula in the notation of Bambi and lme4, read with a frame: columns of shared effects, and effects of groups."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from meanmap.core.held import holds_floats
 from meanmap.core.types import Data
 from meanmap.ep.linear.brackets import read_brackets
 from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
+from meanmap.ep.linear.levels import refused_levels
 
 __all__ = ["Formula", "Groups", "Rows"]
 
@@ -97,6 +99,16 @@ class Formula:
         return tuple(_whole(label) for term in terms if term.kind != "offset" for label in term.labels)
 
     @property
+    def empty(self) -> tuple[str, ...]:
+        """Combinations of labels among these effects that no row has."""
+        none = {name for name, column in zip(self.names, self.rows.shared.T, strict=True) if not column.any()}
+        terms = self.matrices.common.terms.values() if self.matrices.common is not None else ()
+        labels = [
+            term for term in terms if sum(each.kind == "categoric" for each in getattr(term, "components", ())) > 1
+        ]
+        return tuple(name for term in labels for name in map(_whole, term.labels) if name in none)
+
+    @property
     def has_intercept(self) -> bool:
         """Whether one of them is a constant."""
         return "Intercept" in self.names
@@ -116,12 +128,17 @@ class Formula:
     @property
     def labelled(self) -> dict[str, tuple[Any, ...]]:
         """The levels of each column of labels among the effects that all rows share."""
+        return self._labels(self.matrices.common.terms.values() if self.matrices.common is not None else ())
+
+    def _labels(self, terms: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
         found = {}
-        for term in self.matrices.common.terms.values() if self.matrices.common is not None else ():
+        for term in terms:
             for component in getattr(term, "components", ()):
                 names = [name for name in component.var_names if name in self.rows.frame]
                 if component.kind == "categoric" and len(names) == 1:
-                    found[names[0]] = tuple(map(_as_typed, component.levels))
+                    levels = tuple(map(_as_typed, component.levels))
+                    # Those of a function of the column are not its own.
+                    found |= {names[0]: levels} if set(levels) & set(self.rows.frame[names[0]]) else {}
         return found
 
     @property
@@ -139,6 +156,10 @@ class Formula:
                     + (" or truth values" if name in self.truths else "")
                     + ", as in the data of the fit."
                 )
+        for name, levels in (self.labelled | self._labels(term.expr for term in self.terms)).items():
+            said = refused_levels(name, frame[name].to_numpy(), levels)
+            if said is not None:
+                raise ColumnError(said)
         with _told(self.text):
             common = None if self.matrices.common is None else self.matrices.common.evaluate_new_data(frame)
             if common is not None and len(self.names):

@@ -14,6 +14,7 @@ from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled, settle
+from meanmap.ep.linear.surface import Surface
 from meanmap.ep.linear.weights import affordable, weighted
 
 __all__ = ["Integrated", "Node", "Problem", "integrate"]
@@ -60,12 +61,16 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Integrated:
-    """A fitted model: nodes over its components, with the likelihood and the responses used."""
+    """A fitted model: nodes over its components, with the likelihood and the responses used.
+
+    `surface` is the log posterior between nodes, where these are a lattice.
+    """
 
     nodes: tuple[Node, ...]
     components: Components
     family: Family
     observed: Observed
+    surface: Surface | None = None
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -193,8 +198,9 @@ class Height(NamedTuple):
     settled: Settled | None
 
 
-def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float, Coordinates]:
+def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, Coordinates]:
     """Nodes with their probabilities, the log evidence with components integrated out, and coordinates for them."""
+    fitted = problem.components, problem.family, problem.observed
     start = problem.height(begin)
     if start.settled is None:
         raise ParameterError(
@@ -202,12 +208,13 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float, C
             "column that separates the response."
         )
     if not len(begin):
-        return [Node(begin, 1.0, start.settled)], start.value, Coordinates((), ())
+        return Integrated((Node(begin, 1.0, start.settled),), *fitted), start.value, Coordinates((), ())
     mode, best = _mode(problem, begin, start)
     chart, axes = _straightest(problem, mode, best)
     middle = chart.split(mode)
     lay = _lattice if len(mode) in _APART else _design
-    places = [(chart.joined(psi), weight, height) for psi, weight, height in lay(problem, chart, middle, axes, best)]
+    keys, laid = zip(*lay(problem, chart, middle, axes, best).items(), strict=True)
+    places = [(chart.joined(psi), weight, height) for psi, weight, height in laid]
     heights = np.array([height.value + log_weight for _, log_weight, height in places])
     for at in np.flatnonzero(heights > heights.max() - _CORRECTED):
         heights[at] += problem.correction(places[at][0], places[at][2].settled)
@@ -217,8 +224,15 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float, C
     order = np.argsort(-shares, kind="stable")
     kept = order[: 1 + int(np.searchsorted(np.cumsum(shares[order]), (1 - _LEFT_OUT) * shares.sum()))]
     nodes = [(places[at][0], shares[at] / shares[kept].sum(), places[at][2].settled) for at in kept]
-    found = [Node(phi, float(share), settled) for phi, share, settled in nodes if settled is not None]
-    return found, log_evidence, chart
+    found = tuple(Node(phi, float(share), settled) for phi, share, settled in nodes if settled is not None)
+    surface = None
+    if lay is _lattice:
+        there, half = np.isfinite(heights), _APART[len(mode)] / 2 * axes
+        slopes = np.array([height.gradient for *_, height in places]) @ half
+        curvature = (_APART[len(mode)] / 2) ** 2
+        steps = np.array(_steps(len(mode)))
+        surface = Surface(np.array(keys)[there], steps, heights[there], slopes[there], curvature, middle, half)
+    return Integrated(found, *fitted, surface), log_evidence, chart
 
 
 def _mode(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarray, Settled | None]:
@@ -292,24 +306,25 @@ def _axes(curvature: np.ndarray) -> np.ndarray:
 
 # A point, the log of the volume that it represents (in standard deviations), and the fit at the point.
 Place = tuple[np.ndarray, float, Height]
+Places = dict[tuple[int, ...], Place]
 
 
-def _lattice(
-    problem: Problem, chart: Coordinates, mode: np.ndarray, axes: np.ndarray, best: Settled | None
-) -> list[Place]:
+def _steps(size: int) -> list[tuple[int, ...]]:
+    """From a node of the lattice to its neighbours, in half spacings."""
+    steps = [tuple(2 * side * int(j == axis) for j in range(size)) for axis in range(size) for side in (-1, 1)]
+    return steps + (list(product((-1, 1), repeat=size)) if size > 1 else [])
+
+
+def _lattice(problem: Problem, chart: Coordinates, mode: np.ndarray, axes: np.ndarray, best: Settled | None) -> Places:
     """Points of a lattice with non-negligible evidence, from the centre outwards. A point is evaluated if value and
     gradient at a neighbour, with half the curvature at the mode, predict enough probability.
     """
     size = len(mode)
     apart = _APART[size]
-    steps = [tuple(2 * side * int(j == axis) for j in range(size)) for axis in range(size) for side in (-1, 1)]
-    volume = size * np.log(apart)
-    if size > 1:
-        steps += list(product((-1, 1), repeat=size))
-        volume -= np.log(2)
+    steps, volume = _steps(size), size * np.log(apart) - (np.log(2) if size > 1 else 0.0)
     moved = apart / 2 * np.array(steps, float)
     lost = (moved**2).sum(1) / 4
-    found: dict[tuple[int, ...], Place] = {}
+    found: Places = {}
     middle: tuple[int, ...] = (0,) * size
     waiting: list[tuple[float, tuple[int, ...], tuple[int, ...]]] = [(-np.inf, middle, middle)]
     top = -np.inf
@@ -330,12 +345,10 @@ def _lattice(
     if len(found) == most:
         heights = np.array([height.value for _, _, height in found.values()]) - top
         problem.late = float(np.exp(heights[int(0.8 * most) :]).sum() / np.exp(heights).sum())
-    return list(found.values())
+    return found
 
 
-def _design(
-    problem: Problem, chart: Coordinates, mode: np.ndarray, axes: np.ndarray, best: Settled | None
-) -> list[Place]:
+def _design(problem: Problem, chart: Coordinates, mode: np.ndarray, axes: np.ndarray, best: Settled | None) -> Places:
     """The centre, points on axes and corners; exact for the mass and covariance of a Normal."""
     size = len(mode)
     radius = _RADIUS * np.sqrt(size)
@@ -344,5 +357,8 @@ def _design(
         points += [_RADIUS * np.array(corner) for corner in product((-1.0, 1.0), repeat=size)]
     log_all = size * np.log(2 * np.pi) / 2
     weights = [np.log(1 - _RADIUS**-2)] + [radius**2 / 2 - np.log(len(points)) - 2 * np.log(_RADIUS)] * len(points)
-    places = [mode + axes @ z for z in (np.zeros(size), *points)]
-    return [(psi, log_all + w, problem.height_at(chart, psi, best)) for psi, w in zip(places, weights, strict=True)]
+    found: Places = {}
+    for at, (z, weight) in enumerate(zip((np.zeros(size), *points), weights, strict=True)):
+        psi = mode + axes @ z
+        found[(at,)] = psi, log_all + weight, problem.height_at(chart, psi, best)
+    return found

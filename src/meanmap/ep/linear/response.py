@@ -9,6 +9,7 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.values import says_yes
 from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Formula
+from meanmap.ep.linear.levels import counted, not_numbers
 
 __all__ = ["read_response"]
 
@@ -28,27 +29,33 @@ def read_response(formula: Formula, law: Family) -> tuple[np.ndarray, np.ndarray
             "family='bernoulli' for zeros and ones."
         )
     if found.kind == "categoric":
-        values, name = _of_two(values, found, name, family, is_categorical(formula.rows.frame.get(name)))
+        values, name = _of_two(values, found, name, family, formula)
     _demand(values, law.fits(values), name, family, law.expected)
     if values.min() == values.max():
         raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows; it must vary.")
     return values, one, name
 
 
-def _of_two(values: np.ndarray, found: Any, name: str, family: str, ordered: bool) -> tuple[np.ndarray, str]:
+def _of_two(values: np.ndarray, found: Any, name: str, family: str, formula: Formula) -> tuple[np.ndarray, str]:
     """Ones for the label that the formula names; of two labels, for the one that means yes, or else the second.
 
     Labels with an order of their own keep it.
     """
+    column, kept = formula.rows.frame.get(name), formula.rows.kept
     if family != "bernoulli":
-        raise ParameterError(f"the response {name!r} holds labels; expected numbers for family={family!r}.")
+        said = "labels" if column is None or is_categorical(column) else not_numbers(column.to_numpy(), kept)
+        more = "" if "text that" in said else " For two labels type family='bernoulli'."
+        raise ParameterError(f"the response {name!r} holds {said}; expected numbers for family={family!r}.{more}")
     if values.ndim == 1:
         return values, name
     if values.shape[1] != 2:
+        labels = np.array(list(map(str, found.levels)), object)[values.argmax(1)]
+        often = found.levels[int(values.sum(0).argmax())]
         raise ParameterError(
-            f"the response {name!r} holds {values.shape[1]} labels; expected two, or the label to be modelled: "
-            f"{name}['{found.levels[0]}'] ~ ..."
+            f"the response {name!r} holds {values.shape[1]} labels: {counted(labels, kept)}; expected two, or the "
+            f"label to be modelled: {name}['{often}'] ~ ..."
         )
+    ordered = is_categorical(column)
     said = [at for at, level in enumerate(found.levels) if says_yes(level)]
     at = said[0] if len(said) == 1 and not ordered else 1
     return values[:, at], f"{name}[{found.levels[at]}]"

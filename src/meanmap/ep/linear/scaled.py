@@ -57,6 +57,8 @@ class Scaled:
         spread = np.sqrt(share @ (matrix - middle) ** 2)
         if at is not None:
             middle[at], spread[at] = 0.0, 1.0
+        # The effect of a combination of labels that no row has keeps its prior.
+        spread[[names.index(name) for name in formula.empty]] = 1.0
         flat = spread <= 1e-12 * np.abs(matrix).max(0, initial=0)
         if flat.any():
             name, value = names[int(np.argmax(flat))], matrix[0, np.argmax(flat)]

@@ -1,0 +1,129 @@
+"""The log posterior of the components between the nodes of a lattice, and around it, from heights and slopes there."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Surface"]
+
+# Steps between nodes are 1 in half spacings: nodes within this distance of a point have a say in its height.
+_RADIUS = 2.0
+# The number of points in all cells of nodes, and that in each cell next to these.
+_POINTS, _LEAST = 60_000, 24
+# How much the curvature at the mode counts in a direction in which a node has no neighbour.
+_PRIOR = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Heights of a log density at nodes that are all even or all odd multiples of half a spacing.
+
+    Attributes
+    ----------
+    nodes : (n, d) array of int
+    steps : (steps, d) array of int
+        From a node to its neighbours; with each its opposite.
+    heights : (n,) array
+    slopes : (n, d) array
+        By steps of 1.
+    curvature : number
+        Of minus the log density at the mode, in all directions.
+    middle, axes : (d,) and (d, d) arrays
+        From nodes to coordinates: middle + axes · node.
+    """
+
+    nodes: np.ndarray
+    steps: np.ndarray
+    heights: np.ndarray
+    slopes: np.ndarray
+    curvature: float
+    middle: np.ndarray
+    axes: np.ndarray
+
+    def points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates (points, d) with shares, always the same: evenly in the cells of nodes and of their neighbours.
+
+        Every node has an expansion to second order, and a point the mean of those of the nodes near it, whose third
+        orders cancel.
+        """
+        points, logs, curvatures = [], [], self._curvatures()
+        for cells, count in ((self.nodes, max(_LEAST, _POINTS // len(self.nodes))), (self._neighbours(), _LEAST)):
+            within = _evenly(count, cells.shape[1])
+            points.append((cells[:, None] + within).reshape(-1, cells.shape[1]))
+            logs.append(self._in_cells(cells, within, curvatures) - np.log(count))
+        log_shares = np.concatenate(logs)
+        shares = np.exp(log_shares - log_shares.max())
+        return self.middle + np.concatenate(points) @ self.axes.T, shares / shares.sum()
+
+    def _in_cells(self, cells: np.ndarray, within: np.ndarray, curvatures: np.ndarray) -> np.ndarray:
+        """Heights at these places of each cell."""
+        total = sums = np.zeros((len(cells), len(within)))
+        for step in np.concatenate([np.zeros((1, cells.shape[1]), int), self.steps]):
+            at = self._places(cells + step)
+            away = within - step
+            near = np.maximum(1 - (away**2).sum(1) / _RADIUS**2, 0.0) ** 3 * (at >= 0)[:, None]
+            bent = np.einsum("nab,ma,mb->nm", curvatures[at], away, away, optimize=True)
+            sums = sums + near * (self.heights[at, None] + self.slopes[at] @ away.T - bent / 2)
+            total = total + near
+        # A point in a cell without a node may be beyond the reach of all nodes: nothing is there.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(total > 0, sums / total, -np.inf).ravel()
+
+    def _curvatures(self) -> np.ndarray:
+        """Minus the second derivatives at each node, (n, d, d), from its neighbours.
+
+        In a direction with neighbours on both sides four times what the value is beyond the slope, less what the slope
+        changes, has no third and no fourth order; in one with a neighbour on one side six, and two, has no third.
+        """
+        size = self.nodes.shape[1]
+        upper = np.triu_indices(size)
+        twice = np.where(upper[0] == upper[1], 1.0, 2.0)
+        opposite = [int(np.flatnonzero((self.steps == -step).all(1))[0]) for step in self.steps]
+        beside = np.stack([self._places(self.nodes + step) for step in self.steps], axis=1)
+        there = beside >= 0
+        both = there & there[:, opposite]
+        along = self.slopes @ self.steps.T
+        beyond = self.heights[beside] - self.heights[:, None] - along
+        turned = np.einsum("nsa,sa->ns", self.slopes[beside], self.steps) - along
+        seconds = np.where(both, 4 * beyond - turned, 6 * beyond - 2 * turned)
+        lengths = (self.steps**2).sum(1)
+        weights = np.where(there, 1.0, np.where(there[:, opposite], 0.0, _PRIOR)) / lengths**2
+        wanted = np.where(there, -seconds, self.curvature * lengths)
+        columns = self.steps[:, upper[0]] * self.steps[:, upper[1]] * twice
+        gram = np.einsum("ns,sa,sb->nab", weights, columns, columns)
+        solved = np.linalg.solve(gram, ((weights * wanted) @ columns)[..., None])[..., 0]
+        found = np.empty((len(self.nodes), size, size))
+        found[:, upper[0], upper[1]] = found[:, upper[1], upper[0]] = solved
+        return found
+
+    def _neighbours(self) -> np.ndarray:
+        """Places beside nodes that are none."""
+        around = np.unique((self.nodes[:, None] + self.steps).reshape(-1, self.nodes.shape[1]), axis=0)
+        return around[self._places(around) < 0]
+
+    def _places(self, nodes: np.ndarray) -> np.ndarray:
+        """Which nodes these are, −1 for none."""
+        reach = int(np.abs(self.nodes).max()) + 4
+        powers = (2 * reach + 1) ** np.arange(self.nodes.shape[1])
+        own, asked = (self.nodes + reach) @ powers, (nodes + reach) @ powers
+        order = np.argsort(own)
+        at = order[np.minimum(np.searchsorted(own[order], asked), len(own) - 1)]
+        return np.where(own[at] == asked, at, -1)
+
+
+def _evenly(count: int, size: int) -> np.ndarray:
+    """Points (count, size) nearer to 0 than to other nodes of the lattice, evenly."""
+    # Multiples of powers of the root of x^(d + 1) = x + 1 fill a cube evenly (Roberts 2018).
+    base = 1.5
+    for _ in range(40):
+        base = (1 + base) ** (1 / (size + 1))
+    even = (np.arange(1, count + 1)[:, None] * base ** -np.arange(1.0, size + 1) + 0.5) % 1
+    points = 2 * even - 1
+    if size == 1:
+        return points
+    # Half of a cube of even multiples is as large as a cell; what is nearer to another node is moved by it.
+    points[:, -1] /= 2
+    odd = 2 * np.round((points - 1) / 2) + 1
+    whole = 2 * np.round(points / 2)
+    nearest = np.where(((points - odd) ** 2).sum(1) < ((points - whole) ** 2).sum(1), odd.T, whole.T).T
+    return points - nearest
