@@ -341,7 +341,12 @@ def test_gaps_are_refused_or_left_out():
         ("y ~ x", "beta", ParameterError, "family is 'beta'; expected one of"),
         ("y ~ x", "poisson", ParameterError, r"expects counts: 0, 1, 2"),
         ("y ~ x", "binomial", ParameterError, r"type p\(successes, trials\)"),
-        ("k ~ x", "bernoulli", ParameterError, r"holds 3 labels: '.*' \(\d+ rows\), .*; expected two, or the label to be .*: k\['"),
+        (
+            "k ~ x",
+            "bernoulli",
+            ParameterError,
+            r"holds 3 labels: '.*' \(\d+ rows\), .*; expected two, or the label to be .*: k\['",
+        ),
         (
             "k ~ x",
             "gaussian",
