@@ -96,6 +96,11 @@ def run(setting: Setting) -> Outcome:
                 f"large product. Pairs serve in both directions, so that m is {2 * pairs} here; the paper names none."
             ),
             "The lengthscale is cross-validated, and narrower than the paper's median rule: ranks are higher.",
+            (
+                "Milliseconds in the table and the picture are the least over seeds, ranks and bounds those of "
+                "the first "
+                "seed; ratios of times are those of means over seeds, and differ from ratios of the table."
+            ),
         ),
     )
 
@@ -114,7 +119,7 @@ EXPERIMENT = Experiment(
     "Full, linear and constant updates",
     "Song et al. (2011), appendix, figure 3",
     (
-        # "Slightly" is the same in both sentences: more than nothing, and less than seeds differ.
+        # "Slightly" always has two ends: more than nothing, and less than seeds differ or than half as much again.
         Claim(
             "full updates err slightly less than constant ones, by less than the spread between seeds (figure 3a)",
             "constant minus full, in spreads",
@@ -136,9 +141,11 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "a smaller ε makes run time of constant updates longer (appendix 3, of figure 1d)",
+            "a smaller ε makes run time of constant updates slightly longer, by less than half (appendix 3, of "
+            "figure 1d)",
             next(iter(LONGER)),
             1.0,
+            1.5,
             scales=("quick", "paper"),
         ),
         Claim(

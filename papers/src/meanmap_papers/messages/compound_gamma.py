@@ -86,7 +86,7 @@ def run(setting: Setting) -> Outcome:
     right.plot(np.convolve(asked, np.ones(window) / window, mode="valid"))
     right.set(xlabel="problem", ylabel=f"part asked, over {window} problems", ylim=(0, None))
     numbers = {
-        "within 1%": Number(float((worst < 0.01).mean()), float(np.sqrt(0.01 * 0.99 / count))),
+        "within 1%": Number.share([bool(each) for each in worst < 0.01]),
         "share asked, first quarter": after,
         "share asked, last quarter": late,
         "share asked, first quarter minus last": Number(
@@ -118,14 +118,17 @@ def run(setting: Setting) -> Outcome:
                 "run."
             ),
             (
-                "The operator is the library's own, which learns derivatives of log Z with a threshold of 1, and not "
-                "the setting of the paper (`Learned.published`)."
+                "The operator is the library's own, which learns derivatives of log Z with a threshold of 1. It is not "
+                "the paper's, which does not state the threshold and the first batch of this experiment; the code of "
+                "its authors learns the shape and the rate of the outgoing message. So the claims are ours. The "
+                "standard error of a share is that of its problems, all of them with one operator."
             ),
             f"All are timed on the last {timed} problems, one at a time, in processor seconds.",
             (
                 "An earlier run at the paper's size was discarded (seed 2027, commit 86328da): with a threshold of 2 "
                 "instead of 1, 98.6 ± .1% of its posteriors were within 1%, below the 99% that we require, and the "
-                "root mean square z of audits was 1.4. The threshold was then chosen on seeds 401 to 404."
+                "root mean square z of audits was 1.4. The threshold was then chosen on seeds 401 to 404, so that "
+                "the claim of 99% is no independent test of it."
             ),
         ),
     )
@@ -137,24 +140,28 @@ EXPERIMENT = Experiment(
     "Jitkrittum et al. (2015), figure 4; its draft, figures 7 and 9",
     (
         Claim(
-            "posteriors agree well with those of the oracle (figures 4a, 4b): 99% of them within 1%",
+            "with the library's operator 99% of the posteriors are within 1% of those of the oracle (of figures "
+            "4a, 4b)",
             "within 1%",
             low=0.99,
             scales=("quick", "paper"),
+            ours=True,
         ),
         Claim(
-            "the time is several orders of magnitude lower than by quadrature (figure 4c): a hundredth or less",
+            "its time is a hundredth of that of quadrature with 10⁶ nodes or less (of figure 4c)",
             "time of quadrature with 10⁶ nodes over that of learned messages",
             low=100.0,
             scales=("quick", "paper"),
+            ours=True,
         ),
         Claim(
-            "the oracle is asked less often as more problems are seen (experiment 2)",
+            "it asks the oracle less often as more problems are seen (of experiment 2)",
             "share asked, first quarter minus last",
             low=0.0,
             scales=("quick", "paper"),
+            ours=True,
         ),
-        Claim("errors that audits found are no larger than stated (root mean square z)", "rms z", high=1.0, ours=True),
+        Claim("the root mean square of the audits' z-scores is at most 1", "rms z", high=1.0, ours=True),
     ),
     {"smoke": 0.3, "quick": 1, "paper": 4},
     run,

@@ -141,7 +141,9 @@ NOTES = (
         "kernel, so that only the features differ. Forests and network are other learners on such features."
     ),
     (
-        "Messages are drawn; the draft collects its own from runs of EP. Numbers are medians over new messages, "
+        "Messages are drawn, and kernels have 300 and 500 features; the draft collects its messages from runs of "
+        "EP and "
+        "has 500 and 1000 features. Numbers are medians over new messages, "
         "averaged over repetitions with new training messages."
     ),
 )

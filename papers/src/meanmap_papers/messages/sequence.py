@@ -95,7 +95,12 @@ def run(setting: Setting) -> Outcome:
             "propagation with quadrature makes until it converges."
         ),
         "The UCI sets are split at random; the authors' own splits are in their repository.",
-        "The change of the test error is the share of all test rows by which the numbers of errors differ.",
+        (
+            "Test errors added are means over problems of the difference between the shares of wrong test rows. The "
+            "change of the test error, of the library's operator, is the share of all test rows by which the "
+            "numbers of "
+            "errors differ."
+        ),
     )
     return Outcome(answer, numbers, ((_draw(trace, lines), _CAPTION),), tuple(table), notes)
 
@@ -177,7 +182,7 @@ EXPERIMENT = Experiment(
             ours=True,
         ),
         Claim(
-            "with the library's operator test errors are those of quadrature, but for .01",
+            "with the library's operator test errors differ from those of quadrature by at most .01",
             "change of test error",
             high=0.01,
             scales=("quick", "paper"),
@@ -190,7 +195,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
             ours=True,
         ),
-        Claim("errors that audits found are no larger than stated (root mean square z)", "rms z", high=1.0, ours=True),
+        Claim("the root mean square of the audits' z-scores is at most 1", "rms z", high=1.0, ours=True),
     ),
     {"smoke": 0.6, "quick": 3, "paper": 15},
     run,
