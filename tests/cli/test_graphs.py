@@ -178,3 +178,22 @@ def test_what_is_known_is_said_once_and_in_numbers(model):
         assert (found.exit_code, "is a number; got" in found.stderr) == (2, True), found.stderr
     found = run("graph", "query", model, "--given", f"{name}=1", "--given", f"{name}=2")
     assert (found.exit_code, f"names {name} twice" in found.stderr) == (2, True), found.stderr
+
+
+def test_names_with_separators_are_quoted_in_tiers_arrows_and_edges(farm, tmp_path):
+    """A column called "sun h/week" could not be given a tier."""
+    path = tmp_path / "names.csv"
+    path.write_text(farm.read_text().replace("sun,water", '"sun h/week","water, l>d-e"', 1))
+    options = ["--columns", 'sun h/week,growth,"water, l>d-e"', "--seed", 0, "--json"]
+    tiers = '"sun h/week","water, l>d-e"/growth'
+    found = run("discover", path, *options, "--tiers", tiers)
+    assert found.exit_code == 0, found.stderr
+    arrows = {(edge["from"], edge["to"]) for edge in json.loads(found.stdout)["edges"]}
+    assert arrows == {("sun h/week", "growth"), ("water, l>d-e", "growth")}
+    unquoted = run("discover", path, *options, "--tiers", "sun h/week/growth")
+    assert unquoted.exit_code == 2
+    assert "--tiers has 'sun h', which is only a part of a name: quote the name, '\"sun h/week\"'" in unquoted.stderr
+    known = run("discover", path, *options, "--required", '"water, l>d-e">growth')
+    assert ("water, l>d-e", "growth") in {(e["from"], e["to"]) for e in json.loads(known.stdout)["edges"]}
+    fitted = run("graph", "fit", path, "-o", tmp_path / "m", "--edges", 'growth-harvest,"water, l>d-e"-growth')
+    assert fitted.exit_code == 0, fitted.stderr

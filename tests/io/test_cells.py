@@ -84,9 +84,7 @@ def test_the_decimal_mark_is_said(read):
 @pytest.mark.parametrize("options", [{}, {"decimal": ","}])
 def test_decimal_commas_beside_what_is_no_number_are_refused(read, options):
     """One such cell among a thousand made labels of all the others."""
-    with pytest.raises(
-        ColumnError, match=r"such as -0,25, and in row 2 '1\.234,5'. Mend it; or, if it is a number, take"
-    ):
+    with pytest.raises(ColumnError, match=r"such as -0,25, and in row 2 '1\.234,5'. Mend it; or, if '\.' separates"):
         read("a;b\n1,5;x\n1.234,5;y\n-0,25;z\n", **options)
     with pytest.raises(ColumnError, match=r"in row 3 'n\.d\.'. Mend it; or, if that stands for a missing value"):
         read("a;b\n1,5;x\n2;y\nn.d.;z\n", **options)
@@ -102,3 +100,27 @@ def test_marks_of_missing_values_are_said(read):
     assert found == [31, 52]
     assert "3 of 5 rows" in told
     assert "'age' (2), 'town' (1)" in told
+
+
+def test_thousands_are_read_where_they_are_declared(read):
+    """A file with 1,174.24 could not be read without editing it."""
+    content = "a;b\n1,174.24;x\n-12,000;y\n7;z\n"
+    with pytest.raises(ColumnError, match=r"',' separates its thousands, say so: thousands=','"):
+        read(content)
+    assert read(content, thousands=",")[0] == [1174.24, -12000.0, 7.0]
+    assert read("a;b\n1.174,24;x\n12,5;y\n", thousands=".")[0] == [1174.24, 12.5]
+    assert read("a;b\n1'174.24;x\n2\u2019000;y\n", thousands="'")[0] == [1174.24, 2000.0]
+    assert read("a;b\n1 174,24;x\n2\u202f000;y\n", thousands=" ", decimal=",")[0] == [1174.24, 2000.0]
+    with pytest.raises(ColumnError, match=r"in row 2 '12,5'.*Row 1 is the first below the header"):
+        read("a;b\n1,000;x\n12,5;y\n", thousands=",")
+    with pytest.raises(InputError, match="thousands is '_'; expected one of"):
+        read(content, thousands="_")
+    with pytest.raises(InputError, match="decimal and thousands are both ','; expected different marks"):
+        read(content, thousands=",", decimal=",")
+
+
+def test_a_decimal_comma_in_one_column_is_named_where_another_is_undecided(read):
+    with pytest.raises(ColumnError, match=r"say decimal=',' for the first \(likely, as 'b' holds '0,4518'\)"):
+        read("a;b\n10,299;0,4518\n12,250;1\n")
+    with pytest.raises(ColumnError, match=r"say decimal=',' for the first, thousands=',' for the second"):
+        read("a;b\n10,299;7\n12,250;1\n")

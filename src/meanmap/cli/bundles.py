@@ -21,6 +21,7 @@ from meanmap.cli.options import (
     MissingInPairs,
     Plot,
     Report,
+    Thousands,
     WithDraws,
     kinds_in,
     names_in,
@@ -68,6 +69,7 @@ class Cells:
     kinds: Kinds = ""
     delimiter: Delimiter = None
     decimal: DecimalMark = None
+    thousands: Thousands = None
     exclude: Exclude = ""
 
     def begun(self, missing: str, *, by_pairs: bool = False) -> "Reading":
@@ -75,7 +77,8 @@ class Cells:
         from meanmap.cli.inputs import Reading
 
         labels, kinds, exclude = names_in(self.labels), kinds_in(self.kinds), names_in(self.exclude)
-        return Reading(self.delimiter, labels, missing, kinds, by_pairs=by_pairs, decimal=self.decimal, exclude=exclude)
+        marks: dict[str, Any] = {"decimal": self.decimal, "thousands": self.thousands}
+        return Reading(self.delimiter, labels, missing, kinds, by_pairs=by_pairs, exclude=exclude, **marks)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """`meanmap discover`: which variables of a file depend on each other, and in which direction."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,13 +11,14 @@ from meanmap.cli.options import (
     Seed,
     names_in,
     pairs_in,
+    parts_in,
     refused,
     to_be_written,
 )
 
 __all__ = ["discover"]
 
-TITLE = "Which columns are related"
+TITLE = "Which columns depend on each other?"
 
 Arrows = Annotated[str | None, typer.Option(help="Arrows, cause>effect,cause>effect,...")]
 
@@ -29,7 +31,7 @@ def discover(
     level: Annotated[float, typer.Option(help="Level of each test of pc.")] = 0.05,
     required: Arrows = None,
     forbidden: Arrows = None,
-    tiers: Annotated[str | None, typer.Option(help="Groups in time order: a,b/c,d/...")] = None,
+    tiers: Annotated[str | None, typer.Option(help='Groups in time order: a,b/c,d/...; "x/y" is one name.')] = None,
     half_samples: Annotated[
         int, typer.Option(min=0, help="Repeat the search on this many random halves, for the support of edges.")
     ] = 0,
@@ -49,10 +51,11 @@ def discover(
     from meanmap.core.progress import waiting
 
     reading = read.reading(by_pairs=method == "tree")
-    groups = [names_in(group) for group in tiers.split("/")] if tiers else []
+    groups = [names_in(group) for group in parts_in(tiers, "/")] if tiers else []
     arrows = [*_arrows(required), *_arrows(forbidden)]
     reading.keeps += [name for each in (*groups, *arrows) for name in each]
     table = reading.for_pairs(data, names_in(columns))
+    _check_written(groups, list(getattr(table, "columns", table)))
     found: Any
     with waiting("discovering"):
         if method == "tree":
@@ -70,6 +73,13 @@ def discover(
     if graphml is not None:
         mm.graphs.write_graphml(found, graphml)
     outputs.tell_graph(found, reading.notes, shown.json)
+
+
+def _check_written(groups: list[list[str]], names: list[str]) -> None:
+    """Refuse a part of a name with a slash or a comma, and say how the name is written."""
+    for part in (part for group in groups for part in group if part not in names):
+        for name in (name for name in names if part in map(str.strip, re.split("[,/]", name))):
+            raise refused(f"--tiers has {part!r}, which is only a part of a name: quote the name, '\"{name}\"'")
 
 
 def _arrows(text: str | None) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from meanmap.core.errors import ColumnError, EmptyError, ParameterError
 from meanmap.core.held import holds_text
 from meanmap.core.meant import no_column
 from meanmap.core.moments import is_time
+from meanmap.core.numerals import THOUSANDS_MARKS
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
 from meanmap.core.tables.column import counted
@@ -50,6 +51,7 @@ class Reading:
     notes: list[str] = field(default_factory=list)
     by_pairs: bool = False
     decimal: Any = None
+    thousands: Any = None
     exclude: list[str] = field(default_factory=list)
     there: dict[str, bool] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
@@ -75,6 +77,8 @@ class Reading:
             self.policy, self.marks = policy_and_marks(marks)
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"--decimal is {self.decimal!r}; expected . or ,")
+        if self.thousands not in (None, *THOUSANDS_MARKS):
+            raise ParameterError(f"--thousands is {self.thousands!r}; expected , . ' or a space")
 
     @property
     def kinds(self) -> dict[str, Any]:
@@ -154,6 +158,7 @@ class Reading:
         return {
             "delimiter": self.delimiter,
             "decimal": self.decimal,
+            "thousands": self.thousands,
             "labels": self.labels,
             "said": tuple(self.said),
             "tell": self.notes.append,

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import traceback
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ __all__ = [
     "kinds_in",
     "names_in",
     "pairs_in",
+    "parts_in",
     "refusals",
     "refused",
     "say",
@@ -105,6 +107,9 @@ Exclude = Annotated[str, typer.Option(help="Columns that are left out, a,b,..., 
 DecimalMark = Annotated[
     str | None, typer.Option("--decimal", help="Decimal mark in text files, . or , if cells do not show it.")
 ]
+Thousands = Annotated[
+    str | None, typer.Option(help="What separates thousands in text files: , . ' or a space; nothing unless given.")
+]
 Delimiter = Annotated[str | None, typer.Option(help="Separator of cells, if the file's name does not show it.")]
 
 
@@ -114,9 +119,21 @@ def names_in(text: str | None) -> list[str]:
     return [unicodedata.normalize("NFC", name.strip()) for name in names]
 
 
+def parts_in(text: str, mark: str) -> list[str]:
+    """What a mark separates, where it is in no quoted name.
+
+    Examples
+    --------
+    >>> parts_in('"sun h/week",age/dose', "/")
+    ['"sun h/week",age', 'dose']
+    """
+    return re.split(rf'{re.escape(mark)}(?=(?:[^"]*"[^"]*")*[^"]*$)', text)
+
+
 def pairs_in(text: str | None, mark: str, refusal: str) -> list[tuple[str, str]]:
-    """Pairs of names with a separator, as in a-b,b-c."""
-    pairs = [tuple(part.strip() for part in pair.split(mark)) for pair in names_in(text)]
+    """Pairs of names with a separator, as in a-b,b-c; a name with a comma or the separator is quoted."""
+    listed = [pair for pair in parts_in(text or "", ",") if pair.strip()]
+    pairs = [tuple("".join(names_in(part)) for part in parts_in(pair, mark)) for pair in listed]
     for pair in pairs:
         if len(pair) != 2 or not all(pair):
             raise refused(f"{mark.join(pair)!r} {refusal}")

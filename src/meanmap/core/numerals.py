@@ -7,14 +7,17 @@ unless a column is declared as numbers.
 """
 
 import re
+from functools import cache
 
-__all__ = ["has_comma", "is_name", "reads_as_number", "with_point"]
+__all__ = ["THOUSANDS_MARKS", "has_comma", "is_name", "reads_as_number", "with_point", "without_thousands"]
 
 NUMBER = re.compile(r"\s*[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
 NAME = re.compile(r"\s*[-+]?(0\d+|\d{20,})\s*", re.ASCII)
 # The same with a comma instead of the point, and what may be thousands: 1,234 and 12,345,678.
 WITH_COMMA = re.compile(r"\s*[-+]?(\d+,?\d*|,\d+)(e[-+]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}(,\d{3})+\s*", re.ASCII)
+# What may separate thousands, and how it is written: spaces may be protected ones.
+THOUSANDS_MARKS = {",": ",", ".": r"\.", "'": "['\u2019]", " ": "[ \u00a0\u202f]"}
 
 
 def reads_as_number(word: str | float) -> bool:
@@ -58,3 +61,24 @@ def has_comma(words: list[str]) -> bool | None:
     if not marked or any(not WITH_COMMA.fullmatch(word) for word in marked):
         return None if marked else False
     return None if all(map(THOUSANDS.fullmatch, marked)) else True
+
+
+def without_thousands(word: str, mark: str, point: str = ".") -> str:
+    """A number without the marks between its groups of three digits; other words as they are.
+
+    Examples
+    --------
+    >>> [without_thousands(word, ",") for word in ("1,174.24", "-12,000", "12,5", "1,1740")]
+    ['1174.24', '-12000', '12,5', '1,1740']
+    >>> without_thousands("1.174,24", ".", ",")
+    '1174,24'
+    """
+    if not _grouped(mark, point).fullmatch(word):
+        return word
+    return re.sub(THOUSANDS_MARKS[mark], "", word.strip())
+
+
+@cache
+def _grouped(mark: str, point: str) -> re.Pattern[str]:
+    between = THOUSANDS_MARKS[mark]
+    return re.compile(rf"\s*[-+]?[1-9]\d{{0,2}}({between}\d{{3}})+({re.escape(point)}\d*)?\s*", re.ASCII)

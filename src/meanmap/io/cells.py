@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from meanmap.core.errors import ColumnError
 from meanmap.core.exact import MOST_EXACT
 from meanmap.core.held import holds_floats, holds_text, holds_times, holds_whole
 from meanmap.core.language import in_python
-from meanmap.core.numerals import has_comma, is_name, reads_as_number, with_point
+from meanmap.core.numerals import has_comma, is_name, reads_as_number, with_point, without_thousands
 from meanmap.core.texts import as_labels, check_memory
 
 __all__ = ["MISSING", "Cells", "absent_in"]
@@ -35,11 +35,28 @@ class Cells:
         In addition to empty cells and words such as NA.
     commas : bool
         Whether commas separate cells.
+    thousands : str, optional
+        What separates thousands in numbers.
     """
 
     decimal: str | None
     marks: Collection[str]
-    commas: bool
+    commas: bool = False
+    thousands: str | None = None
+
+    def pointed(self, word: str) -> str:
+        """A number as Python writes it; other words as text that is not a number."""
+        if self.thousands is not None:
+            word = without_thousands(word, self.thousands, self.decimal or ".")
+        return with_point(word) if self.decimal == "," else word
+
+    def decimal_comma(self, parts: Sequence[np.ndarray]) -> str | None:
+        """A cell of a column that shows that commas are decimal marks: as 0,5 does, and 1,500 does not."""
+        words = [word for part in parts if holds_text(part) for word in np.unique(part).tolist() if word]
+        if words and all(map(_is_whole, parts)) and has_comma(words):
+            return next(word for word in words if "," in word and has_comma([word]) is not None)
+        grouped = [word for word in words if GROUPED.fullmatch(word)]
+        return next((word for word in grouped if word.rfind(",") > word.rfind(".")), None)
 
     def read(self, cells: list[str], labels: bool) -> np.ndarray:
         """Some cells of a column: numbers, NaN or masked if missing; otherwise text, "" if missing."""
@@ -64,7 +81,8 @@ class Cells:
 
     def _numbers(self, words: list[str]) -> np.ndarray | None:
         """The numbers that these words mean; None if one is something else, or an identifier made of digits."""
-        words = [with_point(word) for word in words] if self.decimal == "," else words
+        if self.decimal == "," or self.thousands is not None:
+            words = list(map(self.pointed, words))
         lines = "\n".join(words)
         if NAMES.search(lines) or not (PLAIN.fullmatch(lines) or all(map(reads_as_number, words))):
             return None
@@ -86,10 +104,11 @@ class Cells:
         tell: Callable[[str], object],
         inferred: list[str],
         said: bool = False,
+        evidence: Callable[[], str] = str,
     ) -> np.ndarray:
         """One column from its parts: numbers or labels; a mixture is refused. A note names columns of digits that look
         like identifiers, unless their kind is declared elsewhere (`said`); columns with decimal commas that nobody
-        declared are added to those that were `inferred`.
+        declared are added to those that were `inferred`. `evidence` says what other columns show about commas.
         """
         texts = [part for part in parts if holds_text(part)]
         if not texts:
@@ -97,7 +116,7 @@ class Cells:
         if labels:
             return np.concatenate(parts)
         words = [word for part in texts for word in np.unique(part).tolist() if word]
-        read = [with_point(word) for word in words] if self.decimal == "," else words
+        read = list(map(self.pointed, words))
         where = f"the column {name!r} of {path}"
         if words and {word.lower() for word in words} <= {"true", "false"} and all(map(_is_empty_or_text, parts)):
             return _truth(np.concatenate([part if holds_text(part) else np.full(len(part), "") for part in parts]))
@@ -115,15 +134,15 @@ class Cells:
             if comma is None:
                 raise ColumnError(
                     f"{where} holds {next(word for word in words if ',' in word)!r}, which may be a number with a "
-                    "decimal comma or with thousands: say decimal=',' for the first, and take the "
-                    "commas out or say decimal='.' for text."
+                    f"decimal comma or with thousands: say decimal=',' for the first{evidence()}, thousands=',' for "
+                    f"the second, or labels=[{name!r}] if the column holds no numbers."
                 )
             if comma:
                 inferred.append(name)
-                whole = Cells(",", self.marks, self.commas)
+                whole = replace(self, decimal=",")
                 return _whole([whole.read(part.tolist(), False) if holds_text(part) else part for part in parts])
         marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)
-        _refuse_mixture(parts, where, name, "," if marked else self.decimal)
+        _refuse_mixture(parts, where, name, replace(self, decimal=",") if marked else self)
         return np.concatenate([part if holds_text(part) else np.full(len(part), "") for part in parts])
 
 
@@ -175,7 +194,7 @@ def _whole(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.asarray(np.ma.filled(part.astype(float), np.nan)) for part in parts])
 
 
-def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, decimal: str | None) -> None:
+def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, reader: Cells) -> None:
     """Refuse a column that holds numbers and other words."""
     row, number, word, found = 0, None, None, None
     for part in parts:
@@ -185,23 +204,26 @@ def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, decimal:
             row += 1
             if absent:
                 continue
-            if reads_as_number(with_point(value) if decimal == "," and isinstance(value, str) else value):
+            if reads_as_number(reader.pointed(value) if isinstance(value, str) else value):
                 number = value
             elif word is None:
                 word, found = f"in row {row} {value!r}", value
     if number is not None and word is not None:
         raise ColumnError(
             f"{where} holds numbers, such as {number}, and {word}. Mend it; or, if {_remedy(found)}; or read it as "
-            f"labels: labels=[{name!r}]."
+            f"labels: labels=[{name!r}]. Row 1 is the first below the header."
         )
 
 
 def _remedy(word: str | None) -> str:
     """The advice if a word is a number after all, or is not."""
-    if GROUPED.fullmatch(str(word)):
-        return "it is a number, take the marks of its thousands out"
-    if has_comma([str(word)]) is not False:
-        return "its comma is a decimal mark, say so: decimal=','"
+    said = str(word)
+    if GROUPED.fullmatch(said):
+        mark = "," if said.find(",") < said.find(".") else "."
+        return f"{mark!r} separates its thousands, say so: thousands={mark!r}"
+    if (comma := has_comma([said])) is not False and "," in said:
+        thousands = "" if comma else ", or, if it separates thousands: thousands=','"
+        return f"its comma is a decimal mark, say so: decimal=','{thousands}"
     mark = f"{word}," if str(word).isalpha() else word  # a word alone would be a policy
     said = in_python(f"missing=[{word!r}]", f"--missing '{mark}'")
     return f"that stands for a missing value, say so: {said}"

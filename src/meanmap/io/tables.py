@@ -11,6 +11,7 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from meanmap.core.arrays import unmasked
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
 from meanmap.core.meant import composed, no_column, respelled
-from meanmap.core.numerals import reads_as_number
+from meanmap.core.numerals import THOUSANDS_MARKS, reads_as_number
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import as_kind
 from meanmap.core.tables.marks import marked, policy_and_marks
@@ -44,6 +45,8 @@ FOREIGN = {
     b"\xff\xfe": "is not UTF-8 text; it looks like UTF-16. Save it as UTF-8",
     b"\xfe\xff": "is not UTF-8 text; it looks like UTF-16. Save it as UTF-8",
 }
+# The decimal mark where one of the two separates thousands.
+OTHER = {",": ".", ".": ","}
 NAMES_OF_DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # Cells are turned into numbers this many rows at a time, so that a million rows never exist as text.
 ROWS_AT_ONCE = 20_000
@@ -57,6 +60,7 @@ def read_table(
     labels: Sequence[str] = (),
     missing: Literal["drop", "category", "raise", "fail"] | Sequence[str | float] = "drop",
     decimal: Literal[".", ","] | None = None,
+    thousands: Literal[",", ".", "'", " "] | None = None,
     said: Collection[str] = (),
     tell: Callable[[str], object] | None = None,
 ) -> tuple[Table, int]:
@@ -81,6 +85,9 @@ def read_table(
     decimal : {".", ","}, optional
         The decimal mark of texts. By default a point; if cells are not separated by commas, columns of numbers with a
         decimal comma are read as numbers, and `tell` says so.
+    thousands : {",", ".", "'", " "}, optional
+        What separates thousands in numbers of texts, as in 1,174.24; the decimal mark is then the other one of comma
+        and point. By default nothing does.
     said : names, optional
         Columns whose kind you declare elsewhere, as by `kinds=`: no note asks for it.
     tell : function of a sentence, optional
@@ -102,7 +109,8 @@ def read_table(
     (Table(2 rows: height, eyes [labels]), 1)
     """
     policy, marks = policy_and_marks(missing)
-    read = _read(path, columns, delimiter, labels, tell or (lambda note: None), decimal, marks, said)
+    cells = _cells(decimal, thousands, marks)
+    read = _read(path, columns, delimiter, labels, tell or (lambda note: None), cells, marks, said)
     return _complete(read, str(path), policy, tell or (lambda note: None))
 
 
@@ -114,11 +122,13 @@ def read_columns(
     labels: Sequence[str] = (),
     marks: Sequence[str | float] = (),
     decimal: Literal[".", ","] | None = None,
+    thousands: Literal[",", ".", "'", " "] | None = None,
     said: Collection[str] = (),
     tell: Callable[[str], object] | None = None,
 ) -> dict[str, np.ndarray]:
     """Columns of a file as `read_table` reads them, with their missing values: NaN or masked, of labels None."""
-    read = _read(path, columns, delimiter, labels, tell or (lambda note: None), decimal, marks, said)
+    cells = _cells(decimal, thousands, marks)
+    read = _read(path, columns, delimiter, labels, tell or (lambda note: None), cells, marks, said)
     if not len(next(iter(read.values()), ())):
         raise EmptyError(f"{path} has {'names of columns and no rows' if read else 'no columns'}.")
     for name, values in read.items():
@@ -134,13 +144,11 @@ def _read(
     delimiter: str | None,
     labels: Sequence[str],
     tell: Callable[[str], object],
-    decimal: str | None,
+    cells: Cells,
     marks: Sequence[str | float],
     said: Collection[str],
 ) -> dict[str, np.ndarray]:
     """The columns that were chosen, "" for missing labels."""
-    if decimal not in (None, ".", ","):
-        raise InputError(f"decimal is {decimal!r}; expected '.' or ','.")
 
     def choose(names: Sequence[str]) -> list[str]:
         chosen = columns(list(names)) if callable(columns) else list(names if columns is None else columns)
@@ -156,11 +164,22 @@ def _read(
         read = read_parquet(Path(path), None if columns is None else choose)
         _check_names(labels if columns is None else (), list(read), path)
     else:
-        words = frozenset(label_text(mark) for mark in marks)
-        read = _text(path, kind, choose, delimiter, frozenset(labels), tell, decimal, words, said)
+        read = _text(path, kind, choose, delimiter, frozenset(labels), tell, cells, said)
     labels = [respelled(name, read) for name in labels]
     found = {name: _unmarked(each, marks) if marks else each for name, each in read.items()}
     return {name: _as_labels(each, f"{path}[{name!r}]") if name in labels else each for name, each in found.items()}
+
+
+def _cells(decimal: str | None, thousands: str | None, marks: Sequence[str | float]) -> Cells:
+    """How cells of texts are read."""
+    if decimal not in (None, ".", ","):
+        raise InputError(f"decimal is {decimal!r}; expected '.' or ','.")
+    if thousands not in (None, *THOUSANDS_MARKS):
+        raise InputError(f"thousands is {thousands!r}; expected one of {', '.join(map(repr, THOUSANDS_MARKS))}.")
+    if thousands is not None and thousands == decimal:
+        raise InputError(f"decimal and thousands are both {decimal!r}; expected different marks.")
+    words = frozenset(label_text(mark) for mark in marks)
+    return Cells(decimal or OTHER.get(thousands or ""), words, thousands=thousands)
 
 
 def _unmarked(values: np.ndarray, marks: Sequence[str | float]) -> np.ndarray:
@@ -206,7 +225,8 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
     if gone.all():
         raise EmptyError(f"{path} has no row without a missing value: one is missing in {where}.")
     if counts:
-        tell(f"{gone.sum()} of {len(gone)} rows of {path} were left out: a value is missing in {where}")
+        said = left_out(path, len(gone), int(np.sum(~gone)), where, beside=len(columns) > 1)
+        tell(said.removesuffix("."))
     return Table.of({name: unmasked(values[~gone]) for name, values in columns.items()}), int(gone.sum())
 
 
@@ -217,8 +237,7 @@ def _text(
     delimiter: str | None,
     labels: frozenset[str],
     tell: Callable[[str], object],
-    decimal: str | None,
-    marks: frozenset[str],
+    cells: Cells,
     said: Collection[str],
 ) -> dict[str, Any]:
     lines = _lines(path)
@@ -228,7 +247,7 @@ def _text(
     if not first.strip():
         raise EmptyError(f"{path} is empty.")
     mark = _delimiter(first, kind, delimiter, path, tell)
-    reader = Cells(decimal, marks, mark == ",")
+    reader = replace(cells, commas=mark == ",")
     rows = _rows(chain([first], lines), mark, path, blank)
     names = [composed(cell.strip()) for cell in next(rows)]
     if all(reads_as_number(name) for name in names):
@@ -249,7 +268,8 @@ def _text(
         for number, row in enumerate(block):
             if len(row) != len(names):
                 raise ShapeError(
-                    f"{path} has {counted(len(row), 'cell')} in row {done + number + 1}, and {len(names)} columns."
+                    f"{path} has {counted(len(row), 'cell')} in row {done + number + 1}, and {len(names)} columns. Row "
+                    "1 is the first below the header."
                 )
         for i, made in parts.items():
             made.append(reader.read([row[i] for row in block], names[i] in labels))
@@ -257,8 +277,13 @@ def _text(
     if not done:
         raise EmptyError(f"{path} has names of columns and no rows.")
     inferred: list[str] = []
+
+    def evidence() -> str:
+        shown = ((names[i], reader.decimal_comma(made)) for i, made in parts.items() if names[i] not in labels)
+        return next((f" (likely, as {name!r} holds {word!r})" for name, word in shown if word), "")
+
     found = {
-        names[i]: reader.joined(made, names[i], names[i] in labels, path, tell, inferred, names[i] in said)
+        names[i]: reader.joined(made, names[i], names[i] in labels, path, tell, inferred, names[i] in said, evidence)
         for i, made in parts.items()
     }
     if inferred:

@@ -242,4 +242,5 @@ def test_numbers_with_a_unit():
 def test_advice_on_decimal_commas_says_what_helps_in_a_parquet_file():
     """There `--decimal ,` changes nothing, and the same advice came again."""
     (note,) = doubts([{"a": [f"{k},5" for k in range(30)]}], ["x"])
-    assert "decimal=',' if the comma is a decimal mark (Parquet files keep such cells as text: save them as CSV" in note
+    assert "decimal=',' if the comma is a decimal mark, or thousands=',' if it separates thousands" in note
+    assert "(Parquet files keep such cells as text: save them as CSV" in note

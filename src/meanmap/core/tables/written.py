@@ -73,9 +73,9 @@ FORMS = (
         "numbers with a comma",
         re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch,
         ",",
-        "read the file with decimal=',' if the comma is a decimal mark (Parquet files keep such cells as text: save "
-        "them as CSV, or with points); if it separates thousands, remove the commas from the file",
-        ", or read it with pandas.read_csv and its thousands=','",
+        "read the file with decimal=',' if the comma is a decimal mark, or thousands=',' if it separates thousands "
+        "(Parquet files keep such cells as text: save them as CSV, or as numbers)",
+        ", for example with pandas.read_csv",
     ),
     Form(
         "numbers with a sign such as $ or %",
