@@ -117,6 +117,20 @@ class PDAG(Paged):
             (bool(self.matrix[i, j]), bool(self.matrix[j, i]))
         )
 
+    def no_path(self, cause: Hashable, effect: Hashable) -> tuple[str, ...]:
+        """What to say of the effect of one variable on another where no directed path leads there.
+
+        Examples
+        --------
+        >>> print(*PDAG.of([("rain", "street")]).no_path("street", "rain"))
+        the graph, not the data, says that setting 'street' does not change 'rain': it has the arrow rain → street. If \
+you doubt that, change the graph and ask again.
+        """
+        reversed_ = self.mark(cause, effect) == "←"
+        why = f"it has the arrow {effect} → {cause}" if reversed_ else "no path of its arrows leads there"
+        said = f"the graph, not the data, says that setting {cause!r} does not change {effect!r}: {why}."
+        return (f"{said} If you doubt that, change the graph and ask again.",)
+
     def to_networkx(self) -> Any:
         """A `networkx.DiGraph`; an undirected edge is present in both directions, with the attribute directed=False."""
         with optional("to_networkx"):

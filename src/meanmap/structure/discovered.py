@@ -1,6 +1,7 @@
 """The result of the PC algorithm, with the evidence."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,10 @@ from meanmap.core.tables.schema import Schema
 from meanmap.graphs import PDAG
 from meanmap.graphs.edge_table import EdgeTable
 
-__all__ = ["DiscoveredGraph"]
+__all__ = ["CONTRADICTS", "DiscoveredGraph"]
+
+# How the note on a collider that was not drawn goes on.
+CONTRADICTS = " contradicts another collider or prior knowledge: "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +55,20 @@ class DiscoveredGraph(EdgeTable, PDAG):
     report: Report = field(default_factory=lambda: Report("not run", False, 0))
     seed: int | None = None
     schema: Schema | None = None
+
+    def no_path(self, cause: Hashable, effect: Hashable) -> tuple[str, ...]:
+        """As of any graph, with the test that removed the edge, and contradictions in which both variables occur."""
+        told = super().no_path(cause, effect)
+        given = self.separators.get((cause, effect), self.separators.get((effect, cause)))
+        if given is not None:
+            names = f"given {', '.join(map(repr, given))}" if given else "without conditioning on anything"
+            found = f"pc removed the edge between {cause!r} and {effect!r} because they were found independent {names}"
+            told += (f"{found}, which can fail where an effect is weak or is cancelled by others.",)
+        for note in self.report.notes:
+            collider, contradicts, _ = note.partition(CONTRADICTS)
+            if contradicts and {str(cause), str(effect)} <= set(re.split(" [→←] ", collider)):
+                told += (f"pc noted that {note}",)
+        return told
 
     def _known(self) -> dict[str, Mapping[tuple, float]]:
         tested = {"p-value": self.pvalues, "after Holm's correction": self.adjusted}

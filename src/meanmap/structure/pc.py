@@ -25,7 +25,7 @@ from meanmap.stats.multiple import holm
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.structure.colliders import Colliders, find_colliders
 from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests, Tests
-from meanmap.structure.discovered import DiscoveredGraph
+from meanmap.structure.discovered import CONTRADICTS, DiscoveredGraph
 from meanmap.structure.kernel_tests import KernelTests
 from meanmap.structure.knowledge import Knowledge
 from meanmap.structure.skeleton import Answers, find_skeleton
@@ -223,8 +223,7 @@ def _few(notes: list[str]) -> list[str]:
 def _notes(tests: Tests, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
     names = tests.names
     against = [
-        f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or prior knowledge: "
-        "it was not used to orient edges."
+        f"{names[a]} → {names[b]} ← {names[c]}{CONTRADICTS}it was not used to orient edges."
         for a, b, c in found.conflicting
     ]
     unsaid = [

@@ -11,6 +11,7 @@ from meanmap.bp.conditionals.adjustment import adjustment
 from meanmap.bp.conditionals.smooth import SmoothRegression
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.report import Report
 from meanmap.graphs.partial import PDAG
 
 CONFOUNDED = [("z", "t"), ("z", "y"), ("t", "y")]
@@ -221,7 +222,7 @@ def test_cells_that_are_dropped_are_told_with_what_they_do_to_the_mean_and_gaps_
     mean, without = np.nanmean(table["y"]), np.nanmean(np.delete(table["y"], 3))
     (note,) = (note for note in found.notes if "110" in note)
     assert f"The mean is {mean:.3g} with it and {without:.3g} without (standard error" in note
-    assert "kinds={'y': 'number'} keeps it" in note
+    assert "To keep it, pass kinds={'y': 'number'}" in note
     gaps = [note for note in found.notes if "left out" in note]
     assert gaps == ["2 of 400 rows are left out, where a value is missing: 'y' (2)."]
     kept = network.effect(table, "y", kinds={"y": "number"}, **asked)
@@ -436,3 +437,39 @@ def test_a_smooth_regression_follows_curves_and_weighs_rows_for_averages():
     weights = design @ found.inverse @ at
     assert weights @ y == pytest.approx(at @ found.weights[:, 0])
     np.testing.assert_allclose(weights @ np.column_stack([np.ones(400), rows]), [1, 1, rows[:, 1].mean()], atol=1e-6)
+
+
+def test_without_a_path_the_graph_says_so_and_why_it_has_none():
+    """A weak edge that pc had removed gave an effect of "exactly 0", as if the data said it."""
+    table = confounded(1)
+    none = mm.bp.BayesianNetwork([("z", "t"), ("y", "t")]).effect(table, "y", of="t", from_="old", to="new", rng=0)
+    assert "exactly 0 because the graph has no directed path from 't' to 'y'" in str(none)
+    assert "the graph, not the data, says that setting 't' does not change 'y': it has the arrow y → t" in str(none)
+    found = mm.structure.DiscoveredGraph(
+        ["t", "z", "y"],
+        np.array([[1, 0]]),
+        np.zeros((0, 2), int),
+        separators={("t", "y"): ("z",), ("z", "y"): ()},
+        report=Report("done", True, 3, notes=("t → z ← y contradicts another collider or prior knowledge: no.",)),
+    )
+    network = mm.bp.BayesianNetwork(found)
+    said = str(network.effect(table, "y", of="t", from_="old", to="new", rng=0))
+    assert "pc removed the edge between 't' and 'y' because they were found independent given 'z'" in said
+    assert "pc noted that t → z ← y contradicts another collider" in said
+    fitted = network.fit(table)
+    assert "pc removed the edge between 't' and 'y'" in str(fitted.do({"t": "new"}, ["y"], rng=0))
+    assert "pc removed" not in str(fitted.do({"t": "new"}, ["y"], evidence={"z": 0.0}, rng=0))
+    assert "not the data" not in str(fitted.do({"z": 0.0}, ["t"], rng=0))
+
+
+def test_print_says_what_notes_say():
+    table = confounded(2)
+    table["z"] = np.array(table["z"], float)
+    table["z"][3] = 1e6
+    fitted = mm.bp.BayesianNetwork([("z", "y")]).fit(table)
+    assert "holds 1e+06 in row 3 (counted from 0)" in str(fitted)
+    assert "this cell counts as missing here, and as a number in tests" in str(fitted)
+    assert "kinds={'z': 'number'}" in str(fitted)
+    far = fitted.do({"z": 50.0}, ["y"], rng=0)
+    assert "note: values['z'] has 1 value far outside" in str(far)
+    assert "in row 3" in str(mm.bp.DependencyNetwork().fit({name: table[name] for name in "zy"}))

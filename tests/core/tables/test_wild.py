@@ -37,15 +37,15 @@ def test_rows_are_those_of_the_column_as_it_came():
     x[5] = 1e6
     wild, note = without_wild_cells(x, "data['x']")
     assert np.flatnonzero(wild).tolist() == [5]
-    assert note.startswith("data['x'] holds 1e+06 in row 5, 1e+06 standard deviations from all others")
+    assert note.startswith("data['x'] holds 1e+06 in row 5 (counted from 0), 1e+06 standard deviations from all others")
     assert note.endswith("If such values are right, learn from its logarithm or its rank.")
-    assert "kinds={'x': 'number'} keeps it." in without_wild_cells(x, "data['x']", "x")[1]
+    assert "To keep it, pass kinds={'x': 'number'}." in without_wild_cells(x, "data['x']", "x")[1]
     days = np.datetime64("2024-01-01") + np.arange(40)
     days[3] = np.datetime64("9999-12-31")
     wild, note = without_wild_cells(days, "data['day']")
     assert np.flatnonzero(wild).tolist() == [3]
     assert "9999-12-31" in note
     assert "mean" not in note
-    assert "kinds={'day': 'time'} keeps it." in without_wild_cells(days, "data['day']", "day")[1]
+    assert "To keep it, pass kinds={'day': 'time'}" in without_wild_cells(days, "data['day']", "day")[1]
     for other in (list("ab") * 30, np.tile([True, False], 30), np.zeros((60, 2))):
         assert not without_wild_cells(other, "x")[0].any()

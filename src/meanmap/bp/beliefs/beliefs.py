@@ -83,6 +83,5 @@ class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
         return replace(self, answer=dict(self))
 
     def __repr__(self) -> str:
-        notes = len(self.report.notes)
-        more = f"; {notes} note{'s' * (notes != 1)} in .report" if notes else ""
-        return f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status}{more})"
+        first = f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status})"
+        return "\n".join([first, *(f"  note: {note}" for note in self.report.notes)])

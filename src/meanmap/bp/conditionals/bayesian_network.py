@@ -247,6 +247,7 @@ class BayesianNetwork(Paged):
         there = names if whole else [name for name in names if str(name) in columns_of(data, "data")]
         adjusted = adjustment(self.directed, of, on, there)
         table, numbers, told = self._read(data, missing, kinds, (of, on, *(adjusted or ())))
+        told = told if adjusted is not None else (*self.graph.no_path(of, on), *told)
         return effect_of(table, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
 
     def _read(

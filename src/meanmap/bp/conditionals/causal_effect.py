@@ -190,7 +190,7 @@ class CausalEffect(Paged, Value):
         else:
             lines += [f"  mean: {self.difference()}", f"  median: {self.quantiles()}"]
         if not self.path:
-            lines.append("  the graph has no directed path: the effect is exactly 0")
+            lines.append(f"  exactly 0 because the graph has no directed path from {self.of!r} to {self.on!r}")
         else:
             names = ", ".join(map(repr, self.adjusted))
             lines.append(f"  adjusted for {names}" if names else "  no adjustment is needed")

@@ -1,7 +1,7 @@
 """A fitted Bayesian network: what follows from evidence, and from interventions."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs.partial import PDAG
+from meanmap.graphs.relevance import ancestors
 
 __all__ = ["FittedBayesianNetwork"]
 
@@ -99,7 +100,13 @@ class FittedBayesianNetwork(NetworkRows):
             raise InputError(f"{both!r} is both set and observed; expected it in one of values and evidence.")
         names = self._targets(targets, {**fixed.raw, **seen.raw})
         refuse_undecided(self.graph, fixed.raw, (*names, *seen.raw))
-        return self._told(seen.setting(fixed), names, rng)
+        beliefs = self._told(seen.setting(fixed), names, rng)
+        if targets is None or seen.raw:  # what is seen afterwards may change what is no effect
+            return beliefs
+        heard = self._heard(fixed.raw)
+        still = [name for name in names if not ancestors(heard, [name]) & fixed.raw.keys()]
+        told = (note for name in still for cause in fixed.raw for note in self.graph.no_path(cause, name))
+        return replace(beliefs, report=replace(beliefs.report, notes=(*told, *beliefs.report.notes)))
 
     def sample(
         self, n: int, evidence: Data | None = None, *, values: Mapping[Any, Any] | None = None, rng: Seed = None
@@ -192,4 +199,5 @@ class FittedBayesianNetwork(NetworkRows):
         return to_pgmpy(self.columns, self.conditionals, self._heard())
 
     def __repr__(self) -> str:
-        return f"FittedBayesianNetwork({len(self.columns)} variables, {len(self.directed.directed)} arrows)"
+        first = f"FittedBayesianNetwork({len(self.columns)} variables, {len(self.directed.directed)} arrows)"
+        return "\n".join([first, *(f"  note: {note}" for note in self.notes)])

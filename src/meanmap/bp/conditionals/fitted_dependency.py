@@ -183,4 +183,5 @@ class FittedDependencyNetwork(CodedModel):
     def __repr__(self) -> str:
         names = list(self.table.columns)
         shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-        return f"FittedDependencyNetwork({len(names)} columns: {shown})"
+        first = f"FittedDependencyNetwork({len(names)} columns: {shown})"
+        return "\n".join([first, *(f"  note: {note}" for note in self.notes)])

@@ -101,6 +101,8 @@ class Sentinels:
         several = len(self.values) > 1
         what = "time" if self.times else "number"
         count, stand = (f"they count as {what}s", "they stand") if several else (f"it counts as a {what}", "it stands")
+        if sum(self.counts) == 1:  # as the rule of wild cells has it
+            count += " here, and as missing in networks"
         span = f"{self._shown(self.low)} to {self._shown(self.high)}"
         far = f"{where} holds {self}, far from all other values, {span}"
         return f"{far}, and {count}: if {stand} for a missing value, {then}."

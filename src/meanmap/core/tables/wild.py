@@ -84,11 +84,13 @@ class WildCells:
         """The note on them; `name` is that of the column in `kinds`."""
         first = zip(self.values[:SHOWN], self.rows.tolist(), strict=False)
         shown = [f"{_shown(value)} in row {row}" for value, row in first]
+        shown[0] += " (counted from 0)"
         more = f" and {len(self.rows) - SHOWN} more" if len(self.rows) > SHOWN else ""
         several = len(self.rows) > 1
         far = (
             f"{where} holds {', '.join(shown)}{more}, {self.times.min():.0e} standard deviations from all others or "
-            f"farther: {'these cells count' if several else 'this cell counts'} as missing."
+            f"farther: {'these cells count' if several else 'this cell counts'} as missing here, and as "
+            f"{'numbers' if several else 'a number'} in tests."
         )
         them = "them" if several else "it"
         if self.means is not None and abs(self.means[0] - self.means[1]) > self.means[2]:
@@ -98,7 +100,7 @@ class WildCells:
             return f"{far} If such values are right, learn from its logarithm or its rank."
         kind = {"M": "time", "m": "duration"}.get(self.values.dtype.kind, "number")
         return (
-            f"{far} If so far is right, kinds={{{str(name)!r}: {kind!r}}} keeps {them}. A logarithm or rank would too, "
+            f"{far} To keep {them}, pass kinds={{{str(name)!r}: {kind!r}}}. A logarithm or rank would keep {them} too, "
             "but its mean answers another question."
         )
 
