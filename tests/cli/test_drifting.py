@@ -1,6 +1,7 @@
 """`meanmap drift`: alarms, exit codes, and what is said of columns."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -55,9 +56,11 @@ def test_json_holds_the_same(folder):
     said = json.loads(found.stdout)
     assert said["alarms"][0] == "day3.csv"
     assert [each["batch"] for each in said["batches"]] == [f"day{day}.csv" for day in range(6)]
-    west = next(each for each in said["columns"] if each["what"] == "site = west")
+    west = next(each for each in said["compared"][-1]["columns"] if each["what"] == "site = west")
     assert west["over time"] == pytest.approx([0, 0, 0, 0.25, 0.25, 0.25])
     assert west["pvalue"] <= 0.05
+    assert west["reference"] == 0
+    assert west["difference"]["low"] < west["difference"]["estimate"] == west["batches"] < west["difference"]["high"]
 
 
 def test_files_of_a_folder_and_of_a_pattern_come_in_the_order_of_their_numbers(folder, tmp_path):
@@ -113,9 +116,9 @@ def test_a_column_whose_spread_alone_drifts_comes_first(tmp_path):
     wide = pd.DataFrame(rng.normal(size=(200, 3)) * [1, 3, 1], columns=list("abc"))
     wide.to_csv(tmp_path / "wide.csv", index=False)
     found = run(tmp_path / "reference.csv", tmp_path / "wide.csv", "--seed", 0, "--json")
-    columns = json.loads(found.stdout)["columns"]
-    assert [each["what"] for each in columns][:2] == ["mean b", "sd b"]
-    assert float(columns[1]["batches"]) > 2.5
+    columns = json.loads(found.stdout)["compared"][0]["columns"]
+    assert [each["what"] for each in columns][:3] == ["mean b", "sd b", "median b"]
+    assert columns[1]["batches"] > 2.5
 
 
 def lossy(folder, name, rng, n, day, lost=0.02):
@@ -147,17 +150,17 @@ def test_dates_in_any_form_and_ids_are_set_apart_and_quiet(losing):
     assert found.exit_code == 0, found.stdout
     assert "note: date, at, id, order: times, row numbers or ids" in found.stdout
     assert "never seen before" not in found.stdout
-    assert found.stdout.count("rows of batch were left out") <= 1
+    assert found.stdout.count(" batches were left out") <= 1
 
 
 def test_a_column_that_loses_cells_raises_an_alarm(losing):
     found = run(losing / "reference.csv", losing / "day*.csv", "--seed", 0, "--json")
     said = json.loads(found.stdout)
     assert (found.exit_code, said["alarms"]) == (1, ["day6.csv", "day8.csv"])
-    first, *_ = said["columns"]
+    assert [each["batches"] for each in said["compared"]] == ["day6.csv", "day7.csv to day8.csv"]
+    first, *_ = said["compared"][-1]["columns"]
     assert first["what"] == "missing weight"
-    assert said["compared"] == "day7.csv to day8.csv"
-    assert 60 < float(first["batches"].split()[0]) < 90
+    assert 0.6 < first["batches"] < 0.9
     assert first["pvalue"] < 1e-6
     assert first["over time"][-3:] == pytest.approx([0.5, 0.5, 1.0], abs=0.15)
     shown = run(losing / "reference.csv", losing / "day*.csv", "--seed", 0).stdout
@@ -179,7 +182,7 @@ def test_codes_and_gaps_among_whole_numbers_count_as_missing(kind, tmp_path):
     ending, more = (".csv", ["--missing=-999"]) if kind == "codes in CSV" else (".parquet", [])
     found = run(tmp_path / f"reference{ending}", tmp_path / f"batch{ending}", "--seed", 0, "--json", *more)
     assert found.exit_code == 1, found.output
-    assert json.loads(found.stdout)["columns"][0]["what"] == "missing count"
+    assert json.loads(found.stdout)["compared"][0]["columns"][0]["what"] == "missing count"
 
 
 def test_a_state_goes_on_where_it_stopped(losing, tmp_path):
@@ -231,3 +234,76 @@ def test_what_is_wrong_is_said_in_one_line(folder, monkeypatch, arguments, words
     assert found.exit_code == 2
     assert words in found.stderr
     assert found.stderr.count("\n") == 1
+
+
+def test_every_alarm_is_explained_from_where_its_drift_began(tmp_path):
+    """The table showed the last alarm only, and joined a quiet batch to those that drifted."""
+    rng = np.random.default_rng(2)
+
+    def write(name, n, mean=0.0, spread=1.0, lost=0.0):
+        frame = pd.DataFrame({"a": rng.normal(mean, 1, n), "b": rng.normal(0, spread, n)})
+        frame.loc[rng.random(n) < lost, "a"] = np.nan
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+
+    write("reference", 3000, lost=0.05)
+    write("b1", 40, lost=0.05)
+    write("b2", 40, mean=3.0, lost=0.05)
+    write("b3", 40, lost=0.05)
+    write("b4", 40, spread=9.0, lost=0.05)
+    found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 1, "--json")
+    said = json.loads(found.stdout)
+    assert said["alarms"] == ["b2.csv", "b4.csv"]
+    assert said["batches"][2]["evidence"] == 0
+    assert [each["batches"] for each in said["compared"]] == ["b2.csv", "b4.csv"]
+    firsts = [next(row for row in each["columns"] if row["what"] == "mean a") for each in said["compared"]]
+    assert firsts[0]["difference"]["estimate"] == pytest.approx(3, abs=0.5)
+    assert abs(firsts[1]["difference"]["estimate"]) < 0.6
+    told = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 1, "--report", tmp_path / "p.html").stdout
+    assert told.count("column's p-value") == 2
+    page = (tmp_path / "p.html").read_text()
+    assert "Which columns differ: b2.csv" in page
+    assert "Which columns differ: b4.csv" in page
+    assert "b3.csv" in page.split("<svg")[1].split("</svg>")[0]  # along the axis
+    assert page.index("Which columns differ") < page.index(">Notes<")
+
+
+def test_notes_of_many_files_are_one_and_counts_are_sums(tmp_path):
+    """Ten batches had ten notes on semicolons, and the rows that the first one lost stood for all."""
+    rng = np.random.default_rng(4)
+    for name, n in (("reference", 300), *((f"b{k}", 50) for k in range(4))):
+        frame = pd.DataFrame({"a": rng.normal(size=n).round(3), "b": rng.normal(size=n).round(3), "unit": "bar"})
+        frame.loc[: 2 if name == "b0" else 4, "a"] = np.nan
+        frame.loc[10:11, "b"] = np.nan
+        frame.to_csv(tmp_path / f"{name}.csv", sep=";", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0)
+    assert found.stdout.count("semicolons") == 1
+    assert "reference.csv and 4 more: the file is separated by semicolons" in found.stdout
+    assert "26 of 200 rows of 4 batches were left out: a value is missing in 'a' (18), 'b' (8)" in found.stdout
+    assert "rows of batch were left out" not in found.stdout
+    assert "'unit'" not in found.stdout
+    assert found.stdout.splitlines()[2].split()[:5] == ["batch", "rows", "left", "out", "p-value"]
+    batches = json.loads(run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--json").stdout)["batches"]
+    assert [each["left out"] for each in batches] == [5, 7, 7, 7]
+
+
+def test_a_batch_without_its_usual_gaps_is_named(tmp_path):
+    """12 % missing, and then none: no alarm, but not a word either."""
+    rng = np.random.default_rng(5)
+    for name, n, lost in (("reference", 800, 0.12), ("b1", 200, 0.12), ("b2", 200, 0.0)):
+        frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n)})
+        frame.loc[rng.random(n) < lost, "a"] = np.nan
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0)
+    assert found.exit_code == 0
+    (note,) = [line for line in found.stdout.splitlines() if "fewer values are missing" in line]
+    assert "b2.csv: fewer values are missing, which raises no alarm: 'a' in 0 % of the rows, 1" in note
+
+
+def test_evidence_below_the_limit_is_said_with_the_exit_code(tmp_path):
+    rng = np.random.default_rng(6)
+    pd.DataFrame({"a": rng.normal(size=400)}).to_csv(tmp_path / "reference.csv", index=False)
+    pd.DataFrame({"a": rng.normal(0.75, 1, size=60)}).to_csv(tmp_path / "b1.csv", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0)
+    assert found.exit_code == 0
+    assert "No alarm in 1 batch (exit code 0), but evidence of drift at b1.csv: " in found.stdout
+    assert re.search(r"\d\.\d\d of the 5\.\d\d that raise one \(p = 0\.0", found.stdout), found.stdout

@@ -1,9 +1,10 @@
 """The batches of `meanmap drift`, and how the columns of those that drifted differ from the reference."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +14,24 @@ from meanmap.core.values import label_text
 if TYPE_CHECKING:
     from meanmap.core.tables.table import Table
 
-__all__ = ["Watched", "complete"]
+__all__ = ["LEVEL", "MOST_EXPLAINED", "Watched", "complete"]
 
-# The spread of a column is also shown if its p-value is at most this and its mean hardly differs.
-LEVEL = 0.05
+# The spread of a column is also shown if its p-value is at most this, and its mean hardly differs or its spread differs
+# so many times.
+LEVEL, SPREAD = 0.05, 2.0
+# So many alarms are explained column by column, the latest ones.
+MOST_EXPLAINED = 5
+# What the monitor says of rows that were left out: they are counted over all batches here.
+LEFT_OUT = re.compile(r"\d+ of \d+ rows of batch (was|were) left out")
+
+
+class Seen(NamedTuple):
+    """A batch, and the evidence after it: of its values, and of missing values."""
+
+    name: str
+    rows: dict[str, Any]
+    evidence: float
+    missing: float
 
 
 @dataclass
@@ -26,13 +41,14 @@ class Watched:
     name: str
     data: dict[str, Any]
     within: list[str]
-    gaps: bool
+    gaps: bool = False
     batches: list[dict[str, Any]] = field(default_factory=list)
     values: list[dict[str, Any]] = field(default_factory=list)
     notes: dict[str, tuple[str, list[str], bool]] = field(default_factory=dict)
-    latest: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    since: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    drifted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    latest: list[Seen] = field(default_factory=list)
+    since: list[Seen] = field(default_factory=list)
+    drifted: list[list[Seen]] = field(default_factory=list)
+    lost: Counter[str] = field(default_factory=Counter)
     known: int = 0
 
     def begin(self, before: "Kept | None") -> None:
@@ -52,20 +68,24 @@ class Watched:
         gone = {column: float(gaps.mean()) for column, gaps in _gaps(batch).items()} if self.gaps else {}
         self.values.append({"typical": typical, "missing": gone})
         number = len(next(iter(batch.values())))
-        about: dict[str, Any] = {"batch": name, "rows": number, "pvalue": float(monitor.pvalues[-1])}
-        about |= {"evidence": float(monitor.evidence[-1]), "alarm": monitor.alarm}
+        self.lost.update({column: int(gaps.sum()) for column, gaps in _gaps(batch).items() if gaps.any()})
+        about: dict[str, Any] = {"batch": name, "rows": number, "left out": number - len(rows)}
+        about |= {"pvalue": float(monitor.pvalues[-1]), "evidence": float(monitor.evidence[-1])}
+        about |= {"alarm": monitor.alarm}
         if self.gaps:
             about |= {"missing pvalue": float(monitor.gaps.pvalues[-1])}
             about |= {"missing evidence": float(monitor.gaps.evidence[-1])}
         self.batches.append(about)
-        for note in monitor.notes:
+        for note in (note for note in monitor.notes if not LEFT_OUT.match(note)):
             self.note(note, name)
-        # The estimated start of the drift is the batch after the evidence was last zero (Page 1954).
-        begun = about["evidence"] > 0 or about.get("missing evidence", 0.0) > 0
-        self.latest = [(name, batch)]
-        self.since = [*self.since, (name, batch)] if begun else []
+        self.latest = [Seen(name, batch, about["evidence"], about.get("missing evidence", 0.0))]
+        self.since = [*self.since, *self.latest] if max(self.latest[0][2:]) > 0 else []
         if monitor.alarm:
-            self.drifted, self.since = self.since, []
+            # The estimated start of the drift is the batch after its evidence was last zero (Page 1954).
+            raised = "evidence" if about["evidence"] > monitor.limit else "missing"
+            quiet = [at for at, each in enumerate(self.since) if getattr(each, raised) == 0]
+            self.drifted.append(self.since[quiet[-1] + 1 if quiet else 0 :])
+            self.since = []
 
     def note(self, note: str, name: str) -> None:
         """Store a note on a batch; notes that differ only in numbers are combined, except those on alarms."""
@@ -74,40 +94,64 @@ class Watched:
         self.notes[alike] = first, [*names, name], differ or note != first
 
     @property
-    def span(self) -> str:
-        """The batches that are compared with the reference column by column."""
-        names = [name for name, _ in self.drifted or self.latest]
-        return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    def left_out(self) -> str:
+        """A note on rows of the batches of this run that were left out, where there are any."""
+        some = [each for each in self.new if each["left out"]]
+        if not some:
+            return ""
+        gone, rows = sum(each["left out"] for each in some), sum(each["rows"] for each in self.new)
+        where = ", ".join(f"{column!r} ({count})" for column, count in self.lost.items())
+        return (
+            f"{gone} of {rows} rows of {len(self.new)} batch{'es' * (len(self.new) != 1)} were left out: a value is "
+            f"missing in {where}; --columns or --exclude leaves out columns instead"
+        )
 
-    def columns(self, kinds: dict[str, Any], seed: int) -> list[dict[str, Any]]:
-        """Column by column: the reference, the batches that drifted (or the last), the difference, and all batches."""
+    def compared(self, kinds: dict[str, Any], seed: int) -> list[tuple[str, list[dict[str, Any]]]]:
+        """For each alarm the batches since its drift began, and how their columns differ from the reference; without an
+        alarm those of the last batch.
+        """
+        found = []
+        for parts in self.drifted[-MOST_EXPLAINED:] or [self.latest]:
+            names = [each.name for each in parts]
+            span = " to ".join(dict.fromkeys([*names[:1], *names[-1:]]))
+            found.append((span, self._columns([each.rows for each in parts], kinds, seed)))
+        return found
+
+    def _columns(self, parts: list[dict[str, Any]], kinds: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+        """Column by column: the reference, these batches, their difference, and all batches; "cells" are the first
+        three in words.
+        """
         import meanmap as mm
         from meanmap.stats.samples.by_column import differences
 
-        parts = [batch for _, batch in self.drifted or self.latest]
         if self.within or not parts:  # pooled rows would also differ by the shares of strata
             return []
         together = {name: _joined([part[name] for part in parts]) for name in self.data}
-        found = self._lost(together)
+        found = self._missing(together)
         reference, rows = complete(self.data), complete(together)
         both = [(reference.columns[name], rows.columns[name]) for name in reference.names] if len(rows) > 1 else []
         if all((one[:1] == part).all() for one, other in both for part in (one, other)):  # constant columns
             return found
         pvalues = mm.two_sample_test(reference, rows, kinds=kinds, rng=seed).column_pvalues(rng=seed)
         for each in differences(reference, rows):
-            what, first, second, by = each.cells()
             seen = [values["typical"][each.column] for values in self.values if values["typical"]]
-            over_time = seen if each.label is None else [shares.get(each.label, 0.0) for shares in seen]
-            facts = {"column": each.column, "what": what, "reference": first, "batches": second, "difference": by}
-            found.append(facts | {"pvalue": pvalues.get(each.column), "clear": each.clear, "over time": over_time})
-            if each.medians is not None and pvalues.get(each.column, 1.0) <= LEVEL and not each.clear:
-                sds = (float(np.std(np.asarray(t.columns[each.column], float))) for t in (reference, rows))
-                first, second = (f"{sd:.4g}" for sd in sds)
-                found.append(found[-1] | {"what": f"sd {each.column}", "reference": first, "batches": second})
-                found[-1] |= {"difference": "", "over time": []}
+            (what, *cells), said = each.cells(), each.to_dict()
+            row = {"column": each.column, "what": what, "reference": said["first"], "batches": said["second"]}
+            row |= {"difference": {end: said[end] for end in ("estimate", "low", "high")}}
+            row |= {"pvalue": pvalues.get(each.column), "clear": each.clear}
+            row |= {"over time": seen if each.label is None else [shares.get(each.label, 0.0) for shares in seen]}
+            found.append({**row, "cells": cells})
+            if each.medians is None or pvalues.get(each.column, 1.0) > LEVEL:
+                continue
+            first, second = (float(np.std(np.asarray(t.columns[each.column], float))) for t in (reference, rows))
+            if not each.clear or max(first, second) > SPREAD * min(first, second):
+                for what, numbers in (("sd", (first, second)), ("median", each.medians)):
+                    other = dict(zip(("reference", "batches"), numbers, strict=True))
+                    other |= {"what": f"{what} {each.column}", "difference": None, "over time": []}
+                    found.append({**row, **other, "cells": [*(f"{number:.4g}" for number in numbers), ""]})
         return sorted(found, key=lambda each: 1.0 if each["pvalue"] is None else each["pvalue"])
 
-    def _lost(self, together: dict[str, Any]) -> list[dict[str, Any]]:
+    def _missing(self, together: dict[str, Any]) -> list[dict[str, Any]]:
         """Columns with missing values, in the reference and in these rows."""
         if not self.gaps:
             return []
@@ -119,11 +163,12 @@ class Watched:
         found = []
         for name, pvalue in compared.columns.items():
             first, second = compared.shares[name]
-            facts = {"column": name, "what": f"missing {name}", "reference": f"{100 * first:.3g} %"}
-            facts |= {"batches": f"{100 * second:.3g} %", "difference": f"{100 * (second - first):.3g} points"}
-            over_time = [values["missing"].get(name, 0.0) for values in self.values]
-            more = pvalue if second > first else None  # fewer missing values are not drift
-            found.append(facts | {"pvalue": more, "clear": pvalue <= LEVEL, "over time": over_time})
+            row = {"column": name, "what": f"missing {name}", "reference": first, "batches": second}
+            row |= {"difference": {"estimate": second - first, "low": None, "high": None}}
+            row |= {"pvalue": pvalue if second > first else None, "clear": pvalue <= LEVEL}  # fewer are not drift
+            row |= {"over time": [values["missing"].get(name, 0.0) for values in self.values]}
+            cells = [f"{100 * first:.3g} %", f"{100 * second:.3g} %", f"{100 * (second - first):.3g} points"]
+            found.append({**row, "cells": cells})
         return found
 
 

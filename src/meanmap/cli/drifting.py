@@ -1,5 +1,6 @@
 """`meanmap drift`: do batches, one after another, still come from the distribution of a reference?"""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import has_magic
@@ -11,7 +12,7 @@ import typer
 
 from meanmap.cli.bundles import Drawn, Read, with_bundles
 from meanmap.cli.drift_state import Kept
-from meanmap.cli.drift_watched import Watched, complete
+from meanmap.cli.drift_watched import LEVEL, MOST_EXPLAINED, Watched, complete
 from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
 
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["drift"]
 
-# This many batches and columns are listed in a terminal, and this many batches are drawn beside a column.
-MOST_BATCHES, MOST_COLUMNS, MOST_DRAWN = 30, 15, 40
+# This many batches and columns (for several alarms fewer) are listed in a terminal, and this many batches are drawn
+# beside a column.
+MOST_BATCHES, MOST_COLUMNS, FEWER_COLUMNS, MOST_DRAWN = 30, 15, 5, 40
 MOST_CHARACTERS = 48
 BARS = "▁▂▃▄▅▆▇█"
+# Batches by name, and a row for each of their columns.
+Compared = list[tuple[str, list[dict[str, Any]]]]
 
 
 @with_bundles
@@ -52,6 +56,8 @@ def drift(
     reading = read.reading()
     paths = _files(batches)
     data, chosen = _reference(reading, reference, names_in(columns), names_in(within))
+    watched = Watched(Path(reference).name, data, names_in(within))
+    _of_files(reading, watched, reference, 0)
     policy = "drop" if reading.policy == "drop" else "raise"
     asked = {"within": names_in(within), "run_length": run_length, "margin": margin, "columns": chosen}
     asked |= {"missing": reading.missing, "kinds": str(reading.kinds)}
@@ -66,12 +72,13 @@ def drift(
         monitor = before.monitor
         reading.notes += admitted((data,), ("reference",), policy)[1]
         paths = before.unseen(paths, reading.notes)
-    watched = Watched(Path(reference).name, data, names_in(within), monitor.gaps is not None)
+    watched.gaps = monitor.gaps is not None
     watched.begin(before)
     for path in paths:
-        name = Path(path).name
+        name, told = Path(path).name, len(reading.notes)
         with _named(name):
             batch = _rows(reading, path, chosen)
+            _of_files(reading, watched, path, told)
             if batch is None:
                 watched.note("fewer than 2 rows, so it is skipped.", name)
                 continue
@@ -81,7 +88,7 @@ def drift(
         raise refused("no batch has 2 rows or more; expected one file per batch")
     if state is not None:
         Kept(monitor, watched.batches, watched.values, asked).write(state, reference, before, paths)
-    columns_found = watched.columns(reading.kinds, monitor.seed)
+    columns_found = watched.compared(reading.kinds, monitor.seed)
     question = f"Do the batches still come from the distribution of {watched.name}?"
     if shown.plot is not None or shown.report is not None:
         _draw(shown, monitor, question, watched, columns_found, reading)
@@ -100,6 +107,15 @@ def _named(name: str) -> Iterator[None]:
         yield
     except (InputError, KindError) as problem:
         raise type(problem)(f"{name}: {problem}") if name not in str(problem) else problem from None
+
+
+def _of_files(reading: "Reading", watched: Watched, path: str, told: int) -> None:
+    """Notes about a file, from a number on, as notes on a batch: those that many files share are one."""
+    for note in reading.notes[told:]:
+        said = note if path == "-" else re.sub(rf"(?<!\w){re.escape(path)}(?!\w)", "the file", note)
+        if said != note:
+            watched.note(said, Path(path).name)
+            reading.notes.remove(note)
 
 
 def _rows(reading: "Reading", path: str, columns: list[str]) -> dict[str, Any] | None:
@@ -162,39 +178,49 @@ def _answer(question: str, monitor: Any, watched: Watched) -> str:
     if named:
         return f"{question} No: alarm at {', '.join(named[:5])}{f' and {len(named) - 5} more' * (len(named) > 5)}."
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
-    if (most := max(watched.new, key=lambda each: each["evidence"]))["evidence"] > monitor.limit / 2:
-        return (
-            f"{question} No alarm in {seen}, but some evidence of drift at {most['batch']} (p = {most['pvalue']:.3g})."
-        )
+    most = max(watched.new, key=_evidence)
+    if _evidence(most) > monitor.limit / 2 or len(watched.new) * min(map(_pvalue, watched.new)) <= LEVEL:
+        found = f"{_evidence(most):.2f} of the {monitor.limit:.2f} that raise one (p = {_pvalue(most):.3g})"
+        return f"{question} No alarm in {seen} (exit code 0), but evidence of drift at {most['batch']}: {found}."
     return f"{question} No evidence of drift in {seen}."
 
 
+def _evidence(batch: dict[str, Any]) -> float:
+    """The evidence after a batch, of values or of missing values."""
+    return max(batch["evidence"], batch.get("missing evidence", 0.0))
+
+
+def _pvalue(batch: dict[str, Any]) -> float:
+    """The p-value of a batch, of values or of missing values."""
+    return min(batch["pvalue"], batch.get("missing pvalue", 1.0))
+
+
 def _listed(watched: Watched) -> list[list[str]]:
-    """A row for each batch, with the evidence on missing values if there is any."""
+    """A row for each batch; the evidence of missing values, and rows that were left out, where there are any."""
     lost = any(each.get("missing evidence") for each in watched.batches)
+    left = any(each["left out"] for each in watched.batches)
     rows = [
         [
-            *(each["batch"], str(each["rows"]), f"{each['pvalue']:.3g}", f"{each['evidence']:.2f}"),
+            *(each["batch"], str(each["rows"])),
+            *([str(each["left out"])] if left else []),
+            *(f"{each['pvalue']:.3g}", f"{each['evidence']:.2f}"),
             *([f"{each['missing evidence']:.2f}"] if lost else []),
             "alarm" * each["alarm"],
         ]
         for each in watched.batches
     ]
-    return [["batch", "rows", "p-value", "evidence", *(["missing values"] if lost else []), ""], *rows]
+    counts = ["rows", *(["left out"] if left else [])]
+    return [["batch", *counts, "p-value", "evidence", *(["missing values"] if lost else []), ""], *rows]
 
 
-def _compared(watched: Watched, found: list[dict[str, Any]]) -> list[list[str]]:
+def _compared(watched: Watched, span: str, found: list[dict[str, Any]]) -> list[list[str]]:
     """A row for each column."""
-    header = ["what", watched.name, watched.span, "difference", "column's p-value", "over all batches"]
+    pvalues = ("" if each["pvalue"] is None else f"{each['pvalue']:.3g}" for each in found)
     return [
-        header,
+        ["what", "column's p-value", watched.name, span, "difference", "over all batches"],
         *(
-            [
-                *(each[name] for name in ("what", "reference", "batches", "difference")),
-                "" if each["pvalue"] is None else f"{each['pvalue']:.3g}",
-                _drawn(each["over time"]),
-            ]
-            for each in found
+            [each["what"], pvalue, *each["cells"], _drawn(each["over time"])]
+            for each, pvalue in zip(found, pvalues, strict=True)
         ),
     ]
 
@@ -229,44 +255,49 @@ def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
     ]
     if watched.within:
         told.append("with strata, columns are not compared one by one: compare the rows of one stratum")
+    if len(watched.drifted) > MOST_EXPLAINED:
+        told.append(f"columns are compared for the last {MOST_EXPLAINED} of {len(watched.drifted)} alarms")
+    told += [watched.left_out] if watched.left_out else []
     return [*dict.fromkeys([*reading.notes, *told]), f"seed {seed}"]
 
 
-def _tell(question: str, monitor: Any, watched: Watched, found: list[dict[str, Any]], reading: "Reading") -> None:
+def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, reading: "Reading") -> None:
     say(f"{_answer(question, monitor, watched)}\n")
     header, *rows = _listed(watched)
     shown = [row for k, row in enumerate(rows) if row[-1] or k >= len(rows) - MOST_BATCHES][-2 * MOST_BATCHES :]
     say(_aligned([header, *shown]))
     left = f"; {len(rows) - len(shown)} batches without an alarm are not shown" * (len(rows) > len(shown))
     say(f"  an alarm is raised above {monitor.limit:.2f}: one false alarm in {monitor.run_length:g} batches{left}\n")
-    if found:
-        say(_aligned(_compared(watched, found[:MOST_COLUMNS])))
-    if len(found) > MOST_COLUMNS:
-        say(f"  and {len(found) - MOST_COLUMNS} more: --json and --report show all")
-    say("")
+    most = MOST_COLUMNS if len(compared) == 1 else FEWER_COLUMNS
+    for span, found in compared:
+        if found:
+            say(_aligned(_compared(watched, span, found[:most])))
+        if len(found) > most:
+            say(f"  and {len(found) - most} more: --json and --report show all")
+        say("")
     for note in _notes(watched, reading, monitor.seed):
         say(f"  note: {note}")
 
 
-def _tell_json(question: str, monitor: Any, watched: Watched, found: list[dict[str, Any]], reading: "Reading") -> None:
+def _tell_json(question: str, monitor: Any, watched: Watched, compared: Compared, reading: "Reading") -> None:
     from meanmap import __version__
     from meanmap.cli import outputs
 
     said = {"question": question, "alarms": [each["batch"] for each in watched.new if each["alarm"]]}
     said |= {"limit": monitor.limit, "run_length": monitor.run_length, "seed": monitor.seed}
-    said |= {"batches": watched.batches, "compared": watched.span, "columns": found}
+    plain = [[{key: row[key] for key in row if key != "cells"} for row in found] for _, found in compared]
+    spans = [{"batches": span, "columns": found} for (span, _), found in zip(compared, plain, strict=True)]
+    said |= {"batches": watched.batches, "compared": spans}
     notes = in_own_words(_notes(watched, reading, monitor.seed)[:-1])
     outputs.tell_json({**said, "notes": notes, "meanmap": __version__})
 
 
-def _draw(
-    shown: Drawn, monitor: Any, question: str, watched: Watched, found: list[dict[str, Any]], reading: "Reading"
-) -> None:
+def _draw(shown: Drawn, monitor: Any, question: str, watched: Watched, compared: Compared, reading: "Reading") -> None:
     from meanmap.cli import outputs, pages
 
     if shown.plot is not None:
         outputs.draw(monitor, shown.plot)
     if shown.report is not None:
-        tables = _listed(watched), _compared(watched, found)
-        notes = _notes(watched, reading, monitor.seed)
-        pages.write_drift(shown.report, monitor, question, _answer(question, monitor, watched), tables, notes)
+        columns = [_compared(watched, span, found) for span, found in compared if found]
+        told, notes = _answer(question, monitor, watched), _notes(watched, reading, monitor.seed)
+        pages.write_drift(shown.report, monitor, question, told, _listed(watched), columns, notes)

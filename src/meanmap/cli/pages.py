@@ -4,7 +4,6 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from meanmap.plots.page import write_page as write_page_of
 from meanmap.plots.paged import Paged
 from meanmap.stats import TestResult
 from meanmap.stats.results import TwoSampleResult
+from meanmap.stats.samples.drift_page import monitor_page
 
 __all__ = ["rows", "write_drift", "write_page", "write_test"]
 
@@ -43,32 +43,28 @@ def write_drift(
     monitor: Any,
     question: str,
     answer: str,
-    tables: Sequence[Sequence[Sequence[str]]],
+    batches: Sequence[Sequence[str]],
+    compared: Sequence[Sequence[Sequence[str]]],
     notes: Sequence[str],
 ) -> None:
     """A page about batches over time, and how the columns of those that drifted differ from the reference."""
-    batches, columns = (tuple(map(tuple, table)) for table in tables)
     text = (
         f"An alarm is raised where the evidence exceeds {monitor.limit:.2f}. Without drift there is one false alarm in "
         f"{monitor.run_length:g} batches on average."
     )
-    page = monitor._as_page()
-    sections = [
-        Section("The answer", answer, text, charts=page.sections[0].charts, tables=(_noted(notes),)),
-        *(
-            []
-            if len(columns) < 2
-            else [
-                Section(
-                    "Which columns differ",
-                    f"{columns[0][2]} compared with {columns[0][1]}.",
-                    "Means and shares of rows, the smallest p-value first. The 95 % intervals are simultaneous; "
-                    "p-values are for whole columns, corrected for multiple testing. Bars show all batches in order.",
-                    tables=(columns,),
-                )
-            ]
-        ),
-        Section("All batches", "", tables=(batches,)),
+    page = monitor_page(monitor, False, [row[0] for row in batches[1:]])
+    sections = [Section("The answer", answer, text, charts=page.sections[0].charts)]
+    about = (
+        "Means and shares of rows, the smallest p-value first. P-values are for whole columns, corrected for multiple "
+        "testing; the 95 % intervals are simultaneous. Bars show all batches in order."
+    )
+    for head, *rows in compared:
+        title = "Which columns differ" if len(compared) == 1 else f"Which columns differ: {head[3]}"
+        table = tuple(map(tuple, (head, *rows)))
+        sections.append(Section(title, f"{head[3]} compared with {head[2]}.", about, tables=(table,)))
+    sections += [
+        Section("All batches", "", tables=(tuple(map(tuple, batches)),)),
+        Section("Notes", "", tables=(_noted(notes),)),
     ]
     _write(path, question, sections, monitor.seed, page.facts)
 
@@ -83,8 +79,6 @@ def write_test(
     effect: Any = None,
 ) -> None:
     """A page about a test; `samples` are those compared, by the names under which they are shown."""
-    if result.shown is not None and len(samples) == len(result.shown.names):
-        result = replace(result, shown=replace(result.shown, names=tuple(samples)))
     first, *others = result._as_page().sections
     said, *tables = first.tables
     settings = (*in_own_words(said), *(("note", note) for note in in_own_words(notes)))

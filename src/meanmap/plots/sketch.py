@@ -14,6 +14,8 @@ __all__ = ["COLOURS", "sketch"]
 # Each has a contrast of three to one with white and with black paper.
 COLOURS = ("#3b82c4", "#d2691e", "#2a9d8f", "#9b6dd7", "#a97b0a", "#c2557a", "#6b7280")
 WIDTH, LETTER, MOST_LETTERS = 640, 6.6, 32
+# Where names along an axis would be shorter, some are left out.
+LEAST_LETTERS = 5
 
 
 def sketch(chart: Chart, panel: int = 0) -> str:
@@ -99,9 +101,14 @@ class _Scale:
 
 def _along(axis: Axis, scale: _Scale, bottom: float) -> list[str]:
     parts = [_line(scale.start, bottom, scale.end, bottom, "currentColor", 'opacity="0.4"')]
-    for place, text in scale.ticks(axis, 6):
+    ticks = scale.ticks(axis, 6)
+    letters = (scale.end - scale.start) / max(len(ticks), 1) / LETTER
+    every = math.ceil(LEAST_LETTERS / letters) if axis.ticks else 1
+    most = int(min(letters * every, 14)) if axis.ticks else 14
+    for i, (place, text) in enumerate(ticks):
         parts.append(_line(scale(place), bottom, scale(place), bottom + 4, "currentColor", 'opacity="0.4"'))
-        parts.append(_text(scale(place), bottom + 17, text, "middle", 14))
+        if i % every == 0:
+            parts.append(_text(scale(place), bottom + 17, text, "middle", most))
     return [*parts, _text((scale.start + scale.end) / 2, bottom + 34, axis.label, "middle", 90)]
 
 

@@ -114,14 +114,14 @@
     });
   }
 
-  function scale(axis, most) {
+  function scale(axis, most, every = 1) {
     const found = { label: axis.label || null, type: axis.time ? "utc" : axis.log ? "log" : "linear" };
     if (axis.log) found.tickFormat = "~g"; // 0.2, not 200m
     if (axis.limits) found.domain = axis.time ? axis.limits.map((v) => new Date(v)) : axis.limits;
     if (axis.ticks) {
       const names = new Map(axis.ticks);
       const places = [...names.keys()];
-      Object.assign(found, { domain: [d3.min(places) - 0.6, d3.max(places) + 0.6], ticks: places, tickFormat: (v) => cut(names.get(v), most) });
+      Object.assign(found, { domain: [d3.min(places) - 0.6, d3.max(places) + 0.6], ticks: places.filter((_, i) => i % every === 0), tickFormat: (v) => cut(names.get(v), most) });
     }
     return found;
   }
@@ -130,7 +130,10 @@
     const bare = !panel.x.label && !panel.x.ticks;
     const letters = d3.max(panel.y.ticks || [[0, "00000"]], ([, text]) => text.length);
     const most = Math.max(8, Math.floor((0.36 * width) / 7.4));
-    const x = scale(panel.x, panel.x.ticks ? Math.max(5, Math.floor(width / panel.x.ticks.length / 7.4)) : 14);
+    const places = (panel.x.ticks || []).length;
+    const room = (width - 70) / 7.4 / Math.max(1, places); // letters, of which one separates names
+    const every = Math.max(1, Math.ceil(6 / room)); // some names are left out where all would be shorter than five letters
+    const x = scale(panel.x, places ? Math.max(5, Math.floor(room * every) - 1) : 14, every);
     const y = scale(panel.y, most);
     if (panel.y.ticks) y.label = null;
     else if (!bare) y.grid = true;

@@ -335,8 +335,8 @@ class DriftMonitor(Paged):
         pvalue = max(pvalue, LEAST_PVALUE)
         evidence = accumulated(self.evidence, pvalue, self.alarm)
         alarm = evidence > self.limit
-        if self.gaps is not None and self.gaps.evidence[-1] > self.limit:
-            alarm, notes = True, (*notes, self.gaps.note())
+        if self.gaps is not None:
+            alarm, notes = alarm or self.gaps.evidence[-1] > self.limit, (*notes, *self.gaps.notes(self.limit))
         return replace(
             self,
             pvalues=np.append(self.pvalues, pvalue),

@@ -13,6 +13,8 @@ __all__ = ["Gaps"]
 
 # At most this many columns are named in a note.
 MOST_NAMED = 3
+# Fewer missing values are noted where this few have at most this probability.
+CHANCE = 0.001
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +38,8 @@ class Gaps(Value):
         The p-value of each column with missing values in the latest batch, or in the pool before it.
     shares : dict
         The share of values that were missing in the pool, and in the latest batch, for these columns.
+    fewer : tuple of str
+        The columns with so few missing values in the latest batch that it is hardly chance: no alarm, but a note.
     """
 
     names: tuple[str, ...]
@@ -44,6 +48,7 @@ class Gaps(Value):
     evidence: np.ndarray = field(default_factory=lambda: np.zeros(0))
     columns: dict[str, float] = field(default_factory=dict)
     shares: dict[str, tuple[float, float]] = field(default_factory=dict)
+    fewer: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, reference: Data, missing: str, most: int, generator: np.random.Generator) -> "Gaps":
@@ -71,6 +76,7 @@ class Gaps(Value):
         pvalue = float(each.min(initial=1.0))
         shares = np.stack([self.pool.mean(axis=0), new.mean(axis=0)], axis=1)
         order = varies[np.argsort(each, kind="stable")]
+        fewer = varies[law.cdf(inside[varies]) * len(varies) <= CHANCE]
         return replace(
             self,
             pool=both[generator.choice(len(both), len(self.pool), replace=False)],
@@ -78,15 +84,29 @@ class Gaps(Value):
             evidence=np.append(self.evidence, accumulated(self.evidence, pvalue, restarted)),
             columns=dict(zip((self.names[j] for j in order), np.sort(each).tolist(), strict=True)),
             shares={self.names[j]: (float(shares[j, 0]), float(shares[j, 1])) for j in order},
+            fewer=tuple(self.names[j] for j in fewer),
         )
 
-    def note(self) -> str:
+    def notes(self, limit: float) -> tuple[str, ...]:
+        """What the latest batch has more of, where that is an alarm, and what it has less of."""
+        told = (self._note(),) if self.evidence[-1] > limit else ()
+        if not self.fewer:
+            return told
+        named = [f"{name} in {_shares(*self.shares[name])}" for name in self.fewer]
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        return (*told, f"fewer values are missing, which raises no alarm: {', '.join(named[:MOST_NAMED])}{more}.")
+
+    def _note(self) -> str:
         """The columns with the most evidence in the latest batch."""
         least = min(self.columns.values())
         named = [
-            f"{name} is missing in {100 * here:.3g} % of the rows, {100 * before:.3g} % before"
+            f"{name} is missing in {_shares(before, here)}"
             for name, (before, here) in self.shares.items()
             if self.columns[name] <= max(least, 0.01)
         ]
         more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
         return f"the alarm is about missing values: {', '.join(named[:MOST_NAMED])}{more}."
+
+
+def _shares(before: float, here: float) -> str:
+    return f"{100 * here:.3g} % of the rows, {100 * before:.3g} % before"

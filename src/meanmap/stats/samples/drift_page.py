@@ -1,5 +1,6 @@
 """The page of a monitor: its evidence after each batch, and all batches."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from meanmap.stats.samples.drift_picture import of_missing
 __all__ = ["monitor_page"]
 
 
-def monitor_page(monitor: Any, brief: bool) -> Page:
-    """The evidence, also that of missing values where there is any, with its alarms; brief: without all batches."""
+def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
+    """The evidence, also that of missing values where there is any, with its alarms; brief: without all batches.
+    Batches are numbered where they have no names.
+    """
     evidence, pvalues, lost = monitor.evidence, monitor.pvalues, of_missing(monitor)
     batches, at = np.arange(1, len(evidence) + 1), np.array(monitor.alarms, int)
     highest = evidence if lost is None else np.maximum(evidence, lost)
@@ -23,11 +26,13 @@ def monitor_page(monitor: Any, brief: bool) -> Page:
             f"missing values: evidence {e:.3g}, p = {p:.3g}" for e, p in zip(lost, monitor.gaps.pvalues, strict=True)
         ]
         marks.append(Mark("line", {"x": batches, "y": lost}, "evidence of missing values", missing, colour=2))
+    called = list(names) or [f"batch {k}" for k in batches]
     marks += [
-        Mark("dots", {"x": at, "y": highest[at - 1]}, "alarms", [f"batch {k}" for k in at], colour=1),
+        Mark("dots", {"x": at, "y": highest[at - 1]}, "alarms", [called[k - 1] for k in at], colour=1),
         Mark("rules", {"y": [monitor.limit]}, f"one false alarm in {monitor.run_length:g} batches", (), 6, dashed=True),
     ]
-    chart = Chart("Evidence of drift after each batch", (Panel(Axis("batch"), Axis("evidence"), tuple(marks)),))
+    across = Axis("batch", tuple(zip(map(float, batches), names, strict=True)) if names else ())
+    chart = Chart("Evidence of drift after each batch", (Panel(across, Axis("evidence"), tuple(marks)),))
     alarms = set(monitor.alarms)
     rows = [
         (str(k), f"{p:.3g}", f"{e:.3g}", *([] if lost is None else [f"{lost[k - 1]:.3g}"]), "alarm" * (k in alarms))

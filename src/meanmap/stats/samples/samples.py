@@ -176,11 +176,10 @@ def read_samples(
     dull = _constant(together, pooled)
     if must_vary and dull and all(dull.values()):
         raise InputError(f"all points of {' and '.join(names)} are equal: there is nothing to compare.")
-    what = (
-        "is constant over all samples and carries no information."
-        if must_vary
-        else "does not vary: its unit is set to 1."
-    )
+    what = "is constant over all samples and carries no information."
+    if not must_vary:  # of labels nothing need be said: others are strangers
+        dull = {name: same and name not in _of_labels(together) for name, same in dull.items()}
+        what = "has the same value in all rows: how far others are from it is measured in its own unit."
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
     doubts += texts_as_labels(samples, names)
     kernels, more = _chosen(together, pooled, kernel, rng, scale)
@@ -233,6 +232,12 @@ def _constant(together: object, pooled: object) -> dict[str, bool]:
     else:
         return {}
     return {name: bool((column == column[:1]).all()) for name, column in columns.items()}
+
+
+def _of_labels(together: object) -> set[str]:
+    """The columns of a table that hold labels, as `_constant` calls them."""
+    columns = together.columns if isinstance(together, Table) else {}
+    return {f"column {name!r}" for name, column in columns.items() if family_of(column) in ("label", "boolean")}
 
 
 def _given(kernel: KernelLike) -> tuple[Kernel, ...]:
