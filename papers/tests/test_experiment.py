@@ -206,7 +206,7 @@ def test_the_workers_of_a_scheduler_run_experiments(tmp_path, monkeypatch):
         done = CliRunner().invoke(app, [*command, cluster.scheduler_address])
         assert not cluster.scheduler.clients.keys() - {"fire-and-forget"}
         address = cluster.scheduler_address
-    assert done.stdout.startswith("toy-figure-1: reproduced. It is <about> 0.")
+    assert done.stdout.startswith("toy-figure-1: reproduced (scale smoke). It is <about> 0.")
     assert done.exit_code == 0
     kept = read_record(record_path(tmp_path, TOY.id, Setting("smoke", 3)))
     assert kept is not None
@@ -263,6 +263,8 @@ def test_the_report_sets_claims_beside_numbers(tmp_path):
     page = report([TOY, TOY], [record, Failure(TOY.id, "no data & no net")])
     for expected in (
         "1 reproduced",
+        "judged at scale smoke",
+        "Reproduced (scale smoke).",
         "1 not run",
         "1 yes",
         "no data &amp; no net",

@@ -56,7 +56,8 @@ def reproduce(
     with _workers_of(scheduler) as executor:
         records = run(chosen, setting, folder.absolute(), workers, executor)
     for experiment, record in zip(chosen, records, strict=True):
-        said = f"not run: {record.reason}" if isinstance(record, Failure) else f"{record.verdict}. {record.answer}"
+        failed = isinstance(record, Failure)
+        said = f"not run: {record.reason}" if failed else f"{record.verdict} (scale {scale}). {record.answer}"
         say(f"{experiment.id}: {said}")
     say(f"\n{write_report(folder, chosen, records)}: open it in a browser.")
     if fail_on_miss and any(isinstance(each, Failure) or each.verdict != "reproduced" for each in records):

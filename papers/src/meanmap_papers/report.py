@@ -27,6 +27,7 @@ def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure
     answer = ", ".join(f"{count} {word}" for word, count in counts.items() if count or word in words[:3])
     answer += f", {len(records) - len(ran)} not run" if len(ran) < len(records) else ""
     header = ("experiment", "verdict", "claims of the paper", "processor seconds", "where")
+    answer += f"; judged at scale {ran[0].setting.scale}" if ran else ""
     overview = Section("Overview", answer + ".", tables=((header, *map(_row, pairs)),))
     lead = (
         "Each figure of the papers beside what it claims. A claim holds (yes) if two standard errors either side of "
@@ -59,7 +60,7 @@ def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
     others = [(name.replace("_", " "), str(n)) for name, n in record.numbers.items() if name not in claimed]
     return Section(
         title,
-        f"{record.verdict.capitalize()}. {record.answer}",
+        f"{record.verdict.capitalize()} (scale {scale}). {record.answer}",
         " ".join((f"{experiment.source}.", *record.notes)),
         f"meanmap reproduce {record.id} --scale {scale} --seed {record.setting.seed}",
         record.figures,
