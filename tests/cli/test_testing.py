@@ -5,6 +5,7 @@ import errno
 import json
 
 import numpy as np
+import pandas as pd
 import polars
 import pytest
 from typer.testing import CliRunner
@@ -86,7 +87,7 @@ def test_strata_and_clusters(files, tmp_path):
 def test_effects(files):
     first, second, table = files
     found = run("two-sample", first, second, "--effect", "--seed", 0)
-    assert "difference of x and y, with intervals of 95 %" in found.stdout
+    assert "difference of first.csv and second.csv, with intervals of 95 %" in found.stdout
     found = json.loads(run("independence", table, "--x", "x", "--y", "y", "--effect", "--json", "--seed", 0).stdout)
     assert found["effect"]["correlation"][1] > 0
     asked = ["conditional", table, "--x", "x", "--y", "y", "--z", "z", "--effect", "--json", "--seed", 0]
@@ -153,7 +154,7 @@ def test_a_question_leaves_out_rows_for_its_own_columns_only(tmp_path):
     expected = mm.test("x ~ arm | town", {"x": x[1:], "arm": arm[1:], "town": (["u", "v"] * 30)[1:]},
                        n_permutations=99, rng=0)  # fmt: skip
     assert (found["pvalue"], found["sizes"]) == (expected.pvalue, [29, 30])
-    assert found["notes"] == [f"1 of 60 rows of {path} were left out: a value is missing in 'x' (1)"]
+    assert found["notes"] == [f"1 of 60 rows of {path} was left out: a value is missing in 'x' (1)"]
     piped = run("ask", "x ~ arm", "-", "--within", "town", *asked[2:], stdin=path.read_text())
     assert json.loads(piped.stdout)["sizes"] == [29, 30]
     assert "has no column 'hen'" in run("x ~ arm", path, "--within", "hen").stderr
@@ -557,3 +558,33 @@ def test_what_is_missing_or_twice_is_said(files, tmp_path):
     assert "weights are labels, such as 'u'; expected numbers" in found.stderr
     found = CliRunner().invoke(app, ["ep", "logistic", str(table), "--y", "x", "--x", "z"])
     assert "for other numbers robust_regression" in found.stderr
+
+
+def test_thousands_are_declared_at_the_command_line(tmp_path):
+    rng = np.random.default_rng(0)
+    price = [f'"{value:,.2f}"' for value in rng.lognormal(7, 1, 80)]
+    arm = np.repeat(["A", "B"], 40)
+    path = tmp_path / "prices.csv"
+    path.write_text("arm,price\n" + "".join(f"{a},{p}\n" for a, p in zip(arm, price, strict=True)))
+    refused = run("two-sample", path, "--by", "arm")
+    assert "',' separates its thousands, say so: --thousands ," in refused.stderr
+    found = run("two-sample", path, "--by", "arm", "--thousands", ",", "--seed", 0)
+    assert found.exit_code == 0, found.stderr
+    assert "mean price" in found.stdout
+    refused = run("two-sample", path, "--by", "arm", "--thousands", "_")
+    assert "--thousands is '_'; expected , . ' or a space" in refused.stderr
+
+
+def test_samples_have_their_names_in_all_lines(tmp_path):
+    """Notes and the effect called them x and y."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"arm": np.repeat(["A", "B"], 60), "score": rng.normal(size=120), "same": 1.0})
+    table.loc[3, "score"] = 99999
+    table.to_csv(tmp_path / "table.csv", index=False)
+    found = run("two-sample", tmp_path / "table.csv", "--by", "arm", "--effect", "--seed", 0)
+    assert "column 'score' of arm=A and arm=B holds 99999 in 1 of 120 rows" in found.stdout
+    assert "difference of arm=A and arm=B, with intervals" in found.stdout
+    for name in "ab":
+        table[["score"]].to_csv(tmp_path / f"{name}.csv", index=False)
+    found = run("two-sample", tmp_path / "a.csv", tmp_path / "b.csv", "--seed", 0)
+    assert "b.csv holds exactly the rows of a.csv" in found.stdout

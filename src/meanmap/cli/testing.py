@@ -154,6 +154,7 @@ def two_sample(
         raise refused("give a second file, or --by with the column that defines the samples")
     import meanmap as mm
     from meanmap.cli import inputs
+    from meanmap.stats.samples.two_sample import samples_called
 
     reading = read.reading()
     design = design_in(within, clusters, weights)
@@ -178,20 +179,22 @@ def two_sample(
     plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
     if margin is not None and many:
         raise refused(f"--margin is for two samples, and there are {len(samples)}")
-    if margin is not None:
-        result = mm.closeness_test(tables[0], tables[1], margin, **plain, **design)
-        question = f"Do {' and '.join(samples)} differ by less than a shift of {margin:g} standard deviations?"
-    else:
-        result = (
-            mm.k_sample_test(tables, kernel=kernel, **options)
-            if many
-            else mm.two_sample_test(*tables, kernel=kernel, null=null, **options).called(*samples)
-        )
-        question = f"Do {' and '.join(samples)} come from one distribution?"
+    names = tuple(samples)
     size = None
-    if effect:
-        plain |= design
-        size = mm.k_sample_effect(tables, **plain) if many else mm.two_sample_effect(*tables, **plain)
+    with samples_called(names[0], names[1]):
+        if margin is not None:
+            result = mm.closeness_test(tables[0], tables[1], margin, **plain, **design)
+            question = f"Do {' and '.join(names)} differ by less than a shift of {margin:g} standard deviations?"
+        else:
+            result = (
+                mm.k_sample_test(samples, kernel=kernel, **options)
+                if many
+                else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
+            )
+            question = f"Do {' and '.join(names)} come from one distribution?"
+        if effect:
+            plain |= design
+            size = mm.k_sample_effect(samples, **plain) if many else mm.two_sample_effect(*tables, **plain)
     answer.give(result, question, reading, samples, size)
 
 

@@ -1,7 +1,7 @@
 """Some rows of what a test compared, to be drawn on its page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,12 @@ class Shown(Value):
         if values.ndim == 1 or values.shape[1] == 1:
             return {name: values.ravel()}
         return {f"column {j}": values[:, j] for j in range(values.shape[1])}
+
+    def to_save(self) -> "Shown":
+        """With columns as arrays, whatever library they came from."""
+        named = [source_of(part).named for part in self.parts]
+        parts = [Table.of(p, n).columns if q else p for p, n, q in zip(self.parts, self.names, named, strict=True)]
+        return replace(self, parts=tuple(parts))
 
     def groups(self) -> dict[str, dict[str, np.ndarray]]:
         """The columns of each sample by the name of the sample."""

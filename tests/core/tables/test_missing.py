@@ -211,3 +211,13 @@ def test_a_later_column_of_nothing_is_said_to_be_that():
 def test_a_variable_without_columns_is_named_once():
     words = np.array(["u", None, "v"], dtype=object)
     assert settle([words], ["y"], "category")[1] == ("missing values of y are a label, '(missing)' (1).",)
+
+
+def test_many_lost_rows_are_said_to_be_kept_by_leaving_columns_out():
+    table = {"a": [1.0, None] * 20, "b": [1.0, 2.0] * 20}
+    (note,) = settle([table], ["x"], "drop")[1]
+    assert note.endswith("in 'a' (20). To keep these rows, leave out columns that are not needed.")
+    (note,) = settle([{"a": table["a"]}], ["x"], "drop")[1]
+    assert note.endswith("in 'a' (20).")
+    (note,) = settle([{name: column + [1.0] * 400 for name, column in table.items()}], ["x"], "drop")[1]
+    assert note.endswith("in 'a' (20).")

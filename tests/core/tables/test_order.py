@@ -192,3 +192,19 @@ def test_lists_of_dates_are_clocks_as_their_columns_are():
     assert "x holds times in equal steps" in expected[0]
     for held in (days, list(np.array(days, dtype="datetime64[D]")), [day - days[0] for day in days]):
         assert alike_in_order([held], ["x"]) == expected
+
+
+def test_ids_of_the_groups_of_a_table_are_no_series():
+    """Ids of two arms rise with gaps, and copies of a few rows lie at the end: they "correlated by 1.00", twice."""
+    rng = np.random.default_rng(0)
+    ids = 1_000_000 + np.arange(2000)
+    arm = rng.random(2000) < 0.5
+    samples = [
+        {"user": np.r_[ids[of], ids[of][:3]], "size": np.r_[size := rng.normal(size=of.sum()), size[:3]]}
+        for of in (arm, ~arm)
+    ]
+    (note,) = alike_in_order(samples, ["x", "y"])
+    assert note.startswith("column 'user' of x and y holds whole numbers that rise from row to row, as a clock")
+    walks = [{"size": rng.normal(size=300).cumsum()} for _ in range(2)]
+    (note,) = alike_in_order([{**walk, "other": rng.normal(size=300)} for walk in walks], ["x", "y"])
+    assert note.count("in 'size'") == 1

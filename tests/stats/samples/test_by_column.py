@@ -9,6 +9,7 @@ from scipy.stats import binom, ttest_ind
 
 import meanmap as mm
 from meanmap.stats.samples.by_column import differences
+from meanmap.stats.samples.two_sample import samples_called
 
 
 def tables(rng, n=200, m=100):
@@ -59,7 +60,8 @@ def test_differences_are_printed_as_a_table_also_after_they_were_saved(tmp_path)
     samples = [
         {name: table[name].to_numpy() for name in ("weight", "paid")} for table in tables(np.random.default_rng(1))
     ]
-    result = mm.two_sample_test(*samples, n_permutations=99, rng=0).called("before", "after")
+    with samples_called("before", "after"):
+        result = mm.two_sample_test(*samples, n_permutations=99, rng=0)
     mm.save(result, tmp_path / "result.mm")
     for found in (result.differences, mm.load(tmp_path / "result.mm").differences):
         head, *lines = str(found).splitlines()

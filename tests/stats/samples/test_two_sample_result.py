@@ -1,6 +1,8 @@
 import json
 
 import numpy as np
+import pandas as pd
+import polars
 import pytest
 import scipy.stats
 
@@ -331,3 +333,31 @@ def test_the_chance_of_any_false_column_is_the_level(draw, equal):
     found = false_findings(1000, draw, 42, equal)
     print(f"false columns, {draw.__name__}: {found} of 1000")
     assert found <= scipy.stats.binom.ppf(0.995, 1000, 0.05), found
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, polars.from_pandas])
+def test_results_from_frames_are_saved_with_what_they_draw(convert, tmp_path):
+    """Rows that the page draws were kept as columns of pandas, which no file holds."""
+    rng = np.random.default_rng(0)
+    frames = [
+        pd.DataFrame(
+            {
+                "size": rng.normal(shift, 1, 40),
+                "site": pd.Categorical(rng.choice(["north", "south"], 40)),
+                "when": pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 99, 40), "h"),
+                "count": pd.array(rng.integers(0, 9, 40), dtype="Int64"),
+                "paid": rng.random(40) < 0.5,
+            }
+        )
+        for shift in (0, 1)
+    ]
+    result = mm.two_sample_test(*map(convert, frames), n_permutations=99, rng=0)
+    again = mm.load(mm.save(result, tmp_path / "result.mm"))
+    for k in (0, 1):
+        shown, loaded = result.shown.columns(k), again.shown.columns(k)
+        assert list(shown) == list(loaded) == list(frames[0])
+        for name, column in shown.items():
+            np.testing.assert_array_equal(column, loaded[name])
+    result.page(tmp_path / "first.html")
+    again.page(tmp_path / "second.html")
+    assert (tmp_path / "first.html").read_text() == (tmp_path / "second.html").read_text()

@@ -49,6 +49,8 @@ class Decoder:
             "complex": self._complex,
             "objects": self._objects,
             "words": self._words,
+            "times": self._times,
+            "moment": lambda content, depth: _moment(content),
             "sparse": self._sparse,
             "class": lambda content, depth: _class(content),
             "value": self._value,
@@ -132,6 +134,13 @@ class Decoder:
             raise FileFormatError("it holds text that is not valid Unicode")
         return values.view(kind.newbyteorder("<"))[..., 0].astype(kind, copy=False)
 
+    def _times(self, content: object, depth: int) -> np.ndarray:
+        name, counts = _checked(content, list)
+        values = self._array(counts, depth)
+        if values.dtype != np.int64:
+            raise FileFormatError("it holds times that are no whole numbers")
+        return values.astype(_unit_of_time(name))
+
     def _sparse(self, content: object, depth: int) -> Any:
         parts = _checked(content, dict)
         arrays = tuple(self._array(parts[name], depth) for name in ("data", "indices", "indptr"))
@@ -188,6 +197,20 @@ def _dtype(name: Any, kinds: str) -> np.dtype[Any]:
     if not re.fullmatch(rf"[<>|=][{kinds}]\d{{0,9}}", _checked(name, str)):
         raise FileFormatError(f"it holds something of type {name[:40]!r}")
     return np.dtype(name)
+
+
+def _unit_of_time(name: Any) -> np.dtype[Any]:
+    """A type of times by its name."""
+    if not re.fullmatch(r"<[mM]8\[(Y|M|W|D|h|m|s|ms|us|ns)\]", _checked(name, str)):
+        raise FileFormatError(f"it holds times of type {name[:40]!r}")
+    return np.dtype(name)
+
+
+def _moment(content: object) -> Any:
+    name, count = _checked(content, list)
+    if abs(_checked(count, int)) > 2**63 - 1 or isinstance(count, bool):
+        raise FileFormatError("it holds a time that is no whole number of 64 bits")
+    return np.array(count, np.int64).astype(_unit_of_time(name))[()]
 
 
 def _range(content: object) -> range:

@@ -52,6 +52,8 @@ class Encoder:
             return {"dict": [[self.encode(each, name, depth + 2) for each in (key, item)] for key, item, name in pairs]}
         if type(value) is range:
             return {"range": [value.start, value.stop, value.step]}
+        if isinstance(value, np.datetime64 | np.timedelta64):
+            return {"moment": [value.dtype.str, int(value.astype(np.int64))]}
         if isinstance(value, np.generic):
             self._check_digits(value.dtype, where)
             return {"scalar": [value.dtype.str, self.encode(value.item(), where)]}
@@ -98,6 +100,8 @@ class Encoder:
             return {"words": [plain.dtype.str, self.encode(codes.reshape(*plain.shape, -1), where)]}
         if plain.dtype.kind in "UO":
             return {"objects": [plain.dtype.str, list(plain.shape), self.encode(plain.ravel().tolist(), where)]}
+        if plain.dtype.kind in "mM":
+            return {"times": [plain.dtype.str, self.encode(plain.astype(np.int64), where)]}
         if plain.dtype.kind not in KINDS:
             raise TypeError(f"this cannot be saved: {where.lstrip('.') or 'it'} is an array of {plain.dtype}.")
         number = str(len(self.arrays))

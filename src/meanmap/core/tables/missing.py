@@ -9,6 +9,7 @@ from meanmap.core.arrays import check_lengths, count_missing, unmasked
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
 from meanmap.core.held import holds_floats, holds_truth
+from meanmap.core.language import in_python
 from meanmap.core.points import is_rotations, is_sparse, refuse_unread, rows
 from meanmap.core.settings import one_of
 from meanmap.core.tables.marks import policy_and_marks, without_marks
@@ -35,6 +36,8 @@ __all__ = [
 # Values of `missing=`, and the label that "category" gives to missing values.
 POLICIES = ("raise", "drop", "category")
 MISSING_LABEL = "(missing)"
+# From this share of rows that are left out on, and so many, a note says how to keep them.
+MANY, LEAST = 0.05, 20
 # The note on missing values in tables whose columns are used in pairs.
 BY_PAIRS = "are left out where a value of the pair is missing"
 
@@ -132,9 +135,10 @@ def settle(
         wheres = [_of(where, name) if len(names) > 1 else where for name, _, where in told if where]
         told = [(_listed(names), kept[0], ", ".join(wheres))]
     notes = []
+    columns = sum(len(named_columns(sample, name) or [None]) for sample, name in zip(samples, names, strict=True))
     for name, keep, where in told:
         if where:
-            notes.append(left_out(name, len(keep), int(keep.sum()), where))
+            notes.append(left_out(name, len(keep), int(keep.sum()), where, beside=columns > len(names)))
             if not keep.all() and keep.sum() < least:
                 raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
     return found, tuple(notes)
@@ -154,13 +158,18 @@ def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: object) -
     return found, dict(counts)
 
 
-def left_out(name: str, rows: int, kept: int, where: str) -> str:
-    """The note on missing values: which rows were left out, or that they are a label."""
+def left_out(name: str, rows: int, kept: int, where: str, beside: bool = False) -> str:
+    """The note on missing values: which rows were left out, or that they are a label. Where many were, and there are
+    columns `beside`, it says that these rows can be kept.
+    """
     if kept == rows:
         said = f"missing values of {name} are a label, {MISSING_LABEL!r}"
         return f"{said} {where[3:]}." if where.startswith("it (") else f"{said}: {where}."
     gone = rows - kept
-    return f"{gone} of {rows} rows of {name} {'was' if gone == 1 else 'were'} left out: a value is missing in {where}."
+    said = f"{gone} of {rows} rows of {name} {'was' if gone == 1 else 'were'} left out: a value is missing in {where}."
+    if not beside or gone < max(MANY * rows, LEAST):
+        return said
+    return f"{said} To keep these rows, leave out columns that are not needed{in_python('', ', with --exclude')}."
 
 
 def _settle(

@@ -44,6 +44,8 @@ TIME_OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d(\.\d+)?)?(\s*[ap]\.?m\.?)?\s*",
 ROUNDING = 1e-6
 # A column that numbers the rows has this share of different values and of steps up, although rows may be left out.
 NEARLY_ALL = 0.9
+# Ids of one of several groups fill more than one in this many numbers of their range.
+SPARSE = 10
 # Groups of rows, each in one place of the table, have this many rows on average.
 ROWS_OF_A_GROUP = 5
 
@@ -75,15 +77,24 @@ of structure.prewhiten. Rows that were only sorted do no harm.
         whole = [column for columns in read for column in columns]
         read = [[(str(label), label, c) for _, label, c in whole] if len(samples) == 1 else whole]
     series: dict[str, tuple[float, Any]] = {}
-    notes: list[str] = []
+    numbering: dict[tuple[Any, str, bool], list[str]] = {}
     rows = 0
     for columns in read:
-        found, told, n = _looked_at([(name, label, _array(column)) for name, label, column in columns])
-        series, notes, rows = series | found, [*notes, *told], max(rows, n)
+        found, by, n = _looked_at([(name, label, _array(column)) for name, label, column in columns])
+        series, rows = series | found, max(rows, n)
+        for name, label, steps in by:
+            numbering.setdefault((label, steps, len(columns) > 1), []).append(name)
+    notes = [
+        _associated(_placed(" and ".join(each), label, several), steps)
+        for (label, steps, several), each in numbering.items()
+    ]
     if len(series) < 1 + paired:
         return tuple(notes)
     own = paired and len(samples) == 1  # then names are those of columns
+    labels = [label for _, label in series.values()]
     sizes = [f"{r:.2f}" + ("" if label is None or own else f" in {_called(label)}") for r, label in series.values()]
+    if not own and len(labels) > 1 and labels[0] is not None and set(labels) == {labels[0]}:  # named once
+        sizes = [*(f"{r:.2f}" for r, _ in list(series.values())[:-1]), sizes[-1]]
     return (*notes, series_note(list(series), sizes, [r for r, _ in series.values()], rows, harm))
 
 
@@ -137,12 +148,21 @@ def numbers_rows(column: np.ndarray) -> bool:
     if holds_text(column):
         words = np.unique(column)
         return is_text(len(words), len(column)) and not any(len(word.split()) > 1 for word in words.tolist())
+    return _rises(column) and len(np.unique(column)) > float(np.ptp(column.astype(np.float64))) / 2
+
+
+def _rises(column: np.ndarray) -> bool:
+    """Whether whole numbers are nearly all different and nearly always rise, or fall, from row to row."""
     if column.dtype.kind not in "iuf" or not np.array_equal(column, np.round(column)):
         return False
-    values, steps = column.astype(np.float64), np.diff(column.astype(np.float64))
-    distinct = len(np.unique(values))
+    steps = np.diff(column.astype(np.float64))
     up = max((steps > 0).mean(), (steps < 0).mean())
-    return bool(min(up, distinct / len(values)) >= NEARLY_ALL and distinct > np.ptp(values) / 2)
+    return bool(min(up, len(np.unique(column)) / len(column)) >= NEARLY_ALL)
+
+
+def _may_be_ids(column: np.ndarray) -> bool:
+    """Whether whole numbers that rise fill a part of their range, as the ids of one of several groups do."""
+    return _rises(column) and len(np.unique(column)) > float(np.ptp(column.astype(np.float64))) / SPARSE
 
 
 def holds_dates(column: np.ndarray) -> bool:
@@ -197,16 +217,20 @@ def _stepping(given: object, name: str) -> list[tuple[str, str]]:
 
 def _looked_at(
     columns: Sequence[tuple[str, Any, np.ndarray | None]],
-) -> tuple[dict[str, tuple[float, Any]], list[str], int]:
-    """Among columns side by side: those with similar neighbours, by name, the notes on others, and the rows."""
+) -> tuple[dict[str, tuple[float, Any]], list[tuple[str, Any, str]], int]:
+    """Among columns side by side: those with similar neighbours, by name; those that number the rows, and how; and the
+    rows.
+    """
     listed = [(name, label, column) for name, label, column in columns if column is not None]
     if not listed or len({len(column) for *_, column in listed}) > 1 or len(listed[0][2]) < LEAST_ROWS:
         return {}, [], 0
     rows, next_to = _blocks(len(listed[0][2]))
     listed = [(name, label, column[rows]) for name, label, column in listed[:: -(-len(listed) // MOST_COLUMNS)]]
-    by = [each for each in listed if is_sorted(each[2])]
+    by = [each for each in listed if is_sorted(each[2]) or _rises(each[2])]
     if by:
-        return {}, [_counts(*each, len(listed) > 1) for each in by if _is_counter(each[2], next_to)], 0
+        beside = len(listed) > 1
+        numbering = [each for each in by if _is_counter(each[2], next_to) or (beside and _may_be_ids(each[2]))]
+        return {}, [(name, label, _steps(column, next_to)) for name, label, column in numbering], 0
     group = _groups([column for *_, column in listed])
     needed = float(ndtri(1 - CHANCE / len(listed)))
     series: dict[str, tuple[float, Any]] = {}
@@ -315,8 +339,9 @@ def _placed(name: str, label: object, several: bool) -> str:
     return f"column {label!r}" if name == str(label) else f"column {label!r} of {name}"
 
 
-def _counts(name: str, label: object, column: np.ndarray, several: bool) -> str:
-    return _associated(_placed(name, label, several), _steps_of(column))
+def _steps(column: np.ndarray, next_to: np.ndarray) -> str:
+    """The description of a column that numbers the rows."""
+    return _steps_of(column) if _is_counter(column, next_to) else "whole numbers that rise from row to row"
 
 
 def _associated(place: str, steps: str) -> str:

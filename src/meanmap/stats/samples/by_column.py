@@ -10,7 +10,9 @@ from scipy.special import ndtri, stdtrit
 from meanmap.core.language import in_python
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.kinds import family_of
+from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.table import Table
+from meanmap.core.tables.written import MANY
 from meanmap.core.types import Data
 from meanmap.core.values import Value, frame_of, label_text, plain, says_yes
 from meanmap.stats.result import Interval
@@ -151,7 +153,8 @@ def differences(
     """Differences of means and of shares in the columns of two tables, the clearest first.
 
     Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
-    correction. Columns of texts, or of several numbers a row, are left out. O(rows) for each column.
+    correction. Columns of texts, of dates or times of day as text, or of several numbers a row, are left out. O(rows)
+    for each column.
 
     Examples
     --------
@@ -212,7 +215,7 @@ def _labels(x: np.ndarray, y: np.ndarray) -> list[Any]:
     if len(labels) == 2:
         said = [label for label in labels if says_yes(label)]
         return said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]
-    if 2 * len(labels) > len(codes):  # texts, or names of rows
+    if 2 * len(labels) > len(codes) or (len(labels) >= MANY and holds_dates(labels)):  # texts, names of rows, dates
         return []
     counts = np.stack([np.bincount(part, minlength=len(labels)) for part in (codes[: len(x)], codes[len(x) :])])
     order = np.argsort(-counts.sum(axis=0), kind="stable")

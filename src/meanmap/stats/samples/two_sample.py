@@ -1,6 +1,8 @@
 """Do two samples come from one distribution?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,10 +37,11 @@ from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.samples.ways import choices, fitting, way
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, doubt_about_limit
 
-__all__ = ["two_sample_test", "two_samples"]
+__all__ = ["samples_called", "two_sample_test", "two_samples"]
 
 # Above this many points in all a Gram matrix no longer fits comfortably.
 MOST_POINTS = 12_000
+_names: ContextVar[tuple[str, str]] = ContextVar("names", default=("x", "y"))
 
 
 @own_words
@@ -244,6 +247,16 @@ class _TwoSamples(OfSamples):
         return Found(*seen, told, TwoSampleResult, more)
 
 
+@contextmanager
+def samples_called(first: str, second: str) -> Iterator[None]:
+    """A scope in which answers call two samples so, instead of x and y, in all notes."""
+    before = _names.set((first, second))
+    try:
+        yield
+    finally:
+        _names.reset(before)
+
+
 def two_samples(
     x: Data, y: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
@@ -261,7 +274,7 @@ def _picked(
     if (y is None) == (by is None):
         raise ParameterError("pass two samples, or one table and by= with the column that defines its two groups.")
     if by is None:
-        return [x, y], ("x", "y"), ()
+        return [x, y], _names.get(), ()
     groups, told = grouped(x, by, missing, kinds)
     if len(groups) > 2:
         raise InputError(f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all.")

@@ -1,6 +1,6 @@
 """Results of two-sample tests beyond the p-value: where the samples differ, and in which columns."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -84,12 +84,6 @@ class TwoSampleResult(TestResult):
         """The result as plain Python values, ready for JSON."""
         found = super().to_dict()
         return found | ({"differences": [each.to_dict() for each in self.differences]} if self.differences else {})
-
-    def called(self, first: str, second: str) -> "TwoSampleResult":
-        """A copy of the result with other names of the samples."""
-        return replace(
-            self, differences=Differences(tuple(replace(each, names=(first, second)) for each in self.differences))
-        )
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
