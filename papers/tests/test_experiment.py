@@ -120,13 +120,24 @@ def test_a_statement_about_several_numbers_is_as_good_as_the_worst_of_them():
     assert claim.judged(well, well, well) == "yes"
     assert claim.judged(well, unknown, well) == "not settled: no standard error"
     assert claim.judged(unknown, Number(-1.0, 0.1), well) == "no"
-    assert claim.judged(behind, well) == "not settled: the interval crosses the band"
+    assert claim.judged(behind, well, well) == "not settled: the interval crosses the band"
     numbers = {"a": well, "b": behind}
     with pytest.raises(KeyError, match="did not measure 'c'"):
         verdict((claim,), numbers, "smoke")
     assert verdict((claim,), numbers | {"c": well}, "smoke") == "not settled"
     assert verdict((claim,), numbers | {"c": Number(-1.0, 0.1)}, "smoke") == "not reproduced"
     assert how_judged((claim,), numbers | {"c": well}, "smoke") == {"not settled": 1}
+
+
+def test_where_readings_disagree_nothing_is_settled():
+    claim = Claim("better in both ways", (("a", "a by ratio"), "b"), low=0.0)
+    assert claim.names == ("a", "a by ratio", "b")
+    well, no, behind = Number(1.0, 0.1), Number(-1.0, 0.1), Number(0.1, 0.1)
+    assert claim.judged(well, well, well) == "yes"
+    assert claim.judged(no, no, well) == "no"
+    assert claim.judged(well, no, well) == claim.judged(well, behind, well) == "not settled: it depends on the reading"
+    assert claim.judged(well, no, no) == "no"
+    assert claim.judged(behind, behind, well) == "not settled: the interval crosses the band"
 
 
 def test_the_error_of_a_share_is_never_zero():

@@ -6,7 +6,7 @@ To add one, write a module in the folder of its paper (such as `trees`) that def
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -28,6 +28,7 @@ Held = Literal[
     "not settled: no standard error",
     "not settled: not measured yet",
     "not settled: the interval crosses the band",
+    "not settled: it depends on the reading",
     "not shown at this scale",
 ]
 _FROM_BAD_TO_GOOD: tuple[Held, ...] = (
@@ -35,6 +36,7 @@ _FROM_BAD_TO_GOOD: tuple[Held, ...] = (
     "not settled: no standard error",
     "not settled: not measured yet",
     "not settled: the interval crosses the band",
+    "not settled: it depends on the reading",
     "yes",
 )
 Value = TypeVar("Value")
@@ -49,14 +51,16 @@ class Claim:
     refutes nothing. A band has one end ("better", "at most") or two ("does not grow"); a printed number is a band
     about it. Two standard errors are those of many repetitions; of few they are as many as Student's t needs to leave
     as little outside (`Number.reach`). A number without a standard error settles nothing. A statement about several
-    numbers is as good as the worst of them.
+    numbers is as good as the worst of them. Where words leave open which number is meant, all readings are measured:
+    the statement is "yes" or "no" if it is so in all of them, and "not settled" otherwise.
 
     Attributes
     ----------
     says : str
         The statement in words, with the place where it is made.
-    number : str or tuple of str
-        The names of the measured numbers (keys of `Outcome.numbers`).
+    number : str or tuple
+        The names of the measured numbers (keys of `Outcome.numbers`). A tuple within the tuple names the readings of
+        one statement.
     low, high : float
         The band, ends included.
     scales : tuple of str
@@ -74,10 +78,13 @@ class Claim:
     >>> alike = Claim("no slower with more data", "slope", low=-0.1, high=0.1)
     >>> print(alike.judged(Number(0.02, 0.03)), alike.judged(Number(0.02, 0.1)), sep="; ")
     yes; not settled: the interval crosses the band
+    >>> read = Claim("fewer are found", (("lost", "share lost"),), low=0.0)
+    >>> print(read.judged(Number(0.2, 0.02), Number(-0.1, 0.02)))
+    not settled: it depends on the reading
     """
 
     says: str
-    number: str | tuple[str, ...]
+    number: str | tuple[str | tuple[str, ...], ...]
     low: float = -math.inf
     high: float = math.inf
     scales: tuple[Scale, ...] = SCALES
@@ -90,16 +97,28 @@ class Claim:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the numbers that it refers to."""
-        return (self.number,) if isinstance(self.number, str) else self.number
+        return tuple(name for readings in self._parts for name in readings)
+
+    @property
+    def _parts(self) -> tuple[tuple[str, ...], ...]:
+        """The readings of each part of the statement."""
+        parts = (self.number,) if isinstance(self.number, str) else self.number
+        return tuple((part,) if isinstance(part, str) else part for part in parts)
 
     def holds(self, *numbers: Number) -> bool:
         """Whether measured numbers show the statement."""
         return self.judged(*numbers).startswith("yes")
 
     def judged(self, *numbers: Number) -> Held:
-        """Whether measured numbers show the statement, in words: those of the worst of them."""
-        words = {self._judged(number) for number in numbers}
+        """Whether measured numbers show the statement, in words: those of the worst of its parts."""
+        each = iter(numbers)
+        words = {self._read([self._judged(next(each)) for _ in readings]) for readings in self._parts}
         return next(word for word in _FROM_BAD_TO_GOOD if word in words)
+
+    @staticmethod
+    def _read(words: Sequence[Held]) -> Held:
+        """The judgement of one part of the statement, from those of its readings."""
+        return words[0] if len(set(words)) == 1 else "not settled: it depends on the reading"
 
     def of(self, numbers: Mapping[str, Number]) -> tuple[Number, ...]:
         """The measured numbers that it refers to."""

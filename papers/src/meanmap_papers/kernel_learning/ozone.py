@@ -6,14 +6,17 @@ from typing import Any
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 
 # Readings of "Gaussian process regression followed by HSIC, the lengthscale set by Bayesian kernel learning", the
-# median heuristic of the earlier graph, and what this library does by itself.
+# median heuristic of the earlier graph at several levels, and what this library does by itself.
 READINGS: dict[str, dict[str, Any]] = {
     "learned lengthscales, residuals": {"test": "residuals", "kernel": "learned"},
     "learned lengthscales, kernel conditional test": {"test": "kci", "kernel": "learned"},
     "median lengthscales, residuals": {"test": "residuals"},
+    "median lengthscales, residuals, level .01": {"test": "residuals", "level": 0.01},
+    "median lengthscales, residuals, level .001": {"test": "residuals", "level": 0.001},
     "default test": {},
 }
-PAPERS, MEDIAN = "learned lengthscales, residuals", "median lengthscales, residuals"
+PAPERS = ("learned lengthscales, residuals", "learned lengthscales, kernel conditional test")
+MEDIAN = tuple(name for name in READINGS if name.startswith("median"))
 
 
 def run(setting: Setting) -> Outcome:
@@ -36,10 +39,10 @@ def run(setting: Setting) -> Outcome:
     found = {name: setting.part(name, lambda name=name: marks(name)) for name in READINGS}
     graphs = {
         name: pc(white, most_given=most, rng=_seeds(setting, 1)[0], **READINGS[name])
-        for name in (PAPERS, MEDIAN, "default test")
+        for name in (PAPERS[0], MEDIAN[0], "default test")
     }
     figure = Figure(figsize=(16, 5.5), layout="constrained")
-    circle = networkx.circular_layout(graphs[PAPERS].to_networkx())
+    circle = networkx.circular_layout(graphs[PAPERS[0]].to_networkx())
     for axes, (name, graph) in zip(figure.subplots(1, 3), graphs.items(), strict=True):
         graph.plot(axes, positions=circle)
         axes.set_title(name)
@@ -50,13 +53,13 @@ def run(setting: Setting) -> Outcome:
     answer = "Temperature and ozone are joined by an edge in " + "; ".join(
         f"{sum(mark != '' for mark in drawn)} of {len(drawn)} runs with {name}" for name, drawn in found.items()
     )
-    arrows = sum(mark == "→" for mark in found[PAPERS])
+    arrows = sum(mark == "→" for mark in found[PAPERS[0]])
     answer += f". With the paper's test the edge points from temperature to ozone in {arrows} of the runs."
     caption = (
         "Causal graphs of the ozone data for the first seed. Arrows are directions that all graphs of the equivalence "
         "class share; grey lines can point either way."
     )
-    return Outcome(answer, numbers, ((figure, caption),), _table(graphs), (*NOTES, *graphs[PAPERS].report.notes))
+    return Outcome(answer, numbers, ((figure, caption),), _table(graphs), (*NOTES, *graphs[PAPERS[0]].report.notes))
 
 
 def _seeds(setting: Setting, number: int) -> list[int]:
@@ -77,8 +80,9 @@ def _table(graphs: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
 NOTES = (
     (
         "The paper states neither the level of its tests, nor the largest number of variables conditioned on, nor how "
-        "series were pre-whitened. Here these are .05, no limit (one at the smallest scale), and the innovations of a "
-        "Gaussian process over the day of the year. The day itself is not a variable of the graph, as in the paper."
+        "series were pre-whitened. Here these are .05 (with the median also .01 and .001), no limit (one at the "
+        "smallest scale), and the innovations of a Gaussian process over the day of the year. The day "
+        "itself is not a variable of the graph, as in the paper."
     ),
     (
         "Seeds differ in the landmarks of kernel learning and in permutations. Shares are over seeds on the same 330 "
@@ -96,9 +100,21 @@ EXPERIMENT = Experiment(
     "What causes ozone: the PC algorithm on 330 days",
     "Flaxman, Sejdinovic, Cunningham & Filippi (2016), figure 4",
     (
-        Claim("temperature and ozone are joined, in most runs (figure 4)", f"edge, {PAPERS}", low=0.5),
-        Claim("the edge points from temperature to ozone, in most runs (figure 4)", f"arrow, {PAPERS}", low=0.5),
-        Claim("at the median lengthscale the edge is missing (text to figure 4)", f"edge, {MEDIAN}", high=0.5),
+        Claim(
+            "temperature and ozone are joined, in most runs (figure 4)",
+            (tuple(f"edge, {name}" for name in PAPERS),),
+            low=0.5,
+        ),
+        Claim(
+            "the edge points from temperature to ozone, in most runs (figure 4)",
+            (tuple(f"arrow, {name}" for name in PAPERS),),
+            low=0.5,
+        ),
+        Claim(
+            "at the median lengthscale the edge is missing (text to figure 4)",
+            (tuple(f"edge, {name}" for name in MEDIAN),),
+            high=0.5,
+        ),
     ),
     {"smoke": 0.5, "quick": 3.0, "paper": 15.0},
     run,

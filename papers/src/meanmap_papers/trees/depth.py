@@ -95,10 +95,11 @@ def run(setting: Setting) -> Outcome:
     figure.axes[0].legend(fontsize="small")
     # Growth of the bound by the last edge, which is the same wherever on the circle the evidence is.
     numbers["R of the theorem"] = Number(float((found[:, -1, 2, -1] / found[:, -1, 2, -2]).mean()), 0.0)
-    told = " and ".join(f"{numbers[f'growth of the error by an edge, {name}']} (messages {name})" for name in READINGS)
+    growth = {name: numbers[f"growth of the error by an edge, {name}"].value for name in READINGS}
+    told = " and ".join(f"{value:.3g} (messages {name})" for name, value in growth.items())
     return Outcome(
-        f"On average an edge multiplies the error by {told}; it multiplies the bound of the theorem by "
-        f"{numbers['R of the theorem'].value:.3g}.",
+        f"With {sizes[-1]:,} pairs an edge multiplies the error by {told} on average; it multiplies the bound of the "
+        f"theorem by {numbers['R of the theorem'].value:.3g}.",
         numbers,
         ((figure, "Error of the belief against its distance from the evidence, for several numbers of pairs."),),
         tuple(rows),
@@ -110,10 +111,10 @@ def run(setting: Setting) -> Outcome:
                 "fall with the distance, because evidence fades and far away all beliefs are near the marginal."
             ),
             (
-                "R is the largest of the constants (7) to (9) of the proof at the true messages. Room below the "
-                "bound is the logarithm of the growth that Σ Rⁱ allows from one edge on, over the growth of the "
-                "error. It is not judged: these errors are relative and end near 1, so that they could hardly exceed "
-                "the bound."
+                "R is the largest of the constants (7) to (9) of the proof at the true messages. With "
+                "S_h = 1 + R + … + R^h and e_h the error after h edges, room below the bound is log(S_h / S_1) − "
+                "log(e_h / e_1), the least over h. It is not judged: these errors are relative and end near 1, so that "
+                "they could hardly exceed the bound."
             ),
         ),
     )
