@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not chosen.pages:
         missing = peers.missing()
         if missing:
-            print("\n".join(["What others are compared with is not all here:", *missing]), file=sys.stderr)
+            print("\n".join(["Some packages for comparison are not installed:", *missing]), file=sys.stderr)
             return 2
         kept = pages.stored()
         pages.store({**measured(), **{part: kept[part] for part in pages.BY_NIGHT}})
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def measured() -> dict:
-    """All parts, and the run they come from."""
+    """The results of all parts, and a sentence on the run."""
     started, load, free = time.perf_counter(), table.others(), queue.SimpleQueue()
     for core in table.cores():
         free.put(core)
@@ -63,9 +63,9 @@ def measured() -> dict:
         found = dict(zip(ORDER, pool.map(of_part, ORDER), strict=True))
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     told = (
-        f"All of it was measured in one run of {(time.perf_counter() - started) / 60:.0f} minutes on "
-        f"{datetime.date.today().isoformat()}, with commit {commit.stdout.strip()}, on {table.machine()}. Before it "
-        f"began, others kept {load:.1f} cores busy. {table.versions()}."
+        f"All parts were measured in one run of {(time.perf_counter() - started) / 60:.0f} minutes on "
+        f"{datetime.date.today().isoformat()}, with commit {commit.stdout.strip()}, on {table.machine()}. Before the "
+        f"run, other processes kept {load:.1f} cores busy. {table.versions()}."
     )
     return {"run": {"told": told}, **found}
 

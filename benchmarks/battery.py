@@ -226,10 +226,10 @@ def power_page(power: dict[str, list[float]], level: dict[str, list[float]]) -> 
         )
     title = f"Rejection rates under dependence given z, n = {POWER_ROWS}"
     each = {name: _repeats({k: c for k, c in power.items() if k.endswith(f", {name}")}) for name in known}
-    fewer = "".join(f", of {name} {each[name]}" for name in known if each[name] != each[known[0]])
+    fewer = "".join(f" ({name}: {each[name]})" for name in known if each[name] != each[known[0]])
     return [
         *list_table(["relations, table, columns of z", *known], rows, title),
-        f"{each[known[0]]} data sets per cell{fewer}; bold: the two best of each row; in brackets: {LOOSE}",
+        f"{each[known[0]]} data sets per cell{fewer}. Bold: the two best of each row. In brackets: {LOOSE}",
         "",
     ]
 

@@ -76,12 +76,12 @@ CASES = {
     "narrow": Case(
         "z + exp(−((z − 1)/.01)²/2)", lambda z: z + np.exp(-(((z - 1) / 0.01) ** 2) / 2), breaks=(0.9, 1.0, 1.1)
     ),
-    "jump": Case("z, and z + 1 above .3", lambda z: np.where(z > 0.3, z + 1, z), breaks=(0.3,)),
+    "jump": Case("z, and z + 1 for z > .3", lambda z: np.where(z > 0.3, z + 1, z), breaks=(0.3,)),
     "oscillating": Case("z + .2 sin(20 z)", lambda z: z + 0.2 * np.sin(20 * z)),
     "heavy": Case("Student's log density", lambda z, y: -2 * np.log1p(((y - z) / 0.05) ** 2), density=True),
     "bounded": Case("tanh(3 z)", lambda z: np.tanh(3 * z)),
     "without numbers": Case(
-        "density of log(z + .5), −∞ where it has no number",
+        "density of log(z + .5), −∞ where it is undefined",
         lambda z, y: np.nan_to_num(
             -(((np.log(y + 0.5) - np.log(z + 0.5)) / 0.2) ** 2) / 2, nan=-np.inf, neginf=-np.inf
         ),
@@ -90,7 +90,7 @@ CASES = {
     ),
     "two inputs": Case("a + sin(b)", lambda a, b: a + np.sin(b), rows=2, unknowns=2, noise=0.3),
     "arguments a row": Case("exp(x z/2) + sin(z)", lambda z, x: np.exp(x * z / 2) + np.sin(z), arguments=True),
-    "vector valued": Case("three sensors of z", three_sensors, density=True),
+    "vector valued": Case("three readings of z", three_sensors, density=True),
 }
 
 
@@ -237,7 +237,7 @@ def _told(error: float, large: str = "wrong") -> str:
 
 def page(found: Found) -> str:
     """The table."""
-    head = ["function", "a row", "error", "stated", "plain", "error", "SciPy", "error", "sampling", "error"]
+    head = ["function", "ours", "error", "stated", "equal steps", "error", "SciPy", "error", "sampling", "error"]
     table = []
     for name, ways in found.items():
         row = [f"{name}: {CASES[name].title}"]

@@ -120,7 +120,7 @@ def page(found: Found) -> str:
             counts, repeats = found.get(f"{question}, {law}, {d}, {n}", ([], 0))
             if repeats:
                 rows.append([law, d, n, repeats, *(shown(count, repeats) for count in counts)])
-        lines += list_table(["law", "columns", "rows", "data sets", *counted], rows)
+        lines += list_table(["distribution", "columns", "rows", "data sets", *counted], rows)
     return "\n".join(lines)
 
 

@@ -176,7 +176,7 @@ def page(found: Found) -> str:
         [c["method"], c["kind"], c["n"], c["d"], shown(c["rejected"], repeats), duration(c["seconds"])]
         for c in found["level"]
     ]
-    head = ["method", "functions", "n", "columns of z", "rejected", "processor seconds a test"]
+    head = ["method", "functions", "n", "columns of z", "rejected", "processor seconds per test"]
     lines = list_table(head, rows, "Rejection rates under conditional independence, level 0.05")
     lines += [f"{repeats} data sets per row; bold outside the 99 % binomial bounds of 0.05.", ""]
     methods = list(found["power"][0]["rates"])

@@ -157,7 +157,7 @@ def summary(sets: dict[str, list[dict[str, list[int]]]]) -> Found:
 
 def page(found: Found) -> str:
     """The table, and differences at levels that are alike."""
-    head = ["search", "level", "true hypotheses rejected", "distance to the true class", "too many", "missing"]
+    head = ["search", "level", "true hypotheses rejected", "distance to the true class", "extra edges", "missing edges"]
     rows = [
         [
             name,
@@ -171,9 +171,7 @@ def page(found: Found) -> str:
         for level, of in levels.items()
     ]
     apart = "; ".join(f"levels {levels}: {mean:+.2f} ± {error:.2f}" for levels, (mean, error) in found["apart"].items())
-    told = (
-        f"{found['sets']} data sets. Our distance minus the other's, ours at the first level and theirs at the second: "
-    )
+    told = f"{found['sets']} data sets. Our mean distance minus that of the other, at our level and the other's level: "
     return "\n".join([*list_table(head, rows), f"{told}{apart}.", ""])
 
 

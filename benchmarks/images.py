@@ -148,7 +148,7 @@ def page(found: Found) -> str:
         errors = [f"**{error:.2f}**" if error == least else f"{error:.2f}" for error in (ours["error"], *rivals)]
         shares = [mean_share(ours[which]) for which in ("held", "held in holes")]
         rows.append([name, f"{row['noisy']:.2f}", *errors, *shares, f"{ours['seconds']:.0f} s"])
-    head = ["images, noise", "noisy", "ForestGrid", *RIVALS, "intervals hold", "in holes", "ForestGrid takes"]
+    head = ["images, noise", "noisy", "ForestGrid", *RIVALS, "coverage", "coverage in holes", "ForestGrid, time"]
     return "\n".join(list_table(head, rows))
 
 

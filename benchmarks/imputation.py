@@ -257,8 +257,8 @@ def page(found: Found) -> str:
     titles = {
         "score": "Ranked probability score",
         "rmse": "Error",
-        "inside": "Share in 90 %",
-        "closed": "Share in closed 90 % intervals",
+        "inside": "Coverage of 90 % intervals",
+        "closed": "Coverage of closed 90 % intervals",
     }
     last = {"inside": ["by chance"], "closed": ["the columns themselves"]}
     for key, title in titles.items():
@@ -275,7 +275,7 @@ def page(found: Found) -> str:
         lines += list_table(["table", *methods, *last.get(key, [])], rows, title)
     repeats = min(len(each[methods[0]]["score"]) for each in found.values())
     text = (
-        f"A share of {HIDDEN} of the cells is hidden, {repeats} times a table; columns have variance one. Bold: "
+        f"Of each table {HIDDEN:.0%} of the cells are hidden, {repeats} times; columns have variance one. Bold: "
         "the best and those within a standard error of it; for intervals, coverages within the range of exact ones "
         "in 99 of 100 tables, given the number of hidden cells. A repeated value counts by the share of its "
         "probability that lies between .05 and .95; closed intervals that end at such a value contain all of it, and "

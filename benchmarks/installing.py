@@ -144,7 +144,7 @@ def page(found: Found) -> str:
                 for extras, (count, size) in of["sets"].items()
             ]
             lines += list_table([f"with Python {python}", "packages", "size"], rows)
-    head = ["Python", "packages", "size", "README's blocks", "first answer", "wall", "load", "with ``all``"]
+    head = ["Python", "packages", "size", "README's blocks", "first answer", "wall seconds", "load", "with ``all``"]
     rows = [
         [
             python,

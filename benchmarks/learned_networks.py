@@ -158,9 +158,7 @@ def page(found: Found) -> str:
             behind = f"{behind:+.3f}" if behind <= aim else f"**{behind:+.3f}**"
             rows.append([f"{name}, {one['variables']}", number, f"{one['truth']:.2f}", *cells, behind])
         head = ["network, variables", "rows", "true network", *methods, "behind the best other"]
-        parts += list_table(
-            head, rows, f"{title}: log probability of a new row, and how much less each method gives it"
-        )
+        parts += list_table(head, rows, f"{title}: log probability of a new row, and the loss of each method")
     return "\n".join(parts)
 
 

@@ -110,8 +110,8 @@ def page(found: Found) -> str:
     most = max(map(len, found.values()))
     table = []
     for name, rows in found.items():
-        table.append([f"{name}: asked", *(f"{share:.0%}{'*' if gave_up else ''}" for share, _, gave_up in rows)])
-        table.append([f"{name}: mean off by, sd", *(f"{off:.2f}" for _, off, _ in rows)])
+        table.append([f"{name}: evaluations", *(f"{share:.0%}{'*' if gave_up else ''}" for share, _, gave_up in rows)])
+        table.append([f"{name}: difference of means, sd", *(f"{off:.2f}" for _, off, _ in rows)])
     return "\n".join(list_table(["problem", *(str(at + 1) for at in range(most))], table))
 
 

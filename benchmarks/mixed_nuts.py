@@ -186,7 +186,7 @@ def sampled(found: Any, draws: int, warm_up: int = WARM_UP) -> dict[str, np.ndar
 
 def page(found: Found) -> str:
     """The worst effect and component of each model."""
-    head = ["model", "rows", "draws", "mean off by", "sd", "component", "its sd", "seconds", "NUTS"]
+    head = ["model", "rows", "draws", "difference of means", "sd", "component", "its sd", "seconds", "NUTS, seconds"]
     rows = []
     for name in (each for each in MODELS if each in found):
         of = found[name]

@@ -247,7 +247,7 @@ def _too_many(rows: Any) -> bool:
 def page(found: Found) -> str:
     """Times of the tables that were known, then what was found in the others."""
     asked = ("GPBoost", "statsmodels", "Bambi")
-    head = ["table", "rows", "groups", "seconds", *asked, "times GPBoost", "nodes", "sweeps", "at least"]
+    head = ["table", "rows", "groups", "seconds", *asked, "ratio to GPBoost", "nodes", "sweeps", "lower bound"]
     rows = []
     for name in (each for each in TIMED if each in found):
         of, other = found[name], found[name]["peers"]
@@ -257,7 +257,7 @@ def page(found: Found) -> str:
         cells = [f"{of['seconds']:.2g}", *seconds, times, of["nodes"], of["sweeps"], f"{least:.2g}"]
         rows.append([name, of["rows"], _crossed(of["groups"]), *cells])
     lines = list_table(head, rows) if rows else []
-    head = ["table", "model", "rows", "groups", "seconds", "check", "fixed effects apart", "components"]
+    head = ["table", "model", "rows", "groups", "seconds", "check", "difference of fixed effects", "components"]
     rows = []
     for name in (each for each in FURTHER if each in found):
         of, other = found[name], found[name]["peers"]

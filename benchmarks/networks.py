@@ -91,10 +91,10 @@ def page(found: Found) -> str:
     for name, each in sorted(found.items(), key=lambda item: item[1]["variables"]):
         times = [duration(max(seconds, 1e-4)) for seconds in (each["made"], *each["few"], *each["all"])]
         rows.append([f"{name}, {each['variables']}", *times, f"{each['gap']:.0e}"])
-    head = ["network, variables", "tree made", f"{FEW} targets", "pgmpy", "all targets", "pgmpy", "largest difference"]
+    head = ["network, variables", "building", f"{FEW} targets", "pgmpy", "all targets", "pgmpy", "largest difference"]
     ahead = [sum(each[key][0] <= each[key][1] for each in found.values()) for key in ("few", "all")]
     told = (
-        f"Given {SEEN} variables of a row that was drawn from the network; processor seconds, the minimum of "
+        f"Evidence on {SEEN} variables from a row drawn from the network. Processor seconds, the minimum of "
         f"{REPEATS} runs for {FEW} targets. pgmpy is queried for one target at a time, within 8 GiB, and answers for "
         f"all {len(found)} networks. ``CliqueTree`` is at least as fast on {ahead[0]} of {len(found)} for {FEW} "
         f"targets, on {ahead[1]} for all."

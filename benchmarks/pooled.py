@@ -123,7 +123,17 @@ def page(found: Found) -> str:
                 held = f"**{held}**" if abs(one["held"][k] - CONFIDENCE) <= reach else held
                 numbers = [f"{one[key][k]:.3f}" for key in ("mean", "spread", "claimed")]
                 rows.append([model, name, str(one["sets"]), coefficient, f"{truth:g}", *numbers, held])
-    head = ["model", "method", "data sets", "coefficient", "truth", "mean", "spread", "claimed", "held"]
+    head = [
+        "model",
+        "method",
+        "data sets",
+        "coefficient",
+        "truth",
+        "mean",
+        "sd over data sets",
+        "mean standard error",
+        "coverage",
+    ]
     named = next(iter(found.values()))
     seconds = {name: np.mean([each[name]["seconds"] for each in found.values() if name in each]) for name in named}
     text = (

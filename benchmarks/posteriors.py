@@ -115,7 +115,7 @@ def page(found: Found) -> str:
             worst = [f"{one['mean']:.3f}", f"{one['sd']:.1%}", evidence + stated]
             rows.append([*told, label, *worst, duration(one["seconds"])])
         sampler = of["sampler"]
-        rows.append([*[""] * 4, "the sampler", "", f"{sampler['sd']:.1%}", "", duration(sampler["seconds"])])
+        rows.append([*[""] * 4, "NUTS", "", f"{sampler['sd']:.1%}", "", duration(sampler["seconds"])])
     return "\n".join(list_table([*head, "seconds"], rows))
 
 

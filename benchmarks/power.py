@@ -243,7 +243,7 @@ def page(found: Found) -> str:
         rows.append([problem, *marked])
     rows.append(["mean", *(f"{mean_power(found, name):.2f}" for name in names)])
     times = [duration(median_seconds(found, name)) for name in names]
-    rows.append(["processor seconds a test, median over problems", *times])
+    rows.append(["processor seconds per test, median over problems", *times])
     told = f"{found['repeats']} data sets for each problem, from seed {found['seed']}; level {LEVEL}; "
     return "\n".join([*list_table(["problem", *names], rows), told + "± is a standard error.", ""])
 

@@ -137,7 +137,7 @@ def page(found: Found) -> str:
         best = 2.0 if "(level)" in problem else max(rates)
         rows.append([problem, *(f"**{rate:.2f}**" if rate == best else f"{rate:.2f}" for rate in rates)])
     middle = [np.median([methods[name][1] for methods in found["problems"].values()]) for name in names]
-    rows.append(["processor seconds a test, median over problems", *(f"{seconds:.2g} s" for seconds in middle)])
+    rows.append(["processor seconds per test, median over problems", *(f"{seconds:.2g} s" for seconds in middle)])
     error = 0.5 / np.sqrt(found["repeats"])
     told = f"{found['repeats']} data sets for each problem, from seed {found['seed']}; level {LEVEL}; standard errors "
     told += f"are at most {error:.2f}, of a level {2 * error * np.sqrt(LEVEL * (1 - LEVEL)):.2f}."

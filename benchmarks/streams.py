@@ -86,7 +86,7 @@ def measure(rows: int) -> Found:
 
 def page(found: Found) -> str:
     """The table."""
-    head = ["messages by", "rows a second", "memory, second half", "asked, by quarter", "means off", "sd, over one run"]
+    head = ["messages", "rows per second", "memory growth", "computed exactly", "error of means", "ratio of sds"]
     table = []
     for way in ("quadrature", "learned"):
         each = found[way]

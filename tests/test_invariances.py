@@ -372,8 +372,8 @@ def page() -> str:
     """The table of the documentation."""
     lines = [
         "Invariances", "===========", "",
-        "Each function was given the same data as they are and changed. = says that the answer is the same to the",
-        "rounding of the change. Written by ``python -m tests.test_invariances``; the tests run each cell.", "",
+        "Each function was called with the original and with the changed data; = means that the answers agree up to",
+        "rounding. ``python -m tests.test_invariances`` writes this page; tests check each cell.", "",
         ".. list-table::", "   :header-rows: 1", "", "   * - change", *(f"     - {name}" for name in FUNCTIONS),
     ]  # fmt: skip
     for change in CHANGES:

@@ -165,7 +165,7 @@ CASES = (
     ),
     Case(
         name="discrete-tree-root",
-        title="The marginal of the root only; ours computes all marginals, pgmpy sends messages towards the root only.",
+        title="The marginal of the root; ours computes all marginals, pgmpy sends messages only towards the root.",
         sizes=(127,),
         setup=tree,
         ours=root_ours,

@@ -47,7 +47,7 @@ CASES = (
     ),
     Case(
         name="conditional-independence-features",
-        title="The same with features, streamed.",
+        title="The same test with features, which reads the rows in pieces.",
         sizes=(5000, 20_000),
         setup=three_causes,
         ours=streamed,

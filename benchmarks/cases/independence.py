@@ -74,7 +74,7 @@ CASES = (
     ),
     Case(
         name="independence-default",
-        title="The same with the default: sixteen pairs of kernels, features beyond 6000 points.",
+        title="The same data with the default test: sixteen pairs of kernels, features beyond 6000 points.",
         sizes=(500, 2000, 10_000),
         setup=pairs,
         ours=default,
@@ -82,7 +82,7 @@ CASES = (
     ),
     Case(
         name="independence-limit",
-        title="The same with the limiting distribution, in one pass.",
+        title="The same data with the limiting distribution, in one pass.",
         sizes=(10_000, 100_000),
         setup=pairs,
         ours=in_one_pass,

@@ -29,7 +29,7 @@ def trained() -> MessageOperator:
 
 
 def predicted(came: Any) -> np.ndarray:
-    """Precisions of the outgoing messages, with their doubt."""
+    """Precisions of the outgoing messages, with error estimates."""
     return trained().predict((came,)).messages[0].precision
 
 
@@ -84,8 +84,8 @@ CASES = (
     ),
     Case(
         name="learned-messages",
-        title="n messages of the logistic factor, with their doubt, by an operator of 300 and 500 features, float64. "
-        f"Importance sampling has a thousandth of the {DRAWS} draws of the paper: multiply its times by a thousand.",
+        title="n messages of the logistic factor, with error estimates, by an operator of 300 and 500 features, "
+        f"float64. Importance sampling has a thousandth of the paper's {DRAWS} draws: multiply its time by a thousand.",
         sizes=(256, 4096),
         setup=cavities,
         ours=predicted,

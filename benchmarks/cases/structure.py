@@ -49,7 +49,7 @@ CASES = (
     ),
     Case(
         name="pc-shared",
-        title="The same compared with separate tests, which share no computation (a borderline result may differ).",
+        title="The same search compared with separate tests, which share no computation (a close result may differ).",
         sizes=(300,),
         setup=network,
         ours=search,

@@ -52,7 +52,7 @@ CASES = (
     ),
     Case(
         name="two-sample-default",
-        title="The same with the default: five kernels, features beyond 3000 points in total.",
+        title="The same data with the default test: five kernels, features beyond 3000 points in total.",
         sizes=(500, 2000, 10_000),
         setup=samples,
         ours=default,
