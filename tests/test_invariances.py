@@ -381,40 +381,40 @@ def page() -> str:
     together = {row: [name for name, other in ROWS_OF.items() if other == row] for row in ROWS_OF.values()}
     named = [f"- {row}: {', '.join(f'``{name}``' for name in names)}" for row, names in together.items()]
     reasons = [f"- ``{name}`` {why}" + (";" if name != list(ELSEWHERE)[-1] else ".") for name, why in ELSEWHERE.items()]
-    told = [NOTES, "Rows of several names:", "", *named, "", "Without a row of their own:", "", *reasons]
+    told = [NOTES, "Rows for several functions:", "", *named, "", "Functions without a row of their own:", "", *reasons]
     return "\n".join([*lines, "", *told, ""])
 
 
-NOTES = """The order of rows changes no statistic; permutations are drawn by position, so that p-values are the same in
-law. Arrays may be lists, of float32, in Fortran order, strided, or JAX's. A column of numbers twice is the same as once
-in tests of two and more samples, of independence, in monitors and embeddings. How a stream is cut into pieces changes
-nothing, nor do files of Parquet, collections of Dask and their workers where tests of two samples and of independence
-read them (the p-value is the same bit for bit: tests/stats/samples/test_two_sample_plan.py), nor does saving and
-loading what was fitted (graphs, fields, operators, monitors, kernels, models), here or in another process. What is
-refused, in words:
+NOTES = """The order of rows changes no statistic; permutations are drawn by position, so that p-values have the same
+distribution. Arrays may be lists, in float32, in Fortran order, strided, or of JAX. A column that is given twice counts
+once in tests of two and more samples, of independence, in monitors and embeddings. Answers do not depend on how a
+stream is cut into pieces, nor on Parquet files, Dask collections and their workers where tests of two samples and of
+independence read them (p-values are the same bit for bit: tests/stats/samples/test_two_sample_plan.py), nor on saving
+and loading fitted objects (graphs, fields, operators, monitors, kernels, models), here or in another process. The
+following are refused:
 
-- arrays of other things than an element, operator or test was made from, or tables with names beside it;
+- arrays of a kind other than that from which an element, operator or test was made, or tables with names beside it;
 - a column that holds numbers in one sample and text, categories, truth values or dates in another;
 - an array beside a table whose columns have names;
 - times with a zone beside times without one;
 - numbers whose squares overflow, NaN and infinity;
 - collections of Dask where rows must be in memory.
 
-Levels of the tests hold on ugly data as well (heavy tails, ties, rare labels and labels of Zipf's law, labels of which
-each row has its own, 5 rows against 400, sentinels, values missing where they are large, more columns than rows, zeros,
-dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. At .05, where 33 to 69 are within
-99 % bounds, tests of two samples rejected 35 to 55, 5 rows against 400 32 to 57 (5 against 5000 with heavy tails 100 of
-2000, where 75 to 126 are within), three samples 39 to 55, independence 41 to 59, joint independence 35 to 61, and
-conditional independence by ``"kci"`` 39 to 57. What is not within:
+Tests keep their levels on difficult data, too (heavy tails, ties, rare labels, labels with Zipf's distribution, a
+different label in each row, 5 rows against 400, sentinels, values missing where they are large, more columns than rows,
+zeros, dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. At .05, where 33 to 69 are
+within 99 % bounds, tests of two samples rejected 35 to 55, 5 rows against 400 32 to 57 (5 against 5000 with heavy tails
+100 of 2000, where 75 to 126 are within), three samples 39 to 55, independence 41 to 59, joint independence 35 to 61,
+and conditional independence by ``"kci"`` 39 to 57. The exceptions:
 
-- labels of which each row has its own say nothing to any test: none was rejected;
-- ``method="features"`` is cautious for 70 rows, 6 (heavy tails) to 33, since it is for many;
+- if each row has a different label, no test has any information, and none rejected;
+- ``method="features"``, which is meant for many rows, is conservative with 70: 6 (heavy tails) to 33;
 - conditional tests by ``method="residuals"`` rejected 33 to 54, 45 with sentinels and 54 with zeros in x and y;
-- conditional tests refuse more columns in z than the rows can carry, and ``method="residuals"`` labels.
+- conditional tests refuse more columns in z than the number of rows allows, and ``method="residuals"`` refuses labels.
 
-Kernels of your own read the units as they come, as do the defaults with ``scale=False``. Text that looks like numbers
-is a label, as are categories and truth values, and a note says so where it has more than ten different values:
-``mm.Schema.of(table, kinds={"zip": "number"})`` says otherwise.
+User-defined kernels receive columns in their original units, as do the defaults with ``scale=False``. Text that looks
+like numbers is read as labels, as are categories and truth values, with a note if there are more than ten different
+values; ``mm.Schema.of(table, kinds={"zip": "number"})`` reads it as numbers.
 """
 
 

@@ -41,6 +41,16 @@ INSTEAD = {
     r"\bthat has learned\b": "fitted",
     r"\b(refused|said|answered|reported|described) in words\b": "refused, with an error that says what to type",
     r"\bwithout a word\b": "without a warning",
+    r"\b[Ww]hat c(omes|ame) in\b": "the incoming message; the cavity",
+    r"\b(seconds|values|evaluations|nodes|numbers|operations) an? (message|sweep|row|second|test|pixel)\b": "per",
+    r"\bby luck\b": "by chance",
+    r"\bfor ever\b": "endlessly; always",
+    r"\bwill do\b": "is good enough; does not matter",
+    r"\bnever came\b": "an unseen label",
+    r"\bdrawn to(wards)? (its|their|the|none)\b": "shrunk towards",
+    r"\bno value that is not missing\b": "has only missing values",
+    r"\b(is|are|was|were) set apart\b": "is left out",
+    r"\b(was|were) begun with\b": "was started with; was written with",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md"]

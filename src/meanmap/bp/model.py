@@ -53,4 +53,4 @@ class FittedModel(ABC):
     def __repr__(self) -> str:
         counts = self.pair_counts
         shown = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-        return f"{type(self).__name__}({self.graph!r}, {shown} pairs an edge)"
+        return f"{type(self).__name__}({self.graph!r}, {shown} pairs per edge)"

@@ -149,8 +149,8 @@ class RowModel(ABC):
         missing labels may be, where these are few, else a mean over 1000 draws of what is missing and acts on what is
         there, the same for all rows, which is a little too low where much of that was seen.
 
-        A label that never came has in networks the share of rows whose label came once, at least one row's, and the
-        others share the rest (Good 1953); a `KernelGraph` refuses it.
+        In networks, an unseen label has the share of rows whose label occurred once, at least that of one row, and the
+        others share the rest (Good 1953); a `KernelGraph` refuses unseen labels.
 
         Examples
         --------

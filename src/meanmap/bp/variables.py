@@ -76,7 +76,7 @@ class Variables:
             if (name not in kinds if numbers is None else name in numbers)
         }
         wild = {name: rows for name, (rows, note) in far.items() if note}
-        # What is said of wild cells is not said once more of codes.
+        # Cells noted as wild are not noted again as codes.
         others = table | {str(name): take(table[str(name)], np.flatnonzero(~rows)) for name, rows in wild.items()}
         seen = (*doubts([others], [argument], list(map(str, kinds))), *copied_rows([table], [argument]))
         notes = (*gaps, *seen, *(note for _, note in far.values() if note))

@@ -126,13 +126,15 @@ def remembered(
     wanted: jax.Array,
     laws: tuple[jax.Array, jax.Array],
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """What is known about a factor's function of one or two numbers: values at points, and bounds on their errors.
+    """A factor's function of one or two numbers, as far as it is known: values at points, and error estimates.
 
-    The third are points (MARKS, 2) with values where it is finer than these points can show; NaN where there are none.
+    Also returned are points (MARKS, 2) with values where the function has finer structure than these points can show;
+    NaN if there are fewer.
 
     `lines` name the coordinates in which it is known, and `coordinates` are those of the arguments at the positions
-    `over`; the other arguments are those of one member. Where more is `wanted` the function is called, and between
-    nodes where `laws`, the logs of what comes in and of the tilted law, have their mass; NaN for none.
+    `over`; the other arguments are those of one member. The function is called where more accuracy is `wanted`, and
+    between nodes where `laws`, the log densities of the incoming message and of the tilted distribution, have their
+    mass; NaN for none.
     """
     others = [value for position, value in enumerate(arguments) if position not in over]
     pairs = [

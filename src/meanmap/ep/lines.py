@@ -94,6 +94,6 @@ def project(kind: type[Family], nodes: Nodes, log_weights: jax.Array) -> Any:
 
 
 def tilted_natural(kind: type[Family], nodes: Nodes, log_weights: jax.Array, incoming: Family) -> Any:
-    """The message: the projection over what came in."""
+    """The message: the projection divided by the incoming message."""
     tilted = project(kind, nodes, jnp.broadcast_to(log_weights, nodes.x.shape))
     return jax.tree.map(lambda a, b: a - b, tilted, incoming)

@@ -68,7 +68,7 @@ def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list
     if best.at_bound:
         found.append(
             "the best lengthscale lies on the bound of the search: the objective has no maximum inside, and the kernel "
-            "says nothing about the data."
+            "does not describe the data."
         )
     if len(modes) > 1 and max(mode.share for mode in modes) < AGREED:
         found.append("draws of landmarks disagree on which mode is the highest: look at all modes.")

@@ -16,7 +16,7 @@ MOST_NODES, STEPS = 150, 200
 
 
 class Link(NamedTuple):
-    """An edge between two nodes by number, and what is said of it."""
+    """An edge between two nodes by number, and its label."""
 
     first: int
     second: int

@@ -325,7 +325,7 @@ def test_arrays_and_frames_are_tables(table):
     by_number = mm.KernelGraph(numbered, kernels=dict(enumerate(KERNELS.values())), ridge=RIDGE).fit(frame.to_numpy())
     named = mm.KernelGraph(EDGES, kernels=KERNELS, ridge=RIDGE).fit(frame)
     assert abs(by_number.query({0: 0.5})[3].mean() - named.query({"a": 0.5})["d"].mean()) < 1e-12
-    assert repr(named) == "FittedKernelGraph(Graph(4 nodes, 3 edges), 60 pairs an edge)"
+    assert repr(named) == "FittedKernelGraph(Graph(4 nodes, 3 edges), 60 pairs per edge)"
 
 
 def test_graphs_with_cycles_are_flooded_and_the_report_says_what_that_means(table):

@@ -205,7 +205,7 @@ def test_messages_that_are_no_laws_go_to_the_oracle():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"threshold": 0}, ParameterError, "the oracle would be asked for ever"),
+        ({"threshold": 0}, ParameterError, "the oracle would always be asked"),
         ({"threshold": -9}, ParameterError, r"The limit −9 of the papers is .234 \(ep\.Learned\.published"),
         ({"initial": 3}, ParameterError, "initial"),
         ({"audit": 2}, ParameterError, "between 0 and 1"),

@@ -51,7 +51,7 @@ def run(setting: Setting) -> Outcome:
         learning.plot(shown, [edges[name, m].learning for m in shown], "o-", ms=4, label=name)
     for axes in figure.axes:
         axes.set(xscale="log", yscale="log", xlabel="pairs")
-    message.set(ylabel="seconds a message")
+    message.set(ylabel="seconds per message")
     learning.set(ylabel="seconds to learn the edge")
     message.legend(frameon=False)
     rows = [("update", "pairs", "microseconds a message", "seconds to learn", "length of a message")]
@@ -118,7 +118,7 @@ def learned(name: str, m: int, setting: Setting) -> Edge:
 
 
 def seconds(edge: Edge) -> float:
-    """Processor seconds a message, by a copy of the operators in new memory and a program compiled anew."""
+    """Processor seconds per message, by a copy of the operators in new memory and a newly compiled program."""
     import jax
     import jax.numpy as jnp
 
@@ -136,7 +136,7 @@ def seconds(edge: Edge) -> float:
 
 
 def _exponents(name: str, found: dict[tuple[str, int], np.ndarray]) -> np.ndarray:
-    """Of the rise of seconds a message with pairs, by least squares, one for each round."""
+    """Least-squares exponents of seconds per message against pairs, one for each round."""
     every = sorted(m for update, m in found if update == name)
     sizes = [m for m in every if m >= min(FROM[name], every[-2])]
     return np.polyfit(np.log(sizes), np.log([found[name, m] for m in sizes]), 1)[0]

@@ -12,7 +12,7 @@ TOLERANCES = (1e-1, 1e-2, 1e-3)
 
 
 def run(setting: Setting) -> Outcome:
-    """Error and seconds a sweep on the same noisy pictures."""
+    """Error and seconds per sweep on the same noisy pictures."""
     from matplotlib import pyplot
 
     from meanmap import bp

@@ -17,7 +17,7 @@ LONGER = {f"{name}, times as long at {TOLERANCES[-1]:g} as at {TOLERANCES[0]:g}"
 
 
 def run(setting: Setting) -> Outcome:
-    """Errors on the same noisy pictures, and seconds a sweep."""
+    """Errors on the same noisy pictures, and seconds per sweep."""
     from matplotlib import pyplot
 
     from meanmap import bp
@@ -33,7 +33,7 @@ def run(setting: Setting) -> Outcome:
     errors, seconds, bounds = {name: [] for name in updates}, {name: [] for name in updates}, {}
 
     def measured(name: str, seed: int) -> tuple[float, float, list[float]]:
-        """Error, seconds a sweep, and of the approximation rank, landmarks, error relative to the norm, and bound."""
+        """Error, seconds per sweep, and rank, landmarks, relative error and bound of the approximation."""
         seen = noisy(picture, np.random.default_rng([seed, 0]))
         error, time, model = kernel(picture, seen, pairs, seed, true_likelihood, updates[name])
         if name == "full":

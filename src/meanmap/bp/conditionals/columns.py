@@ -125,7 +125,7 @@ class CodedColumn:
         return max(int(np.sum(counts == 1)), 1) / (int(counts.sum()) + 1)
 
     def codes(self, seen: Array) -> np.ndarray:
-        """The number of each label that was read, −1 where it never came."""
+        """The code of each label, −1 for unseen labels."""
         labels, seen = np.asarray(self.labels), np.asarray(seen)
         order = np.argsort(labels)
         place = order[np.minimum(np.searchsorted(labels, seen, sorter=order), len(labels) - 1)]

@@ -44,7 +44,7 @@ class CountedTables:
     tables : tuple of arrays (C, L)
         Shares at the states of none, one, ... of them.
     factors : tuple of arrays (A + 1, L)
-        f of each parent in this order; ones first, for labels that never came.
+        f of each parent in this order; ones first, for unseen labels.
     widths : tuple of int
         How many labels each parent has.
     """

@@ -38,10 +38,11 @@ class LabelCurve:
     """The shares of L labels given numbers, and labels as zeros and ones, side by side.
 
     A multinomial logistic regression on all columns; on their products with the states of labels, or on a kernel's
-    features, one of each column or one of all together, where that makes left-out rows more probable by more than two
-    standard errors. Ridges are those under which left-out rows are most probable; the line's is the least one unless
-    left-out rows gain by another more than a standard error, as rare differences would be drawn to none. Beyond the
-    range of the data a number counts as at its end, and logits shrink towards those of all rows the further away it is.
+    features, one of each column or one of all together, if that makes held-out rows more probable by more than two
+    standard errors. Ridges are those under which held-out rows are most probable; that of the linear part is the
+    weakest unless another improves held-out predictions by more than a standard error, as rare differences would be
+    shrunk to zero. Outside the range of the data a number counts as its nearest end, and logits shrink towards those of
+    all rows with the distance.
 
     Attributes
     ----------

@@ -238,9 +238,7 @@ class NetworkRows(CodedModel):
         parents: Mapping[Hashable, Sequence[Hashable]],
         random: np.random.Generator,
     ) -> tuple[dict[Hashable, np.ndarray], np.ndarray]:
-        """n draws of some variables as numbers, causes first, and the log likelihood of what was seen and hears of
-        them.
-        """
+        """n draws of some variables as numbers, in causal order, and the log likelihood of their observed effects."""
         drawn = {name: np.repeat(value, n, axis=0) for name, value in known.items()}
         for name in order:
             drawn[name] = self.conditionals[name].draw(joined([drawn[p] for p in parents[name]], n), random)

@@ -283,7 +283,7 @@ class NoiseLikelihood(Likelihood):
 class CentredLikelihood(Likelihood):
     """A guess x̂(observed) by regression, and the noise of that guess given x.
 
-    Song et al. (2011), appendix 1, centre a Gaussian at x̂. As a likelihood that counts p(x) twice, because x̂ is drawn
+    Song et al. (2011), appendix 1, centre a Gaussian at x̂. As a likelihood that counts p(x) twice, because x̂ is shrunk
     towards the mean; here x̂ is an observation of its own, x̂ = f(x) + noise, learned from leave-one-out guesses. Made by
     `CentredLikelihood.fit`.
     """

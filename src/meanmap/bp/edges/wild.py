@@ -26,7 +26,7 @@ def reads_numbers(kernel: Kernel | None) -> bool:
 
 
 def without_wild_pairs(pair: tuple[Any, Any], where: str, numbers: Sequence[bool]) -> tuple[tuple[Any, Any], list[str]]:
-    """A pair of samples without the rows in which one that may hold numbers has a wild cell, and what is said of it."""
+    """A pair of samples without the rows in which one that may hold numbers has a wild cell, and notes."""
     ends = zip(pair, ("first", "second"), numbers, strict=True)
     found = [without_wild_cells(sample, f"the {end} of {where}") for sample, end, read in ends if read]
     wild = np.any([each for each, _ in found], axis=0) if found else np.zeros(length(pair[0]), dtype=bool)

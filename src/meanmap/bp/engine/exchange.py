@@ -66,7 +66,7 @@ class Exchange:
     potentials: bool
 
     def silence(self) -> jax.Array:
-        """Messages (rows + 1, B, L) that say nothing, but for those that are known."""
+        """Uninformative messages (rows + 1, B, L), except for those that are known."""
         return self._placed.silence()
 
     def sweep(self, messages: jax.Array) -> tuple[jax.Array, float]:

@@ -91,7 +91,7 @@ class Layout(eqx.Module):
         return isinstance(self.algebra, Product) and self.algebra.narrow
 
     def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
-        """Messages that say nothing, but for those that are known."""
+        """Uninformative messages, except for those that are known."""
         start = jnp.full((len(self.reverse) + 1, *own.shape[1:]), self.algebra.neutral, own.dtype)
         if given is None:
             return start

@@ -52,7 +52,7 @@ class Spread(eqx.Module):
     narrow = False
 
     def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
-        """Messages that say nothing, but for those that are known."""
+        """Uninformative messages, except for those that are known."""
         return self._on_each(Layout.silence, (own, given))
 
     def send_all(

@@ -32,7 +32,7 @@ class Terms(eqx.Module):
     settings: Settings
 
     def silence(self) -> jax.Array:
-        """Messages that say nothing, but for those that are known."""
+        """Uninformative messages, except for those that are known."""
         return self.layout.silence(self.own, self.given)
 
     def send_all(self, messages: jax.Array) -> jax.Array:

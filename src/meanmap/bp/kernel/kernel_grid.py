@@ -342,4 +342,4 @@ class FittedKernelGrid:
         return {}
 
     def __repr__(self) -> str:
-        return f"FittedKernelGrid({self.field.learned.length} values a message)"
+        return f"FittedKernelGrid({self.field.learned.length} values per message)"

@@ -25,7 +25,7 @@ MOST_SHAPES = 8
 
 class FactorLayout(eqx.Module):
     """Messages from factors to variables, (rows + 1, B, L): like factors after like factors, each with a row for every
-    variable of its scope. The last row says nothing.
+    variable of its scope. The last row is uninformative.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class FactorLayout(eqx.Module):
         return cls(tuple(nodes), tuple(incoming), place)
 
     def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
-        """Messages that are constant and so say nothing."""
+        """Constant, uninformative messages."""
         del given
         return jnp.ones((len(self.place) + 1, *own.shape[1:]), own.dtype)
 

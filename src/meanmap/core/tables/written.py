@@ -156,7 +156,7 @@ class Written:
                     {match[1] for match in map(UNIT.fullmatch, alike) if match} if form.test == UNIT.fullmatch else ()
                 )
                 if alike and marked and len(units) < 2 and not any(map(is_name, alike)):
-                    # The first in order: the order of the rows says nothing.
+                    # The first in order, as the order of the rows carries no information.
                     return cls(form.what, min(alike), tuple(sorted(others)), len(alike) >= MANY)
         return None
 

@@ -218,7 +218,7 @@ class BlackBox(BlackBoxFactor):
     outputs: ClassVar[int] = 1
 
     def needs_proper(self, position: int) -> bool:
-        """The inputs: what comes from the output may say nothing."""
+        """The inputs; the message from the output may be flat."""
         return position < len(self.arguments) - 1
 
     def inputs(self, incoming: Any) -> tuple[int, ...]:
@@ -226,7 +226,7 @@ class BlackBox(BlackBoxFactor):
         return super().inputs(incoming[:-1])
 
     def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
-        """What comes in from the output, at the images of the points."""
+        """The log of the message from the output, at the images of the points."""
         last = len(incoming) - 1
         arguments = [values.get(at, incoming[at]) for at in range(last)]
         kind, mapped = type(incoming[last]), tuple(values)
@@ -237,7 +237,7 @@ class BlackBox(BlackBoxFactor):
         return log_message(incoming[last], nodes), {last: nodes}
 
     def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:
-        """What comes in from the output, at the images of the points."""
+        """The log of the message from the output, at the images of the points."""
         del power
         last = len(incoming) - 1
         nodes = inside(type(incoming[last]), found)

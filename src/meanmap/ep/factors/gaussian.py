@@ -188,7 +188,7 @@ class Sum(Factor):
         mean = sum(a * m for a, m in zip(self.weights, means, strict=True))
         variance = sum(a * a * v for a, v in zip(self.weights, variances, strict=True)) + noise
         total, spread = _moments(out)
-        # What each argument meets: its role, what comes in from it, the law that the others send, and its weight.
+        # For each argument: its role, its incoming message, the distribution implied by the others, and its weight.
         met = [(out, mean, variance, 1.0)]
         for at, term in enumerate(terms):
             others = [k for k in range(count) if k != at]

@@ -33,7 +33,7 @@ def curvatures(factor: BlackBoxFactor, beliefs: dict[str, Any], sent: tuple[Any,
 
     Means of them over the beliefs, by the points that have all moments up to the third: where one coefficient
     multiplies others its curvature at their means leaves out their variances, and ties look tighter than they are.
-    What comes in from an output that is not Gaussian is part of the factor.
+    The incoming message from an output that is not Gaussian is part of the factor.
     """
     middles, places = _middles(factor, beliefs), _gaussian(factor)
     last = len(middles) - 1
@@ -96,7 +96,7 @@ def _spread(argument: Any, beliefs: dict[str, Any], count: int) -> np.ndarray:
 
 
 def _cavity(argument: Any, beliefs: dict[str, Any], message: Any, count: int) -> Any:
-    """What comes in from an unknown number, for each member."""
+    """The incoming message from an unknown number, for each member."""
     belief = beliefs[argument.name]
     each = [np.broadcast_to(np.ravel(one)[argument.index], (count,)) for one in belief.natural]
     return type(belief).from_natural(

@@ -24,9 +24,9 @@ _PATIENCE = 8
 class Pace:
     """The share of the next step, from how far each sweep moved.
 
-    Far from the fixed point a whole plate that moves at once overshoots: beliefs become concentrated in the wrong
-    place, where a logistic factor is nearly flat and cannot correct them. Near it a plate may oscillate for ever: where
-    no step is shorter than those before and steps undo each other, half of each is taken from then on.
+    Far from the fixed point, a whole plate that moves in one step overshoots: beliefs become concentrated in the wrong
+    place, where a logistic factor is nearly flat and cannot correct them. Near it, a plate may oscillate endlessly: if
+    steps do not become shorter and undo each other, half of each step is taken from then on.
     """
 
     def __init__(self, careful: bool, near: bool = False) -> None:

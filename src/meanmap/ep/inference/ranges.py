@@ -38,7 +38,7 @@ def left_range(plan: Plan, state: State, at: int, factor: Any, members: np.ndarr
 
 
 def _one(value: object, member: int, plate: int | None) -> Any:
-    """What comes in for one member."""
+    """The incoming messages of one member."""
     return value if plate is None else jax.tree.map(lambda leaf: jnp.asarray(leaf)[member], value)
 
 

@@ -147,7 +147,7 @@ class Run:
 
     @cached_property
     def at_once(self) -> bool:
-        """Whether what comes in is the same in every sweep, as where each unknown is met by one factor alone."""
+        """Whether incoming messages are the same in every sweep, for example if each unknown is in one factor only."""
         met = [port for factor in self.plan.factors for port in factor.arguments if not port.known]
         alone = len({port.variable for port in met}) == len(met) and all(port.way in ("same", "whole") for port in met)
         return alone and not self.hosts and self.power == 1 and self.policy == "allow"

@@ -32,9 +32,9 @@ TOO_WIDE = "comes out too large"
 def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
     """A note about the unknowns whose separate beliefs are furthest too narrow or too wide; none if there are none.
 
-    Every factor between unknowns that are not computed from others says how they vary together: the mean of one moves
-    with what comes in from another by their covariance. Together these give the precision matrix that one joint belief
-    would have, whose inverse is compared with the separate variances. On trees of Gaussians these agree.
+    Every factor between unknowns that are not computed from others determines how they vary together: the mean of one
+    moves with the message from another by their covariance. Together these give the precision matrix that one joint
+    belief would have, whose inverse is compared with the separate variances. On trees of Gaussians both agree.
     """
     plan: Plan = run.last
     first, spreads, total = {}, [], 0

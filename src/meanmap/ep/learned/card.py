@@ -32,8 +32,8 @@ class Card:
     learned : int
         From this many messages.
     ranges : tuple of (str, float, float)
-        What came in, by coordinate: the least and the largest value. Nothing is known of errors outside: `Learned` asks
-        its oracle there, and `MessageOperator.doubt` is infinite.
+        The smallest and largest value of each coordinate of the incoming messages. Errors outside are unknown: there
+        `Learned` uses its oracle, and `MessageOperator.doubt` is infinite.
     audited : int
         This many other messages were asked of the oracle and compared.
     median, high : float
@@ -131,7 +131,7 @@ class Card:
 
 
 def ranges(factor: FactorLike, seen: Recorded) -> tuple[tuple[str, float, float], ...]:
-    """What came in, by coordinate: the least and the largest value."""
+    """The smallest and largest value of each coordinate of the incoming messages."""
     found, given = [], 0
     for argument, came in zip(factor.arguments, seen.incoming, strict=True):
         table = coordinates((came,))

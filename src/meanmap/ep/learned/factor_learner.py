@@ -21,9 +21,9 @@ __all__ = ["FEWEST", "FactorLearner", "Rules"]
 FEWEST = 10
 # Answers that may be off by more standard deviations are neither learned nor compared with predictions.
 _DOUBTED = 0.5
-# What gave up predicts again when this many times as much is known.
+# After predictions were abandoned, they are tried again with this many times as many messages.
 _MORE = 1.25
-# Settings are chosen anew when so much of what comes in lies outside the range they were chosen on.
+# Settings are chosen anew if this share of the incoming messages lies outside the range for which they were chosen.
 _OUTSIDE = 0.05
 # ... or when this many messages from outside were learned one by one, as a factor without a plate sends them.
 _STRAYS = 20

@@ -355,7 +355,7 @@ def _threshold(value: Any) -> float:
     if not value > 0:
         raise ParameterError(
             f"threshold is {value:g}; expected a number above 0, in units of the noise: no learning brings the "
-            "variance that is left below 0, so that the oracle would be asked for ever. The limit −9 of the papers is "
+            "variance that is left below 0, so that the oracle would always be asked. The limit −9 of the papers is "
             ".234 (ep.Learned.published())."
         )
     return value

@@ -212,7 +212,7 @@ class KernelRegression(Regression):
             picked = newest(block @ posterior.covariance @ block.T, self.noise, threshold * self.noise)
             chosen += [start + at for at in picked]
             if picked and start + _BLOCK < len(phi):
-                # Any answers will do: only the covariance is used.
+                # The answers do not matter, as only the covariance is used.
                 posterior = posterior.update(block[picked], np.zeros((len(picked), posterior.mean.shape[1])))
         return np.sort(np.array(chosen, int))
 

@@ -13,7 +13,7 @@ from meanmap.families import Family, Normal, PointMass
 
 __all__ = ["Range", "coordinates", "in_bucket", "laws", "thinned", "varying"]
 
-# How far beyond what was seen a message may lie before it counts as outside: this part of the range itself.
+# A message counts as outside if it lies beyond the observed range by more than this share of the range.
 _MARGIN = 0.1
 
 

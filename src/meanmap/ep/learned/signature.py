@@ -135,7 +135,7 @@ class _OnHost:
 
 
 def _points(incoming: tuple[Any, ...]) -> list[np.ndarray] | None:
-    """One point in each of a few rows, about what comes in; None where too little comes in."""
+    """One point in each of a few rows, near the incoming messages; None if these are not proper."""
     rows = np.flatnonzero(usable(incoming))
     if not len(rows):
         return None

@@ -97,7 +97,7 @@ def in_parts(function: Callable[[Any, int], Any], parts: int, members: object, a
 
 
 def spread(incoming: tuple[Any, ...], size: int) -> tuple[Any, ...]:
-    """What comes in, with what is given for all members repeated for each."""
+    """The incoming messages, with those that are given once for all members repeated."""
     return tuple(
         given if isinstance(given, Family) else jnp.broadcast_to(given, (size, *jnp.shape(given)[1:]))
         for given in incoming

@@ -1,10 +1,10 @@
-"""Where draws of what comes in miss the mass of the tilted law: a Student law that is moved until its draws have it.
+"""Adaptive importance sampling, for tilted distributions whose mass draws from the incoming messages miss.
 
-Adaptive importance sampling (Cappé et al. 2008; Cornuet et al. 2012). Each round fits the next law to the weighted
-draws of the last one. While few of these have all the weight, the weights are tempered, to a power that leaves a
-hundred effective draws, and the centre and the shape are those of a quadratic function fitted to the log of the tilted
-law under these weights: of a Gaussian one it is exact, however far off the draws are. Afterwards they are the weighted
-mean and covariance.
+A Student proposal is moved until its draws cover the mass (Cappé et al. 2008; Cornuet et al. 2012). Each round fits the
+next proposal to the weighted draws of the last one. While a few draws have all the weight, the weights are tempered to
+a power that leaves a hundred effective draws, and the centre and shape are those of a quadratic function fitted to the
+log of the tilted density under these weights, which is exact for a Gaussian, however far off the draws are. Afterwards
+they are the weighted mean and covariance.
 """
 
 from collections.abc import Callable

@@ -28,7 +28,7 @@ _GROUPS = 16
 # An effective sample size below this makes a standard error itself unreliable.
 FEW = 30
 
-# Where it is below this share of the draws, of what comes in, the mass is searched for.
+# If it is below this share of the draws from the incoming messages, the mass is searched for.
 _SEARCHED = 0.02
 
 # In memory at once, over all members of a block.
@@ -69,7 +69,7 @@ class Sampler(Oracle):
         """Points of each input, and the log weight of each of them towards the cavity."""
 
     def check(self, factor: FactorLike) -> None:
-        """Any factor will do."""
+        """Any factor can be sampled."""
 
     def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Weighted points of the inputs, and their images under the factor."""

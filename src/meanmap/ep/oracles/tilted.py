@@ -36,7 +36,7 @@ class Tilted(NamedTuple):
 
     @classmethod
     def of(cls, factor: FactorLike, incoming: tuple[Any, ...], power: Array) -> "Tilted":
-        """With what comes in."""
+        """The tilted distribution for these incoming messages."""
         return cls(factor, incoming, factor.inputs(incoming), power)
 
     def centre(self) -> jax.Array:

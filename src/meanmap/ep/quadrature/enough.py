@@ -68,7 +68,7 @@ def known_well(
 ) -> tuple[jax.Array, jax.Array, jax.Array | None]:
     """The function at points of one member, as well as messages need it, and what is left of its error there.
 
-    `coordinates` are those of the arguments at positions `over`, and `log_cavity` is the log of what comes in there.
+    `coordinates` are those of the arguments at positions `over`, and `log_cavity` is the log of the cavity there.
 
     Returns
     -------

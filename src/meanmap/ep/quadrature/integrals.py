@@ -82,10 +82,10 @@ RULES = (over_window, on_grid, on_panels)
 def answered(
     rules: range, parts: int, first: Answer, ask: Callable[[Any, tuple[Any, ...]], Answer], incoming: tuple
 ) -> Answer:
-    """The first answers, and those by some of the rules where the ones before leave a member in doubt.
+    """The first answers, replaced by those of finer rules for members that the rules before leave in doubt.
 
-    `ask` gives the answer by a rule to what comes in to one member. Doubtful members are gathered in each of this many
-    equal parts of the plate by themselves, where these are on several devices.
+    `ask` computes the answer of a rule for the incoming messages of one member. If the plate is on several devices,
+    doubtful members are gathered separately in each of this many equal parts.
     """
     for at in rules:
         careful, at_once = partial(ask, RULES[at]), _AT_ONCE[at]
@@ -100,12 +100,12 @@ def answered(
 def conclude(
     incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any, overlooked: Any = 0.0, cautious: Any = False
 ) -> Answer:
-    """The messages by the first of several rules, and how far they may be off by the others.
+    """The messages by the first of several rules, with errors estimated from the others.
 
-    Two rules tell the error of the second; a third how fast they come together: where the differences are d and d',
-    the next is d d/d'. To be `cautious`, as beside kinks, is to trust neither: errors fall slowly there, and d may be
-    small by luck. To the doubt comes what share of the law may have been `overlooked`; one that is not `settled` may
-    have overlooked anything.
+    Two rules give the error of the second; a third shows how fast they converge: if the differences are d and d', the
+    next is d d/d'. With `cautious`, as near kinks, neither is trusted, because errors decrease slowly there, and d may
+    be small by chance. The doubt includes the share of the mass that may have been `overlooked`; a member that is not
+    `settled` may have overlooked any share.
     """
     messages: list[Any] = [None] * len(incoming)
     errors: list[Any] = [None] * len(incoming)
@@ -135,7 +135,7 @@ def where_doubtful(
 ) -> Answer:
     """The answers of all members, with better ones for doubtful members, a few at a time: easy members cost no more.
 
-    `careful` gives the better answer to what comes in to one member.
+    `careful` computes the better answer for the incoming messages of one member.
     """
     if not plain.doubt.ndim:
         one = jax.tree.map(lambda leaf: leaf[None], (plain, incoming))

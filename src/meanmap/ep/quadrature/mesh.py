@@ -223,8 +223,8 @@ def _bends(points: jax.Array, height: Array) -> jax.Array:
 def kinked(height: jax.Array, error: Array | None = None) -> jax.Array:
     """Whether the slope jumps at some node that matters: more than four times as much as close by on either side.
 
-    Between a kink and equal steps the error depends on where it falls, and two rules may agree by luck. What may be an
-    `error` of the height is no kink.
+    With equal steps the error at a kink depends on its position, and two rules may agree by chance. Bends that may be
+    due to the `error` of the height do not count.
     """
     bend = jnp.abs(jnp.diff(jnp.maximum(height, _NOTHING), n=2))  # of the log over one step, at all inner nodes
     around = jnp.maximum(jnp.maximum(bend[:-6], bend[1:-5]), jnp.maximum(bend[5:-1], bend[6:]))

@@ -22,10 +22,11 @@ from meanmap.families import Normal
 
 __all__ = ["Quadrature"]
 
-# A law of one value, such as the output of a step, is a Normal this many times as precise as what comes in, which is
-# not lost beside it. So is one of nearly one value, more precise by the second, where others have next to no weight
-# (less than the third lies beyond a tenth of a standard deviation): what comes in would be lost beside it, and sweeps
-# would not converge. A narrow law of many values keeps its spread.
+# A distribution on a single value, such as the output of a step, is represented by a Normal _OF_ONE_VALUE times as
+# precise as the incoming message, which rounding then preserves. The same holds for a distribution more than
+# _TOO_PRECISE times as precise, if other values have next to no weight (less than _NO_WEIGHT beyond a tenth of a
+# standard deviation): the incoming message would be lost, and sweeps would not converge. Narrow distributions on many
+# values keep their spread.
 _OF_ONE_VALUE, _TOO_PRECISE, _NO_WEIGHT = 1e8, 1e12, 1e-3
 
 # Nodes along each dimension.

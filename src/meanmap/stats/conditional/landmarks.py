@@ -92,7 +92,7 @@ def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[
 def median_distance(points: np.ndarray) -> float:
     """The median distance between rows (300 spread ones), that of the distinct ones where ties make it zero.
 
-    If all rows are equal it is 1, as any unit will do.
+    If all rows are equal it is 1, as the unit does not matter.
     """
     from scipy.spatial.distance import pdist
 

@@ -167,7 +167,7 @@ class VariableReading(Value):
             raise ColumnError(f"a column of a block in {argument} is constant: nothing depends on it. Leave it out.")
         middle = np.median(raw, axis=0)
         apart = np.abs(raw - middle)
-        # Ties with the median say nothing of the spread.
+        # Ties with the median carry no information about the spread.
         unit = 1.4826 * np.nanmedian(np.where(apart == 0, np.nan, apart), axis=0)
         unit = np.maximum(unit, middle_units(raw))
         nearer = _drawn_in(raw, middle, unit)

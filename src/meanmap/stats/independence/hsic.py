@@ -182,7 +182,7 @@ def largest_standardised(statistics: Iterable[tuple[Permuted, float]], size: int
     found, rounding = [], 0.0
     for (values, error), behind in statistics:
         spread = float(values.std())
-        # Where no permutation changes the value (labels that are all different) the kernels say nothing.
+        # If no permutation changes the value (labels that are all different), the kernels carry no information.
         if spread > error:
             found.append((values - values.mean()) / spread - behind)
             rounding = max(rounding, error / spread)

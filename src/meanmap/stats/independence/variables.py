@@ -152,7 +152,7 @@ def _rbfs(matrix: np.ndarray, how: str, rng: Seed) -> tuple[Kernel, ...]:
     scales = column_lengthscales(matrix)
     with np.errstate(over="ignore"):
         distances = finite_distances(matrix / scales, "euclidean")
-    # Ties (counts, rounded numbers, rare events) say nothing about a scale.
+    # Ties (counts, rounded numbers, rare events) carry no information about a scale.
     distances = distances[distances > 0] if (distances > 0).any() else np.ones(1)
     if how in ("several", "fused"):
         short, long = np.quantile(distances, QUANTILES)

@@ -153,7 +153,7 @@ def differences(
     """Differences of means and of shares in the columns of two tables, the clearest first.
 
     Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
-    correction. Columns of texts, of dates or times of day as text, or of several numbers a row, are left out. O(rows)
+    correction. Columns of texts, of dates or times of day as text, or of several numbers per row, are left out. O(rows)
     for each column.
 
     Examples
@@ -256,6 +256,6 @@ def _of_shares(compared: _Compared, names: tuple[str, str], level: float) -> Col
     p, q = ((column.sum() + 1) / (len(column) + 2) for column in (x, y))
     error = float(np.sqrt(p * (1 - p) / (len(x) + 2) + q * (1 - q) / (len(y) + 2)))
     half, size = error * float(ndtri(1 - level / 2)), shares[1] - shares[0]
-    # The interval is about the difference of p and q, and holds what was seen.
+    # The interval is for the difference of p and q, and contains the observed one.
     by = Interval(size, max(min(q - p - half, size), -1.0), min(max(q - p + half, size), 1.0))
     return ColumnDifference(compared.name, label_text(compared.label), *shares, by, None, (q - p) / error, names)

@@ -5,8 +5,8 @@ from scipy.special import gammaln, ndtr, stdtr
 
 __all__ = ["inflated_spread"]
 
-# The tail are the farthest tenth of the rows, and more of few rows, up to this many of all and up to this share for
-# laws of excesses alone; never more than the last number, and fewer than the first say nothing.
+# The tail is the farthest tenth of the rows (SHARE), and a larger share of few rows: up to MANY rows, or a share of
+# QUARTER for distributions of excesses only. It has at most MOST rows; with fewer than LEAST it is not estimated.
 SHARE, MANY, QUARTER, LEAST, MOST = 0.1, 100, 0.25, 5, 200
 # Shapes of tails with equal prior weights, one over the degrees of freedom of a t law: from a half on the standard
 # deviation is infinite. Widths are in units of the median distance, and of the mean excess.
