@@ -43,4 +43,4 @@ def test_sampling_takes_a_thousand_points_for_each_row_and_sweep(name):
 
 def test_the_page_marks_where_predictions_were_given_up():
     page = learned_share.page({"queue": [[0.35, 0.19, 0], [1.03, 0.16, 1]]})
-    assert "* - queue: asked\n     - 35%\n     - 103%*\n" in page
+    assert "* - queue: evaluations\n     - 35%\n     - 103%*\n" in page
