@@ -423,3 +423,18 @@ def test_residuals_whose_shape_changes_are_those_of_rows_with_similar_parents():
     assert law.forest is not None
     drawn = law.draw(np.full((1000, 1), 1.0), np.random.default_rng(0))[:, 0]
     assert np.mean(np.abs(drawn) < 1) < 0.1
+
+
+def test_draws_of_whole_numbers_are_whole():
+    """Of ratings from 1 to 5, "at least 5" was never drawn, and counts of 0 half as often as they are."""
+    rng = np.random.default_rng(20)
+    x = rng.normal(size=800)
+    rating = np.digitize(x + rng.logistic(size=800), [-2, -0.7, 0.7, 2]) + 1
+    model = mm.bp.BayesianNetwork([("x", "rating")]).fit({"x": x, "rating": rating})
+    top = np.mean(rng.normal(size=100_000) + rng.logistic(size=100_000) > 2)
+    drawn = model.sample(2000, rng=0)["rating"]
+    assert drawn.dtype == rating.dtype
+    assert abs(np.mean(drawn >= 5) - top) < 0.04
+    belief = model.do({"x": 0.0}, ["rating"], rng=0)["rating"]
+    assert np.array_equal(belief.points, np.round(belief.points))
+    assert abs(belief.mean() - 3) < 0.2

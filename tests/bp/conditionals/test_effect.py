@@ -142,6 +142,21 @@ def test_whole_numbers_that_are_codes_are_told():
     assert not any("counts as a number" in note for note in network.effect(table, "y", **CHANGE).notes)
 
 
+def test_fits_tell_of_codes_as_effects_do():
+    """do(t) differed by 3.5 for .5, with no note."""
+    rng = np.random.default_rng(40)
+    table, network = sites(rng), mm.bp.BayesianNetwork(CONFOUNDED)
+    told = network.fit(table)
+    assert any("'z' counts as a number" in note and "kinds={'z': 'label'}" in note for note in told.notes)
+    assert told.do({"t": True}, ["y"], rng=0).report.notes[0] in told.notes
+    assert not any("counts as a number" in note for note in network.fit(table, kinds={"z": "label"}).notes)
+    age = table["z"]
+    t = rng.random(240) < 1 / (1 + np.exp(3 - age / 5))
+    for y in (np.sin(age / 5), 3.0 * (age >= 20)):
+        again = network.fit({"z": age, "t": t, "y": 0.5 * t + y + rng.normal(size=240)})
+        assert not any("counts as a number" in note for note in again.notes)
+
+
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_row_numbers_that_are_adjusted_for_are_told(shuffled):
     table, network = confounded(45, 100), mm.bp.BayesianNetwork(CONFOUNDED)
@@ -258,6 +273,23 @@ def test_rare_values_are_noted_where_the_effect_is_not_straight():
         found = network.effect({"z": z, "t": t, "y": y}, "y", **DOSE, rng=0)
         assert found.unsupported > 0.05
         assert any("one of the two values is rare" in note for note in found.notes) == noted
+
+
+def test_a_group_that_is_always_treated_is_named():
+    """There the effect is 5 and not 1, which no row can show: 1.0 (.9 to 1.1) for 1.4 needs these words."""
+    rng = np.random.default_rng(6)
+    site = rng.choice(list("abcd"), 600, p=[0.4, 0.3, 0.2, 0.1])
+    t = np.where(site == "d", 1, rng.integers(2, size=600))
+    table = {"z": site, "t": t, "y": t * np.where(site == "d", 5.0, 1.0) + rng.normal(size=600)}
+    ends = {"of": "t", "from_": 0, "to": 1, "rng": 0}
+    found = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", **ends)
+    said = f"no row has 't' 0 where 'z' is 'd' ({np.sum(site == 'd')} rows)"
+    assert [note.split(":")[0] for note in found.notes if "no row has" in note] == [said]
+    assert any("intervals do not count how it may differ" in note for note in found.notes)
+    there = {name: values[site != "d"] for name, values in table.items()}
+    again = mm.bp.BayesianNetwork(CONFOUNDED).effect(there, "y", **ends)
+    assert again.interval()[0] < 1 < again.interval()[1]
+    assert not any("no row has" in note for note in again.notes)
 
 
 def test_rows_without_support_are_refused():

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.bp.conditionals.adjustment import adjustment
 from meanmap.bp.conditionals.causal_effect import CausalEffect
+from meanmap.bp.conditionals.codes import notes_of_law
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.effect_of import effect_of
 from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
@@ -134,7 +135,9 @@ class BayesianNetwork(Paged):
                 raise EmptyError(f"{together}; expected at least {LEAST_ROWS}.")
             above = [each[there] for each in above]
             learned[name] = law_given(above, numbers[name][there], table.columns[name])
-            seen[name] = SeenTogether.of(dict(zip(parents[name], above, strict=True)))
+            heard = dict(zip(parents[name], above, strict=True))
+            seen[name] = SeenTogether.of(heard)
+            notes += notes_of_law(table.columns, heard, name, learned[name])
         return FittedBayesianNetwork(self.graph, self.directed, table, learned, seen, notes)
 
     def judge(self, data: Data, folds: int = 5) -> ArrowScores:

@@ -5,8 +5,12 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from meanmap.bp.conditionals.columns import CodedColumn
+from meanmap.bp.conditionals.given_parents import MOST_ROWS, GivenParents
+from meanmap.bp.conditionals.in_range import InRange
+from meanmap.bp.conditionals.laws import Law
+from meanmap.core.points import spread_rows
 
-__all__ = ["notes_of_codes"]
+__all__ = ["notes_of_codes", "notes_of_law"]
 
 # The smallest number of codes, and of rows per code on average; differences are noted below this p-value.
 LEAST_VALUES, LEAST_EACH, DIFFERENT = 5, 3, 1e-4
@@ -36,10 +40,22 @@ def notes_of_codes(
         if whole and enough and _differ(left, group) < DIFFERENT:
             notes.append(
                 f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies more among its {len(found)} "
-                "values than smooth effects explain. If they are codes (of sites, people), the effect is wrong: pass "
+                "values than smooth effects explain. If they are codes (of sites, people), answers are wrong: pass "
                 f"kinds={{{str(name)!r}: 'label'}}."
             )
     return tuple(notes)
+
+
+def notes_of_law(
+    columns: Mapping[Hashable, CodedColumn], numbers: Mapping[Hashable, np.ndarray], name: Hashable, law: Law
+) -> tuple[str, ...]:
+    """Notes on integers among the parents of a number, (n, width) each, that predict it better as codes."""
+    of_number = law.law if isinstance(law, InRange) else law
+    if not isinstance(of_number, GivenParents) or not numbers:
+        return ()
+    some = spread_rows(len(next(iter(numbers.values()))), MOST_ROWS)  # whose residuals it keeps
+    parents = {parent: values[some] for parent, values in numbers.items()}
+    return notes_of_codes(columns, parents, tuple(parents), name, of_number.values)
 
 
 def _differ(left: np.ndarray, group: np.ndarray) -> float:

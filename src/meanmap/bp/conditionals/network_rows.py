@@ -104,7 +104,7 @@ class NetworkRows(CodedModel):
             if seen:
                 chosen = random.choice(len(log_weights), n, p=_normalised(log_weights))
                 drawn = {name: each[chosen] for name, each in drawn.items()}
-            units = {name: column.in_unit(drawn[name]) for name, column in self.columns.items()}
+            units = {name: column.settled(column.in_unit(drawn[name])) for name, column in self.columns.items()}
             rows.append({name: self.columns[name].drawn(units[name], random) for name in self.graph.names})
         return {name: asked.kept(name, np.stack([row[name] for row in rows])) for name in self.graph.names}
 
@@ -265,7 +265,7 @@ class NetworkRows(CodedModel):
         column = self.columns[name]
         if column.labels is not None:
             return column.label_belief(weights @ numbers)
-        points = column.in_unit(numbers)
+        points = column.settled(column.in_unit(numbers)).astype(float)
         some = points[:ENOUGH, 0]
         if np.ptp(some) == 0:  # as where zero is all but certain
             some = column.in_unit(np.array([-1.0, 1.0]))
