@@ -74,7 +74,7 @@ def run(setting: Setting) -> Outcome:
                 "the claims about time are ours."
             ),
             (
-                "Pairs are standard normal numbers with correlation .9; the lengthscale, one half, and the ridge are "
+                "Pairs are standard normal numbers with correlation 0.9; the lengthscale, one half, and the ridge are "
                 f"fixed, ε = {TOLERANCE:g}. A message is one product with what was learned, without the products of "
                 "messages at a node."
             ),

@@ -40,7 +40,7 @@ class Task:
 
 
 def gaussian_chain(seed: int, pairs: int) -> Task:
-    """Standard normal variables with correlation .8 along a chain, both ends seen; L1 distance to the closed form."""
+    """Standard normal variables with correlation 0.8 along a chain, both ends seen; L1 distance to the closed form."""
     rng = np.random.default_rng([seed, 20])
     x = rng.normal(size=pairs)
     first = x, CORRELATION * x + np.sqrt(1 - CORRELATION**2) * rng.normal(size=pairs)

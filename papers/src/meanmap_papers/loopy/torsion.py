@@ -216,7 +216,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "errors are smaller than those of the mean angle of each letter, by .05 or more",
+            "errors are smaller than those of the mean angle of each letter, by 0.05 or more",
             f"below {METHODS[1]}",
             0.05,
             scales=("quick", "paper"),

@@ -126,7 +126,7 @@ def run(setting: Setting) -> Outcome:
             f"All are timed on the last {timed} problems, one at a time, in processor seconds.",
             (
                 "An earlier run at the paper's size was discarded (seed 2027, commit 86328da): with a threshold of 2 "
-                "instead of 1, 98.6 ± .1% of its posteriors were within 1%, below the 99% that we require, and the "
+                "instead of 1, 98.6 ± 0.1% of its posteriors were within 1%, below the 99% that we require, and the "
                 "root mean square z of audits was 1.4. The threshold was then chosen on seeds 401 to 404, so that "
                 "the claim of 99% is no independent test of it."
             ),

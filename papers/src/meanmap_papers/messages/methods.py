@@ -120,7 +120,7 @@ EXPERIMENT = Experiment(
             scales=("paper",),
         ),
         Claim(
-            "its loss matches that of sampling and quadrature (section 6.3): at most .01 of test error more",
+            "its loss matches that of sampling and quadrature (section 6.3): at most 0.01 of test error more",
             "test error added, as published",
             high=0.01,
             scales=("paper",),
@@ -133,14 +133,14 @@ EXPERIMENT = Experiment(
             ours=True,
         ),
         Claim(
-            "with it posteriors are within .001 nats of those by quadrature",
+            "with it posteriors are within 0.001 nats of those by quadrature",
             "KL of the learned",
             high=1e-3,
             scales=("quick", "paper"),
             ours=True,
         ),
         Claim(
-            "and test errors differ from those of quadrature by at most .011",
+            "and test errors differ from those of quadrature by at most 0.011",
             "change of the test error",
             high=0.011,
             scales=("quick", "paper"),

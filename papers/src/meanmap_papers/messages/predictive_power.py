@@ -14,7 +14,7 @@ TARGETS = ("tilted moments", "derivatives")
 
 
 def training_messages(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Messages into the logistic factor: N(m, v) with m ~ N(0, 4), v log-uniform on (.02, 3), and a label's Beta."""
+    """Messages into the logistic factor: N(m, v) with m ~ N(0, 4), v log-uniform on (0.02, 3), and a label's Beta."""
     from meanmap import ep
 
     labels = rng.integers(0, 2, n)

@@ -156,33 +156,33 @@ EXPERIMENT = Experiment(
     "Jitkrittum et al. (2015), figures 2 and 3; its draft, figures 5, 6 and 8",
     (
         Claim(
-            "no accuracy is lost on the four UCI sets (figure 3a): at most .01 of test error",
+            "no accuracy is lost on the four UCI sets (figure 3a): at most 0.01 of test error",
             "test error added, published, UCI",
             high=0.01,
             scales=("quick", "paper"),
         ),
         Claim(
-            "once trained, the mapping performs as well as that of the oracle (section 5): at most .01 of test error",
+            "once trained, the mapping performs as well as that of the oracle (section 5): at most 0.01 of test error",
             "test error added, published",
             high=0.01,
             scales=("quick", "paper"),
         ),
         Claim(
-            "and posteriors with the setting of the paper are within .01 nats of those by quadrature",
+            "and posteriors with the setting of the paper are within 0.01 nats of those by quadrature",
             "KL published",
             high=1e-2,
             scales=("quick", "paper"),
             ours=True,
         ),
         Claim(
-            "with the library's operator posteriors are within .001 nats of those by quadrature",
+            "with the library's operator posteriors are within 0.001 nats of those by quadrature",
             "KL",
             high=1e-3,
             scales=("quick", "paper"),
             ours=True,
         ),
         Claim(
-            "with the library's operator test errors differ from those of quadrature by at most .01",
+            "with the library's operator test errors differ from those of quadrature by at most 0.01",
             "change of test error",
             high=0.01,
             scales=("quick", "paper"),

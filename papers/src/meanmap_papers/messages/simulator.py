@@ -127,7 +127,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
             ours=True,
         ),
-        Claim("posteriors differ by at most .01 nats", "KL", high=1e-2, scales=("quick", "paper"), ours=True),
+        Claim("posteriors differ by at most 0.01 nats", "KL", high=1e-2, scales=("quick", "paper"), ours=True),
         Claim(
             "a message costs 20 ms or more", "milliseconds a message", low=20.0, scales=("quick", "paper"), ours=True
         ),
