@@ -23,11 +23,12 @@ from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
 from meanmap.ep.inference.modes import from_mode
-from meanmap.ep.inference.order import along
+from meanmap.ep.inference.order import along, chosen_schedule
 from meanmap.ep.inference.posterior import Posterior, resumed
 from meanmap.ep.inference.record import Record
-from meanmap.ep.inference.run import Run, chosen_schedule
+from meanmap.ep.inference.run import Run
 from meanmap.ep.inference.ties import advice
+from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.piecewise.memory import remembering
 from meanmap.ep.sweeps.improper import check_policy
@@ -156,20 +157,20 @@ def infer(
         key = source.key
         if layout is not None:
             plan, state, key = layout.plan(plan), layout.state(plan, state), layout.key(key)
-        record = Record(factors, hosts, limit, spent, choices)
+        record = Record(factors, hosts, spent, choices)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
         run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record, mode is not None)
-        record.impossible = excluded(factors)
+        verdict, record.impossible = Verdict(state, run.plans), excluded(factors)
         if not record.impossible:
-            state = run.go(state, step, enough)
-            record.impossible = forbidden(run, state) if record.converged else ""
-        evidence = -np.inf if record.impossible else run.evidence(state)
+            verdict = run.go(state, step, enough, limit)
+            record.impossible = forbidden(run, verdict.state) if record.converged else ""
+        evidence = -np.inf if record.impossible else run.evidence(verdict)
         record.impossible = record.impossible or without_room(factors, evidence)
         evidence = -np.inf if record.impossible else evidence
         record.rough = rough(factors, int(memory.number))
         if not (record.interrupted or record.impossible):
-            record.advice = advice(run, state, tuple(model.variables))
-    return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
+            record.advice = advice(run, verdict, tuple(model.variables))
+    return Posterior.of(plan, verdict.state, model, factors, evidence, record, improper, source.seed)
 
 
 def _placed(leaf: Any) -> Any:

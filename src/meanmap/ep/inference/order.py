@@ -1,18 +1,41 @@
-"""In which order members of plates send one after another: along chains and trees, from one end to the other."""
+"""Whether members of plates send at once or one after another, and then in which order: along chains and trees."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse import csgraph
 
+from meanmap.core.errors import KindError
+from meanmap.core.settings import one_of
 from meanmap.ep.factor import Factor
+from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.variables import Selection
 
-__all__ = ["FAR", "along"]
+__all__ = ["along", "chosen_schedule"]
 
 # Beyond this many factors from one end of a plate to the other, sending all members at once takes too many sweeps.
 FAR = 16
+SCHEDULES = ("auto", "parallel", "sequential")
+
+
+def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[Factor, ...], far: int) -> str:
+    """Either "parallel" or "sequential"; an error if that would ask an oracle on the host one question at a time.
+
+    By default it is sequential along plates whose members are `far` from each other: sent all at once, information
+    would travel by one member per sweep.
+    """
+    one_of(schedule, "schedule", SCHEDULES)
+    if schedule == "auto":
+        return "sequential" if far > FAR and not hosts and not any(factor.whole for factor in factors) else "parallel"
+    if schedule == "sequential" and hosts:
+        named = ", ".join(factors[at].name for at in hosts)
+        raise KindError(
+            f"{named} has an oracle on the host, which is asked for whole plates: type schedule='parallel', or give "
+            "an oracle such as ep.Quadrature()."
+        )
+    return schedule
 
 
 def along(factors: tuple[Factor, ...]) -> tuple[tuple[np.ndarray, ...], int]:

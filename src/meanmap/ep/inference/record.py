@@ -9,10 +9,11 @@ from meanmap.core.report import Report
 from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
+from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.sampling import FEW
-from meanmap.ep.sweeps.plan import Plan, fetched
-from meanmap.ep.sweeps.sweep import EVENTS, Happened
+from meanmap.ep.sweeps.plan import fetched
+from meanmap.ep.sweeps.sweep import EVENTS
 
 __all__ = ["Record"]
 
@@ -35,11 +36,10 @@ class Record:
         self,
         factors: tuple[Factor, ...],
         hosts: dict[int, HostOracle],
-        limit: int,
         spent: dict[str, Spent] | None = None,
         choices: dict[str, str] | None = None,
     ):
-        self.factors, self.hosts, self.limit = factors, hosts, limit
+        self.factors, self.hosts = factors, hosts
         # By factor which way to messages was chosen, in words.
         self.choices = choices or {}
         # By factor what its function on the host has taken so far, and when the run began.
@@ -47,7 +47,9 @@ class Record:
         self.asked = dict.fromkeys(hosts, 0)
         self.residuals: list[float] = []
         self.totals = np.zeros((len(factors), len(EVENTS)), int)
-        self.last: list[np.ndarray] = [np.zeros((len(EVENTS), 0), bool)] * len(factors)
+        # What happened in the last sweep, and whether messages were left out of it.
+        self.last: tuple[np.ndarray, ...] = (np.zeros((len(EVENTS), 0), bool),) * len(factors)
+        self.stuck = False
         self.effective: dict[str, np.ndarray] = {}
         self.doubt: dict[str, np.ndarray] = {}
         self.converged = self.interrupted = False
@@ -62,39 +64,21 @@ class Record:
         # Why the data are impossible under the model, in words.
         self.impossible = ""
 
-    def add(self, plan: Plan, happened: tuple[Happened, ...], moved: object) -> None:
+    def add(self, verdict: Verdict) -> None:
         """One more sweep."""
-        self.residuals.append(float(np.asarray(moved).max()))
-        self.last = [
-            fetched(one.events)[:, : int(size)] if shape else np.asarray(one.events)
-            for one, shape, size in zip(happened, plan.shapes, plan.sizes, strict=True)
-        ]
+        self.residuals.append(verdict.moved)
+        self.last, self.stuck, self.beyond = verdict.events, verdict.stuck, verdict.beyond
         self.totals += [[int(row.sum()) for row in event] for event in self.last]
-        for factor, one in zip(self.factors, happened, strict=True):
+        for factor, one in zip(self.factors, verdict.happened, strict=True):
             for kept, value in ((self.effective, one.effective), (self.doubt, one.doubt)):
                 if value is not None:
                     kept[factor.name] = np.array(fetched(value)[: factor.plate] if factor.plate else value)
 
-    @property
-    def moved(self) -> float:
-        """How far beliefs moved in the last sweep, in standard deviations."""
-        return self.residuals[-1] if self.residuals else np.inf
-
-    @property
-    def noise(self) -> float:
-        """How far beliefs move in every sweep, because an oracle draws anew: the largest doubt of such oracles."""
-        wandering = [f.name for f in self.factors if getattr(getattr(f, "oracle", None), "wanders", False)]
-        return max((float(np.max(self.doubt[name])) for name in wandering if name in self.doubt), default=0.0)
-
-    @property
-    def stuck(self) -> bool:
-        """Whether messages were left out of the last sweep, so that beliefs that do not move prove nothing."""
-        return any(event[1:].any() for event in self.last)
-
-    @property
-    def left_out(self) -> bytes:
-        """Which messages were left out of the last sweep; empty where none was."""
-        return b"".join(event[1:].tobytes() for event in self.last) if self.stuck else b""
+    def finish(self, at_once: bool) -> None:
+        """Beliefs have converged; `at_once`: nothing would move in another sweep."""
+        self.converged = True
+        if at_once:
+            self.residuals[-1] = 0.0
 
     def started_anew(self, share: float) -> None:
         """Sweeps made no progress, and the run restarts with this share of each step."""

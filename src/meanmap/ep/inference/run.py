@@ -1,24 +1,22 @@
 """The loop: sweeps until the beliefs converge, compiled as a whole, member by member, or by factor with the host."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import jax
 import numpy as np
 
-from meanmap.core.errors import KindError
 from meanmap.core.progress import track
-from meanmap.core.settings import one_of
 from meanmap.ep.calls import user_errors
 from meanmap.ep.doubt import ENOUGH
-from meanmap.ep.factor import Factor, replaced
+from meanmap.ep.factor import replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.lean import lean
-from meanmap.ep.inference.order import FAR
 from meanmap.ep.inference.pace import Pace
 from meanmap.ep.inference.ranges import left_range
 from meanmap.ep.inference.record import Record
+from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
 from meanmap.ep.piecewise.memory import FINE
 from meanmap.ep.sweeps.plan import Plan, State, fetched
@@ -35,28 +33,7 @@ from meanmap.ep.sweeps.sweep import (
     keys_of,
 )
 
-__all__ = ["SCHEDULES", "Run", "chosen_schedule"]
-
-SCHEDULES = ("auto", "parallel", "sequential")
-
-
-def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[Factor, ...], far: int) -> str:
-    """Either "parallel" or "sequential"; an error if that would ask an oracle on the host one question at a time.
-
-    By default it is sequential along plates whose members are `far` from each other: sent all at once, information
-    would travel by one member per sweep.
-    """
-    one_of(schedule, "schedule", SCHEDULES)
-    if schedule == "auto":
-        return "sequential" if far > FAR and not hosts and not any(factor.whole for factor in factors) else "parallel"
-    if schedule == "sequential" and hosts:
-        named = ", ".join(factors[at].name for at in hosts)
-        raise KindError(
-            f"{named} has an oracle on the host, which is asked for whole plates: type schedule='parallel', or give "
-            "an oracle such as ep.Quadrature()."
-        )
-    return schedule
-
+__all__ = ["Run"]
 
 # Messages may be in doubt by this share of the step of a sweep, and at most by this many standard deviations.
 _OF_STEP, _AT_MOST = 1e-3, 0.1
@@ -67,9 +44,9 @@ _NEAR, _ROUGH = 0.1, 1e-3
 _LONG = 200
 
 
-@dataclass
+@dataclass(frozen=True)
 class Run:
-    """Everything about a run but its state: `go` sweeps until the beliefs converge, then `evidence` is available.
+    """Everything about a run that stays as it is: `go` sweeps until the beliefs converge.
 
     Attributes
     ----------
@@ -84,17 +61,9 @@ class Run:
     hosts : dict
         The oracles that are asked on the host, by the number of their factor.
     record : Record
-        What the run says about itself.
+        What the run says about itself: written here, and read by the report alone.
     near : bool
         Whether messages start at the mode of all unknowns, from where no first step is too long.
-    level : int
-        Which of the plans the last sweep needed.
-    knows_well : bool
-        Whether functions on the host had to be known as well as they can be in the last sweep.
-    known_evidence : float
-        Of the last sweep, if it found one; else NaN.
-    last_asked : dict
-        The answers of oracles on the host at convergence.
     """
 
     plans: tuple[Plan, ...]
@@ -106,41 +75,36 @@ class Run:
     hosts: dict[int, HostOracle]
     record: Record
     near: bool = False
-    level: int = -1
-    knows_well: bool = True
-    known_evidence: float = np.nan
-    last_asked: dict[int, Asked] = field(default_factory=dict)
 
-    def go(self, start: State, step: float, enough: float) -> State:
-        """The state at which the beliefs have converged, or no progress is possible; the record notes it."""
+    def go(self, start: State, step: float, enough: float, limit: int) -> Verdict:
+        """The verdict of the last sweep: beliefs have converged, or no progress is possible; the record notes it."""
         record, pace = self.record, self._first_pace()
-        state = earlier = start
+        verdict, earlier = Verdict(start, self.plans), start
+        only = self.at_once and step == 1  # the next sweep would change nothing
         try:
-            for _ in track(range(record.limit), "expectation propagation"):
-                before, state = state, self.sweep(state, step, pace.share)
-                over_two, earlier = partial(self._apart, earlier, state), before
+            for _ in track(range(limit), "expectation propagation"):
+                before, verdict = verdict, self.sweep(verdict, step, pace.share)
+                record.add(verdict)
+                over_two, earlier = partial(self._apart, earlier, verdict.state), before.state
                 # Beliefs that do not move by half a step have converged: the tolerance is relative to the step, not to
                 # its share.
-                last = self.at_once and step == 1  # the next sweep would change nothing
-                still = last or record.moved <= max(enough, record.noise) * pace.share
-                still = still and self.knows_well
-                if still and not record.stuck:
-                    if self._accepted(state):
-                        record.converged = True
-                        if last:
-                            record.residuals[-1] = 0.0
-                        break
+                still = verdict.well and (only or verdict.moved <= max(enough, verdict.noise) * pace.share)
+                if still and not verdict.stuck:
+                    confirmed = self._confirmed(verdict)
+                    if confirmed is not None:
+                        record.finish(at_once=only)
+                        return confirmed
                     pace = self._first_pace()
-                elif len(record.residuals) == _LONG and self._asks_everything():
+                elif verdict.number == _LONG and self._asks_everything():
                     pace = self._first_pace()
-                elif not pace.after(record.moved, over_two, record.left_out) or still:
-                    again = self._another_start(pace, state)
+                elif not pace.after(verdict.moved, over_two, verdict.left_out) or still:
+                    again = self._another_start(pace, verdict, limit)
                     if again is None:
                         break
-                    pace, state, earlier = again, start, start
+                    pace, verdict, earlier = again, verdict._replace(state=start), start
         except KeyboardInterrupt:
             record.interrupted = True
-        return state
+        return verdict
 
     def _first_pace(self) -> Pace:
         return Pace(careful=self.schedule == "parallel" and not self.at_once, near=self.near)
@@ -152,33 +116,55 @@ class Run:
         alone = len({port.variable for port in met}) == len(met) and all(port.way in ("same", "whole") for port in met)
         return alone and not self.hosts and self.power == 1 and self.policy == "allow"
 
-    def _another_start(self, pace: Pace, state: State) -> Pace | None:
+    def _another_start(self, pace: Pace, verdict: Verdict, limit: int) -> Pace | None:
         """The pace of a restart where sweeps make no progress, noted in the record; None where it would not help."""
-        record = self.record
-        if record.beyond or self._beyond(state, {at: each[2] for at, each in enumerate(record.last)}):
+        lost = {at: each[2] for at, each in enumerate(verdict.events)}
+        self.record.beyond = verdict.beyond or self._out_of_range(verdict.plans, verdict.state, lost)
+        if self.record.beyond:
             return None
         if self._asks_everything():
             pace = self._first_pace()
-        elif pace.may_start_anew(record.limit - len(record.residuals)):
+        elif pace.may_start_anew(limit - verdict.number):
             pace.start_anew()
         else:
             return None
-        record.started_anew(pace.share)
+        self.record.started_anew(pace.share)
         return pace
 
-    def sweep(self, state: State, step: float, caution: float) -> State:
-        """The state after each factor has sent its messages once; the record notes it."""
+    def sweep(self, before: Verdict, step: float, caution: float) -> Verdict:
+        """Each factor sends its messages once."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(step), np.asarray(caution), self.power)
-        self.level = len(self.plans) - 1
-        self.knows_well = not self._narrows or self.at_once or self.record.moved < _NEAR
-        self.plans = tuple(_knowing(plan, FINE if self.knows_well else _ROUGH) for plan in self.plans)
+        well = not self._narrows or self.at_once or before.moved < _NEAR
+        plans = tuple(_knowing(plan, FINE if well else _ROUGH) for plan in before.plans)
         with user_errors():
-            found = (self._by_factor if self.hosts else self._whole)(state, settings)
+            found, level, beyond = (self._by_factor if self.hosts else self._whole)(before, plans, settings)
             jax.block_until_ready(found.moved)
-        self.record.add(self.plan, found.happened, found.moved)
-        self.known_evidence = float(found.evidence)
-        return found.state
+        events = tuple(
+            fetched(one.events)[:, : int(size)] if shape else np.asarray(one.events)
+            for one, shape, size in zip(found.happened, self.plan.shapes, self.plan.sizes, strict=True)
+        )
+        moved, noise = float(np.asarray(found.moved).max()), self._noise(found.happened)
+        return Verdict(
+            found.state,
+            plans,
+            level,
+            before.number + 1,
+            moved,
+            noise,
+            float(found.evidence),
+            found.happened,
+            events,
+            well,
+            beyond,
+        )
+
+    def _noise(self, happened: tuple[Happened, ...]) -> float:
+        """The largest doubt of oracles that draw anew in every sweep."""
+        each = zip(self.record.factors, happened, strict=True)
+        anew = [(f, one.doubt) for f, one in each if getattr(getattr(f, "oracle", None), "wanders", False)]
+        doubts = [fetched(doubt)[: f.plate] if f.plate else doubt for f, doubt in anew if doubt is not None]
+        return max((float(np.max(doubt)) for doubt in doubts), default=0.0)
 
     def _apart(self, one: State, other: State) -> float:
         """How far two states are from each other, in standard deviations."""
@@ -201,93 +187,77 @@ class Run:
         """The plan with nothing left out."""
         return self.plans[0]
 
-    @property
-    def last(self) -> Plan:
-        """The plan of the last sweep: the quickest that left no factor in doubt."""
-        return self.plans[self.level]
-
-    def _whole(self, state: State, settings: Settings) -> Swept:
-        """One compiled sweep, by the quickest plan that leaves no factor in doubt."""
-        rest = (state, self.key, settings, self.policy)
-        backwards = np.asarray(len(self.record.residuals) % 2 == 1)
-        while True:
+    def _whole(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
+        """One compiled sweep, by the quickest plan that leaves no factor in doubt; which one, and why answers were
+        lost.
+        """
+        rest = (before.state, self.key, settings, self.policy)
+        backwards, beyond = np.asarray(before.number % 2 == 1), before.beyond
+        for level in reversed(range(len(plans))):
             if self.schedule == "parallel":
-                found = compiled_sweep(self.last, *rest)
+                found = compiled_sweep(plans[level], *rest)
             else:
-                found = compiled_sequential_sweep(self.last, *rest, self.orders, backwards)
+                found = compiled_sequential_sweep(plans[level], *rest, self.orders, backwards)
             # While beliefs still move far, messages need not be better than they will be in the next sweep.
             limit = ENOUGH if self.at_once else np.clip(_OF_STEP * np.asarray(found.moved).max(), ENOUGH, _AT_MOST)
-            doubtful = [at for at, one in enumerate(found.happened) if self._doubtful(self.level, at, one, limit)]
+            doubtful = [at for at, one in enumerate(found.happened) if _doubtful(plans, level, at, one, limit)]
+            if not doubtful:
+                return found, level, beyond
             # No rule integrates a function that leaves the range of its output.
-            sizes = self.plan.sizes
-            lost = {at: fetched(found.happened[at].events)[2].ravel()[: int(sizes[at])] for at in doubtful}
-            if not doubtful or self._beyond(state, lost):
-                return found
-            self.level -= 1
-
-    def _beyond(self, state: State, lost: dict[int, np.ndarray]) -> bool:
-        """Whether answers were lost because functions leave the range of their output; the record notes it."""
-        for at, members in lost.items():
-            factor = self.record.factors[at]
-            why = left_range(self.plan, state, at, factor, np.flatnonzero(members), self.power)
-            if why:
-                self.record.beyond = why
-                return True
-        self.record.beyond = ""
-        return False
-
-    def _doubtful(self, level: int, at: int, happened: Happened, limit: float) -> bool:
-        """Whether this form of a factor leaves a member in more doubt than this, and there is a better one."""
-        if self.plans[level].factors[at] is self.plan.factors[at]:
-            return False
-        doubt = fetched(happened.doubt).ravel()
-        usable = ~fetched(happened.events)[1].reshape(doubt.shape)
-        return bool((~(doubt <= limit) & usable)[: int(self.plan.sizes[at])].any())
-
-    def _by_factor(self, state: State, settings: Settings) -> Swept:
-        """A sweep factor by factor, as some of their oracles are on the host."""
-        before, all_happened = state.beliefs, []
-        number = len(self.record.residuals)
-        for at, key in enumerate(self.keys):
-            if at in self.hosts:
-                asked = ask_host(self.plan, state, at, self.hosts[at], key, number, self.power)
-                self.record.asked[at] += asked.number
-                state, happened = compiled_absorb(
-                    self.plan, state, at, asked.incoming, asked.usable, asked.answer, settings, self.policy
-                )
-            else:
-                state, happened = self._sent(state, at, key, settings)
-            all_happened.append(happened)
-        return Swept(state, tuple(all_happened), compiled_moved(self.plan, before, state.beliefs), np.nan)
-
-    def _sent(self, state: State, at: int, key: jax.Array, settings: Settings) -> tuple[State, Happened]:
-        """The state after one factor has sent, by the quickest form that leaves no doubt."""
-        for level in reversed(range(len(self.plans))):
-            sent, happened, _ = compiled_send(self.plans[level], state, at, key, settings, self.policy)
-            if not self._doubtful(level, at, happened, ENOUGH):
-                self.level = min(self.level, level)
-                return sent, happened
+            lost = {at: fetched(found.happened[at].events)[2].ravel()[: int(plans[0].sizes[at])] for at in doubtful}
+            beyond = self._out_of_range(plans, before.state, lost)
+            if beyond:
+                return found, level, beyond
         raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
-    def _accepted(self, state: State) -> bool:
-        """Whether oracles confirm their predictions at convergence; if not, they learn and sweeps go on."""
-        asked = {at: self._ask_last(state, at) for at, oracle in self.hosts.items() if oracle.predicts}
+    def _out_of_range(self, plans: tuple[Plan, ...], state: State, lost: dict[int, np.ndarray]) -> str:
+        """Why answers were lost, if functions leave the range of their output; else empty."""
+        each = ((at, self.record.factors[at], np.flatnonzero(members)) for at, members in lost.items())
+        found = (left_range(plans[0], state, at, factor, members, self.power) for at, factor, members in each)
+        return next(filter(None, found), "")
+
+    def _by_factor(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
+        """As `_whole`, factor by factor, as some of their oracles are on the host."""
+        state, all_happened, least = before.state, [], len(plans) - 1
+        for at, key in enumerate(self.keys):
+            if at in self.hosts:
+                asked = ask_host(plans[0], state, at, self.hosts[at], key, before.number, self.power)
+                self.record.asked[at] += asked.number
+                state, happened = compiled_absorb(
+                    plans[0], state, at, asked.incoming, asked.usable, asked.answer, settings, self.policy
+                )
+            else:
+                state, happened, level = self._sent(plans, state, at, settings)
+                least = min(least, level)
+            all_happened.append(happened)
+        moved = compiled_moved(plans[0], before.state.beliefs, state.beliefs)
+        return Swept(state, tuple(all_happened), moved, np.nan), least, before.beyond
+
+    def _sent(self, plans: tuple[Plan, ...], state: State, at: int, settings: Settings) -> tuple[State, Happened, int]:
+        """The state after one factor has sent, by the quickest form that leaves no doubt; and which one that is."""
+        for level in reversed(range(len(plans))):
+            sent, happened, _ = compiled_send(plans[level], state, at, self.keys[at], settings, self.policy)
+            if not _doubtful(plans, level, at, happened, ENOUGH):
+                return sent, happened, level
+        raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
+
+    def _confirmed(self, verdict: Verdict) -> Verdict | None:
+        """With the answers of oracles that confirm their predictions at convergence; None where one learns instead."""
+        plans, state = verdict.plans, verdict.state
+        asked = {at: self._ask_last(plans[0], state, at) for at, oracle in self.hosts.items() if oracle.predicts}
         if not asked:
-            return True
+            return verdict
         settings = Settings(np.asarray(1.0), np.asarray(1.0), self.power)
 
         def send(before: State, at: int) -> State:
-            if at in self.hosts:
-                return before
-            return self._sent(before, at, self.keys[at], settings)[0]
+            return before if at in self.hosts else self._sent(plans, before, at, settings)[0]
 
         with user_errors():
-            found = lean(self.plan, state, asked, send, self.power, self.policy)
+            found = lean(plans[0], state, asked, send, self.power, self.policy)
         # Each of them is informed, whatever the others answer.
-        factors: Any = self.plan.factors
+        factors: Any = plans[0].factors
         accepted = {at: self.hosts[at].accepts(factors[at], found) for at in asked}
-        self.last_asked = asked if all(accepted.values()) else {}
-        return bool(self.last_asked)
+        return verdict._replace(answers=asked) if all(accepted.values()) else None
 
     def _asks_everything(self) -> bool:
         """Whether an oracle stops predicting because sweeps do not converge; each notes it."""
@@ -295,30 +265,39 @@ class Run:
         told = {at: oracle.stop_predicting(factors[at]) for at, oracle in self.hosts.items()}
         return any(told.values())
 
-    def _ask_last(self, state: State, at: int) -> Asked:
+    def _ask_last(self, plan: Plan, state: State, at: int) -> Asked:
         """The answer of an oracle on the host at convergence, for the evidence."""
-        asked = ask_host(self.plan, state, at, self.hosts[at], self.keys[at], None, self.power)
+        asked = ask_host(plan, state, at, self.hosts[at], self.keys[at], None, self.power)
         self.record.asked[at] += asked.number
         return asked
 
-    def evidence(self, state: State) -> float:
+    def evidence(self, verdict: Verdict) -> float:
         """The logarithm of the evidence.
 
         NaN where messages were left out, and after an interruption where functions on the host would be called.
         """
-        if self.record.stuck:
+        if verdict.stuck:
             return np.nan
-        if self.record.converged and np.isfinite(self.known_evidence):
-            return self.known_evidence
+        if self.record.converged and np.isfinite(verdict.evidence):
+            return verdict.evidence
         on_host = self.hosts or any(getattr(factor, "host", False) for factor in self.plan.factors)
         if self.record.interrupted and on_host:
             return np.nan
         known = {}
         for at in self.hosts:
-            asked = self.last_asked.get(at) or self._ask_last(state, at)
+            asked = verdict.answers.get(at) or self._ask_last(verdict.plans[0], verdict.state, at)
             known[at] = asked.answer.log_normaliser
         with user_errors():
-            return float(compiled_evidence(self.last, state, self.key, self.power, known))
+            return float(compiled_evidence(verdict.plan, verdict.state, self.key, self.power, known))
+
+
+def _doubtful(plans: tuple[Plan, ...], level: int, at: int, happened: Happened, limit: float) -> bool:
+    """Whether this form of a factor leaves a member in more doubt than this, and there is a better one."""
+    if plans[level].factors[at] is plans[0].factors[at]:
+        return False
+    doubt = fetched(happened.doubt).ravel()
+    usable = ~fetched(happened.events)[1].reshape(doubt.shape)
+    return bool((~(doubt <= limit) & usable)[: int(plans[0].sizes[at])].any())
 
 
 def _knowing(plan: Plan, enough: float) -> Plan:

@@ -9,9 +9,10 @@ from scipy import sparse
 from meanmap.ep.calls import user_errors
 from meanmap.ep.inference.block import computed_by
 from meanmap.ep.inference.run import Run
+from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.quadrature.enough import is_remembered
 from meanmap.ep.quadrature.quadrature import Quadrature
-from meanmap.ep.sweeps.plan import Plan, Port, State, fetched
+from meanmap.ep.sweeps.plan import Plan, Port, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
 from meanmap.families import Beta, Family, Gamma, Normal
 
@@ -29,14 +30,14 @@ NUMBERS = (Normal, Gamma, Beta)
 TOO_WIDE = "comes out too large"
 
 
-def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
+def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...]:
     """A note about the unknowns whose separate beliefs are furthest too narrow or too wide; none if there are none.
 
     Every factor between unknowns that are not computed from others determines how they vary together: the mean of one
     moves with the message from another by their covariance. Together these give the precision matrix that one joint
     belief would have, whose inverse is compared with the separate variances. On trees of Gaussians both agree.
     """
-    plan: Plan = run.last
+    plan, state = verdict.plan, verdict.state
     first, spreads, total = {}, [], 0
     for at in _unknown(plan):
         if not isinstance(state.beliefs[at], NUMBERS):
@@ -61,7 +62,7 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
     everywhere = np.arange(total)
     rows, columns, entries = [everywhere], [everywhere], [1 / spread]
     for at, places in tied.items():
-        covariance = _covariance(run, state, at, places)
+        covariance = _covariance(run, verdict, at, places)
         size, each = len(covariance), np.arange(len(places))
         nodes = np.stack([_members(plan.factors[at].arguments[k], first, size) for k in places], axis=1)
         finite = np.isfinite(covariance.reshape(size, -1)).all(axis=1)
@@ -163,11 +164,12 @@ def _spread(law: Family) -> np.ndarray:
     return np.atleast_1d(fetched(law.variance_in(law.coordinates[-1])))
 
 
-def _covariance(run: Run, state: State, at: int, places: list[int]) -> np.ndarray:
+def _covariance(run: Run, verdict: Verdict, at: int, places: list[int]) -> np.ndarray:
     """Of each member's tilted law, between the arguments at some places."""
-    factor, size, key = run.last.factors[at], int(run.last.sizes[at]), run.keys[at]
+    plan, key = verdict.plan, run.keys[at]
+    factor, size = plan.factors[at], int(plan.sizes[at])
     alpha = run.power if factor.powered else 1.0
-    incoming = list(compiled_cavities(run.last, state, at, run.power)[0])
+    incoming = list(compiled_cavities(plan, verdict.state, at, run.power)[0])
 
     # Other members, and those that fill up the plate, are not looked at.
     proper = np.all([fetched(incoming[k].is_proper()) for k in places], axis=0)
