@@ -24,6 +24,7 @@ from meanmap.kernels import (
     Scaled,
     Sum,
 )
+from meanmap.kernels.spectral import coordinates
 
 X = np.random.default_rng(0).normal(size=(6, 2))
 GRAM = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2)
@@ -46,7 +47,7 @@ def test_one_function_of_two_points_makes_a_kernel():
     with pytest.raises(
         KindError, match=r"Brownian has no spectral density.*mm.features.Nystrom or mm.features.Pivoted"
     ):
-        Brownian().coordinates(x)
+        coordinates(Brownian(), x)
 
 
 class TestAlgebra:

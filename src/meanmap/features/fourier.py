@@ -18,6 +18,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Concatenated, Features, made_from, sample_row
 from meanmap.kernels.base import Kernel, Sum, as_kernel
+from meanmap.kernels.spectral import coordinates, frequencies, is_radial
 
 __all__ = ["Fourier"]
 
@@ -95,18 +96,18 @@ class Fourier(Features):
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, D)."""
-        coordinates = self.kernel.coordinates(x)
-        if isinstance(coordinates, jax.Array | np.ndarray):
-            angles = jnp.matmul(coordinates, self.frequencies.T, precision="highest")
+        at = coordinates(self.kernel, x)
+        if isinstance(at, jax.Array | np.ndarray):
+            angles = jnp.matmul(at, self.frequencies.T, precision="highest")
         else:  # sparse rows
-            angles = jnp.asarray(coordinates @ np.asarray(self.frequencies).T)
+            angles = jnp.asarray(at @ np.asarray(self.frequencies).T)
         if self.kind == "cos-phase":
             return self.scale * jnp.cos(angles + self.phases)
         return self.scale * jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
     def check(self, points: Points, argument: str) -> None:
         """As many coordinates as the frequencies have."""
-        width = self.kernel.coordinates(one_row(points)).shape[1]
+        width = coordinates(self.kernel, one_row(points)).shape[1]
         if width != self.frequencies.shape[1]:
             raise ShapeError(
                 f"{argument} does not have the columns of the sample that the features were drawn for: "
@@ -129,17 +130,17 @@ def _draw(kernel: Kernel, row: Array, n_features: int, kind: Any, orthogonal: bo
         return Concatenated(kernel, members)
     key_frequencies, key_directions, key_phases = jax.random.split(key, 3)
     number = n_features // 2 if kind == "cos-sin" else n_features
-    frequencies = kernel.frequencies(key_frequencies, number, row)
+    drawn = frequencies(kernel, key_frequencies, number, row)
     if orthogonal:
-        if not kernel.is_radial:
+        if not is_radial(kernel):
             raise KindError(
                 f"{type(kernel).__name__} has no radial spectral density, so its frequencies cannot be orthogonal: "
                 "pass orthogonal=False."
             )
-        frequencies = _orthogonal(frequencies, key_directions)
-    phases = jax.random.uniform(key_phases, (number,), frequencies.dtype, 0, 2 * np.pi) if kind == "cos-phase" else None
+        drawn = _orthogonal(drawn, key_directions)
+    phases = jax.random.uniform(key_phases, (number,), drawn.dtype, 0, 2 * np.pi) if kind == "cos-phase" else None
     scale = jnp.sqrt(2 * kernel.diagonal(row)[0] / n_features)
-    return Fourier(kernel, frequencies, phases, scale, kind)
+    return Fourier(kernel, drawn, phases, scale, kind)
 
 
 def _orthogonal(frequencies: jax.Array, key: jax.Array) -> jax.Array:

@@ -15,6 +15,7 @@ from meanmap.features.base import Features
 from meanmap.features.fourier import Fourier
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.laws import characteristic
+from meanmap.kernels.spectral import coordinates
 
 __all__ = ["frequencies_in_x", "mean_features", "mean_waves"]
 
@@ -49,8 +50,8 @@ def mean_features(features: Features, family: Distribution, coordinate: str | No
 def frequencies_in_x(kernel: Kernel, frequencies: Array, dimension: int) -> Any:
     """w with w·x = ω·c(x) for frequencies ω, (D, ·), over a kernel's coordinates c, which have to be linear in x."""
     dtype = frequencies.dtype
-    linear = kernel.coordinates(np.eye(dimension, dtype=dtype))
-    origin = kernel.coordinates(np.zeros((1, dimension), dtype))
+    linear = coordinates(kernel, np.eye(dimension, dtype=dtype))
+    origin = coordinates(kernel, np.zeros((1, dimension), dtype))
     if is_concrete(origin) and not np.allclose(np.asarray(origin), 0):
         raise KindError("the kernel's coordinates are not linear in x: use features of a kernel on R^d, such as RBF.")
     if isinstance(frequencies, np.ndarray) and isinstance(linear, np.ndarray):

@@ -24,6 +24,7 @@ from meanmap.kernels.distributions.expected import ExpectedProduct
 from meanmap.kernels.distributions.gaussian import EmbeddingGaussian
 from meanmap.kernels.distributions.mean_variance import MeanVariance
 from meanmap.kernels.distributions.tuples import TupleProduct, TupleSum
+from meanmap.kernels.spectral import frequencies
 
 __all__ = ["SideBySide", "TwoStage"]
 
@@ -275,7 +276,7 @@ def _draw_means(kernel: ExpectedProduct, points: Points, plan: _Plan, key: jax.A
     blocks, square = [], 1.0
     for (_, law, member, _), k in zip(found, keys, strict=True):
         origin = np.zeros((1, law.dimension), plan.dtype)
-        blocks.append(member.frequencies(k, plan.number(plan.d_in), origin))
+        blocks.append(frequencies(member, k, plan.number(plan.d_in), origin))
         square = square * member.diagonal(origin)[0]
     scale = jnp.sqrt(2 / plan.d_in * jnp.asarray(square, plan.dtype))
     return MeanFourier(

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -14,13 +14,17 @@ from meanmap.core.arrays import array_of, check_finite, is_factor, parameter
 from meanmap.core.domains import Domain, Each, Real, holds_vectors
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.points import abreast, count, rows
+from meanmap.core.points import count, rows
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
 
 __all__ = ["Kernel", "Power", "Product", "Scaled", "Sum", "as_kernel"]
+
+# Of arrays.
+_sum: Callable[[Iterable[Any]], Any] = sum
+_product: Callable[[Iterable[Any]], Any] = math.prod
 
 
 class Kernel(eqx.Module):
@@ -59,22 +63,6 @@ class Kernel(eqx.Module):
 
     def check(self, points: Points, argument: str) -> None:
         """Raise if points that were read do not fit the hyperparameters."""
-
-    def coordinates(self, x: Points) -> Any:
-        """Points as (n, D) Euclidean coordinates in which the kernel is shift-invariant, if it has any."""
-        raise KindError(
-            f"{type(self).__name__} has no spectral density, so it has no random Fourier "
-            "features: use mm.features.Nystrom or mm.features.PivotedCholesky, which take any kernel."
-        )
-
-    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        """n draws, (n, D), from the normalised spectral density over `coordinates(like)`."""
-        return self.coordinates(like)
-
-    @property
-    def is_radial(self) -> bool:
-        """Whether the spectral density depends on the length of the frequency only."""
-        return False
 
     def __call__(self, x: Data, y: Data = None) -> Array:
         """The Gram matrix: entry (i, j) is k(xᵢ, yⱼ); `k(x)` is `k(x, x)`.
@@ -170,9 +158,9 @@ def as_kernel(value: object, argument: str, otherwise: str = "") -> Kernel:
     return value
 
 
-def _members(kind: type, kernel: Kernel) -> tuple[Kernel, ...]:
+def _members(kind: "type[Composite]", kernel: Kernel) -> tuple[Kernel, ...]:
     """The members of a sum or product, so that a + b + c is one sum of three."""
-    return kernel.members if isinstance(kernel, kind) else (kernel,)  # pyright: ignore[reportAttributeAccessIssue]
+    return kernel.members if isinstance(kernel, kind) else (kernel,)
 
 
 def _show(value: object) -> str:
@@ -214,12 +202,12 @@ class Composite(Kernel):
         return (x,) * len(domains) if agree(domains) else tuple(x)
 
     def check(self, points: Points, argument: str) -> None:
-        for member, part in zip(self.members, self.parts(points), strict=True):
+        for member, part in self.beside(points):
             member.check(part, argument)
 
-    def _each(self, method: str, *points: Points) -> list[Any]:
-        parts = zip(*(self.parts(x) for x in points), strict=True)
-        return [getattr(member, method)(*part) for member, part in zip(self.members, parts, strict=True)]
+    def beside(self, *points: Points) -> Iterator[tuple[Any, ...]]:
+        """Each member with its part of the points."""
+        return zip(self.members, *map(self.parts, points), strict=True)
 
 
 def agree(domains: list[Domain]) -> bool:
@@ -241,20 +229,20 @@ class Sum(Composite):
 
     def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
-        return sum(self._each("evaluate", x, y))  # pyright: ignore[reportReturnType]
+        return _sum(member.evaluate(p, q) for member, p, q in self.beside(x, y))
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """Sum of the members' Gram matrices."""
-        return sum(self._each("gram", x, y))  # pyright: ignore[reportReturnType]
+        return _sum(member.gram(p, q) for member, p, q in self.beside(x, y))
 
     def columns(self, x: Points) -> Callable[[int], Any]:
         """Sums of the members' columns."""
-        each = self._each("columns", x)
+        each = [member.columns(part) for member, part in self.beside(x)]
         return lambda i: sum(column(i) for column in each)
 
     def diagonal(self, x: Points) -> jax.Array:
         """Sum of the members' diagonals."""
-        return sum(self._each("diagonal", x))  # pyright: ignore[reportReturnType]
+        return _sum(member.diagonal(p) for member, p in self.beside(x))
 
 
 class Product(Composite):
@@ -272,25 +260,15 @@ class Product(Composite):
 
     def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
-        return math.prod(self._each("evaluate", x, y))  # pyright: ignore[reportReturnType, reportArgumentType]
+        return _product(member.evaluate(p, q) for member, p, q in self.beside(x, y))
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """Entrywise product of the members' Gram matrices."""
-        return math.prod(self._each("gram", x, y))  # pyright: ignore[reportReturnType, reportArgumentType]
+        return _product(member.gram(p, q) for member, p, q in self.beside(x, y))
 
     def diagonal(self, x: Points) -> jax.Array:
         """Product of the members' diagonals."""
-        return math.prod(self._each("diagonal", x))  # pyright: ignore[reportReturnType, reportArgumentType]
-
-    def coordinates(self, x: Points) -> Any:
-        """The members' coordinates side by side: a product of shift-invariant kernels is one on the joint space."""
-        return abreast(self._each("coordinates", x))
-
-    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        """Independent draws for each member, side by side."""
-        keys = jax.random.split(key, len(self.members))
-        draws = [m.frequencies(k, n, x) for m, k, x in zip(self.members, keys, self.parts(like), strict=True)]
-        return jnp.concatenate(draws, axis=-1)
+        return _product(member.diagonal(p) for member, p in self.beside(x))
 
 
 class Wrapper(Kernel):
@@ -308,16 +286,6 @@ class Wrapper(Kernel):
 
     def check(self, points: Points, argument: str) -> None:
         self.kernel.check(points, argument)
-
-    def coordinates(self, x: Points) -> Any:
-        return self.kernel.coordinates(x)
-
-    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        return self.kernel.frequencies(key, n, like)
-
-    @property
-    def is_radial(self) -> bool:
-        return self.kernel.is_radial
 
 
 class Scaled(Wrapper):
@@ -387,7 +355,3 @@ class Power(Wrapper):
     def diagonal(self, x: Points) -> jax.Array:
         """The power of the diagonal."""
         return self.kernel.diagonal(x) ** self.power
-
-    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        """Sums of q independent frequencies: the spectral density of a power is a convolution."""
-        return sum(self.kernel.frequencies(k, n, like) for k in jax.random.split(key, self.power))  # pyright: ignore[reportReturnType]

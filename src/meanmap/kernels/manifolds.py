@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real, Rotations
 from meanmap.core.types import Array, Numbers, Points
+from meanmap.kernels.spectral import normal_frequencies
 from meanmap.kernels.stationary import Stationary, check_lengthscale
 
 __all__ = ["Rotation", "Torus"]
@@ -22,8 +23,7 @@ class _OfChord(Stationary):
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Draws of a standard normal law, the Fourier transform of the profile."""
-        like = self.coordinates(like)
-        return jax.random.normal(key, (n, like.shape[1]), like.dtype)
+        return normal_frequencies(key, n, self.coordinates(like))
 
 
 class Torus(_OfChord):

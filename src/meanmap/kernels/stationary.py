@@ -14,13 +14,13 @@ from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.types import Array, Numbers, Points
-from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
+from meanmap.kernels.spectral import Spectral, normal_frequencies
 
 __all__ = ["RBF", "Laplace", "Matern", "RationalQuadratic", "Stationary"]
 
 
-class Stationary(Kernel):
+class Stationary(Spectral):
     """k(x, y) = f(|c(x) − c(y)|²) for coordinates c: a shift-invariant, radial kernel."""
 
     @abstractmethod
@@ -52,7 +52,7 @@ class Stationary(Kernel):
         return True
 
 
-class _WithLengthscale(Kernel):
+class _WithLengthscale(Spectral):
     """Coordinates x / ℓ, with one lengthscale or one per column."""
 
     lengthscale: eqx.AbstractVar[Any]
@@ -115,8 +115,7 @@ class RBF(_WithLengthscale, Stationary):
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Draws of a standard normal distribution, the Fourier transform of the profile."""
-        like = self.coordinates(like)
-        return jax.random.normal(key, (n, like.shape[1]), like.dtype)
+        return normal_frequencies(key, n, self.coordinates(like))
 
 
 class Matern(_WithLengthscale, Stationary):

@@ -25,6 +25,7 @@ from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Delta, Hamming
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_points
+from meanmap.kernels.spectral import Spectral
 from meanmap.kernels.stationary import RBF, Laplace
 from meanmap.learning.medians import median_distance
 
@@ -124,12 +125,11 @@ def at_median(kernel: Kernel, x: Data, rng: Seed = None, argument: str = "x") ->
 
 def _at_median(kernel: Kernel, points: Points, argument: str) -> Kernel:
     if isinstance(kernel, Composite):
-        parts = zip(kernel.members, kernel.parts(points), strict=True)
-        return kernel.with_members(tuple(_at_median(member, part, argument) for member, part in parts))
+        return kernel.with_members(tuple(_at_median(each, part, argument) for each, part in kernel.beside(points)))
     if isinstance(kernel, Wrapper):
         return eqx.tree_at(lambda k: k.kernel, kernel, _at_median(kernel.kernel, points, argument))
     lengthscale = getattr(kernel, "lengthscale", None)
-    if lengthscale is None or type(kernel).coordinates is Kernel.coordinates:
+    if lengthscale is None or not isinstance(kernel, Spectral):
         return kernel
     coordinates = kernel.coordinates(points)
     metric = "cityblock" if isinstance(kernel, Laplace) else "euclidean"

@@ -6,6 +6,7 @@ import pytest
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
 from meanmap.families import Beta, Normal
 from meanmap.kernels import RBF, EmbeddingGaussian, ExpectedProduct, TupleProduct
+from meanmap.kernels.spectral import coordinates
 
 
 def test_gaussian_of_the_distance_of_embeddings(tuples):
@@ -75,6 +76,6 @@ def test_bad_settings_are_named():
     with pytest.raises(EmptyError, match="expected at least 2"):
         EmbeddingGaussian.at_scale_of(Normal([1.0], 1.0))
     with pytest.raises(KindError, match="TwoStage"):
-        EmbeddingGaussian().coordinates(Normal([1.0], 1.0))
+        coordinates(EmbeddingGaussian(), Normal([1.0], 1.0))
     with pytest.raises(KindError, match=r"x\[1\] is Normal and y\[1\] is Beta"):
         EmbeddingGaussian()((Normal([0.0], 1.0), Normal([0.0], 1.0)), (Normal([0.0], 1.0), Beta([1.0], 1.0)))

@@ -102,13 +102,6 @@ class EmbeddingGaussian(DistributionKernel):
         theirs = None if y is None else (py, kernel.diagonal(py))
         return OuterGaussian(kernel, self.width), (px, kernel.diagonal(px)), theirs
 
-    def coordinates(self, x: Points) -> Any:
-        """None in finitely many dimensions; features have two stages."""
-        raise KindError(
-            "EmbeddingGaussian has no random Fourier features of a single stage: use "
-            "mm.features.TwoStage.draw(kernel, like=messages)."
-        )
-
 
 def embedding_width(inner: DistributionKernel, messages: object, most: int, door: Door) -> Any:
     """γ with γ² half the median squared distance of embeddings."""

@@ -17,12 +17,13 @@ from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import Messages, label, named, per_variable, settings, variables
 from meanmap.kernels.distributions.laws import moments, resolve_coordinate
 from meanmap.kernels.distributions.scales import median_of_pairs, spread_out
+from meanmap.kernels.spectral import Spectral, normal_frequencies
 from meanmap.kernels.stationary import RBF
 
 __all__ = ["MeanVariance"]
 
 
-class MeanVariance(DistributionKernel):
+class MeanVariance(DistributionKernel, Spectral):
     """κ = Π_l exp(−(m_l − m′_l)²/2w_l²) exp(−(v_l − v′_l)²/2u_l²) of the means and variances of the variables.
 
     It ignores all but two moments, and is cheap: it is an RBF kernel on R^P, whose features are those of
@@ -116,8 +117,7 @@ class MeanVariance(DistributionKernel):
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Draws of a standard normal law, whose transform is the profile."""
-        like = self.coordinates(like)
-        return jax.random.normal(key, (n, like.shape[1]), like.dtype)
+        return normal_frequencies(key, n, self.coordinates(like))
 
     @property
     def is_radial(self) -> bool:

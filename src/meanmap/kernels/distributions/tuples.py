@@ -13,6 +13,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import per_variable, settings, variables
 from meanmap.kernels.distributions.parts import Joint
+from meanmap.kernels.spectral import Spectral, coordinates, frequencies
 
 __all__ = ["TupleKernel", "TupleProduct", "TupleSum"]
 
@@ -58,7 +59,7 @@ def _members(members: object) -> tuple[Any, Any]:
     return members, names
 
 
-class TupleProduct(TupleKernel):
+class TupleProduct(TupleKernel, Spectral):
     """κ(P, Q) = Π_l κ_l(P_l, Q_l) over the variables of a tuple of distributions.
 
     Parameters
@@ -90,13 +91,13 @@ class TupleProduct(TupleKernel):
     def coordinates(self, x: Points) -> Any:
         """Those of the members side by side: a product of shift-invariant kernels is one on the joint space."""
         parts = zip(self.members, self.parts(x), strict=True)
-        return jnp.concatenate([member.coordinates(part) for member, part in parts], axis=1)
+        return jnp.concatenate([coordinates(member, part) for member, part in parts], axis=1)
 
     def frequencies(self, key: Array, n: int, like: Points) -> Any:
         """Independent draws for each member, side by side."""
         keys = jax.random.split(key, len(self.members))
         parts = zip(self.members, keys, self.parts(like), strict=True)
-        return jnp.concatenate([member.frequencies(k, n, part) for member, k, part in parts], axis=1)
+        return jnp.concatenate([frequencies(member, k, n, part) for member, k, part in parts], axis=1)
 
 
 class TupleSum(TupleKernel):
