@@ -137,7 +137,7 @@ def fit(
         if (counts < 0).any() or not counts.any():
             raise ParameterError(f"weights has {counts.min():g}; expected numbers of 0 or more, some above 0.")
     levels: tuple[Any, ...] = ()
-    if family == "cumulative":
+    if law.ordered:
         (response, levels, name), trials = read_levels(read, data), np.ones(len(counts))
         law = cumulative(len(levels))
     else:
@@ -161,7 +161,7 @@ def fit(
     log_evidence -= float(counts.sum()) * np.log(scaled.unit)
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
-    notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, family)
+    notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, law.ends)
     notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged)
     return Fitted(

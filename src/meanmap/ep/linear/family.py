@@ -69,6 +69,10 @@ class Family:
         Initial logs of parameters, where these are not 0.
     heavy : bool
         Whether responses may have outliers, so that the unit is estimated robustly.
+    of_labels, of_trials, ordered : bool
+        Whether responses may be two labels, are shares of trials, or are ordered labels.
+    ends : int
+        At how many ends of the responses the likelihood may rise for ever: at 0 alone, or also at all trials.
     """
 
     name: str
@@ -84,6 +88,10 @@ class Family:
     expected: str = "numbers"
     first: Mapping[str, float] = field(default_factory=dict)
     heavy: bool = False
+    of_labels: bool = False
+    of_trials: bool = False
+    ordered: bool = False
+    ends: int = 0
 
     def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The log density times the weight of the row."""

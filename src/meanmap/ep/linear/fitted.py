@@ -312,7 +312,7 @@ class Fitted(Paged, Value):
         counts += [f"weights sum to {total:g}"] if (self.model.observed.weights != 1).any() else []
         counts += [f"{group.name}: {len(group.levels)} groups" for group in rows.groups]
         counts += [" < ".join(map(str, self.levels))] if self.levels else []
-        counts += [f"probability of {self.response}"] if family.name == "bernoulli" else []
+        counts += [f"probability of {self.response}"] if family.of_labels else []
         lines = [f"{self.formula.text}", f"  family {family.name}, link {family.link}; {', '.join(counts)}"]
         if self.formula.references:
             lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")

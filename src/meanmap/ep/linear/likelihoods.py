@@ -164,6 +164,8 @@ _BINARY = Family(
     _start_logit,
     fits=lambda values: (values == 0) | (values == 1),
     expected="0 and 1, or two labels",
+    of_labels=True,
+    ends=2,
 )
 _NORMAL = Family(
     "gaussian",
@@ -195,6 +197,7 @@ _COUNTS = Family(
     _start_log,
     fits=_are_counts,
     expected="counts: 0, 1, 2, ...",
+    ends=1,
 )
 # By name and link; the first of a name is its default. Of ordered labels there are three until they are read.
 FAMILIES: dict[tuple[str, str], Family] = {
@@ -215,8 +218,8 @@ FAMILIES: dict[tuple[str, str], Family] = {
         ),
         _BINARY,
         _PROBIT,
-        replace(_BINARY, name="binomial"),
-        replace(_PROBIT, name="binomial"),
+        replace(_BINARY, name="binomial", of_labels=False, of_trials=True),
+        replace(_PROBIT, name="binomial", of_labels=False, of_trials=True),
         _COUNTS,
         replace(
             _COUNTS,

@@ -30,6 +30,7 @@ def cumulative(labels: int) -> Family:
         _mean,
         _draw,
         _start,
+        ordered=True,
     )
 
 

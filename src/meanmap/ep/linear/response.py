@@ -20,32 +20,32 @@ def read_response(formula: Formula, law: Family) -> tuple[np.ndarray, np.ndarray
     values, name = np.asarray(found.design_matrix, float), str(found.name)
     one = np.ones(len(values))
     if found.kind == "proportion":
-        if family != "binomial":
+        if not law.of_trials:
             raise ParameterError(f"{name} is a share of trials; type family='binomial'.")
         return _within(values[:, 0], values[:, 1], name), values[:, 1], name
-    if family == "binomial":
+    if law.of_trials:
         raise ParameterError(
             f"the response {name!r} of family='binomial' has no number of trials; type p(successes, trials) ~ ..., or "
             "family='bernoulli' for zeros and ones."
         )
     if found.kind == "categoric":
-        values, name = _of_two(values, found, name, family, formula)
+        values, name = _of_two(values, found, name, law, formula)
     _demand(values, law.fits(values), name, family, law.expected)
     if values.min() == values.max():
         raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows; it must vary.")
     return values, one, name
 
 
-def _of_two(values: np.ndarray, found: Any, name: str, family: str, formula: Formula) -> tuple[np.ndarray, str]:
+def _of_two(values: np.ndarray, found: Any, name: str, law: Family, formula: Formula) -> tuple[np.ndarray, str]:
     """Ones for the label that the formula names; of two labels, for the one that means yes, or else the second.
 
     Labels with an order of their own keep it.
     """
     column, kept = formula.rows.frame.get(name), formula.rows.kept
-    if family != "bernoulli":
+    if not law.of_labels:
         said = "labels" if column is None or is_categorical(column) else not_numbers(column.to_numpy(), kept)
         more = "" if "text that" in said else " For two labels type family='bernoulli'."
-        raise ParameterError(f"the response {name!r} holds {said}; expected numbers for family={family!r}.{more}")
+        raise ParameterError(f"the response {name!r} holds {said}; expected numbers for family={law.name!r}.{more}")
     if values.ndim == 1:
         return values, name
     if values.shape[1] != 2:

@@ -12,16 +12,16 @@ __all__ = ["separated", "separating"]
 _MOST, _ABOVE = 1_000_000, 1e-6
 
 
-def separated(formula: Formula, scaled: Scaled, observed: Observed, family: str) -> list[str]:
-    """A note on each set of columns of shared effects that separates the labels, or the counts of 0 from the rest."""
+def separated(formula: Formula, scaled: Scaled, observed: Observed, ends: int) -> list[str]:
+    """A note on each set of columns of shared effects that separates the labels, or the counts of 0 from the rest.
+
+    `ends` is a field of the family.
+    """
+    if not ends:
+        return []
     columns = (formula.rows.shared - scaled.middle) / scaled.spread
     counted, response = observed.weights > 0, observed.response
-    if family in ("bernoulli", "binomial"):
-        signs = np.where(response == observed.trials, 1, np.where(response == 0, -1, 0))
-    elif family in ("poisson", "negativebinomial"):
-        signs = np.where(response == 0, -1, 0)
-    else:
-        return []
+    signs = np.where((ends == 2) & (response == observed.trials), 1, np.where(response == 0, -1, 0))
     found = []
     for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
         names = [formula.names[at] for at in chosen]
