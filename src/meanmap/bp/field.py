@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
-from meanmap.bp.beliefs.pages import MOST_NODES, beliefs_page
+from meanmap.bp.beliefs.pages import beliefs_page
 from meanmap.bp.edges.field_samples import ONE, FieldSamples, read_relations
 from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.observations import Likelihood, learn_likelihoods
@@ -31,6 +31,7 @@ from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, Schedule, TwoPass
 from meanmap.graphs.rooted import steps_to_farthest
 from meanmap.plots.facts import Page
+from meanmap.plots.networks import MOST_NODES
 from meanmap.plots.paged import Paged
 
 __all__ = ["DAMPING", "SWEEPS", "Field", "FittedField", "sweeps_to_cross"]

@@ -1,17 +1,16 @@
 """Pages of `--report`: the question, the result, its uncertainty, and the command that repeats it."""
 
-import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from meanmap import __version__
 from meanmap.cli.options import in_own_words
 from meanmap.cli.outputs import answer, figure_of
 from meanmap.core.points import in_columns
 from meanmap.plots.facts import Page, Section
+from meanmap.plots.page import made_by
 from meanmap.plots.page import write_page as write_page_of
 from meanmap.plots.paged import Paged
 from meanmap.stats import TestResult
@@ -115,8 +114,7 @@ def _write(
     repeated = arguments if "--seed" in arguments or seed is None else [*arguments, "--seed", str(seed)]
     command = shlex.join(["meanmap", *repeated])
     sections = [*sections, Section("To repeat it", "The same command, with the seed used.", code=command)]
-    footer = f"meanmap {__version__}, Python {platform.python_version()}"
-    write_page_of(path, Page(title, "Made with meanmap.", tuple(sections), facts or {}), footer)
+    write_page_of(path, Page(title, "Made with meanmap.", tuple(sections), facts or {}), made_by())
 
 
 def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, Any]) -> list[Section]:

@@ -1,17 +1,15 @@
 """The demo: each part of the library on simulated data, as one HTML page."""
 
-import platform
 import time
 from pathlib import Path
 
 import numpy as np
 
-from meanmap import __version__
 from meanmap.core.extras import optional
 from meanmap.core.progress import track
 from meanmap.core.saved.files import write_whole
 from meanmap.demo import algebra, graphs, ground, learning, messages, testing
-from meanmap.plots.page import Section, render
+from meanmap.plots.page import Section, made_by, render
 
 __all__ = ["PARTS", "run"]
 
@@ -38,9 +36,6 @@ def run(path: str | Path = "meanmap-demo.html", seed: int = 0) -> tuple[Path, li
     for number, name in enumerate(track(list(PARTS), "demo")):
         made += PARTS[name](np.random.default_rng([seed, number]))
     seconds = time.perf_counter() - start
-    footer = (
-        f"meanmap {__version__}, Python {platform.python_version()}, seed {seed}, {seconds:.0f} seconds. "
-        "Run it again with: meanmap demo"
-    )
+    footer = f"{made_by()}, seed {seed}, {seconds:.0f} seconds. Run it again with: meanmap demo"
     lead = "Questions about data, and what the answers are built from. Everything below was computed just now."
     return write_whole(path, render("meanmap: the demo", lead, made, footer)), made, seconds

@@ -1,5 +1,6 @@
 """The page of a law: its density with mean and interval, probabilities of states, or means of many numbers."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from meanmap.plots.beliefs import belief_page, of_number
 from meanmap.plots.facts import Page, Section
 from meanmap.plots.intervals import intervals_chart
 
-__all__ = ["law_page", "moments_of"]
+__all__ = ["law_page", "moments_section"]
 
 # Of a plate so many members are listed.
 MOST = 100
@@ -35,15 +36,19 @@ def law_page(law: Any, has_quantiles: bool) -> Page:
         return belief_page([{"probabilities": dict(zip(states, chances.tolist(), strict=True))}])
     if law.shape == () and law.event_shape == () and has_quantiles:
         return belief_page([of_number(_Line(law))])
-    rows = moments_of("value", law)
-    names, numbers = [name for name, *_ in rows], np.array([row[1:] for row in rows], float).reshape(-1, 2)
-    reach = 2 * numbers[:, 1]
-    chart = intervals_chart(
-        "The belief", names, numbers[:, 0], numbers[:, 0] - reach, numbers[:, 0] + reach, "mean ± 2 sd"
-    )
+    section, facts = moments_section("The belief", type(law).__name__, {"value": law})
+    return Page("A belief", "", (section,), facts)
+
+
+def moments_section(title: str, said: str, laws: Mapping[str, Any]) -> tuple[Section, dict[str, Any]]:
+    """Means with two standard deviations on either side: numbers of a vector and members of a plate one by one."""
+    rows = [row for name, law in laws.items() for row in moments_of(name, law)]
+    mean, sd = np.array([row[1:] for row in rows], float).reshape(-1, 2).T
+    ends = mean, mean - 2 * sd, mean + 2 * sd
+    charts = (intervals_chart(title, [name for name, *_ in rows], *ends, "mean ± 2 sd"),) if rows else ()
     table = (("name", "mean", "sd"), *((name, f"{mean:.4g}", f"{sd:.3g}") for name, mean, sd in rows))
-    section = Section("The belief", type(law).__name__, charts=(chart,), tables=(table,))
-    return Page("A belief", "", (section,), {"beliefs": {name: {"mean": mean, "sd": sd} for name, mean, sd in rows}})
+    facts = {"beliefs": {name: {"mean": mean, "sd": sd} for name, mean, sd in rows}}
+    return Section(title, said, charts=charts, tables=(table,)), facts
 
 
 def moments_of(name: str, law: Any) -> list[tuple[str, float, float]]:

@@ -14,7 +14,7 @@ from meanmap.graphs.rooted import Rooted
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["draw", "draw_forest", "hanging"]
+__all__ = ["MAJORITY", "draw", "draw_forest", "hanging"]
 
 # Edges with less support are drawn dashed.
 MAJORITY = 0.5

@@ -3,15 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from meanmap.graphs.drawing import hanging
+from meanmap.graphs.drawing import MAJORITY, hanging
 from meanmap.graphs.graph import Graph
 from meanmap.plots.facts import Chart, Page, Section
 from meanmap.plots.networks import Link, network_chart
 
 __all__ = ["graph_chart", "graph_page", "plain_page"]
-
-# Edges with less support are dashed.
-MAJORITY = 0.5
 
 
 def graph_chart(graph: Graph) -> Chart | None:

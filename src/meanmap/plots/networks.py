@@ -9,9 +9,9 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from meanmap.plots.facts import Axis, Chart, Mark, Panel
 
-__all__ = ["Link", "network_chart"]
+__all__ = ["MOST_NODES", "Link", "network_chart"]
 
-# Larger graphs are listed and not drawn.
+# Larger graphs are listed and not drawn, and not asked for beliefs, as their messages take long.
 MOST_NODES, STEPS = 150, 200
 
 

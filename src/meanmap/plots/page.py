@@ -5,6 +5,8 @@ import html
 import io
 import json
 import math
+import platform
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -18,7 +20,7 @@ from meanmap.core.saved.files import to_write, write_whole
 from meanmap.plots.facts import Chart, Control, Page, Section
 from meanmap.plots.sketch import COLOURS, sketch
 
-__all__ = ["Section", "as_json", "fragment", "png_of", "render", "write_page"]
+__all__ = ["Section", "as_json", "fragment", "made_by", "png_of", "render", "write_page"]
 
 # Figures wider than this many times their height have panels side by side.
 WIDE = 2.2
@@ -27,6 +29,11 @@ MOST_WITHOUT_LIST = 4
 # How a page says that it is one.
 MADE = '<meta name="generator" content="meanmap">'
 ENDINGS = (".html", ".htm")
+
+
+def made_by() -> str:
+    """The versions that a page was made with, as its footer says them."""
+    return f"meanmap {sys.modules['meanmap'].__version__}, Python {platform.python_version()}"
 
 
 def render(title: str, lead: str, sections: Sequence[Section], footer: str = "", facts: Mapping[str, Any] = {}) -> str:

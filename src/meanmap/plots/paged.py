@@ -1,16 +1,15 @@
 """Results that write a page about themselves, and that notebooks draw."""
 
-import platform
-import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 from meanmap.plots.facts import Page
-from meanmap.plots.page import fragment, write_page
+from meanmap.plots.page import fragment, made_by, write_page
 
 __all__ = ["Paged"]
 
 
-class Paged:
+class Paged(ABC):
     """A result with a page: `result.page("result.html")`."""
 
     def page(self, path: str | Path) -> Path:
@@ -19,12 +18,11 @@ class Paged:
         It works without a network: charts to point at with the mouse or the arrow keys, tables to sort, and all facts
         as JSON inside. A file that exists is only replaced if it is such a page.
         """
-        version = sys.modules["meanmap"].__version__
-        return write_page(path, self._as_page(), f"meanmap {version}, Python {platform.python_version()}")
+        return write_page(path, self._as_page(), made_by())
 
+    @abstractmethod
     def _as_page(self, brief: bool = False) -> Page:
         """What the page shows; brief: what a notebook shows, without long computations."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         """The representation in notebooks."""

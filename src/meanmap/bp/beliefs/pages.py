@@ -19,12 +19,13 @@ from meanmap.plots.beliefs import (
     of_labels,
 )
 from meanmap.plots.facts import Chart, Control, Page, Section
+from meanmap.plots.networks import MOST_NODES
 from meanmap.plots.paged import Paged
 
-__all__ = ["MOST_NODES", "QueriedPage", "beliefs_page"]
+__all__ = ["QueriedPage", "beliefs_page"]
 
 # The most targets shown, and the most variables of a network; larger graphs, whose messages take long, show none.
-MOST_TARGETS, MOST_VARIABLES, MOST_NODES = 40, 6, 150
+MOST_TARGETS, MOST_VARIABLES = 40, 6
 
 
 def beliefs_page(beliefs: Any, brief: bool) -> Page:
