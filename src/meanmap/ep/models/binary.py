@@ -1,5 +1,6 @@
 """Regression of two labels: logistic and probit."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,13 +19,34 @@ from meanmap.ep.models.design import Design, label_text, read_labels
 from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of
 from meanmap.families import MultivariateNormal
 
-__all__ = ["LINKS", "BinaryRegression", "logistic_regression", "probit_regression", "two_shares"]
+__all__ = ["LINKS", "BinaryRegression", "TwoLabels", "logistic_regression", "probit_regression"]
 
 LINKS = {"logistic": (Logistic, expit), "probit": (Probit, ndtr)}
 
 
+class TwoLabels:
+    """What belongs to `classes` and `link`: probabilities and labels, by normal beliefs about the predictor."""
+
+    classes: np.ndarray
+    link: str
+
+    @abstractmethod
+    def _predictor(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the predictor at new rows."""
+
+    def predict_proba(self, X: Data) -> np.ndarray:
+        """The probability of each label at new rows, (n, 2), averaged over the belief about the predictor."""
+        mean, variance = self._predictor(X)
+        one = ndtr(mean / np.sqrt(1 + variance)) if self.link == "probit" else average(mean, variance, expit)
+        return np.column_stack([1 - one, one])
+
+    def predict(self, X: Data) -> np.ndarray:
+        """The more probable label at new rows."""
+        return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class BinaryRegression(Regression):
+class BinaryRegression(Regression, TwoLabels):
     """A regression of two labels.
 
     Attributes
@@ -37,25 +59,11 @@ class BinaryRegression(Regression):
     classes: np.ndarray
     link: str
 
-    def predict_proba(self, X: Data) -> np.ndarray:
-        """The probability of each label at new rows, (n, 2), averaged over the belief about the coefficients."""
-        return two_shares(*self._predictor(X), self.link)
-
     def probability_interval(self, X: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Credible interval of the probability of the second label at new rows: lower and upper ends."""
         (mean, variance), function = self._predictor(X), LINKS[self.link][1]
         low, high = (function(mean + ndtri(p) * np.sqrt(variance)) for p in ends(confidence))
         return low, high
-
-    def predict(self, X: Data) -> np.ndarray:
-        """The more probable label at new rows."""
-        return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
-
-
-def two_shares(mean: np.ndarray, variance: np.ndarray, link: str) -> np.ndarray:
-    """The probabilities of both labels, (n, 2), by normal beliefs about the predictor."""
-    one = ndtr(mean / np.sqrt(1 + variance)) if link == "probit" else average(mean, variance, expit)
-    return np.column_stack([1 - one, one])
 
 
 @own_words

@@ -16,7 +16,7 @@ from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
 from meanmap.core.values import plain
 from meanmap.ep.inference.posterior import Posterior
-from meanmap.ep.models.binary import LINKS, two_shares
+from meanmap.ep.models.binary import LINKS, TwoLabels
 from meanmap.ep.models.design import label_text, read_labels, warn_of_doubts
 from meanmap.ep.models.regression import fit_linear, moments
 from meanmap.ep.models.summary import Inferred
@@ -39,7 +39,7 @@ _MOST_FEATURES = 512
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GPClassification(Paged, Inferred):
+class GPClassification(TwoLabels, Paged, Inferred):
     """A fitted Gaussian-process classifier.
 
     Attributes
@@ -79,23 +79,15 @@ class GPClassification(Paged, Inferred):
 
     def latent(self, X: Data) -> Normal:
         """The belief about the process at new points."""
-        return Normal(*self._latent(X))
+        return Normal(*self._predictor(X))
 
-    def _latent(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
+    def _predictor(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the process."""
         points = handed_over(X) if self.names is None else _numbers(X, self.names)
         phi = np.asarray(self.features(points))
         rows = _columns(phi, self.variance, self.intercept_sd, len(self.mean))
         left = self.variance * np.maximum(self.features.kernel.diag(points) - (phi**2).sum(1), 0)
         return rows @ self.mean, ((rows @ self.covariance) * rows).sum(1) + left
-
-    def predict_proba(self, X: Data) -> np.ndarray:
-        """The probability of each label at new points, (n, 2)."""
-        return two_shares(*self._latent(X), self.link)
-
-    def predict(self, X: Data) -> np.ndarray:
-        """The more probable label at new points."""
-        return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
 
     def plot(self, X: Data, y: Data = None, ax: Axes | None = None) -> Any:
         """Draw the probability of the second label over the range of X, of one or two columns; returns the Axes."""
@@ -118,7 +110,7 @@ class GPClassification(Paged, Inferred):
                 for mine, mark in ((upper, "^"), (~upper, "o")):
                     ax.plot(*points[mine].T, mark, ms=4, mfc="white", mec="k", ls="")
             return ax
-        mean, variance = self._latent(grid)
+        mean, variance = self._predictor(grid)
         ends = (LINKS[self.link][1](mean + sign * 1.96 * np.sqrt(variance)) for sign in (-1, 1))
         ax.fill_between(ticks[0], *ends, alpha=0.3, label="95% interval")
         ax.plot(ticks[0], one)
