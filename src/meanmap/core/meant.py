@@ -1,11 +1,12 @@
 """Suggestions for unknown names: "did you mean"."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable
 
 from meanmap.core.errors import ColumnError
 
-__all__ = ["composed", "did_you_mean", "no_column", "respelled"]
+__all__ = ["composed", "did_you_mean", "no_column", "refuse_doubled", "respelled"]
 
 
 def composed(name: str) -> str:
@@ -41,6 +42,13 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     names = {str(each).casefold(): str(each) for each in known}
     found = get_close_matches(str(name).casefold(), names, 1)
     return f" (did you mean {names[found[0]]!r}?)" if found else ""
+
+
+def refuse_doubled(names: Iterable[str], where: object) -> None:
+    """Refuse names of columns that come twice."""
+    doubled = sorted(name for name, times in Counter(names).items() if times > 1)
+    if doubled:
+        raise ColumnError(f"{where} has more than one column called {doubled[0]!r}. Rename one of them.")
 
 
 def no_column(where: object, name: object, columns: Collection[object]) -> ColumnError:

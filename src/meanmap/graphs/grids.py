@@ -6,10 +6,23 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 from meanmap.graphs.graph import Graph
 
-__all__ = ["DIRECTIONS", "grid"]
+__all__ = ["DIRECTIONS", "beside", "grid"]
 
 # Steps (down, right) from the first to the second end of an edge; four neighbours use two of them.
 DIRECTIONS = {"right": (0, 1), "down": (1, 0), "down right": (1, 1), "down left": (1, -1)}
+
+
+def beside(image: np.ndarray, down: int, right: int) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of pixels of which the second is so many steps from the first, in two arrays.
+
+    Examples
+    --------
+    >>> beside(np.arange(6).reshape(2, 3), 0, 1)[1].tolist()
+    [[1, 2], [4, 5]]
+    """
+    height, width = image.shape
+    first = image[: height - down, max(-right, 0) : width - max(right, 0)]
+    return first, image[down:, max(right, 0) : width + min(right, 0)]
 
 
 def grid(height: int, width: int, neighbours: int = 4) -> tuple[Graph, np.ndarray]:
@@ -33,8 +46,7 @@ def grid(height: int, width: int, neighbours: int = 4) -> tuple[Graph, np.ndarra
     number = np.arange(height * width).reshape(height, width)
     edges, direction = [], []
     for which, (down, right) in enumerate(list(DIRECTIONS.values())[: neighbours // 2]):
-        first = number[: height - down, max(-right, 0) : width - max(right, 0)]
-        second = number[down:, max(right, 0) : width + min(right, 0)]
+        first, second = beside(number, down, right)
         edges.append(np.stack([first.ravel(), second.ravel()], axis=1))
         direction.append(np.full(first.size, which))
     # Correct by construction: no need to check millions of edges for loops and duplicates.

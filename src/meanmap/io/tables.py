@@ -9,7 +9,6 @@ labels if none is a number.
 import csv
 import io
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -19,9 +18,9 @@ from typing import Any, Literal
 import numpy as np
 
 from meanmap.core.arrays import unmasked
-from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
+from meanmap.core.errors import EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
-from meanmap.core.meant import composed, no_column, respelled
+from meanmap.core.meant import composed, no_column, refuse_doubled, respelled
 from meanmap.core.numerals import THOUSANDS_MARKS, reads_as_number
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import as_kind
@@ -257,9 +256,7 @@ def _text(
             f"the first line of {path} holds numbers only and was taken for data; its columns are called "
             f"{names[0]}{' to ' + names[-1] if names[1:] else ''}"
         )
-    doubled = sorted(name for name, times in Counter(names).items() if times > 1)
-    if doubled:
-        raise ColumnError(f"{path} has more than one column called {doubled[0]!r}. Rename one of them.")
+    refuse_doubled(names, path)
     places = {name: i for i, name in enumerate(names)}
     used = [places[name] for name in choose(names)]
     parts: dict[int, list[Any]] = {i: [] for i in used}

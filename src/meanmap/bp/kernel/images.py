@@ -7,6 +7,7 @@ from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeErr
 from meanmap.core.rng import Rng
 from meanmap.core.types import Data, Seed
 from meanmap.graphs import DIRECTIONS
+from meanmap.graphs.grids import beside
 
 __all__ = ["neighbour_pairs", "patches", "read_images"]
 
@@ -55,10 +56,8 @@ def neighbour_pairs(
     for name, (down, right) in list(DIRECTIONS.items())[: neighbours // 2]:
         parts: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in range(bands)]
         for image in images:
-            height, width = image.shape
-            first = image[: height - down, max(-right, 0) : width - max(right, 0)]
-            second = image[down:, max(right, 0) : width + min(right, 0)]
-            band = band_of(height, bands)[: height - down]
+            first, second = beside(image, down, right)
+            band = band_of(len(image), bands)[: len(first)]
             for b in range(bands):
                 parts[b].append((first[band == b].ravel(), second[band == b].ravel()))
         for b, part in enumerate(parts):

@@ -1,6 +1,5 @@
 """Tables: named columns from pandas, polars, dictionaries, structured or plain arrays."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,7 @@ from meanmap.core.extras import optional
 from meanmap.core.foreign import in_cells, readable
 from meanmap.core.held import holds_labels, holds_truth, holds_whole
 from meanmap.core.language import in_python
-from meanmap.core.meant import no_column, respelled
+from meanmap.core.meant import no_column, refuse_doubled, respelled
 from meanmap.core.moments import in_one_unit, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, refuse_unread
@@ -248,9 +247,7 @@ def named_columns(data: Data, argument: str) -> dict[str, Any]:
 def raw_columns(data: Data, argument: str) -> dict[str, Any]:
     """The original columns of anything that looks like a table, by unique name."""
     names, columns = _split(data, argument)
-    doubled = sorted(name for name, times in Counter(names).items() if times > 1)
-    if doubled:
-        raise ColumnError(f"{argument} has more than one column called {doubled[0]!r}. Rename one of them.")
+    refuse_doubled(names, argument)
     if not names:
         raise ColumnError(f"{argument} has no columns.")
     return dict(zip(names, columns, strict=True))

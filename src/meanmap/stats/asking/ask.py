@@ -23,6 +23,7 @@ from meanmap.stats.asking.grammar import Question
 from meanmap.stats.conditional.conditional import conditional_independence_test
 from meanmap.stats.conditional.strata import ROWS_IN_A_STRATUM
 from meanmap.stats.conditional.variables import MOST_VALUES
+from meanmap.stats.designs.reading import MOST_GROUPS
 from meanmap.stats.independence.independence import independence_test
 from meanmap.stats.result import TestResult
 from meanmap.stats.samples.k_sample import k_sample_test
@@ -32,7 +33,6 @@ from meanmap.stats.settings import LEAST_POINTS
 __all__ = ["Plan", "plan_for", "test"]
 
 LABELS = ("label", "ordered label", "boolean", "text")
-MOST_GROUPS = 100
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = [
+    "MOST_GROUPS",
     "check_exchange",
     "check_permuted",
     "design_of",
