@@ -10,7 +10,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
-from meanmap.core.settings import probability, whole_number
+from meanmap.core.settings import ends, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Axes, Data, KernelLike, Numbers, Seed
@@ -74,17 +74,17 @@ class Witness(GaussianElement):
         """Quantiles of the mixture at each point, by bisection of its distribution function."""
         from scipy.special import ndtr
 
-        confidence = probability(confidence)
+        shares = ends(confidence)
         if len(self.parts) == 1:
             return self.parts[0].interval(points, confidence)
         means, stds = self._moments(points)
         stds = np.maximum(stds, np.finfo(float).tiny)
-        ends = []
+        found = []
         start = np.min(means - 40 * stds, axis=0), np.max(means + 40 * stds, axis=0)
-        for share in ((1 - confidence) / 2, (1 + confidence) / 2):
+        for share in shares:
             low, high = bisect(lambda x, p=share: np.mean(ndtr((x - means) / stds), axis=0) < p, *start, HALVINGS)
-            ends.append((low + high) / 2)
-        return ends[0], ends[1]
+            found.append((low + high) / 2)
+        return found[0], found[1]
 
     def sample(self, points: Data, n: int = 1, rng: Seed = None) -> np.ndarray:
         """Joint draws (n, m): of a kernel, then of the function."""

@@ -14,7 +14,7 @@ from meanmap.core.notes import warn_of
 from meanmap.core.protocols import handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import probability, whole_number
+from meanmap.core.settings import ends, probability, whole_number
 from meanmap.core.types import Axes, Data, Seed
 from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.linear.contrasts import differences, named, reference_grid
@@ -240,7 +240,7 @@ class Fitted(Paged, Value):
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
         if not self.model.components.size:
             return []
-        tails, found = np.array([(1 - level) / 2, (1 + level) / 2]), []
+        tails, found = np.array(ends(level)), []
         for name, laws in self._smooth_components:
             # Of a design, nodes have the moments; of a lattice, all points between nodes.
             values, shares = laws[0] if self.model.surface is not None else laws[-1]

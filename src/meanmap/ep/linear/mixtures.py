@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from meanmap.core.bisection import bisect
+from meanmap.core.settings import ends
 
 __all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "levels_of", "quantiles"]
 
@@ -37,8 +38,8 @@ class Normals:
 
     def quantiles(self, p: float) -> np.ndarray:
         """The quantiles of p of each."""
-        ends = self._reach(p)
-        low, high = (self.means + ends[0] * self.sds).min(1), (self.means + ends[1] * self.sds).max(1)
+        least, most = self._reach(p)
+        low, high = (self.means + least * self.sds).min(1), (self.means + most * self.sds).max(1)
 
         def short(x: np.ndarray) -> np.ndarray:
             return self.below((x[:, None] - self.means) / self.sds) @ self.shares < p
@@ -48,7 +49,8 @@ class Normals:
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the equal-tailed interval."""
-        return self.quantiles((1 - level) / 2), self.quantiles((1 + level) / 2)
+        low, high = ends(level)
+        return self.quantiles(low), self.quantiles(high)
 
     def _reach(self, p: float) -> tuple[np.ndarray, np.ndarray]:
         """Between which each part has its quantile of p, in its standard deviations."""

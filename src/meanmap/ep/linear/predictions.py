@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from meanmap.core.settings import ends
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Rows
 from meanmap.ep.linear.integrate import Integrated
@@ -78,9 +79,9 @@ def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> 
     order = np.argsort(values, axis=1)
     ordered, reached = np.take_along_axis(values, order, axis=1), np.cumsum(weights[order], axis=1)
     rows = np.arange(len(values))
-    ends = [ordered[rows, (reached < p).sum(1).clip(0, len(weights) - 1)] for p in ((1 - level) / 2, (1 + level) / 2)]
+    found = [ordered[rows, (reached < p).sum(1).clip(0, len(weights) - 1)] for p in ends(level)]
     sd = np.sqrt(np.maximum(values**2 @ weights - mean**2, 0))
-    return np.stack([mean, sd, *ends], axis=1)
+    return np.stack([mean, sd, *found], axis=1)
 
 
 def _of_new(laws: Sequence[np.ndarray], rows: Rows, scaled: Scaled) -> np.ndarray:
