@@ -415,12 +415,12 @@ def test_likelihood():
 class Patient(mm.graphs.Schedule):
     """All messages at once, until none changes."""
 
-    def run(self, exchange):
-        messages, changes = exchange.silence(), []
+    def run(self, passing):
+        messages, changes = passing.silence(), []
         while not changes or float(np.max(changes[-1])) > 1e-12:
-            messages, change = exchange.sweep(messages)
+            messages, change = passing.sweep(messages)
             changes.append(change)
-        return exchange.sent(messages, len(changes), changes)
+        return passing.sent(messages, len(changes), changes)
 
 
 def test_schedule():

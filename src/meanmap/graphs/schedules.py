@@ -18,8 +18,8 @@ __all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "Sweeps",
 
 
 class Schedule(ABC):
-    """The order in which messages are sent: `run` takes a `bp.engine.Exchange` and returns what was sent. A custom
-    schedule overrides `run`; `exchange.silence()`, `exchange.sweep(messages)` and `exchange.sent(messages, steps,
+    """The order in which messages are sent: `run` takes a `bp.engine.MessagePassing` and returns what was sent. A
+    custom schedule overrides `run`; `passing.silence()`, `passing.sweep(messages)` and `passing.sent(messages, steps,
     changes)` are enough to write one.
     """
 
@@ -32,7 +32,7 @@ class Schedule(ABC):
     compiled: ClassVar[bool] = False
 
     @abstractmethod
-    def run(self, exchange: object) -> Any:
+    def run(self, passing: object) -> Any:
         """Send messages until they converge."""
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]] | None:
@@ -49,9 +49,9 @@ class TwoPass(Schedule):
     forests_only = True
     compiled = True
 
-    def run(self, exchange: Any) -> Any:
+    def run(self, passing: Any) -> Any:
         """Run two passes: inwards and outwards."""
-        return exchange.two_passes()
+        return passing.two_passes()
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
         """One round: from the leaves inwards, level by level, and out again."""
@@ -85,9 +85,9 @@ class Flooding(Sweeps):
     mesh: Any = None
     compiled = True
 
-    def run(self, exchange: Any) -> Any:
+    def run(self, passing: Any) -> Any:
         """Run sweeps until messages converge."""
-        return exchange.flood(self.max_sweeps, self.mesh)
+        return passing.flood(self.max_sweeps, self.mesh)
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
         """All edges in each round."""
@@ -105,9 +105,9 @@ class Sequential(Sweeps):
 
     single_nodes = True
 
-    def run(self, exchange: Any) -> Any:
+    def run(self, passing: Any) -> Any:
         """Run sweeps until messages converge."""
-        return exchange.node_by_node(self.max_sweeps)
+        return passing.node_by_node(self.max_sweeps)
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
         """Layer after layer of nodes that are not adjacent, forwards and backwards in turn."""
@@ -135,9 +135,9 @@ class Residual(Sweeps):
         super().__post_init__()
         whole_number(self.at_once, "at_once")
 
-    def run(self, exchange: Any) -> Any:
+    def run(self, passing: Any) -> Any:
         """Message after message."""
-        return exchange.most_changed_first(self.max_sweeps, self.at_once)
+        return passing.most_changed_first(self.max_sweeps, self.at_once)
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,9 @@ class Splash(Sweeps):
         super().__post_init__()
         whole_number(self.splash_size, "splash_size")
 
-    def run(self, exchange: Any) -> Any:
+    def run(self, passing: Any) -> Any:
         """Splash after splash."""
-        return exchange.splashes(self.max_sweeps, self.splash_size)
+        return passing.splashes(self.max_sweeps, self.splash_size)
 
 
 def layers(graph: Graph) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""A schedule from outside the package: what an exchange gives it is enough, and models take it as their own."""
+"""A schedule from outside the package: what a run of messages gives it is enough, and models take it as their own."""
 
 from dataclasses import dataclass
 
@@ -21,12 +21,12 @@ class Hurried(Schedule):
     times: int = 3
     unit = "hurried sweeps"
 
-    def run(self, exchange):
-        messages, changes = exchange.silence(), []
+    def run(self, passing):
+        messages, changes = passing.silence(), []
         for _ in range(self.times):
-            messages, change = exchange.sweep(messages)
+            messages, change = passing.sweep(messages)
             changes.append(change)
-        return exchange.sent(messages, self.times, changes)
+        return passing.sent(messages, self.times, changes)
 
 
 def test_a_schedule_of_ones_own_is_run_by_every_model_of_the_engine():

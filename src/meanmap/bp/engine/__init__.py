@@ -1,6 +1,6 @@
 """The engine: from a graph, operators and own factors to messages, beliefs and a report. It does not see data."""
 
-from meanmap.bp.engine.exchange import Exchange, Sent
+from meanmap.bp.engine.message_passing import MessagePassing, Sent
 from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.engine.propagate import Engine, Propagation
@@ -9,9 +9,9 @@ __all__ = [
     "EdgeMatrices",
     "EdgeOperators",
     "Engine",
-    "Exchange",
     "Factored",
     "Given",
+    "MessagePassing",
     "Propagation",
     "Sent",
 ]

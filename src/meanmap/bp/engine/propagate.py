@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.engine.algebra import PRODUCT, Algebra, Counted
-from meanmap.bp.engine.exchange import Exchange, Sent
 from meanmap.bp.engine.layout import Layout
+from meanmap.bp.engine.message_passing import MessagePassing, Sent
 from meanmap.bp.engine.messages import Given, Settings
 from meanmap.bp.engine.operators import EdgeOperators
 from meanmap.bp.engine.settled import beliefs_of, read_settled
@@ -178,7 +178,7 @@ class Engine:
             )
         else:
             terms = Terms(layout, operators, own, given, settings)
-            sent = self.schedule.run(Exchange(self.graph, terms, self.passes, traced, potentials))
+            sent = self.schedule.run(MessagePassing(self.graph, terms, self.passes, traced, potentials))
             if sent.read is None:
                 sent = replace(sent, read=read_settled(terms, sent.messages, potentials) if read else (None,) * 4)
         beliefs, log_partition, low, negative = sent.read

@@ -1,6 +1,6 @@
 """The interface of a run to its schedule: everything fixed while messages are sent, and the ways to send them.
 
-The method `run` of a schedule (`graphs.Schedule`) takes an `Exchange` and returns what was `Sent`.
+The method `run` of a schedule (`graphs.Schedule`) takes a `MessagePassing` and returns what was `Sent`.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.points import on_device
 from meanmap.graphs import Graph
 
-__all__ = ["Exchange", "Sent"]
+__all__ = ["MessagePassing", "Sent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Sent:
 
 
 @dataclass(frozen=True, eq=False)
-class Exchange:
+class MessagePassing:
     """The state of a run and the operations available to schedules.
 
     Attributes
