@@ -135,6 +135,36 @@ def test_ordered_categories_of_numbers():
     assert ranks.pvalue > 0.01
 
 
+def test_an_enum_of_polars_is_ranked_like_ordered_categories_of_pandas():
+    """By tests, models of rows and regressions by formula alike; its levels do not rise with the alphabet."""
+    sizes = np.array(["small", "medium", "large", "vast"])  # the last occurs in no row
+    words = sizes[np.clip(SHOP % 3 + (SALES > 0.5), 0, 2)]
+    pandas = pd.DataFrame({"size": pd.Categorical(words, sizes, ordered=True), "sales": SALES})
+    polars = pl.DataFrame({"size": pl.Series(words, dtype=pl.Enum(sizes.tolist())), "sales": SALES})
+    ranks: dict = {"kinds": {"size": "rank"}}
+
+    def answers(table):
+        column = mm.Schema.of(table)["size"]
+        fit = mm.fit("sales ~ size", table)
+        ordered = mm.fit("size ~ sales", table, "cumulative")
+        network = mm.bp.BayesianNetwork([("size", "sales")]).fit(table, **ranks)
+        return (
+            (column.kind, column.labels),
+            mm.two_sample_test(table[:150], table[150:], **ranks, **FEW).pvalue,
+            mm.independence_test(table[["size"]], SALES, **ranks, **FEW).statistic,
+            mm.test("sales ~ size", table, **ranks, **FEW).pvalue,
+            mm.condition(table[["size"]], SALES, ridge=0.01, **ranks)(table[["size"]][:3]).mean().tolist(),
+            fit.to_frame()["estimate"].to_dict(),
+            [note for note in fit.report.notes if "no row has" in note],
+            ordered.levels,
+            network.do({"size": "large"}, rng=0)["sales"].mean(),
+        )
+
+    for found, expected in zip(answers(polars), answers(pandas), strict=True):
+        assert found == expected
+    assert answers(polars)[0] == ("ordered label", tuple(sizes))
+
+
 AGES = RNG.normal(40, 10, 200)
 
 

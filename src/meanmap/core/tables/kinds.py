@@ -23,6 +23,7 @@ __all__ = [
     "advice",
     "article",
     "as_kind",
+    "categories_of",
     "described",
     "family_of",
     "holds_objects",
@@ -134,12 +135,20 @@ def holds_objects(column: Any) -> bool:
     return len(array.shape) > 2 or (len(array.shape) == 2 and getattr(array.dtype, "kind", "?") in "SUT")
 
 
-def levels_of(column: Any) -> tuple[str, ...]:
+def categories_of(column: Any) -> tuple[list[Any] | None, bool]:
+    """The categories that a column declares, as pandas' categories and polars' Enum do, and whether their order counts;
+    None of other columns. An Enum has an order, by which polars compares its values.
+    """
+    kind: Any = getattr(column, "dtype", None)
+    if type(kind).__name__ == "Enum":
+        return kind.categories.to_list(), True
+    return (list(kind.categories), bool(kind.ordered)) if type(kind).__name__ == "CategoricalDtype" else (None, False)
+
+
+def levels_of(column: object) -> tuple[str, ...]:
     """The levels of a column of ordered categories, from the lowest; empty for others."""
-    categories = getattr(column, "cat", column)  # of pandas: a Series, or a Categorical
-    if getattr(categories, "ordered", False):
-        return tuple(map(label_text, categories.categories))
-    return ()
+    categories, ordered = categories_of(column)
+    return tuple(map(label_text, categories)) if categories and ordered else ()
 
 
 def wanted_kind(kind: Any, column: Data = None) -> Kind:

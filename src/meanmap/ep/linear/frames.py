@@ -16,6 +16,7 @@ from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, hol
 from meanmap.core.meant import no_column
 from meanmap.core.points import refuse_unread
 from meanmap.core.protocols import handed_over
+from meanmap.core.tables.kinds import categories_of
 from meanmap.core.tables.table import Table
 
 __all__ = ["as_frame", "formulae", "holds_truths", "unused_levels"]
@@ -136,20 +137,16 @@ def holds_truths(values: Any) -> bool:
 
 
 def unused_levels(values: Any) -> list[Any]:
-    """Ordered levels that occur in no row, of a categorical column of pandas or an Enum of polars."""
-    if getattr(getattr(values, "cat", None), "ordered", False):
-        known, occurring = list(values.cat.categories), set(values.dropna().unique())
-    elif type(getattr(values, "dtype", None)).__name__ == "Enum":
-        known, occurring = values.dtype.categories.to_list(), set(values.to_list())
-    else:
-        return []
-    return [level for level in known if level not in occurring]
+    """Levels of ordered categories that occur in no row."""
+    known, ordered = categories_of(values)
+    occurring = set(values) if ordered else ()
+    return [level for level in known or () if ordered and level not in occurring]
 
 
 def _levels(values: Any) -> list[Any] | None:
-    """The levels that occur in a categorical column of pandas or an Enum of polars."""
-    kind: Any = getattr(values, "dtype", None)
-    if type(kind).__name__ not in ("CategoricalDtype", "Enum"):
+    """The levels that occur in a column of categories, in their order; None of other columns."""
+    known, _ = categories_of(values)
+    if known is None:
         return None
     occurring = set(values)
-    return [level for level in kind.categories if level in occurring]
+    return [level for level in known if level in occurring]

@@ -8,6 +8,7 @@ from scipy.special import expit, log_expit
 
 from meanmap.core.arrays import is_categorical
 from meanmap.core.errors import ParameterError
+from meanmap.core.tables.kinds import categories_of
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
 
@@ -50,7 +51,7 @@ def read_levels(formula: Formula, data: Any) -> tuple[np.ndarray, tuple[Any, ...
         )
     if found.kind == "categoric":
         column: Any = data[name] if name in formula.rows.frame else None
-        if not (is_categorical(formula.rows.frame.get(name)) and getattr(column.dtype, "ordered", True)):
+        if not (is_categorical(formula.rows.frame.get(name)) and categories_of(column)[1]):
             raise ParameterError(
                 f"the response {name!r} holds labels without an order; expected numbers, or "
                 "pandas.Categorical(labels, categories=[lowest, ..., highest], ordered=True)."
