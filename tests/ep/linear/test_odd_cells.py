@@ -65,4 +65,4 @@ def test_numbers_with_one_odd_cell_are_named():
     frame["hours"] = frame["hours (all)"].map("{:.3f}".format)
     frame.loc[5, "hours"] = "1.2o"
     (note,) = mm.fit("points ~ hours", frame).report.notes
-    assert note.startswith("'hours' is text that looks like numbers (but for '1.2o'), read as ")
+    assert note.startswith("'hours' is text that looks like numbers (but for '1.2o'), '1.2o' in row 5, read as ")

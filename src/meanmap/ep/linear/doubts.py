@@ -3,19 +3,18 @@
 import numpy as np
 
 from meanmap.core.held import holds_floats
-from meanmap.core.numerals import reads_as_number
 from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.wild import WildCells
-from meanmap.core.tables.written import Written
+from meanmap.core.tables.written import Written, words_of
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.levels import cell_of, respelled_groups
 from meanmap.ep.linear.predictor import Predictor
 
-__all__ = ["doubts", "far_outside", "fractions", "numbers_as_text"]
+__all__ = ["doubts", "far_outside", "fractions", "read_as_text"]
 
 # A column that keeps less than this share of its variance given those before it is a linear combination of them.
 _COLLINEAR = 1e-10
-# More labels than this that all read as numbers are likely to be numbers.
+# More labels than this that all read as dates are likely to be dates.
 _LABELS = 20
 # The mean of weights that are precisions in units of their mean.
 _ONE = 1e-6
@@ -55,7 +54,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
         f"no row has the combination {name!r}: its effect is that of the prior, and so are predictions there"
         for name in formula.empty
     ]
-    return found + numbers_as_text(formula) + _odd_cells(formula)
+    return found + read_as_text(formula) + _odd_cells(formula)
 
 
 def fractions(weights: np.ndarray, family: str) -> list[str]:
@@ -106,7 +105,7 @@ def _one_row_each(name: str) -> str:
 
 
 def _odd_cells(formula: Formula) -> list[str]:
-    """Numbers far from all others, dates as text, and columns with one label."""
+    """Numbers far from all others, and columns with one label."""
     frame, found, common = formula.rows.frame, [], _shared_columns(formula)
     for name in frame:
         column = frame[name].to_numpy()
@@ -120,16 +119,9 @@ def _odd_cells(formula: Formula) -> list[str]:
                     "all others, and may dominate the estimates: if it is an error, leave the row out"
                 )
             continue
-        distinct = np.unique(column.astype(str))
-        if name in common and len(distinct) == 1:
-            found.append(f"{name!r} is {str(distinct[0])!r} in all rows, so the data do not show its effect")
-        elif len(distinct) > _LABELS and holds_dates(distinct):
-            found.append(f"{name!r} holds dates or times as text, read as {len(distinct)} labels")
-        elif (written := Written.of(distinct.tolist())) and written.many and (written.others or "," in written.example):
-            cell = cell_of(written, column.astype(str), formula.rows.kept)
-            found.append(
-                f"{name!r} is text that looks like {written}, {cell}, read as {len(distinct)} labels: {written.advice}"
-            )
+        labels = np.unique(column.astype(str))
+        if name in common and len(labels) == 1:
+            found.append(f"{name!r} is {str(labels[0])!r} in all rows, so the data do not show its effect")
     return found
 
 
@@ -141,13 +133,18 @@ def _shared_columns(formula: Formula) -> set[str]:
     }
 
 
-def numbers_as_text(formula: Formula) -> list[str]:
-    """Columns of labels that all read as numbers, and are too many to be labels."""
+def read_as_text(formula: Formula) -> list[str]:
+    """Columns of text, of effects that all rows share, that look like numbers or dates: each cell is a label."""
     found = []
     for name in sorted(_shared_columns(formula) & set(formula.rows.frame)):
-        labels = formula.rows.frame[name]
-        if labels.dtype == object:
-            distinct = set(labels)
-            if len(distinct) > _LABELS and all(isinstance(each, str) and reads_as_number(each) for each in distinct):
-                found.append(f"{name!r} holds numbers as text, read as {len(distinct)} labels")
+        column = formula.rows.frame[name]
+        words = words_of([column]) or ()
+        written = Written.of(words)
+        if len(words) > _LABELS and holds_dates(np.array(list(words))):
+            found.append(f"{name!r} holds dates or times as text, read as {len(words)} labels")
+        elif written is not None and written.many:
+            cell = cell_of(written, column.to_numpy().astype(str), formula.rows.kept)
+            found.append(
+                f"{name!r} is text that looks like {written}, {cell}, read as {len(words)} labels: {written.advice}"
+            )
     return found

@@ -10,7 +10,7 @@ from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.settings import is_number
 from meanmap.ep.linear.block import Block
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
-from meanmap.ep.linear.doubts import numbers_as_text
+from meanmap.ep.linear.doubts import read_as_text
 from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.ordered import GAP
@@ -72,7 +72,7 @@ class Scaled:
         base, unit, centre = 0.0, 1.0, 0.0
         if family.link == "identity":
             left = response - rows.offset
-            _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share), numbers_as_text(formula))
+            _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share), read_as_text(formula))
             base = float(share @ left) if at is not None else 0.0
             unit = float(np.sqrt(share @ (left - base) ** 2)) or 1.0
             if family.heavy:
