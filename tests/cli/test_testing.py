@@ -191,7 +191,7 @@ def test_rows_with_missing_values_are_told(files, tmp_path):
     path = write(tmp_path / "gaps.csv", a=[1.0, "", *range(20)], b=[*range(20), "NA", 3])
     found = run("independence", path, "--x", "a", "--y", "b", "--seed", 0)
     assert f"2 of 22 rows of {path} were left out: a value is missing in 'a' (1), 'b' (1)" in found.stdout
-    found = run("independence", path, "--x", "a", "--y", "b", "--missing", "fail")
+    found = run("independence", path, "--x", "a", "--y", "b", "--missing", "raise")
     assert (found.exit_code, found.stdout) == (2, "")
     assert "missing values in the column 'a', first in row 2" in found.stderr
 

@@ -68,7 +68,7 @@ def test_rows_with_a_missing_value_are_left_out_and_counted(write, word):
     table, dropped = read_table(write(f"a,b\n1,x\n{word},y\n3,{word}\n4,z\n"))
     assert (dropped, table.columns["a"].tolist(), table.columns["b"].tolist()) == (2, [1.0, 4.0], ["x", "z"])
     with pytest.raises(ValueError, match="1 missing values in the column 'a', first in row 2"):
-        read_table(write(f"a,b\n1,x\n{word},y\n"), missing="fail")
+        read_table(write(f"a,b\n1,x\n{word},y\n"), missing="raise")
 
 
 def test_labels_that_look_like_numbers_keep_their_letters(write):

@@ -32,7 +32,7 @@ from meanmap.stats.settings import LEAST_POINTS
 
 # Longest Parquet file, in rows, that is read at once; longer ones, and several, are read piece by piece.
 MOST_HELD = 1_000_000
-MISSING = ("drop", "category", "raise", "fail")
+MISSING = ("drop", "category", "raise")
 
 __all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "pair", "variables"]
 
@@ -170,8 +170,7 @@ class Reading:
 
     def of_many_rows(self) -> dict[str, Any]:
         """The options as arguments, for tests that read files themselves."""
-        missing = self.marks or ("raise" if self.policy == "fail" else self.policy)
-        return {"kinds": self.kinds, "missing": missing}
+        return {"kinds": self.kinds, "missing": self.marks or self.policy}
 
     def without_ids(self, columns: dict[str, Any], chosen: object) -> list[str]:
         """The columns to use: those that are named, or all but row numbers, row names, and dates and times as text."""

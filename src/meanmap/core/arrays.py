@@ -14,7 +14,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import is_missing, readable
-from meanmap.core.held import counts_as_numbers, holds_times
+from meanmap.core.held import counts_as_numbers, holds_floats, holds_times
 from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
@@ -24,6 +24,7 @@ from meanmap.core.types import Array, Data, Numbers
 
 __all__ = [
     "DROPPED",
+    "absent",
     "array_of",
     "as_array",
     "check_finite",
@@ -169,18 +170,36 @@ def _in_utc(value: Any) -> Any:
     return value.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else value
 
 
-def count_missing(data: Any) -> int:
-    """How many entries of a column or array are missing: null, None, NaN or NA, or masked."""
+def absent(data: Any) -> np.ndarray:
+    """Which entries are missing, in the shape of the data: null, None, NaN, NaT or NA, or masked."""
     if hasattr(data, "isna"):
-        return int(data.isna().sum())
+        missing = np.asarray(data.isna())
+        if getattr(getattr(data, "dtype", None), "kind", "") == "f":  # nullable ones of pandas tell NaN from NA
+            missing = missing | np.isnan(data.to_numpy(np.float64, na_value=np.nan))
+        return missing
+    array = np.asarray(unmasked(data))
+    if array.dtype.kind in "fmM":
+        missing = np.isnan(array) if holds_floats(array) else np.isnat(array)
+    elif array.dtype.kind == "O":
+        missing = np.array([_is_absent(value) for value in array.ravel()], bool).reshape(array.shape)
+    else:
+        missing = np.zeros(array.shape, bool)
+    if hasattr(data, "is_null"):
+        return missing | np.asarray(data.is_null())  # polars tells NaN from null
+    return missing | np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else missing
+
+
+def _is_absent(cell: object) -> bool:
+    """Whether a cell is missing, or a part of one that is a list."""
+    return any(map(_is_absent, cell)) if isinstance(cell, list | tuple) else is_missing(cell)
+
+
+def count_missing(data: Any) -> int:
+    """How many entries of a column or array are missing, but for NaN among plain floats, whose place is said later."""
     if hasattr(data, "is_null"):
         return int(data.is_null().sum())
-    if isinstance(data, np.ma.MaskedArray):
-        return int(np.ma.count_masked(data))
-    array = np.asarray(data)
-    if holds_times(array):
-        return int(np.isnat(array).sum())
-    return sum(map(is_missing, array.flat)) if array.dtype.kind == "O" else 0
+    told = hasattr(data, "isna") or isinstance(data, np.ma.MaskedArray)
+    return int(absent(data).sum()) if told or not holds_floats(np.asarray(data)) else 0
 
 
 def unmasked(data: Data) -> Any:

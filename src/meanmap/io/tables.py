@@ -57,7 +57,7 @@ def read_table(
     *,
     delimiter: str | None = None,
     labels: Sequence[str] = (),
-    missing: Literal["drop", "category", "raise", "fail"] | Sequence[str | float] = "drop",
+    missing: Literal["drop", "category", "raise"] | Sequence[str | float] = "drop",
     decimal: Literal[".", ","] | None = None,
     thousands: Literal[",", ".", "'", " "] | None = None,
     said: Collection[str] = (),
@@ -79,7 +79,7 @@ def read_table(
         Columns to read as labels although they look like numbers.
     missing : {"drop", "category", "raise"}
         Drop the rows with a missing value in any of the columns, treat missing labels as a label of their own, or
-        refuse them ("fail" means the same). A list of codes, such as ["?", -999], names codes for missing values, whose
+        refuse them. A list of codes, such as ["?", -999], names codes for missing values, whose
         rows are dropped too.
     decimal : {".", ","}, optional
         The decimal mark of texts. By default a point; if cells are not separated by commas, columns of numbers with a
@@ -207,7 +207,7 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
     for name, values in columns.items():
         absent = absent_in(values).reshape(len(gone), -1).any(axis=1)
         number = missing == "category" and (holds_numbers(values) or holds_times(values))
-        if (number or missing in ("fail", "raise")) and absent.any():
+        if (number or missing == "raise") and absent.any():
             row = int(np.flatnonzero(absent)[0]) + 1
             why = " of numbers, and 'category' is for labels" if number else ""
             raise NonFiniteError(

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_lengths, count_missing, unmasked
+from meanmap.core.arrays import absent, check_lengths, unmasked
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
-from meanmap.core.held import holds_floats, holds_truth
+from meanmap.core.held import holds_truth
 from meanmap.core.language import in_python
 from meanmap.core.points import is_rotations, is_sparse, refuse_unread, rows
 from meanmap.core.settings import one_of
@@ -24,6 +24,7 @@ __all__ = [
     "by_pairs",
     "chosen_rows",
     "gaps_in",
+    "incomplete",
     "left_out",
     "length",
     "present",
@@ -60,26 +61,10 @@ def present(sample: Any) -> np.ndarray:
     number = length(sample)
     if is_sparse(sample) or is_rotations(sample):
         return np.ones(number, dtype=bool)
-    if hasattr(sample, "isna"):
-        missing = np.asarray(sample.isna())
-        if getattr(getattr(sample, "dtype", None), "kind", "") == "f":  # nullable ones of pandas tell NaN from NA
-            missing = missing | np.isnan(sample.to_numpy(np.float64, na_value=np.nan))
-    elif hasattr(sample, "is_null"):
-        values = np.asarray(sample)  # polars tells NaN from null
-        missing = np.asarray(sample.is_null()) | (np.isnan(values) if holds_floats(values) else False)
-    else:
-        try:
-            array = np.asarray(unmasked(sample))
-        except ValueError:  # of lists of different lengths
-            return np.array([not is_missing(value) for value in sample])
-        if array.dtype.kind in "fmM":
-            missing = np.isnan(array) if holds_floats(array) else np.isnat(array)
-        elif array.dtype.kind == "O":
-            missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
-            missing = missing.reshape(array.shape)
-        else:
-            missing = np.zeros(number, dtype=bool)
-        missing = missing | (np.ma.getmaskarray(sample) if isinstance(sample, np.ma.MaskedArray) else False)
+    try:
+        missing = absent(sample)
+    except ValueError:  # of lists of different lengths
+        return np.array([not is_missing(value) for value in sample])
     return np.asarray(~missing.any(axis=tuple(range(1, missing.ndim))))
 
 
@@ -218,9 +203,14 @@ def by_pairs(table: Data, name: str, missing: object, least: int = 1) -> tuple[A
     else:
         where = _where(_gaps(_masks(table, name)))
         if where and missing == "raise":
-            raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
+            raise incomplete(name, where)
         notes = (f"rows of {name} {BY_PAIRS}: {where}.",) if where else ()
     return table, notes
+
+
+def incomplete(name: str, where: str, remedy: str = "pass missing='drop'") -> NonFiniteError:
+    """The error for a table with missing values in these columns."""
+    return NonFiniteError(f"{name} has missing values in {where}: fill them in, or {remedy}.")
 
 
 def gaps_in(sample: Any, name: str, missing: object) -> dict[str, np.ndarray]:

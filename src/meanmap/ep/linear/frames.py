@@ -17,6 +17,7 @@ from meanmap.core.meant import no_column
 from meanmap.core.points import refuse_unread
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.kinds import categories_of
+from meanmap.core.tables.missing import incomplete
 from meanmap.core.tables.table import Table
 
 __all__ = ["as_frame", "formulae", "holds_truths", "unused_levels"]
@@ -61,9 +62,8 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     frame = pandas.DataFrame(columns, index=range(length))
     gaps = frame.isna().to_numpy()
     if missing != "drop" and gaps.any():
-        counts = ", ".join(f"{name!r} {int(n)}" for name, n in zip(names, gaps.sum(0), strict=True) if n)
-        way = "type missing='drop' to leave out these rows" if missing == "raise" else "leave out these rows"
-        raise InputError(f"{argument} has missing values ({counts}); {way}, or fill them in.")
+        counts = ", ".join(f"{name!r} ({int(n)})" for name, n in zip(names, gaps.sum(0), strict=True) if n)
+        raise incomplete(argument, counts, "pass missing='drop'" if missing == "raise" else "leave out these rows")
     kept = np.flatnonzero(~gaps.any(axis=1))
     if not len(kept):
         raise InputError(f"{argument} has no rows that are complete.")

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import KindError, NonFiniteError
+from meanmap.core.errors import KindError
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import elsewhere
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import source_of
-from meanmap.core.tables.missing import present, settle, take
+from meanmap.core.tables.missing import incomplete, present, settle, take
 from meanmap.core.tables.picked import kinds_of_picked, names_of
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, named_columns, raw_columns
@@ -135,7 +135,7 @@ def plan_for(
     gaps = [column for column in schema.columns if column.missing]
     if missing == "raise" and gaps:
         listed = ", ".join(f"{each.name!r} ({each.missing})" for each in gaps)
-        raise NonFiniteError(f"the table has missing values in {listed}: fill them in, or pass missing='drop'.")
+        raise incomplete("the table", listed)
     is_label = {str(column.name): column.kind in LABELS for column in schema.columns}
     strata, why = list(within), []
     given = list(asked.given)
