@@ -140,6 +140,12 @@ def test_levels_are_for_results():
             effect(TABLE, TABLE, level=0.9)
     with pytest.raises(TypeError, match=r"takes no level=; here it is called confidence: type confidence=0\.9"):
         mm.conditional_independence_effect(TABLE, TABLE, TABLE, level=0.9)
+    with pytest.raises(TypeError, match=r"two_sample_effect\(\) takes no alpha=; .*: type confidence=0\.95\."):
+        mm.two_sample_effect(TABLE, TABLE, alpha=0.05)
+    with pytest.raises(TypeError, match=r"two_sample_effect\(\) takes no level=; .*: type confidence=0\.9\."):
+        mm.two_sample_effect(TABLE, TABLE, level=0.1)
+    with pytest.raises(TypeError, match=r"pc\(\) takes no confidence=; here it is called level: type level=0\.05\."):
+        mm.pc(TABLE, confidence=0.95)
     with pytest.raises(TypeError, match=r"of\(\) takes no seed=; here it is called rng"):
         mm.DriftMonitor.of(TABLE, seed=0)
 

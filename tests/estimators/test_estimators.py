@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import meanmap as mm
-from meanmap.core import NonFiniteError
+from meanmap.core import KindError, NonFiniteError
 from meanmap.estimators import (
     BagRegressor,
     ConditionalDensity,
@@ -24,6 +24,23 @@ from meanmap.estimators import (
     LowRankFeatures,
     TwoStageFeatures,
 )
+
+
+class Dataset(dict):
+    """Columns by name, as xarray's."""
+
+    __module__ = "xarray.core.dataset"
+
+    def to_dataframe(self):
+        """As a frame."""
+
+
+class Values:
+    """A variable of xarray."""
+
+    def __init__(self, values):
+        self.values = values
+
 
 EVERY = [
     FourierFeatures(random_state=0),
@@ -196,3 +213,15 @@ def test_bad_input(estimator, pairs):
 def test_integers_too_long_for_a_float(estimator):
     with pytest.raises(NonFiniteError, match="X or y holds an integer that is too large for a float"):
         estimator.fit([[10**400], [1], [2]], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "estimator", [LowRankFeatures(), ConditionalMeanRegressor(), KernelGraphImputer(), BagRegressor()]
+)
+def test_columns_by_name_without_a_frame_are_refused(estimator):
+    """Scikit-learn reads neither, and says so of the float that it looked for."""
+    columns, y = {"a": np.arange(9.0), "b": np.ones(9)}, np.arange(9.0)
+    with pytest.raises(KindError, match=r"X is a dict; expected an array or a data frame: pass pandas.DataFrame\(X\)."):
+        estimator.fit(columns, y)
+    with pytest.raises(KindError, match=r"X is a Dataset; expected .*: pass X.to_dataframe\(\)."):
+        estimator.fit(Dataset({name: Values(each) for name, each in columns.items()}), y)

@@ -177,6 +177,9 @@ def absent(data: Any) -> np.ndarray:
         if getattr(getattr(data, "dtype", None), "kind", "") == "f":  # nullable ones of pandas tell NaN from NA
             missing = missing | np.isnan(data.to_numpy(np.float64, na_value=np.nan))
         return missing
+    if hasattr(data, "is_null"):
+        array = np.asarray(data)  # polars tells NaN from null
+        return np.asarray(data.is_null()) | (np.isnan(array) if holds_floats(array) else False)
     array = np.asarray(unmasked(data))
     if array.dtype.kind in "fmM":
         missing = np.isnan(array) if holds_floats(array) else np.isnat(array)
@@ -184,8 +187,6 @@ def absent(data: Any) -> np.ndarray:
         missing = np.array([_is_absent(value) for value in array.ravel()], bool).reshape(array.shape)
     else:
         missing = np.zeros(array.shape, bool)
-    if hasattr(data, "is_null"):
-        return missing | np.asarray(data.is_null())  # polars tells NaN from null
     return missing | np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else missing
 
 

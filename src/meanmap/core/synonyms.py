@@ -7,7 +7,7 @@ from typing import ParamSpec, TypeVar
 
 from meanmap.core.meant import did_you_mean
 from meanmap.core.protocols import handed_over
-from meanmap.core.settings import truth
+from meanmap.core.settings import is_number, truth
 
 __all__ = ["own_words"]
 
@@ -24,6 +24,8 @@ MEANT = {
     "n_perm": ("n_permutations",),
     "permutations": ("n_permutations",),
 }
+# A level of a test below this is meant by `level`, and a confidence above it.
+HALF = 0.5
 # How rows are grouped, and which functions accept it.
 _SAMPLES = "two_sample_test, k_sample_test, two_sample_effect, k_sample_effect, closeness_test"
 _EXCHANGED = f"{_SAMPLES}, independence_test, joint_independence_test, conditional_independence_test"
@@ -65,8 +67,9 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
         for word in kwargs.keys() - known.keys():
             meant = next((name for name in MEANT.get(word, ()) if name in known), None)
             if meant:
+                value = _converted(kwargs[word], word, meant)
                 raise TypeError(
-                    f"{function.__name__}() takes no {word}=; here it is called {meant}: type {meant}={kwargs[word]!r}."
+                    f"{function.__name__}() takes no {word}=; here it is called {meant}: type {meant}={value!r}."
                 )
             if word in ("alpha", "level"):
                 raise TypeError(
@@ -85,3 +88,11 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **{name: handed_over(value) for name, value in kwargs.items()})  # pyright: ignore[reportCallIssue]
 
     return call
+
+
+def _converted(value: object, word: str, meant: str) -> object:
+    """The value as the argument that is meant takes it: a level of 0.05 is a confidence of 0.95."""
+    if {word, meant} not in ({"alpha", "confidence"}, {"level", "confidence"}) or not is_number(value):
+        return value
+    other = value < HALF if meant == "confidence" else value > HALF
+    return round(1 - value, 12) if other else value

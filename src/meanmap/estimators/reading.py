@@ -1,12 +1,13 @@
 """Input of scikit-learn's estimators, read by its rules."""
 
+from collections.abc import Mapping
 from typing import Any, overload
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from meanmap.core.arrays import unmasked
-from meanmap.core.errors import NonFiniteError
+from meanmap.core.errors import KindError, NonFiniteError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.source import Stream
 from meanmap.core.pieces.sources import comes_in_pieces
@@ -36,7 +37,7 @@ def read(estimator: Any, *data: Data, **settings: object) -> Any:
     `schema_` describes the columns of X at the fit. A warning names numbers that may be codes for missing values and,
     in later calls, numbers far outside the range.
     """
-    data = tuple(map(handed_over, data))
+    data = _handed_over(data)
     for each, name in zip(data, ("X", "y"), strict=False):
         refuse_unread(each, name)
     try:
@@ -67,7 +68,7 @@ def learned_from(estimator: Any, X: Data, y: Data, /, **settings: object) -> tup
 def learned_from(estimator: object, *data: Data, **settings: object) -> Any:
     """As `read`, but at most `MOST_ROWS` rows; of files and Dask collections only these are read."""
     names = ("X", "y")[: len(data)]
-    data = tuple(map(handed_over, data))
+    data = _handed_over(data)
     for each, name in zip(data, names, strict=True):
         if Stream.holds(each):
             refuse_unread(each, name)
@@ -76,3 +77,13 @@ def learned_from(estimator: object, *data: Data, **settings: object) -> Any:
     found = read(estimator, *data, **settings)
     kept = sampled(found if len(data) > 1 else [found], np.random.default_rng(0), names, MOST_ROWS)
     return kept if len(data) > 1 else kept[0]
+
+
+def _handed_over(data: tuple[Data, ...]) -> tuple[Data, ...]:
+    """X, or X and y, as other libraries hand them over; columns by name without a frame are refused."""
+    found = tuple(map(handed_over, data))
+    for came, each, name in zip(data, found, ("X", "y"), strict=False):
+        if isinstance(each, Mapping):
+            made = f"{name}.to_dataframe()" if hasattr(came, "to_dataframe") else f"pandas.DataFrame({name})"
+            raise KindError(f"{name} is a {type(came).__name__}; expected an array or a data frame: pass {made}.")
+    return found
