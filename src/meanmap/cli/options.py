@@ -240,7 +240,7 @@ def refusals() -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except (InputError, KindError, MissingPackageError) as problem:
-        text = str(problem).replace("n_permutations is", "--permutations is")
+        text = str(problem)
         told = [note for note in _LEFT_OUT if note not in text]
         raise refused(f"{text} ({'; '.join(told)})" if told else text) from None
     except BrokenPipeError:  # a reader such as `head` closed the pipe: not an error

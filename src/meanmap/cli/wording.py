@@ -29,6 +29,8 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     >>> known = {"missing": "--missing", "kinds": "--kinds", "clusters": "--clusters", "within": "--within"}
     >>> in_options("fill them in, or pass missing='drop'.", known)
     'fill them in, or pass --missing drop.'
+    >>> in_options("missing is 'all'; expected one of 'raise', 'drop', 'category'.", known)
+    "--missing is 'all'; expected one of 'raise', 'drop', 'category'."
     >>> in_options("say so: kinds={'zip code': 'label'}. Pass clusters=15 for blocks, or within= with more.", known)
     "say so: --kinds 'zip code=label'. Pass --clusters 15 for blocks, or --within with more."
     """
@@ -39,6 +41,7 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     def write(found: re.Match[str]) -> str:
         return _typed(found[1], found["value"], options[OPTIONS[found[1]]])
 
+    text = re.sub(rf"^({'|'.join(names)})(?= is )", lambda found: options[OPTIONS[found[1]]], text)
     return re.sub(rf"(?<![\w-])({'|'.join(names)})={VALUE}", write, text)
 
 

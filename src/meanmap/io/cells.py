@@ -9,7 +9,6 @@ import numpy as np
 from meanmap.core.errors import ColumnError
 from meanmap.core.exact import MOST_EXACT
 from meanmap.core.held import holds_floats, holds_text, holds_times, holds_whole
-from meanmap.core.language import in_python
 from meanmap.core.numerals import has_comma, is_name, reads_as_number, with_point, without_thousands
 from meanmap.core.texts import as_labels, check_memory
 
@@ -224,6 +223,4 @@ def _remedy(word: str | None) -> str:
     if (comma := has_comma([said])) is not False and "," in said:
         thousands = "" if comma else ", or, if it separates thousands: thousands=','"
         return f"its comma is a decimal mark, say so: decimal=','{thousands}"
-    mark = f"{word}," if str(word).isalpha() else word  # a word alone would be a policy
-    said = in_python(f"missing=[{word!r}]", f"--missing '{mark}'")
-    return f"that stands for a missing value, say so: {said}"
+    return f"that stands for a missing value, say so: missing=[{word!r}]"
