@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from meanmap.core.errors import ColumnError, InputError, KindError
 from meanmap.core.meant import did_you_mean
@@ -17,6 +16,7 @@ from meanmap.core.types import Data
 from meanmap.core.values import Value
 from meanmap.features.base import Concatenated
 from meanmap.stats.collections import fused
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.samples.subsets import TIE, blocks_of, subset_sums
 
@@ -102,10 +102,9 @@ def _labels(table: Table, columns: tuple[str, ...], argument: str) -> np.ndarray
 
 def within_strata(features: Concatenated, both: np.ndarray, subsets: np.ndarray, codes: np.ndarray) -> Permuted:
     """The fused ‖Σ (φ − μ of its stratum)‖² of subsets, less its mean over them."""
-    at = csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
-    centred = both - (at @ both / np.maximum(at.sum(axis=1), 1)[:, None])[codes]
+    design = Exchange(codes, np.arange(len(codes)), np.ones(len(codes)))
     found, norms = [], []
-    for sums in subset_sums(subsets, len(subsets), subsets.shape[1], blocks_of(features, centred)):
+    for sums in subset_sums(subsets, len(subsets), subsets.shape[1], blocks_of(features, design.centred(both))):
         values = np.einsum("ij,ij->i", sums, sums)
         found.append(Permuted(values - values.mean(), TIE * float(values.mean())))
         norms.append(float(values.std()))
