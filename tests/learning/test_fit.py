@@ -6,7 +6,7 @@ import pytest
 from meanmap.bp.edges.learning import MESSAGES, left_out_errors
 from meanmap.learning import density_ratio
 from meanmap.learning.density_ratio import LEAST, LeftOut, held_out_surprises
-from meanmap.learning.fit import Choice, generalised
+from meanmap.learning.fit import Choice
 
 
 @pytest.fixture
@@ -86,21 +86,6 @@ def test_what_is_given_is_kept():
         raise AssertionError("there is nothing to choose")
 
     assert choice.fit(lambda m: 10 * m, refuse) == (1.0, 0, 10.0)
-
-
-def test_generalised_cross_validation_is_that_of_the_dense_smoother():
-    rng = np.random.default_rng(4)
-    basis = np.linalg.qr(rng.normal(size=(30, 6)))[0]
-    y, values, shifts = rng.normal(size=(30, 2)), np.array([3.0, 1.0, 0.4, 0.1]), np.array([0.1, 1.0])
-    free, bent = basis[:, :2], basis[:, 2:]
-    rest = y - free @ (free.T @ y)
-    found = generalised(values, np.sum((bent.T @ rest) ** 2, axis=1), np.sum(rest**2), 2, 30, shifts, charge=1.4)
-    for shift, score in zip(shifts, found, strict=True):
-        hat = free @ free.T + bent @ np.diag(values / (values + shift)) @ bent.T
-        wanted = np.sum((y - hat @ y) ** 2) / 30 / (1 - 1.4 * np.trace(hat) / 30) ** 2
-        assert score == pytest.approx(wanted, rel=1e-10)
-    few = generalised(values, np.ones(4), 9.0, 2, 30, shifts, most=0.15)
-    assert np.isinf(few).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(("best", "tried"), [(1.0, [0.5, 1.0, 2.0]), (0.3, [0.5, 1.0, 2.0, 0.25, 0.125])])

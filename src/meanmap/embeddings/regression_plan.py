@@ -23,9 +23,8 @@ from meanmap.features.states.pairs import NAMES, SideBySide, beside_state
 from meanmap.features.states.passes import SAMPLE, SampleState, known_seed
 from meanmap.features.states.reading import Reading, notes_of
 from meanmap.kernels.base import Kernel
-from meanmap.learning.fit import generalised
+from meanmap.linalg.cross_validation import RIDGES, generalised
 from meanmap.linalg.ridge import check_precision
-from meanmap.linalg.rotated import RIDGES
 
 __all__ = ["RegressionPlan", "solved"]
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["Choice", "generalised", "nearly_least", "relative"]
+__all__ = ["Choice", "nearly_least", "relative"]
 
 Made = TypeVar("Made")
 
@@ -106,25 +106,3 @@ def relative(ridges: np.ndarray, features: np.ndarray) -> np.ndarray:
 def nearly_least(errors: np.ndarray, share: float) -> np.ndarray:
     """Positions of the errors that are within a share of the least one; with a share of zero, of that alone."""
     return np.flatnonzero(errors <= (1 + share) * errors.min())
-
-
-def generalised(
-    values: np.ndarray,
-    energy: np.ndarray,
-    rest: float,
-    taken: int,
-    n: int,
-    shifts: np.ndarray,
-    charge: float = 1.0,
-    most: float = np.inf,
-) -> np.ndarray:
-    """Generalised cross-validation, |y − ŷ|² / n / (1 − charge tr H / n)², for each shift of the eigenvalues.
-
-    Golub, Heath & Wahba (1979); the charge: Kim & Gu (2004). `energy` is what of |y|² lies along each eigenvector,
-    `rest` all of it that no unpenalised function explains, of which there are so many as `taken`. What takes more
-    degrees of freedom a row than `most` has an infinite error: it cannot be estimated.
-    """
-    shrinkage = values / (values + shifts[:, None])
-    squares = rest - energy.sum() + (1 - shrinkage) ** 2 @ energy
-    freedom = charge * (taken + shrinkage.sum(axis=1)) / n
-    return np.where(freedom < most, squares / n / (1 - np.minimum(freedom, most)) ** 2, np.inf)

@@ -13,6 +13,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.report import Report
 from meanmap.core.settings import one_of
 from meanmap.core.types import Array
+from meanmap.linalg.cross_validation import relative_ridges
 from meanmap.linalg.pivoted import pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
 from meanmap.linalg.ridge import check_precision, read_square
@@ -239,8 +240,7 @@ def _read_ridges(ridges: Array | None, trace: Array, size: int, dtype: np.dtype)
             "the matrix is zero, so there is nothing to regularise: check the kernel and its lengthscale."
         )
     if ridges is None:
-        lowest = max(1e-8, 1e3 * float(jnp.finfo(dtype).eps))
-        return np.geomspace(lowest, 1.0, 25).astype(dtype) * (trace / size)
+        return relative_ridges(dtype).astype(dtype) * (trace / size)
     grid = parameter(ridges, "ridges", axes=1)
     grid = grid.reshape(-1).astype(dtype)
     check_precision(trace, size * grid, dtype)

@@ -10,11 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from meanmap.core.points import slices
+from meanmap.linalg.cross_validation import RIDGES
 
-__all__ = ["RIDGES", "Rotated"]
+__all__ = ["Rotated"]
 
-# The grid of ridges, relative to the mean eigenvalue; none is smaller.
-RIDGES = np.geomspace(1e-8, 1.0, 25)
 # Columns of residuals that are computed at once.
 COLUMNS = 32
 

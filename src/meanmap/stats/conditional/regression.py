@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from meanmap.learning.fit import generalised
+from meanmap.linalg.cross_validation import best_shift
 from meanmap.stats.conditional.landmarks import (
     Landmarks,
     additive_landmarks,
@@ -129,10 +129,9 @@ def best_fit(
         energy = np.sum((basis.vectors.T @ rest) ** 2, axis=1)
         shifts = SHIFTS * basis.values.sum()
         taken = linear.vectors.shape[1]
-        scores = generalised(basis.values, energy, total, taken, n, shifts, charge, MOST_FREEDOM)
-        lowest_here = int(scores.argmin())
-        if best is None or scores[lowest_here] < lowest:
-            best, lowest = (basis, shifts[lowest_here]), float(scores[lowest_here])
+        shift, error = best_shift(shifts, basis.values, energy, total, taken, n, charge, MOST_FREEDOM)
+        if best is None or error < lowest:
+            best, lowest = (basis, shift), error
     basis, shift = best  # pyright: ignore[reportGeneralTypeIssues]
     return Fit(linear, basis, basis.values / (basis.values + undersmooth * shift), lowest)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanmap.core.values import Value
-from meanmap.learning.fit import generalised
+from meanmap.linalg.cross_validation import best_shift
 from meanmap.linalg.exact import Grid
 from meanmap.stats.conditional.landmarks import Landmarks
 from meanmap.stats.conditional.regression import MOST_FREEDOM, ROUNDING, SHIFTS, Basis
@@ -208,5 +208,4 @@ def _orthonormal(inner: np.ndarray, tolerance: float, rounding: float) -> tuple[
 
 def _best_shift(values: np.ndarray, energy: np.ndarray, rest: float, q: int, n: int) -> float:
     """The shift with the lowest generalised cross-validation error."""
-    shifts = SHIFTS * values.sum()
-    return float(shifts[generalised(values, energy, rest, q, n, shifts, most=MOST_FREEDOM).argmin()])
+    return best_shift(SHIFTS * values.sum(), values, energy, rest, q, n, most=MOST_FREEDOM)[0]
