@@ -7,7 +7,8 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meanmap.core.points import any_sparse, bucket, count, is_sparse, joined, one_row, pad, rows
+from meanmap.core.containers import is_sparse
+from meanmap.core.points import any_sparse, bucket, count, joined, one_row, pad, rows
 
 SPARSE = scipy.sparse.csr_array(np.eye(3))
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_lengths, unmasked
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
 from meanmap.core.pieces.sources import lies_elsewhere
-from meanmap.core.points import refuse_unread
 from meanmap.core.settings import by_name
 from meanmap.core.tables.chunks import count_rows, sampled, source_of
 from meanmap.core.tables.doubts import copied_rows, doubts

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.containers import is_sparse, refuse_sparse, refuse_unread
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
@@ -18,7 +19,7 @@ from meanmap.core.held import counts_as_numbers, holds_floats, holds_times
 from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
-from meanmap.core.points import is_sparse, library_of, refuse_sparse, refuse_unread
+from meanmap.core.points import library_of
 from meanmap.core.protocols import handed_over
 from meanmap.core.types import Array, Data, Numbers
 

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import array_of, check_finite, check_rows, read_matrix
+from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.labels import hashes
-from meanmap.core.points import is_rotations, is_sparse, matrices_of
+from meanmap.core.points import matrices_of
 from meanmap.core.tables.table import Table, table_in
 from meanmap.core.types import Data
 

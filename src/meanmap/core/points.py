@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.errors import KindError
-from meanmap.core.types import Data, Index, Points
+from meanmap.core.containers import is_rotations, is_sparse
+from meanmap.core.types import Index, Points
 
 __all__ = [
     "abreast",
@@ -18,9 +18,6 @@ __all__ = [
     "dense",
     "has_rows",
     "in_columns",
-    "is_dask",
-    "is_rotations",
-    "is_sparse",
     "joined",
     "library_of",
     "matrices_of",
@@ -30,8 +27,6 @@ __all__ = [
     "one_row",
     "pad",
     "pieces",
-    "refuse_sparse",
-    "refuse_unread",
     "row_shape",
     "rows",
     "slices",
@@ -67,52 +62,9 @@ def in_columns(points: object) -> TypeGuard[np.ndarray]:
     return isinstance(points, np.ndarray) and points.ndim == 2
 
 
-def is_sparse(value: object) -> bool:
-    """Whether `value` is a SciPy sparse matrix or array (checked without importing SciPy)."""
-    return hasattr(value, "tocsr") and hasattr(value, "nnz")
-
-
-def is_rotations(value: object) -> bool:
-    """Whether `value` holds rotations of SciPy (checked without importing it)."""
-    return hasattr(value, "as_matrix")
-
-
 def matrices_of(data: Any) -> Any:
     """Rotations as matrices, sparse rows unchanged, anything else as NumPy reads it."""
     return data.as_matrix() if is_rotations(data) else data if is_sparse(data) else np.asarray(data)
-
-
-def refuse_sparse(data: Data, argument: str, why: str = "which is not supported here") -> None:
-    """Refuse sparse rows where dense ones are needed."""
-    if is_sparse(data):
-        raise KindError(f"{argument} is sparse, {why}: pass {argument}.toarray().")
-
-
-def is_dask(source: Data) -> bool:
-    """Whether `source` is an array, a frame or a column of Dask (checked without importing it).
-
-    What xarray holds has the same methods, also in memory.
-    """
-    if type(source).__module__.startswith("xarray."):
-        return False
-    return hasattr(source, "__dask_graph__") and (hasattr(source, "npartitions") or hasattr(source, "chunks"))
-
-
-def refuse_unread(source: Data, argument: str) -> None:
-    """Refuse rows that are not in memory."""
-    if is_dask(source):
-        what = "an array" if hasattr(source, "chunks") else "a frame"
-        raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: {_call(argument, 'compute')}.")
-    if hasattr(source, "collect") and hasattr(source, "with_row_index"):
-        raise KindError(f"{argument} is a lazy frame, whose rows are not in memory: {_call(argument, 'collect')}.")
-    if hasattr(source, "read_all") and hasattr(source, "read_next_batch"):
-        raise KindError(
-            f"{argument} is a reader of record batches, whose rows are not in memory: {_call(argument, 'read_all')}."
-        )
-
-
-def _call(argument: str, method: str) -> str:
-    return f"pass what its {method}() returns" if " " in argument else f"pass {argument}.{method}()"
 
 
 def _leaves(points: Points) -> list:

@@ -7,8 +7,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import ShapeError
-from meanmap.core.points import refuse_unread
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings import Operator, condition
 from meanmap.estimators.features import check_kernel, seed_of

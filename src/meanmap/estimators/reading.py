@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from meanmap.core.arrays import unmasked
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import KindError, NonFiniteError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.source import Stream
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import refuse_unread
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.schema import Schema

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from meanmap.core.containers import is_dask
 from meanmap.core.pieces.row_by_row import numbers_by_partition
-from meanmap.core.points import is_dask
 from meanmap.core.settings import truth
 from meanmap.core.types import Array, Data, Seed
 from meanmap.embeddings import Operator, condition

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.containers import is_sparse
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError
-from meanmap.core.points import any_sparse, dense, is_sparse, library_of, matrices_of, slices
+from meanmap.core.points import any_sparse, dense, library_of, matrices_of, slices
 from meanmap.core.types import Array, Points
 
 __all__ = [

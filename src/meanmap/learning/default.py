@@ -7,12 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import check_rows, is_categorical, plain
+from meanmap.core.containers import is_rotations, is_sparse, refuse_sparse
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ParameterError
 from meanmap.core.held import holds_labels, holds_truth
 from meanmap.core.meant import did_you_mean
-from meanmap.core.points import count, in_columns, is_rotations, is_sparse, library_of, on_host, refuse_sparse, rows
+from meanmap.core.points import count, in_columns, library_of, on_host, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words

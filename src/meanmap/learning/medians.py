@@ -5,9 +5,10 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.containers import is_sparse
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import ColumnError, InputError
-from meanmap.core.points import count, is_sparse
+from meanmap.core.points import count
 from meanmap.core.types import Points
 from meanmap.kernels.geometry import FEW_COLUMNS, pair_distances, safe_sqrt, squared_distances, squared_norms
 from meanmap.kernels.medians import nonzero_median

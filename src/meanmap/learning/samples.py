@@ -4,9 +4,9 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows
+from meanmap.core.containers import refuse_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError, ShapeError
-from meanmap.core.points import refuse_sparse
 from meanmap.core.settings import is_number
 from meanmap.core.tables.chunks import chunks_of, source_of
 from meanmap.core.tables.table import named_columns

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import EmptyError
 from meanmap.core.executors import check_executor, worked
-from meanmap.core.points import refuse_unread
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number

@@ -20,11 +20,12 @@ import scipy.linalg
 from meanmap.bp.edges.regression import MOST_ROWS, Regression
 from meanmap.bp.edges.samples import MOST_PAIRS, NodeSample, labels_of
 from meanmap.core.arrays import as_array, check_finite, check_paired, parameter
+from meanmap.core.containers import refuse_unread
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.files import ParquetFiles
-from meanmap.core.points import count, in_columns, refuse_unread, rows, slices, spread_rows
+from meanmap.core.points import count, in_columns, rows, slices, spread_rows
 from meanmap.core.tables.chunks import side_by_side
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.types import Data, Points

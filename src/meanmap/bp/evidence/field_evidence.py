@@ -10,10 +10,11 @@ from meanmap.bp.edges.observations import Likelihood, UserLikelihood
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.core.arrays import as_array
+from meanmap.core.containers import refuse_unread
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.held import counts_as_numbers, holds_floats
-from meanmap.core.points import count, refuse_unread
+from meanmap.core.points import count
 from meanmap.core.types import Data, Points
 
 __all__ = ["Evidence", "Observed", "read_field_evidence"]

@@ -9,11 +9,12 @@ import numpy as np
 from meanmap.bp.edges.samples import NodeSample, Samples
 from meanmap.bp.evidence.named import named, number_of_queries, refuse_missing
 from meanmap.core.arrays import array_of, as_array, check_finite
+from meanmap.core.containers import is_sparse
 from meanmap.core.domains import Rotations, holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.points import count, is_sparse, matrices_of, rows
+from meanmap.core.points import count, matrices_of, rows
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Points
 from meanmap.embeddings.element import Embedding

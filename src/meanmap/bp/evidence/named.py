@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.points import refuse_unread
 from meanmap.core.tables.missing import is_missing, length, present
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data

@@ -17,11 +17,12 @@ from meanmap.bp.kernel.row_messages import RowMessages
 from meanmap.bp.kernel.support import learning_notes
 from meanmap.bp.model import FittedModel
 from meanmap.bp.rows import RowModel
+from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.held import holds_floats
 from meanmap.core.moments import times_of
-from meanmap.core.points import count, in_columns, is_sparse, joined, rows
+from meanmap.core.points import count, in_columns, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.tables.filling import are_whole, nearest_whole
 from meanmap.core.types import Data, Points, Seed

@@ -12,9 +12,9 @@ from meanmap.bp.beliefs.densities import NormalMixture
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.normal.gaussian import GaussianModel, is_positive_definite, spectral_radius
 from meanmap.core.arrays import as_array, check_finite
+from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
-from meanmap.core.points import is_sparse
 from meanmap.core.settings import by_name
 from meanmap.core.types import Array, Data, GraphLike
 from meanmap.graphs import Graph

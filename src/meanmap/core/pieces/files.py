@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import is_lazy
 from meanmap.core.errors import ColumnError, EmptyError, KindError, ParameterError
 from meanmap.core.extras import optional
 from meanmap.core.meant import composed, no_column
@@ -150,7 +151,7 @@ class LazyFrame(Source):
     @staticmethod
     def holds(data: Data) -> bool:
         """Whether data are a lazy frame."""
-        return hasattr(data, "collect") and hasattr(data, "with_row_index")
+        return is_lazy(data)
 
     @property
     def names(self) -> Sequence[str]:

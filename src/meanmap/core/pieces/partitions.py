@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import is_dask, is_pandas, refuse_unread
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.pieces.source import Source, unnamed
-from meanmap.core.points import is_dask, refuse_unread
 from meanmap.core.types import Data
 
 __all__ = ["Collection", "computed", "cut_alike", "delayed", "reduced"]
@@ -155,7 +155,7 @@ def _joined(parts: list[Any], source: Any, argument: str) -> Any:
     """Partitions one after another; frames with other columns than the collection's, which would miss values, are
     refused.
     """
-    if not hasattr(parts[0], "iloc"):
+    if not is_pandas(parts[0]):
         return np.concatenate(parts)
     import pandas
 
@@ -191,12 +191,12 @@ def delayed(value: object) -> Any:
 
 
 def _rows(part: Any, index: np.ndarray) -> Any:
-    return part.iloc[index] if hasattr(part, "iloc") else part[index]
+    return part.iloc[index] if is_pandas(part) else part[index]
 
 
 def _run(parts: list[Any], start: int, stop: int) -> Any:
     """Rows that follow one another in partitions that follow one another."""
-    if hasattr(parts[0], "iloc"):
+    if is_pandas(parts[0]):
         import pandas
 
         return (parts[0] if len(parts) == 1 else pandas.concat(parts)).iloc[start:stop]

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from meanmap.core.containers import is_dask
 from meanmap.core.errors import KindError
 from meanmap.core.notes import Call, part_of
 from meanmap.core.pieces.partitions import Collection, delayed
-from meanmap.core.points import is_dask
 from meanmap.core.types import Data
 
 __all__ = ["filled_by_partition", "number_by_partition", "numbers_by_partition", "refuse_beliefs", "refuse_frames"]

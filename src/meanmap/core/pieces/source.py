@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.meant import no_column
-from meanmap.core.points import refuse_unread
 from meanmap.core.types import Data
 
 __all__ = ["Source", "Stream", "unnamed"]

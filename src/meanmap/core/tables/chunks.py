@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import plain
+from meanmap.core.containers import is_pandas, is_sparse
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import readable
 from meanmap.core.pieces.source import Source
 from meanmap.core.pieces.sources import elsewhere, lies_elsewhere
-from meanmap.core.points import is_sparse, slices
+from meanmap.core.points import slices
 from meanmap.core.rng import Rng
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.table import Table, raw_columns
@@ -175,7 +176,7 @@ def _cut(data: Any, index: Index) -> Any:
         return Table({name: column[index] for name, column in data.columns.items()})
     if isinstance(data, Mapping):
         return {name: np.asarray(readable(column, name))[index] for name, column in data.items()}
-    if hasattr(data, "iloc"):
+    if is_pandas(data):
         return data.iloc[index]
     return data[index]
 

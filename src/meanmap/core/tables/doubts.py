@@ -9,11 +9,12 @@ import numpy as np
 from jax.core import Tracer
 
 from meanmap.core.arrays import count_missing, plain
+from meanmap.core.containers import has_series, is_sparse
 from meanmap.core.errors import ShapeError
 from meanmap.core.held import holds_floats
 from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import is_sparse, on_host
+from meanmap.core.points import on_host
 from meanmap.core.tables.labels_meant import odd_labels
 from meanmap.core.tables.sentinels import LEAST_OTHERS, Sentinels
 from meanmap.core.tables.table import named_columns
@@ -307,7 +308,7 @@ def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:
             sample = plain(sample, argument)
         except ShapeError:  # bags of different lengths
             return []
-    if hasattr(sample, "to_numpy"):
+    if has_series(sample):
         return [(None, sample)]
     array = sample if isinstance(sample, Tracer) else on_host(sample)
     if not isinstance(array, np.ndarray) or array.ndim not in (1, 2):

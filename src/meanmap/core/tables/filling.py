@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import unmasked
+from meanmap.core.containers import is_pandas, is_polars, refuse_unread
 from meanmap.core.errors import KindError
 from meanmap.core.held import holds_floats, holds_times
 from meanmap.core.pieces.files import ParquetFiles
-from meanmap.core.points import refuse_unread
 from meanmap.core.tables.table import Table, named_columns
 from meanmap.core.types import Data
 
@@ -58,7 +58,7 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
         for name, (rows, values) in named.items():
             array[rows, int(name)] = values
         return array
-    if hasattr(frame, "iloc"):
+    if is_pandas(frame):
         copy = frame.copy()
         for name in copy.columns:
             if str(name) in named:
@@ -71,7 +71,7 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
         return copy
     columns = columns_of(frame)
     new = {name: _with(columns[name], *each) for name, each in named.items()}
-    if hasattr(frame, "with_columns"):
+    if is_polars(frame):
         return frame.with_columns(*(_polars(frame[name], column) for name, column in new.items()))
     if hasattr(frame, "set_column"):
         for name, column in new.items():

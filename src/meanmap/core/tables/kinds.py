@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.exact import check_exact, check_exact_words
 from meanmap.core.held import holds_text, holds_times
 from meanmap.core.language import in_python
 from meanmap.core.moments import is_time, seconds, times_in
-from meanmap.core.points import is_rotations, is_sparse
 from meanmap.core.tables.written import Written, is_number
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data

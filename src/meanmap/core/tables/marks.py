@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import is_categorical, plain, unmasked
+from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.errors import ParameterError
 from meanmap.core.exact import check_exact
 from meanmap.core.foreign import is_missing
 from meanmap.core.held import holds_numbers
 from meanmap.core.moments import is_time, times_in
 from meanmap.core.numerals import is_name, reads_as_number
-from meanmap.core.points import is_rotations, is_sparse
 from meanmap.core.settings import is_number
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data

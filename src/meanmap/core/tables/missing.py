@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import absent, check_lengths, unmasked
+from meanmap.core.containers import is_pandas, is_rotations, is_sparse, refuse_unread
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
 from meanmap.core.held import holds_truth
 from meanmap.core.language import in_python
-from meanmap.core.points import is_rotations, is_sparse, refuse_unread, rows
+from meanmap.core.points import rows
 from meanmap.core.settings import one_of
 from meanmap.core.tables.marks import policy_and_marks, without_marks
 from meanmap.core.tables.table import Table, named_columns, raw_columns
@@ -70,7 +71,7 @@ def present(sample: Any) -> np.ndarray:
 
 def take(sample: Any, index: np.ndarray) -> Any:
     """Some of the rows."""
-    if hasattr(sample, "iloc"):
+    if is_pandas(sample):
         return sample.iloc[index]
     if hasattr(sample, "dtype") or is_sparse(sample) or is_rotations(sample):
         return rows(sample, index) if not is_rotations(sample) else sample[index]
@@ -254,7 +255,7 @@ def chosen_rows(sample: object, index: np.ndarray) -> Any:
         return rows(sample, index)
     if isinstance(sample, Mapping):
         return {name: take(column, index) for name, column in sample.items()}
-    if Table.looks_like_one(sample) and not hasattr(sample, "iloc") and not isinstance(sample, np.ndarray):
+    if Table.looks_like_one(sample) and not is_pandas(sample) and not isinstance(sample, np.ndarray):
         return Table.of({name: take(column, index) for name, column in raw_columns(sample, "sample").items()})
     return take(sample, index)
 

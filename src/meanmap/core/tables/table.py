@@ -19,6 +19,7 @@ from meanmap.core.arrays import (
     is_categorical,
     plain,
 )
+from meanmap.core.containers import columns_of_frame, is_frame, is_rotations, is_sparse, names_of_frame, refuse_unread
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.extras import optional
@@ -28,7 +29,6 @@ from meanmap.core.language import in_python
 from meanmap.core.meant import no_column, refuse_doubled, respelled
 from meanmap.core.moments import in_one_unit, seconds
 from meanmap.core.objects import check_cells
-from meanmap.core.points import is_sparse, refuse_unread
 from meanmap.core.protocols import handed_over, is_stream
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import advice
@@ -104,7 +104,7 @@ class Table:
     @staticmethod
     def looks_like_one(data: Data) -> bool:
         """Whether `data` has named columns."""
-        return isinstance(data, Table | Mapping) or bool(_fields(data)) or _is_frame(data) or is_stream(data)
+        return isinstance(data, Table | Mapping) or bool(_fields(data)) or is_frame(data) or is_stream(data)
 
     @staticmethod
     def has_names(data: Any) -> bool:
@@ -113,7 +113,7 @@ class Table:
             return Table.looks_like_one(data)
         if is_stream(data):
             return True
-        names = list(data.names if isinstance(data, Table) else getattr(data, "column_names", data.columns))
+        names = list(data.names) if isinstance(data, Table) else names_of_frame(data)
         return names != list(range(len(names))) and names != [f"x{i}" for i in range(len(names))]
 
     @staticmethod
@@ -206,11 +206,6 @@ def _position(name: str | int, names: Sequence[str], argument: str) -> int:
     return position
 
 
-def _is_frame(data: Data) -> bool:
-    """Whether `data` looks like a pandas or polars DataFrame (checked without importing either)."""
-    return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
-
-
 def refuse_labels(table: Table, argument: str, otherwise: str) -> None:
     """Refuse columns of labels where numbers are needed, with advice on what to do, or `otherwise`."""
     labels = [name for name in table.names if table.columns[name].dtype.kind in "SUOT"]
@@ -229,7 +224,7 @@ def table_in(data: Data, argument: str = "table") -> Table | None:
 
 def values_of(data: Data, name: str) -> np.ndarray | None:
     """A sample of numbers, text, truth values or times as an array; None for other things."""
-    if is_sparse(data) or hasattr(data, "as_matrix") or not hasattr(data, "__len__"):
+    if is_sparse(data) or is_rotations(data) or not hasattr(data, "__len__"):
         return None
     try:
         array = plain(data, name)
@@ -268,14 +263,8 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
         return _readable([str(name) for name in data], list(data.values()), argument)
     if names := _fields(data):
         return list(names), [data[name] for name in names]
-    if _is_frame(data):
-        frame: Any = data
-        if hasattr(frame, "column_names"):  # of Arrow, whose `columns` are not names
-            return _readable(frame.column_names, [frame.column(name) for name in frame.column_names], argument)
-        names = [str(name) for name in frame.columns]
-        if hasattr(frame, "iloc"):
-            return _readable(names, [frame.iloc[:, i] for i in range(len(names))], argument)
-        return _readable(names, [frame[name] for name in frame.columns], argument)
+    if is_frame(data):
+        return _readable([str(name) for name in names_of_frame(data)], columns_of_frame(data), argument)
     if is_sparse(data):
         raise KindError(f"{argument} is a sparse matrix, which has no named columns: pass it to a kernel directly.")
     array = data if isinstance(data, jax.Array) else _matrix(data, argument)
@@ -301,7 +290,7 @@ def _matrix(data: Data, argument: str) -> np.ndarray:
 
 def read_column(column: Data, argument: str) -> Any:
     """One column as numbers (float64, or a JAX array unchanged), text, truth values or times."""
-    if isinstance(column, Table | Mapping) or _is_frame(column):
+    if isinstance(column, Table | Mapping) or is_frame(column):
         raise KindError(
             f"{argument} is a table; expected one column, or an array (n, d) for a vector, whose columns have no "
             "names: pass its to_numpy()."

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from meanmap.core.containers import is_sparse
 from meanmap.core.held import holds_numbers
 from meanmap.core.moments import seconds
-from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.kinds import holds_objects
 from meanmap.core.tables.missing import present, take

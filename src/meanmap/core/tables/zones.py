@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import is_sparse
 from meanmap.core.errors import KindError
 from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import is_sparse
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data
 

@@ -10,11 +10,11 @@ from unicodedata import normalize
 import numpy as np
 
 from meanmap.core.arrays import is_categorical
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.extras import optional
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
 from meanmap.core.meant import no_column
-from meanmap.core.points import refuse_unread
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.kinds import categories_of
 from meanmap.core.tables.missing import incomplete

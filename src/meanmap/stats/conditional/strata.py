@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.held import holds_numbers, holds_text, holds_truth
 from meanmap.core.language import in_python
-from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.table import Table

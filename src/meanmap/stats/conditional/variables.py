@@ -12,12 +12,12 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows, plain
+from meanmap.core.containers import refuse_sparse
 from meanmap.core.errors import ColumnError, EmptyError
 from meanmap.core.exact import check_exact
 from meanmap.core.held import holds_labels
 from meanmap.core.objects import check_cells
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import refuse_sparse
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.kinds import is_text
 from meanmap.core.tables.order import tied_ranks

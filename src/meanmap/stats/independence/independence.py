@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_paired, check_rows
+from meanmap.core.containers import is_dask
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.points import is_dask, rows
+from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, source_of

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_rows
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.pieces.sources import lies_elsewhere
-from meanmap.core.points import on_host, refuse_unread
+from meanmap.core.points import on_host
 from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.table import table_in, values_of
 from meanmap.core.values import is_sequence

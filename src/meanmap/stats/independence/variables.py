@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import refuse_sparse
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ParameterError
-from meanmap.core.points import in_columns, refuse_sparse
+from meanmap.core.points import in_columns
 from meanmap.core.rng import Rng
 from meanmap.core.tables.table import table_in
 from meanmap.core.types import Data, KernelLike, Seed

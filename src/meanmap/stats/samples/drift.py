@@ -8,10 +8,11 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows
+from meanmap.core.containers import refuse_unread
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import count, joined, on_host, refuse_unread, rows
+from meanmap.core.points import count, joined, on_host, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words

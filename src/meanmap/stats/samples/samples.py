@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_rows, plain
+from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.points import any_sparse, count, in_columns, is_sparse, joined, on_host, rows
+from meanmap.core.points import any_sparse, count, in_columns, joined, on_host, rows
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.kinds import family_of
