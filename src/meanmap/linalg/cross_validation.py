@@ -16,18 +16,9 @@ def relative_ridges(dtype: Any = float) -> np.ndarray:
 RIDGES = relative_ridges()
 
 
-def best_shift(
-    shifts: np.ndarray,
-    values: np.ndarray,
-    energy: np.ndarray,
-    rest: float,
-    taken: int,
-    n: int,
-    charge: float = 1.0,
-    most: float = np.inf,
-) -> tuple[float, float]:
-    """The shift with the least error of `generalised`, and that error."""
-    errors = generalised(values, energy, rest, taken, n, shifts, charge, most)
+def best_shift(shifts: np.ndarray, *moments: Any, **settings: float) -> tuple[float, float]:
+    """The shift with the least error of `generalised`, which takes the others, and that error."""
+    errors = generalised(*moments, shifts, **settings)
     at = int(errors.argmin())
     return float(shifts[at]), float(errors[at])
 

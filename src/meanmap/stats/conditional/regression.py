@@ -129,7 +129,7 @@ def best_fit(
         energy = np.sum((basis.vectors.T @ rest) ** 2, axis=1)
         shifts = SHIFTS * basis.values.sum()
         taken = linear.vectors.shape[1]
-        shift, error = best_shift(shifts, basis.values, energy, total, taken, n, charge, MOST_FREEDOM)
+        shift, error = best_shift(shifts, basis.values, energy, total, taken, n, charge=charge, most=MOST_FREEDOM)
         if best is None or error < lowest:
             best, lowest = (basis, shift), error
     basis, shift = best  # pyright: ignore[reportGeneralTypeIssues]
