@@ -9,11 +9,12 @@ from meanmap.bp.conditionals.given_parents import MOST_ROWS, GivenParents
 from meanmap.bp.conditionals.in_range import InRange
 from meanmap.bp.conditionals.laws import Law
 from meanmap.core.points import spread_rows
+from meanmap.core.tables.codes import ROWS_TO_COMPARE, if_codes
 
 __all__ = ["notes_of_codes", "notes_of_law"]
 
-# The smallest number of codes, and of rows per code on average; differences are noted below this p-value.
-LEAST_VALUES, LEAST_EACH, DIFFERENT = 5, 3, 1e-4
+# The least number of codes, and the p-value below which differences among them are noted.
+LEAST_VALUES, DIFFERENT = 5, 1e-4
 
 
 def notes_of_codes(
@@ -36,12 +37,12 @@ def notes_of_codes(
         values = column.back(numbers[name][:, 0])
         found, group = np.unique(np.round(values), return_inverse=True)
         whole = np.allclose(values, np.round(values), rtol=0, atol=1e-6)
-        enough = len(found) >= LEAST_VALUES and len(values) >= LEAST_EACH * len(found)
+        enough = len(found) >= LEAST_VALUES and len(values) >= ROWS_TO_COMPARE * len(found)
         if whole and enough and _differ(left, group) < DIFFERENT:
             notes.append(
                 f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies more among its {len(found)} "
-                "values than smooth effects explain. If they are codes (of sites, people), answers are wrong: pass "
-                f"kinds={{{str(name)!r}: 'label'}}."
+                "values than smooth effects explain. "
+                + if_codes(f"answers are wrong: pass kinds={{{str(name)!r}: 'label'}}")
             )
     return tuple(notes)
 

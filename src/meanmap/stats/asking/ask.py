@@ -13,6 +13,7 @@ from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import elsewhere
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.codes import ROWS_A_STRATUM
 from meanmap.core.tables.missing import incomplete, present, settle, take
 from meanmap.core.tables.picked import kinds_of_picked, names_of
 from meanmap.core.tables.schema import Schema
@@ -21,7 +22,6 @@ from meanmap.core.texts import as_labels
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.asking.grammar import Question
 from meanmap.stats.conditional.conditional import conditional_independence_test
-from meanmap.stats.conditional.strata import ROWS_IN_A_STRATUM
 from meanmap.stats.conditional.variables import MOST_VALUES
 from meanmap.stats.designs.reading import MOST_GROUPS
 from meanmap.stats.independence.independence import independence_test
@@ -246,7 +246,7 @@ def _no_strata(given: Sequence[str], is_label: Mapping[str, bool]) -> str:
     if numbers:
         return f"{_listed(numbers)} behind | {'holds' if len(numbers) == 1 else 'hold'} numbers, too many for strata"
     make = "makes" if len(given) == 1 else "make"
-    return f"{_listed(given)} behind | {make} strata of fewer than {ROWS_IN_A_STRATUM} rows on average"
+    return f"{_listed(given)} behind | {make} strata of fewer than {ROWS_A_STRATUM} rows on average"
 
 
 def _values(name: str, column: object) -> str:
@@ -271,7 +271,7 @@ def _groups(column: object) -> int:
 def _are_strata(columns: Sequence[Any]) -> bool:
     there = np.all([present(column) for column in columns], axis=0)
     held = np.stack([as_labels(np.asarray(take(column, np.flatnonzero(there)))) for column in columns])
-    return held.shape[1] >= ROWS_IN_A_STRATUM * len(np.unique(held, axis=1).T)
+    return held.shape[1] >= ROWS_A_STRATUM * len(np.unique(held, axis=1).T)
 
 
 def _assumption(strata: Sequence[str], clusters: object, what: str) -> str:

@@ -8,20 +8,26 @@ import numpy as np
 
 from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
-from meanmap.core.held import holds_numbers, holds_text, holds_truth
 from meanmap.core.language import in_python
 from meanmap.core.rng import Rng
+from meanmap.core.tables.codes import (
+    LEAST_CODES,
+    ROWS_A_LABEL,
+    ROWS_A_STRATUM,
+    ROWS_TO_DOUBT,
+    if_codes,
+    may_be_codes,
+)
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.stats.asked import Found
-from meanmap.stats.conditional.variables import MOST_VALUES, ROWS_A_VALUE, table_of
+from meanmap.stats.conditional.variables import MOST_VALUES, table_of
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.independence.exchanged import MOST_ROWS
 from meanmap.stats.independence.independence import in_strata
 
 __all__ = [
-    "ROWS_IN_A_STRATUM",
     "codes_told",
     "found_in_strata",
     "many_told",
@@ -30,13 +36,8 @@ __all__ = [
     "strata_told",
 ]
 
-# Values make strata where they have this many rows on average: fewer would leave little to permute.
-ROWS_IN_A_STRATUM = 6
-# Integers with this many repetitions and this many distinct values may be codes, which regressions do not follow.
-ROWS_OF_A_CODE, FEWEST_CODES = 2, 10
 
-
-def rows_together(z: Data, least: float = ROWS_IN_A_STRATUM, beside: np.ndarray | None = None) -> np.ndarray | None:
+def rows_together(z: Data, least: float = ROWS_A_STRATUM, beside: np.ndarray | None = None) -> np.ndarray | None:
     """The number of the stratum of each row, those that share all values of z (and of what is `beside` it).
 
     None where these have fewer than `least` rows on average, and of one stratum alone.
@@ -85,7 +86,7 @@ def strata_told(z: Data, strata: np.ndarray) -> tuple[str, ...]:
 def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
     """A note on integers that would form strata, if there were not too many rows."""
     table = table_of(z, "z")
-    if any(name in (kinds or {}) or not table.is_real(name) or not _is_code(table[name]) for name in table.names):
+    if any(name in (kinds or {}) or not table.is_real(name) or not may_be_codes(table[name]) for name in table.names):
         return ()
     strata = rows_together(z)
     k, n = 0 if strata is None else 1 + int(strata.max()), len(table)
@@ -95,7 +96,7 @@ def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
     remedy += f" of whole sites, {MOST_ROWS} rows at most" if n > MOST_ROWS else ""
     said = f"z has {k} different whole numbers, each in {n / k:.0f} rows on average, and is regressed on"
     said += ", as there are so many rows; regression follows smooth effects"
-    return (f"{said}. If they are codes (of sites, people), {remedy}.",)
+    return (f"{said}. {if_codes(remedy)}",)
 
 
 def other_reading(
@@ -103,9 +104,9 @@ def other_reading(
 ) -> tuple[str, ...]:
     """A note on integers with few rows each that were regressed on, with the p-value if they are codes."""
     table = _table(z)
-    if table is None or not any(map(table.is_real, table.names)) or not all(map(_is_code, table.columns.values())):
+    if table is None or not any(map(table.is_real, table.names)) or not all(map(may_be_codes, table.columns.values())):
         return ()
-    strata = rows_together(z, ROWS_OF_A_CODE)
+    strata = rows_together(z, ROWS_TO_DOUBT)
     if strata is None:
         return ()
     found = found_in_strata(sides, kernels, strata, n_draws, random, door)
@@ -114,10 +115,8 @@ def other_reading(
         return ()
     said = (
         f"z has {counted(k, 'different whole number')}, each in {len(strata) / k:.1f} rows on average, and counts as "
-        f"a number with smooth effects. If they are codes (of sites, people), the p-value is {other:.2g}: "
-        f"{_within_z()}."
     )
-    return (said,)
+    return (f"{said}a number with smooth effects. {if_codes(f'the p-value is {other:.2g}: {_within_z()}')}",)
 
 
 def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
@@ -134,12 +133,12 @@ def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
         return ()
     n, notes = len(table), []
     for name, column in table.columns.items():
-        k = len(np.unique(np.asarray(column))) if table.is_real(name) and _is_code(column) else 0
-        if k >= FEWEST_CODES and ROWS_OF_A_CODE <= n / k < (ROWS_A_VALUE if beside else np.inf):
+        k = len(np.unique(np.asarray(column))) if table.is_real(name) and may_be_codes(column) else 0
+        if k >= LEAST_CODES and ROWS_TO_DOUBT <= n / k < (ROWS_A_LABEL if beside else np.inf):
             which = "z" if len(table.names) == 1 else f"column {name!r} of z"
             notes.append(
                 f"{which} has {k} different whole numbers, each in {n / k:.1f} rows on average, and is regressed on; "
-                "regression follows smooth effects. If they are codes (of sites, people), pass them as within=, too."
+                f"regression follows smooth effects. {if_codes('pass them as within=, too')}"
             )
     return tuple(notes)
 
@@ -155,10 +154,3 @@ def _within_z() -> str:
 def _table(z: Data) -> Table | None:
     """The columns of z; None of sparse ones, which are neither strata nor codes."""
     return None if is_sparse(z) else table_of(z, "z")
-
-
-def _is_code(column: object) -> bool:
-    """Whether values may be codes: labels and whole numbers."""
-    column = np.asarray(column)
-    whole = holds_numbers(column) and bool(np.all(column == np.round(column)))
-    return column.ndim == 1 and (holds_text(column) or holds_truth(column) or whole)

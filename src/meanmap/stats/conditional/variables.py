@@ -18,6 +18,7 @@ from meanmap.core.exact import check_exact
 from meanmap.core.held import holds_labels
 from meanmap.core.objects import check_cells
 from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.tables.codes import ROWS_A_LABEL, if_codes
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.kinds import is_text
 from meanmap.core.tables.order import tied_ranks
@@ -29,7 +30,7 @@ from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = [
     "MOST_VALUES",
-    "ROWS_A_VALUE",
+    "ROWS_A_LABEL",
     "TOO_MANY",
     "Variable",
     "VariableReading",
@@ -47,9 +48,6 @@ FAR = 20.0
 COPY = 1e-12
 # Above this many a value may be a code for a missing one.
 WILD = 1000.0
-# Numbers that are given are labels, too, where each value has at least this many rows on average. An indicator costs a
-# row of its value, so that this takes an eighth of the rows at most.
-ROWS_A_VALUE = 8
 # All columns that are given leave at least this many rows for each of them, so that regressions are never refused for
 # indicators that nobody asked for; and there are at most this many of these, which some thousand rows still estimate.
 ROWS_A_COLUMN, MOST_VALUES = 5, 200
@@ -263,7 +261,7 @@ def _repeats(column: np.ndarray) -> int:
     if len(np.unique(some)) > len(some) / 2:
         return 0
     distinct = len(np.unique(column))
-    return distinct if 2 < distinct <= len(column) / ROWS_A_VALUE else 0
+    return distinct if 2 < distinct <= len(column) / ROWS_A_LABEL else 0
 
 
 def _repeated(
@@ -280,9 +278,8 @@ def _repeated(
         else:
             notes.append(
                 f"{f'column {name!r} of z' if len(table.names) > 1 else 'z'} has {distinct} different numbers, each in "
-                f"{n / distinct:.0f} rows on average, and {TOO_MANY}: it counts as a number with smooth effects. If "
-                f"they are codes (of sites, people), test x and y by "
-                "independence_test, with the codes as within=."
+                f"{n / distinct:.0f} rows on average, and {TOO_MANY}: it counts as a number with smooth effects. "
+                + if_codes("test x and y by independence_test, with the codes as within=")
             )
     return found, notes
 
