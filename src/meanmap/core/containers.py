@@ -18,6 +18,7 @@ __all__ = [
     "is_rotations",
     "is_sparse",
     "names_of_frame",
+    "no_frame",
     "refuse_sparse",
     "refuse_unread",
 ]
@@ -85,6 +86,12 @@ def is_lazy(source: Data) -> bool:
 def is_batches(source: Data) -> bool:
     """Whether it is a reader of Arrow's record batches."""
     return hasattr(source, "read_all") and hasattr(source, "read_next_batch")
+
+
+def no_frame(columns: object, argument: str) -> KindError:
+    """The error for columns by name, in a dictionary or an xarray Dataset, where a frame is needed."""
+    made = f"{argument}.to_dataframe()" if hasattr(columns, "to_dataframe") else f"pandas.DataFrame({argument})"
+    return KindError(f"{argument} is a {type(columns).__name__}; expected an array or a data frame: pass {made}.")
 
 
 def refuse_sparse(data: Data, argument: str, why: str = "which is not supported here") -> None:

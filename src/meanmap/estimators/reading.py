@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from meanmap.core.arrays import unmasked
-from meanmap.core.containers import refuse_unread
-from meanmap.core.errors import KindError, NonFiniteError
+from meanmap.core.containers import no_frame, refuse_unread
+from meanmap.core.errors import NonFiniteError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.source import Stream
 from meanmap.core.pieces.sources import comes_in_pieces
@@ -84,6 +84,5 @@ def _handed_over(data: tuple[Data, ...]) -> tuple[Data, ...]:
     found = tuple(map(handed_over, data))
     for came, each, name in zip(data, found, ("X", "y"), strict=False):
         if isinstance(each, Mapping):
-            made = f"{name}.to_dataframe()" if hasattr(came, "to_dataframe") else f"pandas.DataFrame({name})"
-            raise KindError(f"{name} is a {type(came).__name__}; expected an array or a data frame: pass {made}.")
+            raise no_frame(came, name)
     return found
