@@ -188,4 +188,4 @@ def _generalised_choice(values: np.ndarray, rotated: np.ndarray, energy: float, 
     along = np.divide(strength, values, out=np.zeros_like(values), where=seen)
     values = np.maximum(values, 0)
     ridges = RIDGES * values.sum()
-    return float(ridges[np.argmin(np.maximum(generalised(values, along, energy, 0, n, ridges), 0))])
+    return float(ridges[np.argmin(np.maximum(generalised(ridges, values, along, energy, 0, n), 0))])

@@ -18,18 +18,18 @@ RIDGES = relative_ridges()
 
 def best_shift(shifts: np.ndarray, *moments: Any, **settings: float) -> tuple[float, float]:
     """The shift with the least error of `generalised`, which takes the others, and that error."""
-    errors = generalised(*moments, shifts, **settings)
+    errors = generalised(shifts, *moments, **settings)
     at = int(errors.argmin())
     return float(shifts[at]), float(errors[at])
 
 
 def generalised(
+    shifts: np.ndarray,
     values: np.ndarray,
     energy: np.ndarray,
     rest: float,
     taken: int,
     n: int,
-    shifts: np.ndarray,
     charge: float = 1.0,
     most: float = np.inf,
 ) -> np.ndarray:
