@@ -156,7 +156,28 @@ def afterwards(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...
         *fit.leave_one_out().to_numpy()[:5],
         abs(float(apart["estimate"].iloc[0])),
         float(apart["sd"].iloc[0]),
+        *lines_of(fit.plot_groups()),
+        *lines_of(fit.plot_check(draws=20, rng=0)),
     )
+
+
+def lines_of(axes: Any) -> tuple[float, ...]:
+    """All points of the lines of a picture, which is closed."""
+    from matplotlib import pyplot
+
+    found = np.concatenate([line.get_xydata().ravel() for ax in np.ravel(axes) for line in ax.lines])
+    pyplot.close(np.ravel(axes)[0].figure)
+    return tuple(found)
+
+
+def far_outside(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """How much less likely a row is that lies ten times as far from all others: units drop out of the difference."""
+    pair = columns(x, 0, 1).dropna()
+    far = pd.concat([pair[:3] + times * np.ptp(pair.to_numpy(float), axis=0) for times in (5, 50)], ignore_index=True)
+    arrow = [tuple(map(str, pair.columns))]
+    models = mm.KernelGraph(arrow), mm.bp.BayesianNetwork(arrow)
+    scores = [model.fit(wrap(pair)).score(wrap(far)) for model in models]
+    return tuple(np.concatenate([score[3:] - score[:3] for score in scores]))
 
 
 def ring(x: pd.DataFrame) -> tuple[float, ...]:
@@ -370,6 +391,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "KernelGraph, rows": lambda x, y, wrap: five_rows(
         mm.KernelGraph([(x.columns[0], x.columns[3])]).fit(wrap(columns(x, 0, 3)), missing="drop"), x, wrap
     ),
+    "scores far outside": lambda x, y, wrap: far_outside(x, wrap),
     "DependencyNetwork": lambda x, y, wrap: network(x, wrap),
     "BayesianNetwork": lambda x, y, wrap: tuple(
         mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])])
