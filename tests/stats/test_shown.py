@@ -26,7 +26,7 @@ def test_rows_of_files_and_of_tables_that_are_summed_over_are_the_same(frame, tm
     beside.write_parquet(tmp_path / "b.parquet")
     ours, read = asked(frame, beside).shown, asked(tmp_path / "a.parquet", tmp_path / "b.parquet").shown
     assert ours.sizes == read.sizes == (ROWS, ROWS)
-    assert "2000, 2000 evenly spread rows" in read.note
+    assert f"2000 of {ROWS} and 2000 of {ROWS} rows, evenly spread" in read.note
     for k, whole in enumerate((frame, beside)):
         one, other = ours.columns(k), read.columns(k)
         assert all(np.array_equal(one[name], other[name]) for name in whole.columns)

@@ -79,7 +79,8 @@ class Shown(Value):
         shown = [length(part) for part in self.parts]
         if shown == list(self.sizes):
             return ""
-        return f"Pictures show {', '.join(map(str, shown))} evenly spread rows of {', '.join(map(str, self.sizes))}."
+        counts = " and ".join(f"{k} of {n}" for k, n in zip(shown, self.sizes, strict=True))
+        return f"Pictures show {counts} rows, evenly spread."
 
 
 def _most(width: int) -> int:

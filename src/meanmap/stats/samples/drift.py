@@ -33,6 +33,7 @@ from meanmap.stats.samples.drift_counts import with_counts
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_page import monitor_page
 from meanmap.stats.samples.drift_picture import draw
+from meanmap.stats.samples.drift_saved import bare, with_features
 from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows
@@ -162,8 +163,8 @@ class DriftMonitor(Paged):
     points: Any = None
 
     def to_save(self) -> "DriftMonitor":
-        """The monitor without the features of its pool, which are computed again from the points."""
-        return replace(self, pool=self.pool[:0])
+        """The monitor without what is computed again from its points and landmarks."""
+        return bare(self)
 
     @classmethod
     @own_words
@@ -283,6 +284,8 @@ class DriftMonitor(Paged):
             batch = self.state(batch)
         if isinstance(batch, SampleState):
             return self._after_state(batch)
+        if self.points is not None and not len(self.pool):  # from a file
+            return with_features(self).step(batch)
         gaps = self.gaps
         if gaps is not None:
             refuse_unread(batch, "batch")
@@ -297,13 +300,10 @@ class DriftMonitor(Paged):
             points = jax.tree.map(on_host, self.known(self.features.read(data, "batch", door)))
             check_rows(count(points), "batch", 2)
             new = transformed(self.features, points)
-            pool = self.pool
-            if self.points is not None and len(pool) < count(self.points):  # of a monitor from a file
-                pool = transformed(self.features, self.points)
         generator = np.random.default_rng([self.seed, len(self.pvalues)])
         strata = self.strata
         if self.margin is None:
-            both = np.concatenate([pool, new])
+            both = np.concatenate([self.pool, new])
             if strata is None:
                 draws = self.n_permutations
                 values, rounding = among_subsets(self.features, both, len(new), self.mean_squares, draws, generator)
@@ -317,10 +317,10 @@ class DriftMonitor(Paged):
             pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
             if strata is None:
                 pvalue = with_counts(pvalue, self.points, points)
-            left = generator.choice(len(both), len(pool), replace=False) if left is None else left
+            left = generator.choice(len(both), len(self.pool), replace=False) if left is None else left
             pool, points = both[left], rows(joined(self.points, points), left)
         else:
-            pvalue, points = self.margin.pvalue(new.mean(axis=0), len(new)), None
+            pvalue, points, pool = self.margin.pvalue(new.mean(axis=0), len(new)), None, self.pool
             notes += few_rows(len(new))
         return replace(self, pool=pool, points=points, strata=strata, gaps=gaps)._after(pvalue, notes)
 

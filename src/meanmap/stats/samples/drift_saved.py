@@ -1,0 +1,38 @@
+"""Monitors as files hold them: without what is computed again from their points and landmarks."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.features.base import transformed
+from meanmap.features.lowrank import Nystrom
+
+__all__ = ["bare", "with_features"]
+
+
+def bare(monitor: Any) -> Any:
+    """A monitor without the features of its pool, and without the factors of landmarks, each as large as their Gram
+    matrix. With a margin there is no pool, and factors are kept.
+    """
+    features = monitor.features
+    if monitor.points is not None:
+        members = [_without_factor(each) if isinstance(each, Nystrom) else each for each in features.members]
+        features = replace(features, members=tuple(members))
+    return replace(monitor, pool=monitor.pool[:0], features=features)
+
+
+def with_features(monitor: Any) -> Any:
+    """A monitor from a file with all of its features, computed as they were at first."""
+    with Door() as door:
+        members = [
+            Nystrom.at(door.cast(each.kernel), each.landmarks, door, np.float64) if isinstance(each, Nystrom) else each
+            for each in monitor.features.members
+        ]
+        features = replace(monitor.features, members=tuple(members))
+        return replace(monitor, features=features, pool=transformed(features, monitor.points))
+
+
+def _without_factor(features: Nystrom) -> Nystrom:
+    return replace(features, whitening=np.asarray(features.whitening)[:, :0])
