@@ -22,7 +22,7 @@ LEARNED = Elsewhere("pgmpy_learned.py", "MEANMAP_PGMPY")
 SEED = 15_000_000
 # New rows, and rows to learn from; regressions take longer than tables.
 NEW, SIZES = 10_000, (5000, 50_000)
-NEW_NUMBERS, SIZES_NUMBERS = 1000, (1000,)
+NEW_NUMBERS, SIZES_NUMBERS = 1000, (1000, 5000)
 DISCRETE = ("asia", "alarm", "insurance", "hailfinder", "win95pts")
 GAUSSIAN = ("ecoli70", "magic-niab", "magic-irri", "arth150")
 # Tables of counts with so many rows before the first (Heckerman et al. 1995), and with one more of each; pgmpy's.

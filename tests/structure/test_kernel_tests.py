@@ -104,8 +104,8 @@ def test_what_depends_on_two_together_has_no_edge_as_the_help_says():
     }
     found = mm.pc(table, rng=0)
     assert found.size == 3
-    assert not found.directed
-    assert not found.undirected
+    assert not list(found.named("directed"))
+    assert not list(found.named("undirected"))
     assert mm.joint_independence_test(table, rng=0).pvalue < 0.01
 
 

@@ -102,6 +102,17 @@ def test_the_law_is_one_and_does_not_depend_on_the_unit():
     assert found[0] == pytest.approx(found[1], rel=1e-6)
 
 
+@pytest.mark.parametrize("shift", [0.1, 7.3, 1234.56])
+def test_frequent_values_come_back_as_they_are(shift):
+    """Off by a rounding error, no draw is equal to the cap at which numbers were cut."""
+    values = costs(4, 600)["y"] + shift
+    column = CodedColumn.of("y", values)
+    assert np.mean(column.in_unit(column.read(values, "data")[:, 0]) == shift) == np.mean(values == shift) > 0.3
+    rare = CodedColumn.of("y", np.linspace(0, 1, 300))
+    assert not len(rare.frequent)
+    assert rare.in_unit(np.zeros(1)) == pytest.approx(0.5)
+
+
 def test_columns_without_such_values_have_none():
     rng = np.random.default_rng(5)
     for values in (rng.normal(size=300), rng.integers(4, size=300).astype(float)):

@@ -438,3 +438,4 @@ def test_draws_of_whole_numbers_are_whole():
     belief = model.do({"x": 0.0}, ["rating"], rng=0)["rating"]
     assert np.array_equal(belief.points, np.round(belief.points))
     assert abs(belief.mean() - 3) < 0.2
+    assert model.counterfactual({"x": 0.0, "rating": 3}, {"x": 2.0}) == {"rating": 4}

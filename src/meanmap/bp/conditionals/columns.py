@@ -1,7 +1,7 @@
 """Columns of a table as numbers with gaps: standardised numbers and times, and an indicator for each label."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,8 +32,9 @@ LEAST_LABELS = 5
 OTHERS = "(others)"
 # Values further outside the range than this share of its width are noted, because regressions extrapolate there.
 FAR = 0.5
-# Standardised and brought back, a zero is off by at most this share of the mean.
-ROUNDING = 4 * float(np.finfo(float).eps)
+# Standardised and brought back, a number is off by at most the share ROUNDING of it and of the mean. Values are
+# frequent if a share FREQUENT of the rows has them.
+ROUNDING, FREQUENT = 4 * float(np.finfo(float).eps), 0.02
 # The contents of a column are judged by up to this many rows, drawn by row number only: the same wherever a table lies.
 MOST_LEARNED = 100_000
 # The most labels that an error lists.
@@ -62,6 +63,8 @@ class CodedColumn:
         Whether it has whole numbers only, and no kind was declared.
     limits : pair of float
         The limits of its numbers.
+    frequent : array (F,)
+        Numbers that many rows have, rising.
     """
 
     column: Column
@@ -73,6 +76,7 @@ class CodedColumn:
     told: Kind | None = None
     whole: bool = False
     limits: tuple[float, float] = (-np.inf, np.inf)
+    frequent: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of(cls, name: Hashable, values: Data, kind: object = None) -> "CodedColumn":
@@ -92,7 +96,9 @@ class CodedColumn:
         numbers = seconds(seen)
         whole = column.kind in ("number", "count") and told in (None, "count") and are_whole(numbers)
         centre, scale, within = float(np.mean(numbers)), float(np.std(numbers)) or 1.0, limits(numbers, column.kind)
-        return cls(column, centre, scale, None, told=told, whole=whole, limits=within)
+        often, counts = np.unique(numbers, return_counts=True)
+        often = often[counts >= FREQUENT * len(numbers)]
+        return cls(column, centre, scale, None, told=told, whole=whole, limits=within, frequent=often)
 
     def seen(self, values: Data, argument: str) -> Any:
         """Values that are there as what the column holds."""
@@ -204,12 +210,16 @@ class CodedColumn:
 
     def back(self, numbers: np.ndarray) -> np.ndarray:
         """Standardised numbers as the table has them."""
-        return self.given(self.in_unit(numbers))
+        return self.given(self.settled(self.in_unit(numbers)))
 
     def in_unit(self, numbers: np.ndarray) -> np.ndarray:
-        """Standardised numbers in the unit of the column, where zeros are exact."""
+        """Standardised numbers in the unit of the column, frequent values without rounding errors."""
         found = self.centre + self.scale * numbers
-        return np.where(np.abs(found) <= ROUNDING * abs(self.centre), 0.0, found)
+        if not len(self.frequent):
+            return found
+        middles = (self.frequent[1:] + self.frequent[:-1]) / 2
+        nearest = self.frequent[np.searchsorted(middles, found)]
+        return np.where(np.abs(found - nearest) <= ROUNDING * (abs(self.centre) + np.abs(nearest)), nearest, found)
 
     def given(self, values: np.ndarray) -> np.ndarray:
         """Numbers in the unit of the column as the table has them: times as times."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -44,15 +46,23 @@ class SeenTogether:
         """Which pairs of values (k, width) of two parents are unlike those of all rows, (k,) of bool; a number between
         those of the rows counts as the nearest of them.
         """
+        asked = [self._coordinates(name, at[name]) for name in (known, other)]
+        own = sum(self._tree((name,))[0].query(each)[0] for name, each in zip((known, other), asked, strict=True))
+        tree, apart = self._tree((known, other))
+        return tree.query(np.concatenate(asked, axis=1))[0] > FAR * apart + own + np.finfo(float).eps
+
+    def _tree(self, names: tuple[Hashable, ...]) -> tuple[Any, float]:
+        """The rows in the columns of some parents, and how far the outermost are from the nearest other; kept."""
         from scipy.spatial import KDTree
 
-        of_rows, asked = (
-            [self._coordinates(name, values[name]) for name in (known, other)] for values in (self.parents, at)
-        )
-        own = np.sum([KDTree(a).query(b)[0] for a, b in zip(of_rows, asked, strict=True)], axis=0)
-        tree = KDTree(np.concatenate(of_rows, axis=1))
-        apart = np.quantile(tree.query(tree.data, k=2)[0][:, 1], 1 - OUTER)
-        return tree.query(np.concatenate(asked, axis=1))[0] > FAR * apart + own + np.finfo(float).eps
+        if names not in self._trees:
+            tree = KDTree(np.concatenate([self._coordinates(name, self.parents[name]) for name in names], axis=1))
+            self._trees[names] = tree, float(np.quantile(tree.query(tree.data, k=2)[0][:, 1], 1 - OUTER))
+        return self._trees[names]
+
+    @cached_property
+    def _trees(self) -> dict[tuple[Hashable, ...], tuple[Any, float]]:
+        return {}
 
     def _coordinates(self, name: Hashable, values: np.ndarray) -> np.ndarray:
         """Of values (k, width), so that distances are at most one."""
