@@ -79,7 +79,7 @@ class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
         return beliefs_page(self, brief)
 
     def to_save(self) -> "Beliefs[Belief]":
-        """The same beliefs, all of them computed."""
+        """These beliefs, all of them computed."""
         return replace(self, answer=dict(self))
 
     def __repr__(self) -> str:

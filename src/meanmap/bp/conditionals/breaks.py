@@ -34,7 +34,7 @@ class Break:
     beside: "Break | None" = None
 
     def moved(self, by: int) -> "Break":
-        """The same break if this many columns are inserted on the left."""
+        """A break in the same place if that many columns are inserted on the left."""
         beside = None if self.beside is None else self.beside.moved(by)
         return replace(self, column=self.column + by, beside=beside)
 

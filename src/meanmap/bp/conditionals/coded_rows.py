@@ -78,7 +78,7 @@ class CodedRows:
         return np.concatenate(list(self.numbers.values()), axis=1)
 
     def setting(self, fixed: "CodedRows") -> "CodedRows":
-        """The same rows with the known values of another row imposed."""
+        """These rows with the known values of another row imposed."""
         raw, numbers = {**self.raw, **fixed.raw}, {**self.numbers, **{name: fixed.numbers[name] for name in fixed.raw}}
         return replace(self, raw=raw, numbers=numbers, notes=(*self.notes, *fixed.notes), fixed=tuple(fixed.raw))
 

@@ -102,7 +102,7 @@ class Member:
         return np.stack([ndtr(standard), alike, *shifted, *plain])
 
     def resampled(self, counts: np.ndarray) -> "Member":
-        """The same leaves and neighbourhoods, with the rows of the table counted this often (N,)."""
+        """These leaves and neighbourhoods, with the rows of the table counted this often (N,)."""
         return replace(self, counts=counts[self.origin] + LEAST_COUNT)
 
     def _counted(self, weights: Any) -> Any:
@@ -230,7 +230,7 @@ class ColumnConditional:
         return cls(blocks, place, thresholds, at, centres, tuple(members), mixture, levels, held, regressions, inside)
 
     def resampled(self, counts: np.ndarray) -> "ColumnConditional":
-        """The same mixture and levels, with the rows of the table counted this often (N,)."""
+        """A mixture with the same levels, with the rows of the table counted this often (N,)."""
         members, regressions = (
             tuple(each.resampled(counts) for each in those) for those in (self.members, self.regressions)
         )

@@ -61,7 +61,7 @@ class SmoothRegression:
         return [(float(share), one) for share, one in zip(shares / shares.sum(), found, strict=True) if share]
 
     def _spread(self, columns: np.ndarray, p: int) -> "SmoothRegression":
-        """The same regression on all p columns, with weights 0 for those that it lacks."""
+        """A regression on all p columns, with weights 0 for those that it lacks."""
         weights, inverse, variances = np.zeros((p, self.weights.shape[1])), np.zeros((p, p)), np.zeros(p)
         weights[columns], variances[columns] = self.weights, self.variances
         inverse[np.ix_(columns, columns)] = self.inverse

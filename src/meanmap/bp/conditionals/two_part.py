@@ -46,7 +46,7 @@ class TwoPart:
 
     @property
     def inside(self) -> float:
-        """The same property of the `ColumnConditional` of the number."""
+        """That of the `ColumnConditional` of the number."""
         return self.number.inside
 
     @classmethod
@@ -89,7 +89,7 @@ class TwoPart:
         return thresholds.at
 
     def resampled(self, counts: np.ndarray) -> "TwoPart":
-        """The same model with the rows of the table counted this often (N,)."""
+        """A model with the rows of the table counted this often (N,)."""
         return replace(self, which=self.which.resampled(counts), number=self.number.resampled(counts))
 
     def shares(self, laws: Sequence[JointNormal], rows: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ class Family:
     of_labels, of_trials, ordered : bool
         Whether responses may be two labels, are shares of trials, or are ordered labels.
     ends : int
-        At how many ends of the responses the likelihood may rise for ever: at 0 alone, or also at all trials.
+        At how many ends of the responses the likelihood may increase without bound: at 0 alone, or also at all trials.
     """
 
     name: str

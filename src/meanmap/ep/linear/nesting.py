@@ -67,7 +67,7 @@ class Nesting:
         return self.designed(self.blocks)
 
     def designed(self, blocks: Sequence[Block]) -> np.ndarray:
-        """The same for other rows, from their blocks."""
+        """The design of other rows, from their blocks."""
         return np.concatenate([blocks[at].design for at in self.order], axis=1)
 
     @cached_property

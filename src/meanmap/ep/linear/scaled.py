@@ -148,7 +148,7 @@ def _above_0(name: str, asked: object) -> float:
 
 
 def _median(values: np.ndarray, share: np.ndarray) -> float:
-    """Weighted median."""
+    """The median of weighted values."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(share[order])
     low, high = (values[order][min(int(np.searchsorted(reached, p)), len(order) - 1)] for p in (0.5 - 1e-9, 0.5 + 1e-9))
