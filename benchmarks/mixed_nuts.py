@@ -170,15 +170,17 @@ def sampled(found: Any, draws: int, warm_up: int = WARM_UP) -> dict[str, np.ndar
         fixed[..., scaled.intercept] += scaled.base
     told = {name: fixed[..., k] for k, name in enumerate(found.formula.names)}
     for at, group in enumerate(rows.groups):
-        first, unit = 0, scaled.unit / scaled.group_spreads[at]
+        first, turn = 0, scaled.unit * scaled.group_turns[at]
         for width in group.sets:
-            sds, labels = drawn[f"sds {at}.{first}"], group.labels[first : first + width]
-            for k, label in enumerate(labels):
-                told[f"sd({label} | {group.name})"] = sds[..., k] * unit[first + k]
-            root = drawn.get(f"root {at}.{first}", np.ones((1, 1)))
+            own, labels = slice(first, first + width), group.labels[first : first + width]
+            root = drawn[f"sds {at}.{first}"][..., None] * drawn.get(f"root {at}.{first}", np.ones((1, 1)))
+            root = turn[own, own] @ root
+            covariances = root @ np.swapaxes(root, -1, -2)
+            sds = np.sqrt(np.diagonal(covariances, axis1=-2, axis2=-1))
+            told |= {f"sd({label} | {group.name})": sds[..., k] for k, label in enumerate(labels)}
             for i in range(width):
                 for j in range(i):
-                    correlation = (root[..., i, :] * root[..., j, :]).sum(-1)
+                    correlation = covariances[..., i, j] / (sds[..., i] * sds[..., j])
                     told[f"cor({labels[j]}, {labels[i]} | {group.name})"] = correlation
             first += width
     return told | ({"sigma": drawn["sigma"] * scaled.unit} if "sigma" in drawn else {})

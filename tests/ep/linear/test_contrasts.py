@@ -23,8 +23,8 @@ def dense(found, rows, design, asked):
     y = DATA.y.to_numpy()
     first, second = np.zeros(len(X_asked)), np.zeros((len(X_asked), len(X_asked)))
     for node in found.model.nodes:
-        spreads = found.scaled.unit / found.scaled.group_spreads[0]
-        law = found.model.components.covariances(node.phi)[0] * np.outer(spreads, spreads)
+        turn = found.scaled.unit * found.scaled.group_turns[0]
+        law = turn @ found.model.components.covariances(node.phi)[0] @ turn.T
         K = np.zeros((X.shape[1] + Z.shape[1],) * 2)
         K[: X.shape[1], : X.shape[1]] = np.diag(prior_sd**2)
         K[X.shape[1] :, X.shape[1] :] = np.kron(np.eye(Z.shape[1] // len(law)), law)
@@ -96,9 +96,9 @@ def test_predictions_of_groups_old_and_new_against_dense_algebra(slopes):
     asked = fixed(x, k)[0], by_group(g, np.column_stack([np.ones(3), x]))
     mean, covariance = dense(slopes, rows, prior, asked)
     variance = np.diag(covariance).copy()
-    spreads = slopes.scaled.unit / slopes.scaled.group_spreads[0]
+    turn = slopes.scaled.unit * slopes.scaled.group_turns[0]
     for node in slopes.model.nodes:  # a new group has the law of all groups
-        law = slopes.model.components.covariances(node.phi)[0] * np.outer(spreads, spreads)
+        law = turn @ slopes.model.components.covariances(node.phi)[0] @ turn.T
         variance[2] += node.probability * np.array([1.0, 5.0]) @ law @ np.array([1.0, 5.0])
     found = slopes.predict({"x": x, "k": k, "g": g})
     np.testing.assert_allclose(found.estimate, mean + DATA.y.mean(), rtol=1e-6)
@@ -203,3 +203,35 @@ def test_an_ordered_level_that_no_row_has_gets_a_word():
     assert fit("y ~ k", DATA.assign(k=pd.Categorical(DATA.k, ["lo", "mid", "hi", "top"]))).report.notes == ()
     (note,) = fit("k ~ x", DATA.assign(k=ordered), "cumulative").report.notes
     assert note == "no row has the level 'top' of 'k': left out"
+
+
+@pytest.mark.parametrize("away", [2000.0, -50.0])
+def test_slopes_by_group_do_not_depend_on_where_x_is_0(away, slopes):
+    """With x a year all components were at one point, and sigma a fifth too small: the correlation is nearly -1."""
+    moved = fit("y ~ x + k + (1 + x | g)", DATA.assign(x=DATA.x + away))
+    same = ["x", "k[lo]", "k[mid]", "sd(x | g)", "sigma"]
+    np.testing.assert_allclose(moved.to_frame().loc[same], slopes.to_frame().loc[same], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(moved.predict(), slopes.predict(), rtol=1e-5)
+    by_x = [each.group_effects().xs("x", level="effect") for each in (moved, slopes)]
+    np.testing.assert_allclose(*by_x, rtol=1e-4, atol=1e-5)
+    assert moved.log_evidence == pytest.approx(slopes.log_evidence, abs=1e-4)
+    # Intercepts by group are those where x is 0.
+    at_0 = moved.contrasts("g", at={"x": away, "k": "lo"})
+    np.testing.assert_allclose(at_0, slopes.contrasts("g", at={"x": 0.0, "k": "lo"}), rtol=1e-4, atol=1e-5)
+    effects = moved.group_effects()["estimate"].unstack("effect")
+    apart = effects["Intercept"] + away * effects["x"]
+    np.testing.assert_allclose(apart, slopes.group_effects()["estimate"].unstack("effect")["Intercept"], atol=1e-3)
+
+
+def test_the_spread_of_intercepts_is_that_where_x_is_0():
+    rng = np.random.default_rng(5)
+    g, x = np.repeat(np.arange(60), 10), rng.uniform(4, 10, 600)
+    effects = rng.multivariate_normal([0, 0], [[1.0, 0.1], [0.1, 0.04]], 60)
+    y = 3 + effects[g, 0] + (0.5 + effects[g, 1]) * x + 0.5 * rng.normal(size=600)
+    shown = fit("y ~ x + (1 + x | g)", {"y": y, "x": x, "g": g}).to_frame()
+    for name, truth in (("sd(Intercept | g)", 1.0), ("sd(x | g)", 0.2), ("cor(Intercept, x | g)", 0.5), ("sigma", 0.5)):
+        assert abs(shown.estimate[name] - truth) < 3 * shown.sd[name], name
+        assert shown.low[name] < shown.estimate[name] < shown.high[name]
+    assert shown.sd["sd(Intercept | g)"] < 0.4
+    with pytest.raises(ColumnError, match="'c' is 7 in all rows, so it has no effects by group"):
+        fit("y ~ x + (1 + c | g)", {"y": y, "x": x, "g": g, "c": np.full(600, 7.0)})

@@ -8,7 +8,7 @@ pytest.importorskip("formulae")
 
 from meanmap.ep.linear import fit, integrate
 from meanmap.ep.linear.mixtures import quantiles
-from meanmap.ep.linear.surface import Surface
+from meanmap.ep.linear.surface import SplitNormal, Surface
 
 TAILS = np.array([0.025, 0.25, 0.975])
 
@@ -94,3 +94,30 @@ def test_intervals_of_components_beside_numerical_integration(spread, depth, mon
     np.testing.assert_allclose((shown[:, 0] - exact[:, 0]) / exact[:, 1], 0, atol=0.02)
     drawn = found.draws(40_000, rng=0)[["sd(Intercept | g)", "sigma"]].quantile([0.025, 0.975]).to_numpy().T
     np.testing.assert_allclose((drawn - exact[:, 2:]) / exact[:, 1:2], 0, atol=0.06)
+
+
+def test_more_than_four_components_are_noted_where_a_design_misses_them():
+    """Standard deviations near 0 were off by one of theirs, and intervals of sigma ended at -1.3 and +3.2 of its."""
+    rng = np.random.default_rng(3)
+    g, k = rng.integers(0, 12, 240), rng.integers(0, 3, 240)
+    table = {"y": rng.normal(size=12)[g] + rng.normal(size=240), "g": g, "k": np.array(list("abc"))[k]}
+    found = fit("y ~ k + (k | g)", table)
+    assert found.report.status == "converged, but standard deviations may be wrong"
+    (note,) = found.report.notes
+    assert note.startswith("the data do not rule out that sd(k[b] | g), sd(k[c] | g) is 0, and with more than four")
+    clear = table["y"] + 2 * rng.normal(size=(12, 3))[g, k]
+    assert fit("y ~ k + (k | g)", {**table, "y": clear}).report.status == "converged"
+    sigma = found.to_frame().loc["sigma"]
+    assert (sigma.high - sigma.estimate) / (sigma.estimate - sigma.low) == pytest.approx(1, abs=0.3)
+    assert (found.draws(20_000, rng=0)["sigma"].std() / sigma["sd"]) == pytest.approx(1, abs=0.05)
+
+
+def test_split_normals_have_their_sides():
+    split = SplitNormal(2.0, np.array([[2.0, 0.5], [2.0, 2.0]]), np.array([1.0, 0.0]), np.eye(2))
+    np.testing.assert_allclose(split.sides, [[1, 2], [1, 1]])
+    points, shares = split.points()
+    # A third of the mass is below the middle; the ends are those of the Normals of both sides.
+    law = scipy.stats.norm
+    ends = [1 + law.ppf(0.025 * 1.5), 1 + 2 * law.ppf(1 - 0.025 * 3 / 4)]
+    np.testing.assert_allclose(quantiles(points[:, 0], shares, np.array([0.025, 0.975])), ends, atol=0.01)
+    np.testing.assert_allclose(quantiles(points[:, 1], shares, TAILS), law.ppf(TAILS), atol=0.01)

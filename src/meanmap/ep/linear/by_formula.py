@@ -94,7 +94,9 @@ def fit(
     Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation
     2.5 sd(y) / sd(x); the intercept, which refers to the means of all columns, is Normal around the mean of y with
     standard deviation 2.5 sd(y). Standard deviations of effects and of noise are half Student with 3 degrees of freedom
-    and scale 2.5 sd(y) / rms(x). Correlations are uniform over correlation matrices (Lewandowski, Kurowicka & Joe
+    and scale 2.5 sd(y) / rms(x); beside an intercept in the same bracket x is centred, so that the prior of the
+    intercept refers to its mean, though the table shows the standard deviation where x is 0. Correlations are uniform
+    over correlation matrices (Lewandowski, Kurowicka & Joe
     2009). Distances between thresholds have the prior of standard deviations, and the mean of thresholds that of an
     intercept. sd(y) is 1 except for gaussian and t; for t it is the median distance from the median divided by .6745,
     and the median of y replaces its mean.
@@ -163,7 +165,8 @@ def fit(
     shared = Shared.of(model, scaled, levels, judged)
     notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, law.ends)
     notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
-    report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged)
+    effects = [f"sd({label} | {group.name})" for group in read.rows.groups for label in group.labels]
+    report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged, effects)
     return Fitted(
         read,
         name,
@@ -213,6 +216,7 @@ def _report(
     notes: list[str],
     shared: Shared,
     judged: Weighted | None,
+    effects: list[str],
 ) -> Report:
     """Whether sweeps converged at all nodes, and whether weighted draws confirm the belief."""
     measures = {"nodes": float(len(nodes))}
@@ -229,6 +233,14 @@ def _report(
         notes.append(
             f"components of variance were integrated over {len(nodes)} nodes, the last fifth of which still "
             f"have {problem.late:.0%} of the probability: tails are cut off, and their intervals may be too narrow"
+        )
+    if problem.near_0:
+        doubted = True
+        listed = ", ".join(effects[at] for at in problem.near_0)
+        notes.append(
+            f"the data do not rule out that {listed} is 0, and with more than four components of variance, here "
+            f"{problem.components.size}, logs are treated as nearly normal: estimates of components may be off by a "
+            "standard deviation. Use fewer: (1 + x || g) has no correlations, (1 | g) no slopes"
         )
     if judged is not None:
         shape = pareto_shape(judged.logs)

@@ -45,11 +45,11 @@ def responses(
         thetas = node.settled.joint.draws(int(count), generator)
         eta = np.stack([asked.at(theta) for theta in thetas], axis=1) + (rows.offset / scaled.unit)[:, None]
         laws = model.components.covariances(node.phi)
-        for group, width, law in zip(rows.groups, scaled.group_spreads, laws, strict=True):
+        for group, design, law in zip(rows.groups, scaled.group_designs(rows), laws, strict=True):
             new = group.index < 0
             if new.any():
                 effects = generator.multivariate_normal(np.zeros(len(law)), law, (-int(group.index.min()), count))
-                eta[new] += np.einsum("na,nca->nc", group.design[new] / width, effects[-1 - group.index[new]])
+                eta[new] += np.einsum("na,nca->nc", design[new], effects[-1 - group.index[new]])
         found.append(model.family.draw(observed, eta, model.parameters(node), generator).T)
     return generator.permutation(np.concatenate(found) * scaled.unit + scaled.base)
 

@@ -37,6 +37,9 @@ from meanmap.plots.paged import Paged
 
 __all__ = ["Fitted"]
 
+# Points with shares.
+Weights = tuple[np.ndarray, np.ndarray]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fitted(Paged, Value):
@@ -105,14 +108,13 @@ class Fitted(Paged, Value):
         """Group effects, as a pandas frame by factor, group and effect: estimate, sd, low, high."""
         pandas: Any = import_module("pandas")
         level, parts = probability(confidence), []
-        for at, (group, width) in enumerate(zip(self.formula.rows.groups, self.scaled.group_spreads, strict=True)):
-            block = at + bool(len(self.scaled.spread))
-            unit = np.tile(self.scaled.unit / width, len(group.levels))[:, None]
+        for at, (group, turn) in enumerate(zip(self.formula.rows.groups, self.scaled.group_turns, strict=True)):
+            block, turn = at + bool(len(self.scaled.spread)), self.scaled.unit * turn
             joints = [node.settled.joint for node in self.model.nodes]
-            means = unit * np.stack([each.predictor.split(each.mean)[block].ravel() for each in joints], axis=1)
-            sds = unit * np.sqrt(np.stack([each.own_variances(block).ravel() for each in joints], axis=1))
-            law = Normals(means, sds, self.model.shares)
-            skewed = Skewed.of(self.model, self._one_by_one(block, unit[:, 0]), law, np.zeros_like(means))
+            means = [(each.predictor.split(each.mean)[block] @ turn.T).ravel() for each in joints]
+            variances = [np.einsum("ab,gbc,ac->ga", turn, each.within(block), turn).ravel() for each in joints]
+            law = Normals(np.stack(means, axis=1), np.sqrt(np.stack(variances, axis=1)), self.model.shares)
+            skewed = Skewed.of(self.model, self._one_by_one(block, turn), law, np.zeros_like(law.means))
             ends, notes = skewed.interval(level)
             warn_of(notes)
             (mean, sd), (low, high) = law.moments, ends.T
@@ -126,10 +128,14 @@ class Fitted(Paged, Value):
             raise ParameterError(f"formula {self.formula.text!r} has no effects of groups, such as (1 | group).")
         return pandas.concat(parts, ignore_index=True).set_index(["factor", "group", "effect"])
 
-    def _one_by_one(self, block: int, units: np.ndarray) -> Any:
-        """Matrix rows that each select one effect of a block, in the units given."""
-        sizes = [each.total for each in self.model.nodes[0].settled.joint.predictor.blocks]
-        return sparse.diags_array(units, offsets=sum(sizes[:block]), shape=(sizes[block], sum(sizes)), format="csr")
+    def _one_by_one(self, block: int, turn: np.ndarray) -> Any:
+        """Matrix rows that each give one effect of a group of a block, in the units of the data."""
+        blocks = self.model.nodes[0].settled.joint.predictor.blocks
+        each: Any = sparse.kron(sparse.eye_array(blocks[block].size), turn)
+        sizes = [other.total for other in blocks]
+        sides = (sum(sizes[:block]), sum(sizes[block + 1 :]))
+        parts = [sparse.csr_array((each.shape[0], sides[0])), each, sparse.csr_array((each.shape[0], sides[1]))]
+        return sparse.hstack(parts, format="csr")
 
     def contrasts(self, column: str, at: Mapping[str, Any] | None = None, confidence: float = 0.95) -> Any:
         """Differences of the predictor between all levels of a column, or all groups, as a pandas frame.
@@ -155,9 +161,9 @@ class Fitted(Paged, Value):
         components = []
         if self.model.components.size:
             joint = self._component_values(smooth(self.model, self.coordinates, taken, generator))
-            for (_, values), (_, laws) in zip(joint, self._smooth_components, strict=True):
+            for (_, values), (_, own, drawn) in zip(joint, self._smooth_components, strict=True):
                 # Ranks are those of the joint distribution, values those of the component's own.
-                components.append(quantiles(*laws[0], levels_of(values, *laws[1]))[:, None])
+                components.append(quantiles(*own, levels_of(values, *drawn))[:, None])
         table = np.concatenate([self.shared.draws(taken, generator), *components], axis=1)
         names = [row[0] for row in self._table(0.95)]
         return pandas.DataFrame(generator.permutation(table), columns=names)
@@ -238,44 +244,33 @@ class Fitted(Paged, Value):
         return rows + self._components(level)
 
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
-        if not self.model.components.size:
-            return []
         tails, found = np.array(ends(level)), []
-        for name, laws in self._smooth_components:
-            # Of a design, nodes have the moments; of a lattice, all points between nodes.
-            values, shares = laws[0] if self.model.surface is not None else laws[-1]
+        for name, (values, shares), _ in self._smooth_components:
             mean = float(shares @ values)
             sd = float(np.sqrt(shares @ (values - mean) ** 2))
-            found.append((name, mean, sd, *map(float, quantiles(*laws[0], tails))))
+            found.append((name, mean, sd, *map(float, quantiles(values, shares, tails))))
         return found
 
     @cached_property
-    def _smooth_components(self) -> list[tuple[str, list[tuple[np.ndarray, np.ndarray]]]]:
-        """Of each component: weighted points of its own law, those of the joint law that draws come from, and nodes.
-
-        Between the nodes of a lattice the log posterior is known. Otherwise nodes are replaced by Normals, jointly, in
-        coordinates in which they are nearly one, or for the component alone, on the log scale: whichever has a mean and
-        standard deviation nearer to those of the nodes.
-        """
-        phis, shares = np.stack([node.phi for node in self.model.nodes]), self.model.shares
-        many, masses = Smooth(self.coordinates.split(phis), shares).many()
-        at_nodes = [(name, (values, shares)) for name, values in self._component_values(phis)]
-        joint = [(values, masses) for _, values in self._component_values(self.coordinates.joined(many))]
-        if self.model.surface is not None:
-            psi, between = self.model.surface.points()
-            own = [(values, between) for _, values in self._component_values(self.coordinates.joined(psi))]
-        else:
-            own = [_nearer(name, law, around) for (name, law), around in zip(at_nodes, joint, strict=True)]
-        return [(name, [*laws, law]) for (name, law), *laws in zip(at_nodes, own, joint, strict=True)]
+    def _smooth_components(self) -> list[tuple[str, Weights, Weights]]:
+        """Of each component: weighted points of its posterior between nodes, and of what joint draws come from."""
+        if self.model.surface is None:
+            return []
+        phis = np.stack([node.phi for node in self.model.nodes])
+        psi, shares = self.model.surface.points()
+        around, masses = Smooth(self.coordinates.split(phis), self.model.shares).many()
+        own, joint = (self._component_values(self.coordinates.joined(each)) for each in (psi, around))
+        pairs = zip(own, joint, strict=True)
+        return [(name, (values, shares), (drawn, masses)) for (name, values), (_, drawn) in pairs]
 
     def _component_values(self, phis: np.ndarray) -> list[tuple[str, np.ndarray]]:
         """Standard deviations and correlations of effects and parameters of the family, at each φ."""
         found, laws = [], self.model.components.covariances(phis)
         for at, group in enumerate(self.formula.rows.groups):
-            covariances = laws[at]
+            turn = self.scaled.unit * self.scaled.group_turns[at]
+            covariances = turn @ laws[at] @ turn.T
             sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-            unit = self.scaled.unit / self.scaled.group_spreads[at]
-            found += [(f"sd({label} | {group.name})", sds[:, k] * unit[k]) for k, label in enumerate(group.labels)]
+            found += [(f"sd({label} | {group.name})", sds[:, k]) for k, label in enumerate(group.labels)]
             sets = np.repeat(np.arange(len(group.sets)), group.sets)
             for i in range(len(group.labels)):
                 for j in np.flatnonzero(sets[:i] == sets[i]):
@@ -334,23 +329,3 @@ def _ranged(title: str, rows: list[tuple[Any, float, float, float, float]], labe
     """A frame of names, estimates, standard deviations and interval ends."""
     names, middle, _, low, high = map(list, zip(*rows, strict=True))
     return Ranges(title, list(map(str, names)), np.array(middle), np.array(low), np.array(high), label)
-
-
-def _nearer(
-    name: str, law: tuple[np.ndarray, np.ndarray], joint: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The joint law of a component, or Normals in place of its nodes on the log scale."""
-    to_line, back = (np.arctanh, np.tanh) if name.startswith("cor(") else (np.log, np.exp)
-    points, masses = Smooth(to_line(law[0])[:, None], law[1]).many()
-    alone = back(points[:, 0]), masses
-    return alone if _apart(*alone, *law) < _apart(*joint, *law) else joint
-
-
-def _apart(points: np.ndarray, masses: np.ndarray, values: np.ndarray, shares: np.ndarray) -> float:
-    """The distance of the mean and log standard deviation of points from those of values, in standard deviations."""
-    (middle, spread), (mean, sd) = (
-        (each @ weights, float(np.sqrt(weights @ (each - weights @ each) ** 2)))
-        for each, weights in ((points, masses), (values, shares))
-    )
-    least = np.finfo(float).tiny
-    return float(abs(middle - mean) / max(sd, least) + abs(np.log(max(spread, least) / max(sd, least))))

@@ -16,6 +16,16 @@ from meanmap.ep.linear.levels import refused_levels
 
 __all__ = ["Formula", "Groups", "Rows"]
 
+# What to type in place of functions of R and Bambi.
+_TYPED = {
+    "factor": "Type C(x) for labels.",
+    "as": "Type C(x) for labels.",
+    "ns": "Splines are bs(x, df=5).",
+    "s": "Splines are bs(x, df=5).",
+    "censored": "Censored and truncated responses are not supported by mm.fit.",
+    "truncated": "Censored and truncated responses are not supported by mm.fit.",
+}
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -258,6 +268,10 @@ def _hint(text: str, error: str) -> str:
     """Messages of the parser, with advice on what to type."""
     if error.startswith("The response term must"):
         return "its response is several terms; expected a column, a function of columns, or p(successes, trials)."
+    if "'Term' and 'Intercept'" in error or "'Intercept' and" in error:
+        return "1 is subtracted in brackets; type (0 + x | group) for slopes without intercepts."
+    if error.startswith("Don't know how to parse '.'"):
+        return "'.' for all other columns is not supported; name them."
     if error.endswith("character: ^"):
         return f"{error}; powers are I(x ** 2), or poly(x, 2)."
     return error
@@ -297,9 +311,9 @@ class _told:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, KeyError):
-            raise ColumnError(
-                f"formula {self.text!r} has {error}, which is not a known function. Functions of NumPy are "
-                "np.log(x), and so on; numbers of successes are p(successes, trials)."
-            ) from error
+            name = str(error).strip("'")
+            known = _TYPED.get(name, "Functions of NumPy are np.log(x), and so on; numbers of successes are "
+                                     "p(successes, trials).")  # fmt: skip
+            raise ColumnError(f"formula {self.text!r} has {error}, which is not a known function. {known}") from error
         if isinstance(error, Exception) and not isinstance(error, InputError):
             raise ColumnError(f"formula {self.text!r} does not fit the data: {error}") from error

@@ -14,7 +14,7 @@ from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled, settle
-from meanmap.ep.linear.surface import Surface
+from meanmap.ep.linear.surface import SplitNormal, Surface
 from meanmap.ep.linear.weights import affordable, weighted
 
 __all__ = ["Integrated", "Node", "Problem", "integrate"]
@@ -32,6 +32,8 @@ _NODES, _MET, _MET_EXACT = (600, 2000), 200_000, 3_000_000
 # In more dimensions, a central composite design at this radius, times the root of the dimension, as in INLA; with
 # corners up to this many dimensions, and beyond with points on axes only.
 _RADIUS, _CORNERS = 1.1, 6
+# A standard deviation may be 0 if its density is so little lower (as a log) when its log is so much less.
+_LESS, _LOWER = 5.0, 2.0
 # The longest step of sweeps, and a shorter one to use if these do not converge.
 _LONG, _SHORT = 1.5, 0.5
 # Half the step for differences of gradients, and the smallest and largest plausible curvature.
@@ -70,7 +72,7 @@ class Integrated:
     components: Components
     family: Family
     observed: Observed
-    surface: Surface | None = None
+    surface: Surface | SplitNormal | None = None
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -95,6 +97,8 @@ class Problem:
     sweeps: int = 0
     # If the lattice was truncated, the share of the probability in the last fifth of its nodes.
     late: float = 0.0
+    # If there is a design in place of a lattice, the standard deviations of effects that may be 0.
+    near_0: tuple[int, ...] = ()
 
     @property
     def most_nodes(self) -> int:
@@ -225,14 +229,32 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     kept = order[: 1 + int(np.searchsorted(np.cumsum(shares[order]), (1 - _LEFT_OUT) * shares.sum()))]
     nodes = [(places[at][0], shares[at] / shares[kept].sum(), places[at][2].settled) for at in kept]
     found = tuple(Node(phi, float(share), settled) for phi, share, settled in nodes if settled is not None)
-    surface = None
-    if lay is _lattice:
+    if lay is _design:
+        # After the middle come the two points on each axis.
+        raw = heights - np.array([log_weight for _, log_weight, _ in places])
+        drops = raw[0] - raw[1 : 1 + 2 * len(mode)].reshape(-1, 2)
+        surface = SplitNormal(_RADIUS * np.sqrt(len(mode)), drops, middle, axes)
+        problem.near_0 = _near_0(problem, mode, best, float(raw[0]))
+    else:
         there, half = np.isfinite(heights), _APART[len(mode)] / 2 * axes
         slopes = np.array([height.gradient for *_, height in places]) @ half
         curvature = (_APART[len(mode)] / 2) ** 2
         steps = np.array(_steps(len(mode)))
         surface = Surface(np.array(keys)[there], steps, heights[there], slopes[there], curvature, middle, half)
     return Integrated(found, *fitted, surface), log_evidence, chart
+
+
+def _near_0(problem: Problem, mode: np.ndarray, best: Settled | None, top: float) -> tuple[int, ...]:
+    """Which standard deviations of effects may be 0: their logs have long tails, which a design does not reach."""
+    found = []
+    for _, width, start in problem.components.parts():
+        for at in range(start, start + width):
+            moved = mode - _LESS * (np.arange(len(mode)) == at)
+            # The density of a log is that of the number times the number.
+            if problem.height(moved, best).value + _LESS > top - _LOWER:
+                found.append(at)
+    places = [at for _, width, start in problem.components.parts() for at in range(start, start + width)]
+    return tuple(places.index(at) for at in found)
 
 
 def _mode(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarray, Settled | None]:

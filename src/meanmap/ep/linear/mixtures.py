@@ -5,6 +5,7 @@ from scipy.special import ndtr, ndtri
 
 from meanmap.core.bisection import bisect
 from meanmap.core.settings import ends
+from meanmap.ep.linear.surface import even_points
 
 __all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "levels_of", "quantiles"]
 
@@ -159,11 +160,7 @@ class Smooth:
     def many(self) -> tuple[np.ndarray, np.ndarray]:
         """Points (n, d) with shares, always the same."""
         count, size = max(_LEAST, _POINTS // len(self.means)), len(self.middle)
-        # Multiples of powers of the root of x^(d + 1) = x + 1 fill a cube evenly (Roberts 2018).
-        base = 1.5
-        for _ in range(40):
-            base = (1 + base) ** (1 / (size + 1))
-        even = (np.arange(1, count + 1)[:, None] * base ** -np.arange(1.0, size + 1) + 0.5) % 1
+        even = even_points(count, size)
         found = self.means[:, None] + self.sds[:, None] * ndtri(even)
         return self.middle + found.reshape(-1, size) @ self.axes.T, np.repeat(self.shares / count, count)
 

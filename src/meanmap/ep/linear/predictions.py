@@ -87,9 +87,9 @@ def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> 
 def _of_new(laws: Sequence[np.ndarray], rows: Rows, scaled: Scaled) -> np.ndarray:
     """Variances added by new groups, from the covariances of group effects."""
     found = np.zeros(len(rows.kept))
-    for group, width, law in zip(rows.groups, scaled.group_spreads, laws, strict=True):
+    for group, scaled_design, law in zip(rows.groups, scaled.group_designs(rows), laws, strict=True):
         new = group.index < 0
-        design = group.design[new] / width
+        design = scaled_design[new]
         found[new] += ((design @ law) * design).sum(1)
     return found
 

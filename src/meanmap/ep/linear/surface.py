@@ -1,15 +1,18 @@
-"""The log posterior of the components between the nodes of a lattice, and around it, from heights and slopes there."""
+"""The posterior of the components from its heights at nodes: those of a lattice, or of a design for five and more."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
-__all__ = ["Surface"]
+__all__ = ["SplitNormal", "Surface", "even_points"]
 
 # Steps between nodes are 1 in half spacings: nodes within this distance of a point have a say in its height.
 _RADIUS = 2.0
 # The number of points in all cells of nodes, and that in each cell next to these.
 _POINTS, _LEAST = 60_000, 24
+# The least and greatest standard deviation of one side of an axis, in those by the curvature at the mode.
+_NARROW, _WIDE = 0.25, 4.0
 # How much the curvature at the mode counts in a direction in which a node has no neighbour.
 _PRIOR = 0.1
 
@@ -111,14 +114,55 @@ class Surface:
         return np.where(own[at] == asked, at, -1)
 
 
-def _evenly(count: int, size: int) -> np.ndarray:
-    """Points (count, size) nearer to 0 than to other nodes of the lattice, evenly."""
-    # Multiples of powers of the root of x^(d + 1) = x + 1 fill a cube evenly (Roberts 2018).
+@dataclass(frozen=True, eq=False)
+class SplitNormal:
+    """Independent split Normals along axes: each side has its own standard deviation, from the height at one point.
+
+    Attributes
+    ----------
+    radius : number
+        The distance of these points from the middle, in axes.
+    drops : (d, 2) array
+        How far the log density falls from the middle to the points below and above on each axis.
+    middle, axes : (d,) and (d, d) arrays
+    """
+
+    radius: float
+    drops: np.ndarray
+    middle: np.ndarray
+    axes: np.ndarray
+
+    @property
+    def sides(self) -> np.ndarray:
+        """Standard deviations (d, 2) below and above, in axes."""
+        return np.clip(self.radius / np.sqrt(2 * np.maximum(self.drops, 1e-9)), _NARROW, _WIDE)
+
+    def points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates (points, d) with shares, always the same."""
+        return self.some(_POINTS)[0], np.full(_POINTS, 1 / _POINTS)
+
+    def some(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """So many points (count, d), always the same, and log densities there up to a constant."""
+        below, above = self.sides.T
+        even, share = even_points(count, len(self.middle)), below / (below + above)
+        down, up = even / (2 * share), 0.5 + (even - share) / (2 * (1 - share))
+        places = np.where(even < share, ndtri(np.minimum(down, 0.5)), ndtri(np.maximum(up, 0.5)))
+        sides = np.where(even < share, below, above)
+        return self.middle + (places * sides) @ self.axes.T, -(places**2).sum(1) / 2
+
+
+def even_points(count: int, size: int) -> np.ndarray:
+    """Points (count, size) that fill the unit cube evenly."""
+    # Multiples of powers of the root of x^(d + 1) = x + 1 (Roberts 2018).
     base = 1.5
     for _ in range(40):
         base = (1 + base) ** (1 / (size + 1))
-    even = (np.arange(1, count + 1)[:, None] * base ** -np.arange(1.0, size + 1) + 0.5) % 1
-    points = 2 * even - 1
+    return (np.arange(1, count + 1)[:, None] * base ** -np.arange(1.0, size + 1) + 0.5) % 1
+
+
+def _evenly(count: int, size: int) -> np.ndarray:
+    """Points (count, size) nearer to 0 than to other nodes of the lattice, evenly."""
+    points = 2 * even_points(count, size) - 1
     if size == 1:
         return points
     # Half of a cube of even multiples is as large as a cell; what is nearer to another node is moved by it.
