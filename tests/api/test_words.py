@@ -48,7 +48,7 @@ INSTEAD = {
     r"\bwill do\b": "is good enough; does not matter",
     r"\bnever came\b": "an unseen label",
     r"\bdrawn to(wards)? (its|their|the|none)\b": "shrunk towards",
-    r"\bno value that is not missing\b": "has only missing values",
+    r"\bno value that is not missing\b": "has no observed values",
     r"\b(is|are|was|were) set apart\b": "is left out",
     r"\b(was|were) begun with\b": "was started with; was written with",
 }

@@ -56,7 +56,7 @@ def test_gaps_are_counted_by_column_and_leave_out_no_row(tmp_path):
     assert '"missing": 6' in run("schema", path, "--json").output
     path.write_text("a,b\n,\n,\n")
     found = run("schema", path)
-    assert (found.exit_code, "has only missing values" in found.output) == (2, True)
+    assert (found.exit_code, "has no observed values" in found.output) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -250,7 +250,7 @@ def test_the_profile_is_drawn():
         ((np.full((20, 1), 3.0),), {}, ColumnError, "constant"),
         ((np.c_[X, X.sum(axis=1)],), {}, ColumnError, "linear combination"),
         ((np.array(["a", "b"] * 10),), {}, KindError, "expected numbers"),
-        ((X * np.nan,), {}, InputError, "only missing values"),
+        ((X * np.nan,), {}, InputError, "no observed values"),
     ],
 )
 def test_bad_input(arguments, settings, error, message):

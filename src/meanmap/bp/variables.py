@@ -85,7 +85,7 @@ class Variables:
             column = table[str(name)] if len(some) == here else take(table[str(name)], some)
             mask = present(column)
             if not mask.any():
-                raise EmptyError(f"data[{name!r}] has only missing values.")
+                raise EmptyError(f"data[{name!r}] has no observed values.")
             mask = mask & ~wild[name][some] if name in wild else mask
             values[name] = column if mask.all() else take(column, np.flatnonzero(mask))
             there[name] = mask

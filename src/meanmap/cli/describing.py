@@ -30,7 +30,7 @@ def schema(
     held = reading.with_gaps(data, names_in(columns))
     there = {name: column for name, column in held.items() if present(column).any()}
     if not there:
-        raise EmptyError(f"{data} has only missing values.")
+        raise EmptyError(f"{data} has no observed values.")
     reading.notes += [f"column {name!r} is empty, and is left out" for name in held if name not in there]
     told = {name: kind for name, kind in reading.kinds.items() if name in there}
     found = mm.Schema.of(there, kinds=told, names=[data])

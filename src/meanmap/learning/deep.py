@@ -15,7 +15,7 @@ __all__ = ["DeepKernel", "learn_deep_kernel"]
 
 # Three layers of this many units, steps of Adam at this rate on batches of at most this many rows of each sample.
 UNITS, LAYERS, STEPS, RATE, BATCH = 30, 3, 300, 3e-3, 128
-# What is added to the variance, without which a batch that is told apart by chance counts for all.
+# Added to the variance; without it, a batch whose samples differ by chance would determine the kernel.
 LEAST_VARIANCE = 1e-4
 FIRST_MOMENT, SECOND_MOMENT, SMALL = 0.9, 0.999, 1e-8
 

@@ -166,7 +166,7 @@ def test_columns_of_nothing_are_one_label_where_missing_is_one(values):
     with pytest.raises(ColumnError, match="y is constant"):
         mm.independence_test(b, values, missing="category")
     for x, y, named in ((b, values, ("y", "x")), ({"a": values, "b": b}, {"a": b, "b": b}, (r"x\['a'\]", r"y\['a'\]"))):
-        with pytest.raises(KindError, match="{} has only missing values, and {} holds numbers".format(*named)):
+        with pytest.raises(KindError, match="{} has no observed values, and {} holds numbers".format(*named)):
             mm.two_sample_test(x, y, missing="category")
 
 
@@ -203,7 +203,7 @@ def test_monitors_read_truth_values_with_gaps_before_or_after_them():
 def test_a_later_column_of_nothing_is_said_to_be_that():
     """It was said to hold labels, and to be converted."""
     monitor = mm.DriftMonitor.of({"a": np.arange(60.0) % 7}, missing="category", n_permutations=19, rng=0)
-    expected = r"batch\['a'\] has only missing values, which missing='category' makes a label; expected a count"
+    expected = r"batch\['a'\] has no observed values, and missing='category' makes a label of gaps; expected a count"
     with pytest.raises(KindError, match=expected):
         monitor.step({"a": np.full(25, np.nan)})
 

@@ -99,7 +99,7 @@ class Column:
         for part, argument, here in zip(parts, arguments, where, strict=True):
             there = present(part)
             if not there.any():
-                raise EmptyError(f"{here} has only missing values.")
+                raise EmptyError(f"{here} has no observed values.")
             missing += int((~there).sum())
             values = part if there.all() else take(part, np.flatnonzero(there))
             values = _read(name, values, argument)
@@ -132,7 +132,7 @@ class Column:
         if family_of(read) != FAMILIES[self.kind] or block != (self.kind == "vector"):
             if _of_nothing(read):
                 raise KindError(
-                    f"{where} has only missing values, which missing='category' makes a label; expected "
+                    f"{where} has no observed values, and missing='category' makes a label of gaps; expected "
                     f"{article(self.kind)} column, as before. Leave these rows out, or fill them in."
                 )
             convert = (advice(read, where) if holds_text(read) else "") or "Convert it first."
@@ -204,7 +204,7 @@ def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option
             held = next(described(values) for values, there in pair if there != absent[0])
             other = next(there for _, there in pair if there != absent[0])
             raise KindError(
-                f"{absent[0]} has only missing values, and {other} holds {held}: they cannot be compared. "
+                f"{absent[0]} has no observed values, and {other} holds {held}: they cannot be compared. "
                 "Leave the column out."
             )
         text = [(p, w) for p, w in pair if holds_text(p)]

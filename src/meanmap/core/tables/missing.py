@@ -89,7 +89,7 @@ def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray
     for name, column in columns.items():
         mask = masks[name]
         if not mask.any():
-            raise EmptyError(f"{argument}[{name!r}] has only missing values.")
+            raise EmptyError(f"{argument}[{name!r}] has no observed values.")
         values = column if mask.all() else take(column, np.flatnonzero(mask))
         read |= Table.of({name: values}, argument).columns
     return Table(read), np.stack(list(masks.values()), axis=1)
