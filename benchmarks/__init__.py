@@ -1,1 +1,1 @@
-"""Benchmarks: the library next to what a user would otherwise pick, in the same run."""
+"""Benchmarks: the library beside its usual alternatives, in the same run."""

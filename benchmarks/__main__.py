@@ -25,7 +25,7 @@ ORDER = ("speed", "images", "dependences", "power", "rows", "conditional", "post
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, store and write, or only write."""
+    """Measure everything, store the results and write the pages, or only write the pages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--pages", action="store_true", help="measure nothing, write the pages from stored results")
     parser.add_argument("--part", choices=ORDER, help=argparse.SUPPRESS)
@@ -71,7 +71,7 @@ def measured() -> dict:
 
 
 def _in_process(part: str, core: int) -> dict:
-    """One part on one core. Threads of products and of JAX follow the number of cores, so there is one of each."""
+    """Run one part on one core. Linear algebra and JAX use as many threads as there are cores, so one each."""
     place = ["taskset", "-c", str(core)] if hasattr(os, "sched_getaffinity") else []
     command = [*place, sys.executable, "-m", "benchmarks", "--part", part]
     # Settings of tests, and programs kept from before, would change what is measured.

@@ -74,14 +74,14 @@ def problem(
 
 
 def ours(x: Columns, y: Columns, z: Columns, seed: int) -> bool:
-    """Our test with default settings, told the order of labels that have one."""
+    """Our test with default settings, with the order of ordered labels declared."""
     kinds = {"y": LEVELS} if y["y"].dtype.kind == "U" else None
     settings: Any = {"missing": "drop", "kinds": kinds, "rng": seed}
     return mm.conditional_independence_test(x, y, z, **settings).reject(LEVEL)
 
 
 def numeric(x: Columns, y: Columns, z: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What tests of numbers are given: complete rows, the labels of z as indicators, those of y in their order."""
+    """The data for tests of numbers: complete rows, labels of z as indicators, those of y in their order."""
     first, second = x["x"], y["y"]
     if second.dtype.kind == "U":
         second = np.array([LEVELS.index(label) for label in second.tolist()], float)
@@ -106,7 +106,7 @@ def causal_learn(name: str, **settings: Any) -> Callable[..., bool]:
 
 
 def partial_correlation(x: Columns, y: Columns, z: Columns, seed: int) -> bool:
-    """Residuals of linear regressions, by Fisher's transformation."""
+    """Partial correlation: residuals of linear regressions, by Fisher's transformation."""
     from scipy.stats import norm
 
     first, second, given = numeric(x, y, z)
@@ -117,7 +117,7 @@ def partial_correlation(x: Columns, y: Columns, z: Columns, seed: int) -> bool:
 
 
 def covariance_measure(x: Columns, y: Columns, z: Columns, seed: int) -> bool:
-    """The generalised covariance measure of Shah & Peters (2020), by additive splines with a ridge that is chosen."""
+    """The generalised covariance measure of Shah & Peters (2020), by additive splines with a selected ridge."""
     from scipy.stats import norm
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
@@ -149,7 +149,7 @@ METHODS: dict[str, Callable[..., bool]] = {
 
 
 def cells(levels: bool) -> Iterator[tuple[str, str, int, int, str]]:
-    """What is measured: our level everywhere, level and power of all at one number of rows."""
+    """The cells to measure: our level everywhere, level and power of all methods at one number of rows."""
     for shape, table, d, n in CELLS:
         for method in METHODS:
             if n == POWER_ROWS or (levels and method == "ours"):
@@ -157,7 +157,7 @@ def cells(levels: bool) -> Iterator[tuple[str, str, int, int, str]]:
 
 
 def measure(path: Path, repeats: dict[bool, int], chosen: str = "", executor: Executor | None = None) -> None:
-    """Append every cell that the file lacks and whose name holds all words of `chosen`."""
+    """Measure and append every cell that the file lacks and whose name contains all words of `chosen`."""
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {tuple(cell["key"]) for cell in known}
     for levels in (True, False):
@@ -176,7 +176,7 @@ def measure(path: Path, repeats: dict[bool, int], chosen: str = "", executor: Ex
 
 
 def _tested(shape: str, table: str, d: int, n: int, method: str, strength: float, seed: int) -> tuple[bool, float]:
-    """Whether a method rejects, and processor seconds, those of the data included."""
+    """Whether a method rejects, and processor seconds including those of the data."""
     begun = time.process_time()
     data = problem(shape, table, d, n, seed, strength)
     with warnings.catch_warnings():
@@ -199,7 +199,7 @@ def page(found: Found) -> str:
 
 
 def level_page(level: dict[str, list[float]]) -> list[str]:
-    """Our rejections where x and y are independent given z."""
+    """Our rejection rates if x and y are independent given z."""
     head, rows = ["relations, table, columns of z", *(f"n = {n}" for n in ROWS)], []
     mine = {key: cell for key, cell in level.items() if key.endswith(", ours")}
     for row in map(", ".join, product(SHAPES, TABLES, map(str, GIVEN))):
@@ -213,7 +213,7 @@ def level_page(level: dict[str, list[float]]) -> list[str]:
 
 
 def power_page(power: dict[str, list[float]], level: dict[str, list[float]]) -> list[str]:
-    """Rejections where they are not, in brackets where that test rejects too many true hypotheses too."""
+    """Rejection rates if they are dependent, in brackets for tests that also reject too many true hypotheses."""
     known = [name for name in METHODS if any(key.endswith(f", {name}") for key in power)]
     rows = []
     for row in map(", ".join, product(SHAPES, TABLES, map(str, GIVEN))):
@@ -235,7 +235,7 @@ def power_page(power: dict[str, list[float]], level: dict[str, list[float]]) -> 
 
 
 def loose(cell: list[float]) -> bool:
-    """Whether a test that keeps its level would reject as often in less than one of 200 tables."""
+    """Whether a test that keeps its level would reject this often in less than one of 200 tables."""
     from scipy.stats import binom
 
     return bool(cell[0] > binom.ppf(0.995, int(cell[1]), LEVEL))

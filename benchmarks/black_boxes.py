@@ -95,7 +95,7 @@ CASES = {
 
 
 class Counted:
-    """One object for all functions, so that programs are compiled once; it counts the points."""
+    """One object for all functions, so that programs are compiled once; it counts the evaluated points."""
 
     def __init__(self) -> None:
         self.function: Any = None
@@ -111,7 +111,7 @@ _counted = Counted()
 
 
 def ours(case: Case) -> tuple[np.ndarray, int, float]:
-    """Means and standard deviations (unknowns, rows, 2), evaluations, and the largest error that is stated."""
+    """Means and standard deviations (unknowns, rows, 2), evaluations, and the largest stated error."""
     x, y = case.data()
     _counted.function, _counted.points = case.function, 0
     unknown = [ep.Variable(name, ep.Normal(0.0, 1.0), plate=case.rows) for name in "ab"[: case.unknowns]]
@@ -143,7 +143,7 @@ def _by_row(case: Case, answer: Callable[[Callable[..., Any]], tuple[np.ndarray,
 
 
 def beliefs(case: Case) -> np.ndarray:
-    """The reference: Gauss and Legendre's rule on 20,000 panels between what is not smooth; 2001² points for two."""
+    """The reference: a Gauss-Legendre rule on 20,000 panels that end at kinks and jumps; for two, 2001² points."""
     if case.unknowns == 2:
         axis = np.linspace(LOW, HIGH, 2001)
         z = np.stack([each.ravel() for each in np.meshgrid(axis, axis)])
@@ -210,13 +210,13 @@ def importance(case: Case) -> tuple[np.ndarray, int]:
 
 
 def _error(found: np.ndarray, right: np.ndarray) -> float:
-    """The largest over rows and unknowns, in deviations; what is no number is as wrong as can be."""
+    """The largest error over rows and unknowns, in standard deviations; infinite for NaN."""
     off = np.abs(found - right) / right[..., 1:]
     return float(np.nan_to_num(off, nan=np.inf).max())
 
 
 def measure(names: list[str]) -> Found:
-    """Evaluations a row, and errors, of each way by case."""
+    """Evaluations per row and errors of each method, by case."""
     found = {}
     for name in names:
         case = CASES[name]

@@ -42,7 +42,7 @@ LAWS: dict[str, tuple[Callable[[np.random.Generator, Any], np.ndarray], float]] 
 
 
 def shift(law: str, d: int, n: int, seed: int) -> list[bool]:
-    """Whether "closer" and "further apart" than the margin is shown, and whether the interval leaves it out.
+    """Whether "closer" and "further apart" than the margin is shown, and whether the interval excludes the margin.
 
     The interval of `two_sample_effect` holds the shifts that neither test rejects at half of its level, so one look at
     the true shift says whether it is in it, without finding its ends.
@@ -61,7 +61,7 @@ def shift(law: str, d: int, n: int, seed: int) -> list[bool]:
 
 
 def sites(law: str, d: int, n: int, seed: int) -> list[bool]:
-    """Whether x and y that share the effects of their sites are called dependent given these."""
+    """Whether x and y that share the effects of their sites are reported as dependent given the sites."""
     draw, _ = LAWS[law]
     rng = np.random.default_rng([SEED, seed, d, n, 2])
     site = np.arange(n) // OF_A_SITE
@@ -71,7 +71,7 @@ def sites(law: str, d: int, n: int, seed: int) -> list[bool]:
 
 
 def columns(law: str, d: int, n: int, seed: int) -> list[bool]:
-    """Whether any column of two samples of one law is called different."""
+    """Whether any column of two samples from the same distribution is reported as different."""
     draw, _ = LAWS[law]
     rng = np.random.default_rng([SEED, seed, d, n, 3])
     result = mm.two_sample_test(draw(rng, (n, d)), draw(rng, (n, d)), n_permutations=19, rng=seed)
@@ -87,7 +87,7 @@ QUESTIONS: dict[str, tuple[Callable[[str, int, int, int], list[bool]], tuple[str
 
 
 def measure(path: Path, rounds: int, executor: Executor | None = None) -> None:
-    """Append rounds of all cells to a file, from the one that it does not hold in full."""
+    """Append rounds of all cells to a file, beginning with the first incomplete one."""
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {(*cell["key"], cell["round"]) for cell in known}
     for turn, question in product(range(rounds), QUESTIONS):

@@ -40,7 +40,7 @@ def _shares(fit, truth: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def logistic(intercept_sd: float, prior_sd: float) -> Draw:
-    """A regression of two labels; data of one label alone say nothing and are drawn again."""
+    """A regression of two labels; data with a single label carry no information and are drawn again."""
 
     def draw(rng):
         while True:
@@ -128,7 +128,7 @@ MODELS: dict[str, Draw] = {
 
 
 def calibrate(name: str, repeats: int, executor: Executor | None = None) -> tuple[float, int]:
-    """The least p-value over parameters, times their number, and how many runs did not converge."""
+    """The smallest p-value over parameters, times their number, and the number of runs that did not converge."""
     found = list(worked(partial(_run, name), range(repeats), executor))
     shares = np.array([share for share, _ in found])
     counts = [np.histogram(column, BINS, (0.0, 1.0))[0] for column in shares.T]

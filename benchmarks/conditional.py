@@ -71,7 +71,7 @@ PROBLEMS = [
 
 
 def independent(kind: str, n: int, d: int, seed: int) -> Triple:
-    """x and y with nothing in common but z: see `problem`."""
+    """x and y that are independent given z: see `problem`."""
     return problem(kind, n, d, seed, "none")
 
 
@@ -130,7 +130,7 @@ METHODS = {
 
 
 def levels(cells: Sequence[tuple[str, str, int, int]], repeats: int, executor: Executor | None = None) -> list[Found]:
-    """Rejections where x and y are independent given z, and processor seconds a test."""
+    """Rejections if x and y are independent given z, and processor seconds per test."""
     found = []
     for method, kind, n, d in cells:
         once = partial(_tested, method, kind, n, d, "none", LEVEL_SEED)
@@ -143,7 +143,7 @@ def levels(cells: Sequence[tuple[str, str, int, int]], repeats: int, executor: E
 
 
 def powers(methods: Sequence[str], repeats: int, n: int = 200, executor: Executor | None = None) -> list[Found]:
-    """Rejection rates where they are not, by problem."""
+    """Rejection rates if they are dependent, by problem."""
     found = []
     for kind, d, effect in PROBLEMS:
         rates = {}
@@ -193,7 +193,7 @@ def page(found: Found) -> str:
 
 
 def shown(rejected: int, repeats: int) -> str:
-    """A rate, bold where a test that keeps its level is not seen in 99 of 100 tables."""
+    """A rate, bold if it is outside the range of exact tests in 99 of 100 tables."""
     from scipy.stats import binom
 
     low, high = binom.interval(0.99, repeats, LEVEL)

@@ -45,7 +45,7 @@ def network(seed: int, d: int = 8, n: int = 200, neighbours: float = 2.0) -> tup
 
 
 class Remembered:
-    """Tests that answer a question once for all levels."""
+    """Tests whose p-values are computed once for all levels."""
 
     def __init__(self, tests: Any):
         self.names, self.most_given, self._tests = tests.names, tests.most_given, tests
@@ -87,7 +87,7 @@ METHODS = {
 
 
 def measured(name: str, seed: int) -> dict[str, list[int]]:
-    """For each level: distance to the true class, edges too many, edges missing, true hypotheses and rejected ones."""
+    """For each level: distance to the true class, extra edges, missing edges, true hypotheses and rejected ones."""
     columns, causes = network(seed)
     names = _names(columns)
     true = PDAG.of([(names[i], names[j]) for i, j in np.argwhere(causes)], nodes=names)
@@ -124,7 +124,7 @@ def _independences(causes: np.ndarray, names: tuple[str, ...]) -> list[tuple[tup
 
 
 def measure(executor: Executor | None = None) -> Found:
-    """Both searches on the same data sets: means over them, and differences at levels that are alike."""
+    """Both searches on the same data sets: means, and differences at comparable levels."""
     sets: dict[str, list[dict[str, list[int]]]] = {name: [] for name in METHODS}
     for name, each in sets.items():
         for found in worked(partial(measured, name), range(SEED, SEED + REPEATS), executor):
@@ -134,7 +134,7 @@ def measure(executor: Executor | None = None) -> Found:
 
 
 def summary(sets: dict[str, list[dict[str, list[int]]]]) -> Found:
-    """What the table shows."""
+    """The numbers of the table."""
     searches = {}
     for name, each in sets.items():
         for level in map(str, LEVELS):
@@ -156,7 +156,7 @@ def summary(sets: dict[str, list[dict[str, list[int]]]]) -> Found:
 
 
 def page(found: Found) -> str:
-    """The table, and differences at levels that are alike."""
+    """The table, and differences at comparable levels."""
     head = ["search", "level", "true hypotheses rejected", "distance to the true class", "extra edges", "missing edges"]
     rows = [
         [

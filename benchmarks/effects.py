@@ -50,7 +50,7 @@ def contrasted(model: Model, t: np.ndarray) -> np.ndarray:
 
 
 def least_squares(model: Model, table: Table) -> Answer:
-    """Main effects with the right adjustment, and errors that allow for uneven spread."""
+    """Main effects with the right adjustment set, and heteroscedasticity-consistent errors."""
     y, t = model.numbers(table), coded(table["t"])
     design = np.column_stack([np.ones(len(y)), t, *(coded(table[name]) for name in model.adjusted)])
     contrast = np.zeros(design.shape[1])
@@ -84,7 +84,7 @@ METHODS: dict[str, Callable[..., Answer | None]] = {"effect": ours, "least squar
 
 
 def compared(model: Model, rows: int, tables: int, methods: Collection[str] = tuple(METHODS)) -> Found:
-    """For each method, the bias in its standard errors, intervals that hold the truth, of how many, and their width."""
+    """For each method: bias in standard errors, intervals that cover the truth, their number, and their width."""
     truth, found = model.truth(), {name: [] for name in METHODS}
     for k in range(tables):
         table = model.table(np.random.default_rng([SEED, rows, MODELS.index(model), k]), rows)
@@ -116,7 +116,7 @@ def measure(rows: int, tables: int, methods: Collection[str] = tuple(METHODS)) -
 
 
 def shown(held: int, of: int) -> str:
-    """A share; one that .9 leaves less than once in a hundred times is bold."""
+    """A coverage rate, bold if a true coverage of .9 would produce it less than once in a hundred times."""
     inside = binom.ppf(0.005, of, LEVEL) <= held <= binom.ppf(0.995, of, LEVEL)
     return f"{held / of:.2f}" if inside else f"**{held / of:.2f}**"
 

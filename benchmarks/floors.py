@@ -36,7 +36,7 @@ Found = dict[str, Any]
 
 @dataclass(frozen=True)
 class Line:
-    """One call, what its floor is made of, and how many times the floor it may take (None: seconds, in `most`)."""
+    """A call, the arithmetic of its lower bound, and the allowed multiple of it (None: seconds, in `most`)."""
 
     title: str
     made_of: str
@@ -59,7 +59,7 @@ def gram(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def ridge(features: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """What a ridge regression on features leaves of some columns."""
+    """Residuals of a ridge regression of some columns on features."""
     normal = features.T @ features + np.eye(features.shape[1])
     return values - features @ np.linalg.solve(normal, features.T @ values)
 

@@ -1,4 +1,4 @@
-"""What each case of the part on speed computes, in words: the headings of its page."""
+"""The headings of the page on speed: what each case computes."""
 
 __all__ = ["HEADINGS"]
 
