@@ -125,11 +125,13 @@ def remembered(
     over: tuple[int, ...],
     wanted: jax.Array,
     laws: tuple[jax.Array, jax.Array],
+    look: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """A factor's function of one or two numbers, as far as it is known: values at points, and error estimates.
 
     Also returned are points (MARKS, 2) with values where the function has finer structure than these points can show;
-    NaN if there are fewer.
+    NaN if there are fewer. For two numbers they are rows of x, y and the value, flattened, one for each cell between
+    the levels to `look` at.
 
     `lines` name the coordinates in which it is known, and `coordinates` are those of the arguments at the positions
     `over`; the other arguments are those of one member. The function is called where more accuracy is `wanted`, and
@@ -139,7 +141,7 @@ def remembered(
     others = [value for position, value in enumerate(arguments) if position not in over]
     pairs = [
         jax.lax.bitcast_convert_type(jnp.asarray(value, jnp.float64), jnp.uint32)
-        for value in (*coordinates, *laws, *others)
+        for value in (*coordinates, *laws, look, *others)
     ]
     count = wanted.shape[0]
     shape = jax.ShapeDtypeStruct((count + MARKS, 2, 2), jnp.uint32)
@@ -202,7 +204,7 @@ class _Remembered:
         rows = without_copies([np.asarray(wanted), *words]) if len(batch) == 1 else None
         kept = values if rows is None else [value[:rows] for value in values]
         flat = [value.reshape(-1, *value.shape[len(batch) :]) for value in kept]
-        z, (incoming, tilted, *others) = np.stack(flat[: len(self.over)], -1), flat[len(self.over) :]
+        z, (incoming, tilted, look, *others) = np.stack(flat[: len(self.over)], -1), flat[len(self.over) :]
         z = z[..., 0] if len(self.over) == 1 else z
         memory = memory_of(int(np.ravel(number)[0]))
         if memory is None or has_failed():
@@ -213,7 +215,7 @@ class _Remembered:
         else:
             mask = np.asarray(wanted)[:rows].reshape(incoming.shape)
             known_as = Hosted(self.host.function), self.host.vectorised, self.lines, self.over
-            value, error, marks = memory.ask(known_as, self._values, z, mask, others, incoming, tilted)
+            value, error, marks = memory.ask(known_as, self._values, z, mask, others, incoming, tilted, look)
         both = np.concatenate([np.stack([value, error], -1), marks], 1)
         if rows is not None:
             both = both[np.minimum(np.arange(batch[0]), rows - 1)]

@@ -249,8 +249,8 @@ def test_a_function_of_two_numbers_is_evaluated_once_where_it_is_evaluated():
 def test_rows_share_the_values_of_a_function_of_two_numbers():
     """Two rows have beliefs along narrow bends that a grid of 97 nodes along each axis does not settle."""
     evaluations, doubt = two_numbers(lambda a, b: np.exp(-a) * (1 + b**2 / 4), 12, 0.3)
-    assert (doubt < 1e-6).sum() >= 10
-    assert evaluations < 2000 / 12
+    assert (doubt < 2e-6).sum() >= 10
+    assert evaluations < 2500 / 12
 
 
 @pytest.mark.slow
@@ -366,7 +366,9 @@ def test_functions_of_two_numbers_that_are_not_smooth_cost_less_than_two_grids(f
 
 
 @pytest.mark.slow
-def test_a_function_of_two_numbers_without_numbers_on_a_part_is_refused():
+def test_a_function_of_two_numbers_without_numbers_where_there_is_no_mass():
+    """It was refused."""
+
     def function(a, b):
         with np.errstate(all="ignore"):
             return np.log(a + b + 2)
@@ -374,8 +376,15 @@ def test_a_function_of_two_numbers_without_numbers_on_a_part_is_refused():
     a, b, x = ep.Variable("a", ep.Normal(0.0, 1.0)), ep.Variable("b", ep.Normal(0.0, 1.0)), ep.Variable("x", ep.Normal)
     black_box = ep.BlackBox(Counted(function), a, b, x, vectorised=True)
     post = ep.infer(ep.FactorGraph(black_box, ep.Gaussian(x, precision=100.0, observed=0.9)))
-    assert post.report.status == "stopped with messages left out"
-    assert any("answers without numbers" in note for note in post.report.notes)
+    assert post.report.status == "converged"
+    one, other = np.meshgrid(np.linspace(-9, 9, 3001), np.linspace(-9, 9, 3001), indexing="ij")
+    height = -(one**2 + other**2) / 2 - 50 * (np.nan_to_num(function(one, other), nan=-99.0) - 0.9) ** 2
+    mass = np.exp(height - height.max()) / np.exp(height - height.max()).sum()
+    mean = (mass * one).sum()
+    sd = np.sqrt((mass * (one - mean) ** 2).sum())
+    for name in "ab":
+        assert post[name].mean() == pytest.approx(mean, abs=2e-6 * sd)
+        assert post[name].sd() == pytest.approx(sd, rel=2e-6)
 
 
 @pytest.mark.parametrize(("seen", "noise"), [(0.7, 0.3), (2.0, 0.5), (0.1, 0.2)])

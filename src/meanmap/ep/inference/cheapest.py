@@ -30,7 +30,7 @@ _ASKED, _SETTINGS, _PREDICTED = 450, 5.0, 1e-3
 _QUICK, _LONG = 1e-5, 0.1
 # A function of arrays is timed at so many points at once, as long as more points cost less each.
 _AT_ONCE = (1, 16, 256)
-# A smooth function of two numbers takes 400 to 2500 evaluations, the most over vague priors; what takes more than this
+# A smooth function of two numbers takes 250 to 3500 evaluations, the most over vague priors; what takes more than this
 # is worth a note.
 _ROUGH = 4000
 # Repetitions for a function of single points, the first of which may load or compile something.
@@ -88,7 +88,7 @@ def rough(factors: tuple[Factor, ...], number: int) -> tuple[str, ...]:
             no_more = ", and it was called no more" if most >= ALL else ""
             notes.append(
                 f"{factor.name}: the table of its values took {most:,} evaluations{no_more}. Smooth functions of two "
-                "numbers take 400 to 2500: this one jumps, has kinks, or varies fast along a direction between the "
+                "numbers take 250 to 3500: this one jumps, has kinks, or varies fast along a direction between the "
                 f"axes. If only a sum of {one!r} and {two!r} matters, type s = ep.Variable('s', ep.Normal, plate=...) "
                 f"with ep.Sum({one}, {two}, out=s, weights=...), and give it a function of s alone"
             )

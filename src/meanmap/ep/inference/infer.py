@@ -168,7 +168,7 @@ def infer(
         record.impossible = record.impossible or without_room(factors, evidence)
         evidence = -np.inf if record.impossible else evidence
         record.rough = rough(factors, int(memory.number))
-        if not (record.interrupted or record.impossible):
+        if not (record.interrupted or record.impossible or record.stuck):
             record.advice = advice(run, verdict, tuple(model.variables))
     return Posterior.of(plan, verdict.state, model, factors, evidence, record, improper, source.seed)
 

@@ -54,6 +54,7 @@ class Memory:
         arguments: list[np.ndarray],
         incoming: np.ndarray | None = None,
         tilted: np.ndarray | None = None,
+        look: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values and errors at points of several rows, and points with values where a function has finer structure.
 
@@ -72,11 +73,13 @@ class Memory:
         incoming, tilted : arrays (rows, points), optional
             Log densities without and with the factor, where functions are also checked between nodes; NaN in rows that
             have not converged.
+        look : array (rows, 2, n), optional
+            Alternating centres and edges of cells along both axes, for a function of two numbers.
         """
         with self._lock:
             known_as = known_as[1:] if self.of_one else known_as
             rows = self._functions.setdefault(known_as, _OfTwo() if z.ndim == 3 else _OfOne())
-            return rows.ask(evaluate, z, wanted, arguments, incoming, tilted)
+            return rows.ask(evaluate, z, wanted, arguments, incoming, tilted, look)
 
     def of_two(self, function: object) -> np.ndarray:
         """The evaluations that a function of two numbers has taken, for each value of its other arguments."""
@@ -127,7 +130,9 @@ class _OfOne(_Rows):
         arguments: list[np.ndarray],
         incoming: np.ndarray | None,
         tilted: np.ndarray | None,
+        look: np.ndarray | None,
     ) -> Any:
+        del look
         self.evaluate = evaluate
         lines = self._lines(len(z), arguments)
         marks = np.full((len(z), MARKS, 2), np.nan)
@@ -149,7 +154,7 @@ class _OfOne(_Rows):
 
 
 class _OfTwo(_Rows):
-    """A function of two numbers; it does not mark points of finer structure."""
+    """A function of two numbers; it marks points all over the mass of the incoming messages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,13 +170,16 @@ class _OfTwo(_Rows):
         arguments: list[np.ndarray],
         incoming: np.ndarray | None,
         tilted: np.ndarray | None,
+        look: np.ndarray | None,
     ) -> Any:
         self.evaluate = evaluate
         lines, told = self._lines(len(z), arguments), np.isfinite(z).all((1, 2))
-        for law in (incoming, tilted):
-            if law is not None:
-                for line, points, height in zip(lines[told], z[told], law[told], strict=True):
-                    self.pieces.probe(line, *cells_of_two(points, height))
+        marks = np.full((len(z), MARKS, 2), np.nan)
+        if tilted is not None and incoming is not None and look is not None:
+            for row in np.flatnonzero(told & ~np.isnan(incoming).any(1)):
+                self.pieces.probe(lines[row], *cells_of_two(z[row], tilted[row]))
+                found = self.pieces.look(lines[row], look[row]).ravel()
+                marks[row] = np.append(found, np.full(2 * MARKS - len(found), np.nan)).reshape(MARKS, 2)
         # Rows whose grid points are not finite get NaN.
         value, error = np.full(wanted.shape, np.nan), np.zeros(wanted.shape)
         # If the same question is repeated and nothing was evaluated since, the answer is the same.
@@ -185,10 +193,8 @@ class _OfTwo(_Rows):
             own, places = np.repeat(lines[told], z.shape[1]), z[told].reshape(-1, 2)
             found = self.pieces.ask(own, places, wanted[told].ravel())
             value[told], error[told] = (each.reshape(wanted[told].shape) for each in found)
-            lost = np.isnan(value).any(1)
-            value[lost], error[lost] = np.nan, 0.0
             self.last = z, value, error, lines, self.pieces.evaluations[lines]
-        return value, error, np.full((len(z), MARKS, 2), np.nan)
+        return value, error, marks
 
 
 @contextmanager

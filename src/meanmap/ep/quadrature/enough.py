@@ -9,24 +9,32 @@ import jax.numpy as jnp
 from meanmap.core.types import Array
 from meanmap.ep.calling import LINES, remembered
 from meanmap.ep.factor import FactorLike
-from meanmap.ep.lines import log_message, to_nodes, values
+from meanmap.ep.lines import log_message, nodes_of_cavity, to_nodes, values
 from meanmap.ep.piecewise.memory import FINE
 from meanmap.ep.piecewise.pieces import MARKS
 from meanmap.ep.quadrature.mesh import DEPTH
 from meanmap.families import Family
 
-__all__ = ["is_remembered", "known_well"]
+__all__ = ["DEPTH_OF_TWO", "is_remembered", "known_well"]
 
 # The log of the tilted law may be off by more further down than at its peak, in proportion, and by no more than this
 # wherever it matters, so that no rule takes the ends of pieces for kinks; where little is enough, by ten times that.
 _ANYWHERE, _OF_ENOUGH = 1e-4, 10.0
 
-# Where less than the finest is enough, nothing below this matters.
-_ROUGH_DEPTH = 14.0
+# Over two numbers what is below e⁻²⁰ of the peak does not count, as values are not better known either; where less than
+# the finest is enough, what is below this.
+DEPTH_OF_TWO, _ROUGH_DEPTH = 20.0, 14.0
+
+# A function of two numbers is looked at in so many cells of equal mass along each axis, of the root of what comes in.
+_CELLS = 8
 
 # Over two numbers, where kinks are looked for in sums over a grid, by this much more for each unit of depth from there
 # on, up to what hides no peak: most of a plane lies far down.
 _MORE, _AT_MOST = 0.5, 0.05
+
+# While a grid over two numbers is moved to where the mass is, errors may be as large as the first at the peak, and at
+# most as large as the second elsewhere.
+_MOVING, _MOVING_AT_MOST = 1e-2, 0.5
 
 # Each time the function is called, where too little is known, for nodes of one piece in two, or of one in four.
 _ROUNDS = 100
@@ -41,14 +49,18 @@ class _Effect(NamedTuple):
     size: jax.Array
     depth: jax.Array
 
-    def too_large(self, numbers: int, enough: Any) -> jax.Array:
-        """Whether messages of a function of this many numbers may be off because of it, by more than is enough."""
+    def too_large(self, numbers: int, enough: Any, narrows: Any, moving: bool) -> jax.Array:
+        """Whether messages of a function of this many numbers may be off because of it, by more than is enough.
+
+        While beliefs still narrow, only what is near the peak counts; `moving` grids need to know where that is.
+        """
         anywhere = jnp.maximum(_ANYWHERE, _OF_ENOUGH * enough)
         log_allowed = jnp.log(enough) - jnp.minimum(self.depth, 0.0)
         beyond = jnp.maximum(log_allowed - jnp.log(anywhere), 0.0)
         allowed = jnp.exp(log_allowed - (beyond if numbers == 1 else (1 - _MORE) * beyond))
-        allowed = jnp.minimum(allowed, anywhere if numbers == 1 else _AT_MOST)
-        return (self.size > allowed) & (self.depth >= -jnp.where(enough <= FINE, DEPTH, _ROUGH_DEPTH))
+        allowed = jnp.minimum(allowed, anywhere if numbers == 1 else _MOVING_AT_MOST if moving else _AT_MOST)
+        deepest = DEPTH if numbers == 1 else DEPTH_OF_TWO
+        return (self.size > allowed) & (self.depth >= -jnp.where(narrows, _ROUGH_DEPTH, deepest))
 
 
 def is_remembered(factor: FactorLike, kinds: list[type[Family]]) -> bool:
@@ -65,7 +77,8 @@ def known_well(
     coordinates: tuple[jax.Array, ...],
     log_cavity: jax.Array,
     power: Array,
-) -> tuple[jax.Array, jax.Array, jax.Array | None]:
+    moving: bool = False,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The function at points of one member, as well as messages need it, and what is left of its error there.
 
     `coordinates` are those of the arguments at positions `over`, and `log_cavity` is the log of the cavity there.
@@ -75,13 +88,16 @@ def known_well(
     values : array (points,)
     effects : array (points,)
         How far the log of the tilted law may be off, or outputs in standard deviations.
-    marks : array (2, MARKS) or None
-        Coordinates where the function is finer than the points can show, and the log of the tilted law there; of one
-        number.
+    marks : array
+        Points as columns, each with the log of the tilted law there in the last row: where a function of one number is
+        finer than these points can show, and where one of two was looked at, all over what comes in.
     """
     lines = tuple(type(incoming[at]).coordinates[-1] for at in over)
     arguments = list(incoming[: len(incoming) - factor.outputs])
-    enough = factor.memory.enough if len(over) == 2 else FINE
+    two = len(over) == 2
+    narrows = (factor.memory.enough > FINE) if two else jnp.asarray(False)
+    enough = jnp.maximum(factor.memory.enough, _MOVING if moving else FINE) if two else FINE
+    look = jnp.stack([_levels(incoming[at]) for at in over]) if two else jnp.zeros((1, 1))
 
     def unfinished(carried):
         *_, sure, rounds = carried
@@ -91,14 +107,14 @@ def known_well(
         (value, error), effect, marks, moved, _, rounds = carried
         # Once nothing more is needed, or possible, polynomials are checked at values between their nodes; where little
         # is enough, they will be later.
-        wanted = effect.too_large(len(over), enough)
+        wanted = effect.too_large(len(over), enough, narrows, moving)
         settled = (rounds > 0) & ~(wanted.any() & moved)
-        checked = settled & (enough <= FINE)
+        checked = settled & ~narrows
         laws = jnp.where(checked, log_cavity, jnp.nan), jnp.where(checked, effect.depth, jnp.nan)
         places = coordinates
-        if len(over) == 2:  # members that are done are not looked up again
+        if two:  # members that are done are not looked up again
             places = tuple(jnp.where(unfinished(carried), each, jnp.nan) for each in coordinates)
-        asked = remembered(factor, lines, places, arguments, over, wanted, laws)
+        asked = remembered(factor, lines, places, arguments, over, wanted, laws, look)
         exact = error == 0  # from a call at this very point
         known = jnp.where(exact, value, asked[0]), jnp.where(exact, error, asked[1])
         same = (known[0] == value) | (jnp.isnan(known[0]) & jnp.isnan(value))
@@ -106,8 +122,7 @@ def known_well(
         moved = ~same.all() | (known[1] != error).any() | lost.any()
         judged = _effect(lambda found: _judged(factor, found, incoming, power), *known, log_cavity)
         sure = settled & ~moved
-        if len(over) == 2:
-            sure = sure | (enough > FINE) & ~judged.too_large(2, enough).any()
+        sure = sure | narrows & ~judged.too_large(len(over), enough, narrows, moving).any()
         return known, judged, jnp.where(settled, asked[2], marks), moved, sure, rounds + 1
 
     # At first without new calls: what is known already.
@@ -116,16 +131,26 @@ def known_well(
     none = jnp.full((MARKS, 2), jnp.nan)
     start = known, _Effect(nothing, nothing), none, jnp.asarray(True), jnp.asarray(False), 0
     (value, _), effect, marks, *_ = jax.lax.while_loop(unfinished, better, start)
-    stated = jnp.where(effect.depth >= -DEPTH, effect.size, 0.0)
-    first, *others = over
-    if others:
-        return value, stated, None
-    message = incoming[first]
-    nodes = to_nodes(type(message), jnp.nan_to_num(marks[:, 0]), jnp.zeros(()))
-    log_factor, _ = _judged(factor, marks[:, 1], incoming, power)
-    height = log_message(message, nodes) + nodes.log_weight + log_factor
-    height = jnp.where(jnp.isnan(marks[:, 0]) | jnp.isnan(height), -jnp.inf, height)
-    return value, stated, jnp.stack([marks[:, 0], height])
+    stated = jnp.where(effect.depth >= -(DEPTH_OF_TWO if two else DEPTH), effect.size, 0.0)
+    columns = len(over) + 1
+    places = marks.ravel()[: marks.size // columns * columns].reshape(-1, columns)
+    log_factor, _ = _judged(factor, places[:, -1], incoming, power)
+    height = log_factor
+    for at, coordinate in zip(over, places.T, strict=False):
+        nodes = to_nodes(type(incoming[at]), jnp.nan_to_num(coordinate), jnp.zeros(()))
+        height = height + log_message(incoming[at], nodes) + nodes.log_weight
+    height = jnp.where(jnp.isnan(places[:, 0]) | jnp.isnan(height), -jnp.inf, height)
+    return value, stated, jnp.concatenate([places[:, :-1].T, height[None]])
+
+
+def _levels(message: Family) -> jax.Array:
+    """Centres of cells of equal mass of the root of a law, and the ends between them by turns."""
+    nodes = nodes_of_cavity(message, 513)
+    height = (log_message(message, nodes) + nodes.log_weight) / 2
+    mass = jnp.cumsum(jnp.exp(height - height.max()))
+    return jnp.interp(
+        jnp.arange(1, 2 * _CELLS) / (2 * _CELLS), (mass - mass[0]) / (mass[-1] - mass[0]), nodes.coordinate
+    )
 
 
 def _judged(factor: FactorLike, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:

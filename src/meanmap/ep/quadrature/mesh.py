@@ -78,8 +78,9 @@ class Weighed(NamedTuple):
         For each position, the function from log weights of the points to the message.
     error : array (points,) or None
         How far heights, or outputs in standard deviations, may be off; None where the factor was evaluated.
-    marks : array (2, marks) or None
-        Points where the function is known to be finer than the points can show, and heights there.
+    marks : array (2, marks) or (3, marks), or None
+        Points where a function of one number is known to be finer than the points can show, or where one of two was
+        looked at, and in the last row heights there.
     """
 
     height: jax.Array

@@ -19,6 +19,18 @@ _ROUNDS = 40
 _STANDS = 1e-3
 
 
+class Search(NamedTuple):
+    """How a grid is moved: axes that are free, nodes along each, how deep the law matters, and how far ends move on.
+
+    By default an end that matters moves on by the whole width.
+    """
+
+    free: np.ndarray
+    nodes: int
+    depth: float
+    reach: Any
+
+
 class Box(NamedTuple):
     """Ends along each axis, and the shear: the second axis measures y − slope (x − pivot)."""
 
@@ -28,7 +40,9 @@ class Box(NamedTuple):
     pivot: jax.Array
 
 
-def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> tuple[Grid, Weighed, jax.Array]:
+def followed(
+    weigh: Callable[..., Weighed], windows: list[Any], count: int, depth: float = DEPTH, steps: bool = False
+) -> tuple[Grid, Weighed, jax.Array]:
     """Points (x, y) where a function of two numbers has its mass, with three rules, what it is there, and what is not.
 
     The last is the share of the law that these points may have overlooked.
@@ -36,17 +50,21 @@ def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> t
     Parameters
     ----------
     weigh : callable
-        From points x and y to what is known there.
+        From points x and y to what is known there; where `moving`, roughly.
     windows : list of two
         Where to begin along each axis; None for one that takes the values 0 and 1.
     count : int
         Nodes along each axis; half as many while the grid is moved.
+    depth : number
+        What is further below the peak of the log of the law does not count.
+    steps : bool
+        Whether ends that matter move on by half of the first width, not by all of the present one.
     """
     free = np.array([one is not None for one in windows])
     ends = [(0.0, 1.0) if one is None else one for one in windows]
     low, high = (jnp.stack([jnp.asarray(one[k]) for one in ends]) for k in (0, 1))
     start = Box(low, high, jnp.zeros(()), jnp.zeros(()))
-    coarse = count // 2 - (count // 2 - 1) % 4
+    search = Search(free, count // 2 - (count // 2 - 1) % 4, depth, (high - low) / 2 if steps else None)
 
     def unfinished(carried):
         _, fits, stands, rounds = carried
@@ -56,7 +74,7 @@ def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> t
         box, _, _, rounds = carried
         # Of several members some are done, for which a function on the host need not be called: a grid of no numbers.
         box = jax.tree.map(lambda leaf: jnp.where(unfinished(carried), leaf, jnp.nan), box)
-        new, fits = _fitted(weigh, box, free, coarse)
+        new, fits = _fitted(weigh, box, search)
         apart = jnp.maximum(jnp.abs(new.low - box.low), jnp.abs(new.high - box.high))
         stands = (apart <= _STANDS * (box.high - box.low)).all() & (new.slope == box.slope)
         return new, fits, stands, rounds + 1
@@ -65,7 +83,7 @@ def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> t
     grid, axes = _grid(box, free, count)
     found = weigh(*grid.points)
     # Half as many nodes may have stepped over what all of them show.
-    return grid, found, _overlooked(axes, found, grid, free)
+    return grid, found, _overlooked(axes, found, grid, search)
 
 
 def bent(found: Weighed, shape: list[int]) -> jax.Array:
@@ -94,14 +112,15 @@ def _grid(box: Box, free: np.ndarray, count: int) -> tuple[Grid, list[jax.Array]
     return Grid(points, rules.reshape(3, -1)), [line.points for line in lines]
 
 
-def _fitted(weigh: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, jax.Array]:
+def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array]:
     """A better box, and whether this one was good."""
-    grid, axes = _grid(box, free, count)
-    found = weigh(*grid.points)
+    free = search.free
+    grid, axes = _grid(box, free, search.nodes)
+    found = weigh(*grid.points, moving=True)
     height, values = found.height, found.values
     shape = (len(axes[0]), len(axes[1]))
     strong = important(height, grid.log_weights[0], values)
-    inside = (strong >= strong.max() - DEPTH).reshape(shape)
+    inside = (strong >= strong.max() - search.depth).reshape(shape)
     strong = strong.reshape(shape)
     span = box.high - box.low
     step = span / (np.array(shape) - 1)
@@ -111,7 +130,7 @@ def _fitted(weigh: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, ja
     for k in (0, 1):
         profile, nodes = strong.max(1 - k), axes[k]
         bound, _ = between_nodes(nodes, profile)
-        kept = bound >= profile.max() - DEPTH
+        kept = bound >= profile.max() - search.depth
         low.append(jnp.where(kept, nodes[:-1], jnp.inf).min())
         high.append(jnp.where(kept, nodes[1:], -jnp.inf).max())
     seen = ~_hidden(axes, height, free)
@@ -132,9 +151,17 @@ def _fitted(weigh: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, ja
     high[1] = jnp.where(turned, jnp.where(inside, sheared, -jnp.inf).max() + margin, high[1])
 
     new_low, new_high = jnp.stack(low), jnp.stack(high)
-    grow = _grows(axes, found, grid, free)
-    new_low = jnp.where(free, new_low - jnp.where(grow[:, 0], span, 0), box.low)
-    new_high = jnp.where(free, new_high + jnp.where(grow[:, 1], span, 0), box.high)
+    grow = _grows(axes, found, grid, search)
+    reach = span if search.reach is None else search.reach
+    new_low = jnp.where(free, new_low - jnp.where(grow[:, 0], reach, 0), box.low)
+    new_high = jnp.where(free, new_high + jnp.where(grow[:, 1], reach, 0), box.high)
+    if found.marks is not None:  # to where the law matters at points that were looked at elsewhere
+        x, y, there = found.marks
+        matters = jnp.isfinite(there) & (there >= jnp.maximum(strong.max(), there.max()) - search.depth)
+        for k, (now, at) in enumerate(((x, x), (y - box.slope * (x - box.pivot), y - slope * (x - pivot)))):
+            new_low = new_low.at[k].min(jnp.where(matters, at, jnp.inf).min())
+            new_high = new_high.at[k].max(jnp.where(matters, at, -jnp.inf).max())
+            seen = seen & ~(matters & ((now < box.low[k]) | (now > box.high[k]))).any()
     fits = seen & ~turned & ~grow.any() & ((new_high - new_low > _FITS * span) | ~free).all()
     return Box(new_low, new_high, slope, pivot), fits
 
@@ -145,7 +172,7 @@ def _hidden(axes: list[jax.Array], height: jax.Array, free: np.ndarray) -> jax.A
     return jnp.stack([free[k] & unseen(axes[k], height.max(1 - k)).any() for k in (0, 1)]).any()
 
 
-def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, free: np.ndarray) -> jax.Array:
+def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, search: Search) -> jax.Array:
     """Which share of the law, as its second moments count it, may lie between nodes or beyond ends.
 
     Where a peak may hide along an axis it counts as much as the nodes beside it, times how far it may rise above these;
@@ -155,8 +182,8 @@ def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, free: np.ndar
     height, weights = found.height.reshape(shape), grid.log_weights[0].reshape(shape)
     strong = important(found.height, grid.log_weights[0], found.values).reshape(shape)
     total = jax.nn.logsumexp(found.height + grid.log_weights[0])
-    grow, parts = _grows(axes, found, grid, free), [jnp.array([-jnp.inf])]
-    for k in np.flatnonzero(free).tolist():
+    grow, parts = _grows(axes, found, grid, search), [jnp.array([-jnp.inf])]
+    for k in np.flatnonzero(search.free).tolist():
         mass, profile = jax.nn.logsumexp(strong + weights, 1 - k) - total, height.max(1 - k)
         beside = jnp.maximum(mass[1:], mass[:-1]) + rises(axes[k], profile)
         parts.append(jnp.where(unseen(axes[k], profile), beside, -jnp.inf))
@@ -164,8 +191,8 @@ def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, free: np.ndar
     return jnp.exp(jax.nn.logsumexp(jnp.concatenate(parts)))
 
 
-def _grows(axes: list[jax.Array], found: Weighed, grid: Grid, free: np.ndarray) -> jax.Array:
+def _grows(axes: list[jax.Array], found: Weighed, grid: Grid, search: Search) -> jax.Array:
     """Which ends (axis, end) still matter."""
     strong = important(found.height, grid.log_weights[0], found.values).reshape(len(axes[0]), len(axes[1]))
     edges = jnp.stack([strong.max(1 - k)[jnp.array([0, -1])] for k in (0, 1)])
-    return (edges >= strong.max() - DEPTH) & free[:, None]
+    return (edges >= strong.max() - search.depth) & search.free[:, None]
