@@ -211,7 +211,8 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
             row = int(np.flatnonzero(absent)[0]) + 1
             why = " of numbers, and 'category' is for labels" if number else ""
             raise NonFiniteError(
-                f"{path} has {absent.sum()} missing values in the column {name!r}{why}, first in row {row}."
+                f"{path} has {absent.sum()} missing values in the column {name!r}{why}, first in row {row} (counted "
+                "from 1)."
             )
         if missing == "category":
             if absent.any():

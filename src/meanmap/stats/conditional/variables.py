@@ -307,8 +307,9 @@ def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequenc
     """A note on the most extreme of the numbers, but not on those that are named as codes for missing values."""
     times = _times(numbers, middle, unit)
     return tuple(
-        f"{of[j]} has the value {numbers[row, j]:.6g} in row {row}, {times[row, j]:.0e} standard deviations from the "
-        "others: the test uses the logarithm of this distance. If it stands for a missing value, write NaN."
+        f"{of[j]} has the value {numbers[row, j]:.6g} in row {row} (counted from 0), {times[row, j]:.0e} standard "
+        "deviations from the others: the test uses the logarithm of this distance. If it stands for a missing value, "
+        "write NaN."
         for j, row in enumerate(times.argmax(axis=0))
         if times[row, j] > WILD and Sentinels.of(numbers[:, j]) is None
     )
