@@ -113,6 +113,10 @@ def test_thousands_are_read_where_they_are_declared(read):
     assert read("a;b\n1 174,24;x\n2\u202f000;y\n", thousands=" ", decimal=",")[0] == [1174.24, 2000.0]
     with pytest.raises(ColumnError, match=r"in row 2 '12,5'.*Row 1 is the first below the header"):
         read("a;b\n1,000;x\n12,5;y\n", thousands=",")
+    whole = "a;b\n1.174,24;x\n12.005,5;y\n"  # each cell is text, and nearly every row has its own
+    with pytest.raises(ColumnError, match=r"such as '1\.174,24': say thousands='\.', or, for text, labels=\['a'\]"):
+        read(whole)
+    assert read(whole, labels=["a"])[0] == ["1.174,24", "12.005,5"]
     with pytest.raises(InputError, match="thousands is '_'; expected one of"):
         read(content, thousands="_")
     with pytest.raises(InputError, match="decimal and thousands are both ','; expected different marks"):

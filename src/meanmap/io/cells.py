@@ -49,6 +49,12 @@ class Cells:
             word = without_thousands(word, self.thousands, self.decimal or ".")
         return with_point(word) if self.decimal == "," else word
 
+    def _with_thousands(self, grouped: str, words: Sequence[str]) -> bool:
+        """Whether all words are numbers if one shows what separates thousands."""
+        mark = _separator(grouped)
+        reader = replace(self, thousands=mark, decimal="." if mark == "," else ",")
+        return self.thousands is None and all(reads_as_number(reader.pointed(word)) for word in words)
+
     def decimal_comma(self, parts: Sequence[np.ndarray]) -> str | None:
         """A cell of a column that shows that commas are decimal marks: as 0,5 does, and 1,500 does not."""
         words = [word for part in parts if holds_text(part) for word in np.unique(part).tolist() if word]
@@ -140,6 +146,12 @@ class Cells:
                 inferred.append(name)
                 whole = replace(self, decimal=",")
                 return _whole([whole.read(part.tolist(), False) if holds_text(part) else part for part in parts])
+        grouped = next(filter(GROUPED.fullmatch, words), None)
+        if grouped is not None and not said and self._with_thousands(grouped, words):
+            raise ColumnError(
+                f"{where} holds numbers whose thousands are separated, such as {grouped!r}: say "
+                f"thousands={_separator(grouped)!r}, or, for text, labels=[{name!r}]."
+            )
         marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)
         _refuse_mixture(parts, where, name, replace(self, decimal=",") if marked else self)
         return np.concatenate([part if holds_text(part) else np.full(len(part), "") for part in parts])
@@ -214,11 +226,16 @@ def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, reader: 
         )
 
 
+def _separator(grouped: str) -> str:
+    """What separates thousands in a number that shows it."""
+    return "," if grouped.find(",") < grouped.find(".") else "."
+
+
 def _remedy(word: str | None) -> str:
     """The advice if a word is a number after all, or is not."""
     said = str(word)
     if GROUPED.fullmatch(said):
-        mark = "," if said.find(",") < said.find(".") else "."
+        mark = _separator(said)
         return f"{mark!r} separates its thousands, say so: thousands={mark!r}"
     if (comma := has_comma([said])) is not False and "," in said:
         thousands = "" if comma else ", or, if it separates thousands: thousands=','"
