@@ -146,14 +146,14 @@ class Cells:
                 inferred.append(name)
                 whole = replace(self, decimal=",")
                 return _whole([whole.read(part.tolist(), False) if holds_text(part) else part for part in parts])
+        marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)
+        _refuse_mixture(parts, where, name, replace(self, decimal=",") if marked else self)
         grouped = next(filter(GROUPED.fullmatch, words), None)
         if grouped is not None and not said and self._with_thousands(grouped, words):
             raise ColumnError(
                 f"{where} holds numbers whose thousands are separated, such as {grouped!r}: say "
                 f"thousands={_separator(grouped)!r}, or, for text, labels=[{name!r}]."
             )
-        marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)
-        _refuse_mixture(parts, where, name, replace(self, decimal=",") if marked else self)
         return np.concatenate([part if holds_text(part) else np.full(len(part), "") for part in parts])
 
 
