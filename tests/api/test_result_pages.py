@@ -198,7 +198,10 @@ def test_every_class_of_results_has_a_page_or_a_reason():
 def test_a_difference_of_embeddings_and_a_message_say_why_nothing_is_drawn(tmp_path):
     kernel = mm.kernels.RBF(1.0)
     improper = mm.families.Normal.from_natural(0.0, -1.0)
-    for each, why in ((mm.embed(A, kernel) - mm.embed(NOISE, kernel), "no density"), (improper, "no probability law")):
+    for each, why in (
+        (mm.embed(A, kernel) - mm.embed(NOISE, kernel), "no density"),
+        (improper, "not a probability distribution"),
+    ):
         text = each.page(tmp_path / "a.html").read_text("utf-8")
         assert why in text
         assert "<svg" not in each._repr_html_()

@@ -23,7 +23,7 @@ def test_indexing(law):
     for wrong in (3, (0, 0), (slice(None), 0)):
         with pytest.raises(IndexError):
             law[wrong]
-    with pytest.raises(TypeError, match="a single law, not a batch"):
+    with pytest.raises(TypeError, match="a single distribution, not a batch"):
         len(law[0])
 
 

@@ -219,7 +219,7 @@ def test_mixture():
     assert single.dtype == jnp.float32
     with pytest.raises(KindError, match="components is a list"):
         Mixture([Normal()], [1.0])
-    with pytest.raises(ShapeError, match="components is one law"):
+    with pytest.raises(ShapeError, match="components is one distribution"):
         Mixture(Normal(), [1.0])
     with pytest.raises(ShapeError, match="2 components came with 3 weights"):
         Mixture(parts, np.ones(3) / 3)

@@ -295,6 +295,6 @@ def _check_prior(name: str, prior: Family) -> None:
     improper = ~np.asarray(prior.is_proper())
     if improper.any():
         raise ParameterError(
-            f"the prior of variable {name!r} is improper; expected a probability law. "
+            f"the prior of variable {name!r} is improper; expected a probability distribution. "
             "For no prior pass the class, such as Variable('z', ep.Normal)."
         )

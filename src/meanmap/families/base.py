@@ -35,7 +35,7 @@ def build(kind: type, **leaves: object) -> Any:
 
 
 class Distribution(Paged, eqx.Module):
-    """A batch of probability laws with one array leaf per parameter; leading axes of the leaves are plates.
+    """A batch of probability distributions with one array leaf per parameter; leading axes of the leaves are plates.
 
     A member is read through `mean()`, `sd()`, `var()`, `quantile(q)`, `interval(confidence)`, `log_density`,
     `characteristic_function`, `sample`.
@@ -247,7 +247,7 @@ class Distribution(Paged, eqx.Module):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError(f"this {type(self).__name__} is a single law, not a batch: it has no length.")
+            raise TypeError(f"this {type(self).__name__} is a single distribution, not a batch: it has no length.")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -316,7 +316,7 @@ class Distribution(Paged, eqx.Module):
 
 
 def require_proper(distribution: Distribution, action: str) -> None:
-    """Raise, naming the batch indices, if a member known now is not a probability law."""
+    """Raise, naming the batch indices, if a member known now is not a probability distribution."""
     if not all_concrete(distribution):
         return
     proper = proper_members(distribution)

@@ -232,7 +232,7 @@ class Flat(Limit):
         return x * 0.0 if isinstance(x, jax.Array) else np.zeros_like(self._read_points(x))
 
     def _refused(self, *_: object, **__: object) -> Any:
-        raise KindError("Flat is not a probability law: it has no moments, no density and no characteristic function.")
+        raise KindError("Flat is not a distribution: it has no moments, no density and no characteristic function.")
 
     _mean = _variance = _log_density = _characteristic_function = _sample = _refused
 

@@ -47,7 +47,7 @@ class Mixture(Distribution):
         if not isinstance(components, Distribution):
             raise KindError(f"components is a {type(components).__name__}; expected a batch such as Normal([0, 1], 1).")
         if not components.shape:
-            raise ShapeError("components is one law; expected a batch with the components along its last axis.")
+            raise ShapeError("components is one distribution; expected a batch with components along its last axis.")
         with Door(components, weights) as door:
             (weights,) = read_parameters(door, (1,), weights=weights)
             if weights.shape[-1] != components.shape[-1]:

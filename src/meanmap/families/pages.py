@@ -28,7 +28,7 @@ class _Line:
 def law_page(law: Any, has_quantiles: bool) -> Page:
     """A single number as a density if the law has quantiles; vectors, plates and others by means and deviations."""
     if not np.all(np.asarray(law.is_proper())):
-        text = "It is no probability law, as messages on the way to one may be."
+        text = "It is not a probability distribution; messages may be improper."
         return Page("A belief", "", (Section("The belief", repr(law), text),))
     states = getattr(law, "states", None)
     if law.shape == () and states is not None:

@@ -36,7 +36,7 @@ def check_weighted(x: Array, log_weights: Array, event_axes: int) -> Any:
         if gone.any():
             raise InputError(
                 f"all weights are zero{members(gone)}: the proposal misses the factor. Draw from a proposal covering "
-                "where the factor is not zero, such as the cavity or a wider law."
+                "where the factor is not zero, such as the cavity or a wider distribution."
             )
     return log_weights
 

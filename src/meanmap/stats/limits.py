@@ -42,7 +42,7 @@ def spectral_null(eigenvalues: np.ndarray, n_draws: int, generator: np.random.Ge
 
 
 def limit_null(kind: str, eigenvalues: np.ndarray, n_draws: int, generator: np.random.Generator) -> Null:
-    """The limit with these eigenvalues: for "gamma" the gamma law with its moments, else the weighted chi-squares."""
+    """The limit with these eigenvalues: for "gamma" a gamma distribution with its moments, else a sum of χ²."""
     if kind == "gamma":
         return gamma_null(float(eigenvalues.sum()), 2 * float(eigenvalues @ eigenvalues), n_draws, generator)
     return spectral_null(eigenvalues, n_draws, generator)

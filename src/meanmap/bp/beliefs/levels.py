@@ -17,7 +17,7 @@ LEAST_CHANCE = 1e-12
 
 @dataclass(frozen=True)
 class Levels:
-    """u ↦ I_u(a, b), the distribution function of a beta law: 1 and 1 change nothing.
+    """u ↦ I_u(a, b), the distribution function of a Beta: 1 and 1 change nothing.
 
     A belief is too wide where both are above one, too narrow where both are below, too low or too high where they
     differ. A mixture of calibrated beliefs is too wide (Gneiting & Ranjan 2013, whose correction this is).

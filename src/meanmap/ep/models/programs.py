@@ -134,7 +134,7 @@ def simulator(
     for name, prior in parameters.items():
         if not isinstance(prior, Family) or prior.shape != () or prior.event_shape != ():
             raise KindError(
-                f"the prior of {name!r} is {prior!r}; expected one law of a number, such as ep.Normal(0, 1)."
+                f"the prior of {name!r} is {prior!r}; expected that of a single number, such as ep.Normal(0, 1)."
             )
     values = read_given(observed, "observed").values
     if values.ndim != 1:

@@ -34,8 +34,8 @@ def settle(policy: str, incoming: Family, old: Family, new: Family) -> tuple[Fam
     Parameters
     ----------
     policy : {"force", "allow", "skip", "damp"}
-        "force": the nearest limit of laws that keeps the mean of the tilted law (as Infer.NET does); "allow": the
-        message as it is; "skip": the old message; "damp": as far from old to new as the message stays proper, by
+        "force": the nearest proper limit that keeps the mean of the tilted distribution (as Infer.NET does); "allow":
+        the message as it is; "skip": the old message; "damp": as far from old to new as the message stays proper, by
         halves.
     incoming, old, new : Family
         The message into the factor, the one sent before, and the one computed now.

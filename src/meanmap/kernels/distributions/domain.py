@@ -115,7 +115,7 @@ def _read_law(data: Data, argument: str, door: Door) -> Any:
 def _check_batch(law: Distribution, argument: str) -> None:
     name = type(law).__name__
     if isinstance(law, Flat):
-        raise KindError(f"{argument} is Flat, which is not a probability law: give a wide proper one instead.")
+        raise KindError(f"{argument} is Flat, which is not a probability distribution: pass a wide proper one.")
     if not law.shape:
         raise ShapeError(f"{argument} is one {name}; expected a batch along one axis: pass {argument}.reshape(1).")
     if len(law.shape) > 1:
@@ -128,7 +128,7 @@ def _check_batch(law: Distribution, argument: str) -> None:
         improper = ~proper_members(law)
         if improper.any():
             raise ParameterError(
-                f"{argument} ({name}) is improper{members(improper)}: only a probability law has an embedding. "
+                f"{argument} ({name}) is improper{members(improper)}: only probability distributions have embeddings. "
                 f"Leave those messages out, as in {argument}[{argument}.is_proper()], or replace them."
             )
 

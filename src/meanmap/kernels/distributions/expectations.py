@@ -109,7 +109,7 @@ def _nodes(
         number = bucket(int(np.ceil(SPECTRAL_REACH * period / (2 * np.pi * float(ell)))) + 1)
         if number > MOST_NODES:
             raise ParameterError(
-                f"lengthscale {float(ell):.3g} is too small for a law that spreads over {period:.3g}: use one "
+                f"lengthscale {float(ell):.3g} is too small for a distribution that spreads over {period:.3g}: use one "
                 f"above {period * SPECTRAL_REACH / (2 * np.pi * MOST_NODES):.3g}, or another coordinate."
             )
     omega = jnp.linspace(0, SPECTRAL_REACH, number, dtype=x.dtype)

@@ -146,7 +146,7 @@ class ExpectedProduct(DistributionKernel):
             check_traced_frequency(law, place, SPECTRAL_REACH / smallest, name, argument)
             if nodes_for(law, law, lengthscale, place, name)[0] > TRACED_NODES:
                 raise ParameterError(
-                    f"the lengthscale of {label(argument, name)} is {smallest:.3g}, too small for its laws inside a "
+                    f"the lengthscale of {label(argument, name)} is {smallest:.3g}, too small for distributions in a "
                     "sum or product of kernels: call the kernel on its own, use a longer one, or another coordinate."
                 )
 
@@ -180,8 +180,8 @@ def _prepare_variable(kernel: Kernel, place: str, name: object, x: Points, y: Po
     scale, base = _split(kernel)
     if not isinstance(base, RBF):
         raise KindError(
-            f"the expected product of {type(x).__name__} laws is known exactly under RBF, not under {kernel!r}: use "
-            "RBF, random features (mm.features.TwoStage.draw), or bags of samples."
+            f"the expected product of {type(x).__name__} distributions is known exactly under RBF, not under {kernel!r}: "
+            "use RBF, random features (mm.features.TwoStage.draw), or bags of samples."
         )
     lengthscale = base.lengthscale
     part, px, py = _prepare_laws(lengthscale, place, name, x, y)

@@ -59,9 +59,9 @@ def nodes_for(x: Points, y: Points, lengthscale: Array | None, coordinate: str, 
     if not (number < MOST_NODES).all() and not isinstance(x, Bags):
         widest = float(np.max(distance))
         raise ParameterError(
-            f"the lengthscale of {label('x', name)} is {float(lengthscale[0]):.3g}, too small for laws that spread "
-            f"over {widest:.3g}: use one above {widest * SPECTRAL_REACH / (2 * np.pi * MOST_NODES):.3g}, or another "
-            "coordinate."
+            f"the lengthscale of {label('x', name)} is {float(lengthscale[0]):.3g}, too small for distributions that "
+            f"spread over {widest:.3g}: use one above {widest * SPECTRAL_REACH / (2 * np.pi * MOST_NODES):.3g}, or "
+            "another coordinate."
         )
     return np.array([bucket(int(np.ceil(n)) + 1) for n in np.minimum(number, MOST_NODES)])
 
