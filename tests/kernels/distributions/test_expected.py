@@ -263,7 +263,7 @@ def test_a_lengthscale_too_small_for_its_laws_is_refused():
     with pytest.raises(ParameterError, match="too small for distributions that spread over"):
         ExpectedProduct(RBF(1e-5))(Gamma([2.0], 1.0))
     narrow = 2.0 * ExpectedProduct(RBF(0.01), "logit")
-    with pytest.raises(ParameterError, match="inside a sum or product of kernels"):
+    with pytest.raises(ParameterError, match="in a sum or product of kernels"):
         narrow(Beta([2.0, 1.0], [1.0, 2.0]))
     with pytest.raises(ParameterError, match="up to 256"):
         (2.0 * ExpectedProduct(RBF(0.01)))(BETAS)

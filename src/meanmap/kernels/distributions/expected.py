@@ -180,8 +180,8 @@ def _prepare_variable(kernel: Kernel, place: str, name: object, x: Points, y: Po
     scale, base = _split(kernel)
     if not isinstance(base, RBF):
         raise KindError(
-            f"the expected product of {type(x).__name__} distributions is known exactly under RBF, not under {kernel!r}: "
-            "use RBF, random features (mm.features.TwoStage.draw), or bags of samples."
+            f"the expected product of {type(x).__name__} distributions is known exactly under RBF, not under "
+            f"{kernel!r}: use RBF, random features (mm.features.TwoStage.draw), or bags of samples."
         )
     lengthscale = base.lengthscale
     part, px, py = _prepare_laws(lengthscale, place, name, x, y)
