@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse
 
 from meanmap.core import Door, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.core.arrays import as_array, check_rows, count_missing, parameter, read_matrix
+from meanmap.core.absent import count_missing
+from meanmap.core.arrays import as_array, check_rows, parameter, read_matrix
 
 pytestmark = pytest.mark.oldest
 

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import meanmap as mm
-from meanmap.core.arrays import plain, unmasked
+from meanmap.core.absent import unmasked
+from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError
 from meanmap.core.moments import Zoned, in_one_unit, is_time, is_zoned, seconds, times_in
 

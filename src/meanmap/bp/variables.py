@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_lengths, unmasked
+from meanmap.core.absent import unmasked
+from meanmap.core.arrays import check_lengths
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
 from meanmap.core.pieces.sources import lies_elsewhere

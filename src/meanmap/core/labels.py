@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import check_rows, count_missing, plain, reader_of
+from meanmap.core.absent import count_missing
+from meanmap.core.arrays import check_rows, plain, reader_of
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.core.foreign import readable

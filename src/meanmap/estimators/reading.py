@@ -6,7 +6,7 @@ from typing import Any, overload
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from meanmap.core.arrays import unmasked
+from meanmap.core.absent import unmasked
 from meanmap.core.containers import no_frame, refuse_unread
 from meanmap.core.errors import NonFiniteError
 from meanmap.core.notes import warn_of

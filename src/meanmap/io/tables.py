@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from meanmap.core.arrays import unmasked
+from meanmap.core.absent import unmasked
 from meanmap.core.errors import EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
 from meanmap.core.meant import composed, no_column, refuse_doubled, respelled

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from jax.core import Tracer
 
-from meanmap.core.arrays import count_missing, plain
+from meanmap.core.absent import count_missing
+from meanmap.core.arrays import plain
 from meanmap.core.containers import has_series, is_sparse
 from meanmap.core.errors import ShapeError
 from meanmap.core.held import holds_floats

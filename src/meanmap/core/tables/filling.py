@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import unmasked
+from meanmap.core.absent import unmasked
 from meanmap.core.containers import is_pandas, is_polars, refuse_unread
 from meanmap.core.errors import KindError
 from meanmap.core.held import holds_floats, holds_times

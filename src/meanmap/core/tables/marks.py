@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import is_categorical, plain, unmasked
+from meanmap.core.absent import unmasked
+from meanmap.core.arrays import is_categorical, plain
 from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.errors import ParameterError
 from meanmap.core.exact import check_exact

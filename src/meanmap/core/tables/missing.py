@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import absent, check_lengths, unmasked
+from meanmap.core.absent import absent, unmasked
+from meanmap.core.arrays import check_lengths
 from meanmap.core.containers import is_pandas, is_rotations, is_sparse, refuse_unread
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.arrays import check_lengths, unmasked
+from meanmap.core.absent import unmasked
+from meanmap.core.arrays import check_lengths
 from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.meant import did_you_mean, respelled
 from meanmap.core.notes import warn_of

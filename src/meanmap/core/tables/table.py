@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.absent import count_missing
 from meanmap.core.arrays import (
     DROPPED,
     as_array,
@@ -15,7 +16,6 @@ from meanmap.core.arrays import (
     check_numeric,
     check_rows,
     check_size,
-    count_missing,
     is_categorical,
     plain,
 )
