@@ -25,7 +25,7 @@ _ANYWHERE, _OF_ENOUGH = 1e-4, 10.0
 # the finest is enough, what is below this.
 DEPTH_OF_TWO, _ROUGH_DEPTH = 20.0, 14.0
 
-# A function of two numbers is looked at in so many cells of equal mass along each axis, of the root of what comes in.
+# A function of two numbers is evaluated in this many cells along each axis, of equal mass of the root of the cavity.
 _CELLS = 8
 
 # Over two numbers, where kinks are looked for in sums over a grid, by this much more for each unit of depth from there
@@ -89,8 +89,8 @@ def known_well(
     effects : array (points,)
         How far the log of the tilted law may be off, or outputs in standard deviations.
     marks : array
-        Points as columns, each with the log of the tilted law there in the last row: where a function of one number is
-        finer than these points can show, and where one of two was looked at, all over what comes in.
+        Points as columns, each with the log of the tilted density in the last row: where a function of one number has
+        finer structure than these points can show, and where one of two was evaluated, over the whole cavity.
     """
     lines = tuple(type(incoming[at]).coordinates[-1] for at in over)
     arguments = list(incoming[: len(incoming) - factor.outputs])

@@ -29,8 +29,8 @@ __all__ = ["Quadrature"]
 # values keep their spread.
 _OF_ONE_VALUE, _TOO_PRECISE, _NO_WEIGHT = 1e8, 1e12, 1e-3
 
-# Of a function of two numbers that is kept, this share of the window of what comes in is looked at first, of a Normal
-# ±2.1 standard deviations; it is not to be without numbers beside what is above e⁻¹⁴ of the peak.
+# An interpolated function of two numbers is evaluated first in this share of the window of the cavity, for a Normal
+# ±2.1 standard deviations; it must be finite beside points where the density is above e⁻¹⁴ of the peak.
 _FIRST, _DEPTH_OF_VOID = 0.22, 14.0
 
 # Nodes along each dimension.
@@ -57,10 +57,10 @@ class Quadrature(Oracle):
     error is part of `doubt`, and so is the noise of the function's own computing, in single precision or by solvers
     with a tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows tenfold
     along a piece, and not at outliers. A function of two numbers is called first within 2.1 standard deviations of the
-    mean of what comes in, and further out only where the tilted law is above e⁻²⁰ of its peak at an end or at one of 64
-    points. Where it is no number, or −∞, it has no mass; a member whose law is above e⁻¹⁴ beside such points is
-    refused. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as of solvers whose steps depend on
-    the arguments, are stated and not reduced further; after 4096 evaluations, those below 10⁻³.
+    mean of the cavity, and further out only where the tilted density is above e⁻²⁰ of its peak at an end or at one of
+    64 points. Where it is NaN or −∞ there is no mass; a member whose density is above e⁻¹⁴ of the peak beside such
+    points is refused. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as for solvers whose
+    steps depend on the arguments, are stated and not reduced further; after 4096 evaluations, those below 10⁻³.
 
     Polynomials are checked at values between their nodes. Each sixteenth of the mass of the root of a belief, .22
     standard deviations at its centre, has a point at which the function was called; where all rows share the function,
