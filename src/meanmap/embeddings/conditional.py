@@ -42,7 +42,7 @@ DENSE_ROWS = 6000
 MOST_FEATURES = 1000
 # Beyond LOW_RANK_FROM points, where the ridge is chosen, LOW_RANK pivots that hold the kernel of x to this share of its
 # trace are enough if the ridge is at least LEAST_RIDGE. Without noise, where less is best, errors were .15 larger.
-LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE, LEAST_RIDGE = 1000, 250, 1e-12, 1e-6
+LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE, LEAST_RIDGE = 400, 250, 1e-12, 1e-6
 # The ridge is chosen on up to this many points; more keep n λ, the shift that does the smoothing. Measured at 5000
 # points in ten dimensions, the shift chosen so had the least error of those a factor of four apart.
 RIDGE_ROWS = 1000
@@ -110,7 +110,7 @@ def condition(
     y.
 
     Song, Gretton & Guestrin (2010), eq. 6-7. Up to 6000 points by one Cholesky factorisation, O(n³), or already beyond
-    1000 in 250 coordinates, where these hold the kernel and y has noise; from more points, in up to
+    400 in 250 coordinates, where these hold the kernel and y has noise; from more points, in up to
     r = 1000 pivoted coordinates of the kernel of x, or in features, O(n r²) time and O(n r) memory, 8 KiB a point for
     1000 of them. The ridge is chosen for that model, on at most 100,000 of the points. Beliefs are evaluated lazily:
     means and other expectations of m queries cost O(m n d); quantiles, densities and the like need the weights, one

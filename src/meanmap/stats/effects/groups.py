@@ -27,7 +27,7 @@ from meanmap.stats.samples.spread import Spread
 __all__ = ["AtShift", "Difference", "averaged", "difference_of"]
 
 # Full Gram matrices and their eigenvalues up to this many points in all: a second.
-MOST_WHOLE = 1200
+MOST_WHOLE = 1000
 # Of more rows this many are shifted: the unit is then known to one and a half hundredths.
 MOVED = 4000
 # Rows among which the largest distance is sought.

@@ -59,7 +59,7 @@ def two_sample_effect(
     confidence : float
         The confidence level of the intervals: coverage is at least this.
     rng : None, int, numpy.random.Generator or JAX key
-        Draws landmarks for more than 1200 points in all, and the rows that are shifted.
+        Draws landmarks for more than 1000 points in all, and the rows that are shifted.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def two_sample_effect(
     and far away from it (where it is normal), and they are as short as those for the true direction if that is the
     first eigenvector, as it mostly is for a shift. Normality of means is asymptotic: samples of 50 were enough on the
     problems of the tests. Zero is excluded only if a test of equal distributions also rejects it at (1 − confidence)/2:
-    a permutation test for up to 1200 points and, for any number of points, with strata, clusters or weights; otherwise
+    a permutation test for up to 1000 points and, for any number of points, with strata, clusters or weights; otherwise
     a test with the covariance of all rows together. A sample may have no row with a rare value, and its variation is
     then too small.
 
@@ -99,7 +99,7 @@ def two_sample_effect(
     Numbers are not centred within strata. The effective sample size of weighted rows and clusters is (Σ w)² / Σ w²:
     fewer than 50 in a sample get a warning, and fewer than 5 are refused.
 
-    O(N³) up to 1200 points in all; beyond, features of 256 landmarks in one pass, or with `within`, `clusters`
+    O(N³) up to 1000 points in all; beyond, features of 256 landmarks in one pass, or with `within`, `clusters`
     or `weights` in memory.
 
     Examples
@@ -156,7 +156,7 @@ def k_sample_effect(
     confidence : float
         How often intervals cover, at least: see `two_sample_effect`.
     rng : None, int, numpy.random.Generator or JAX key
-        Draws landmarks for more than 1200 points in all.
+        Draws landmarks for more than 1000 points in all.
 
     Examples
     --------
