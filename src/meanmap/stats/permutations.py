@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
-from meanmap.core.points import pieces
+from meanmap.core.points import pieces, slices
 from meanmap.core.progress import track
 from meanmap.stats.designs.exchanges import Exchange
 
@@ -74,6 +74,17 @@ class Centred:
         """zᵀ A z for each row of `z`, in blocks of rows."""
         return np.concatenate([self._forms(block) for block in track(pieces(z, BLOCK), "permutations")])
 
+    def of_groups(self, labels: np.ndarray, number: int) -> np.ndarray:
+        """zᵀ A z of each group for each row of labels, (groups, rows). Groups are all points, and A of ones is 0."""
+        found = np.empty((number, len(labels)))
+        for part in track(slices(len(labels), BLOCK), "permutations"):
+            rest: Any = 0.0
+            for g in range(number):
+                z = (labels[part] == g).astype(np.float32)
+                sent = -rest if g == number - 1 else self._sent(z)
+                found[g, part], rest = self._form(z, sent), rest + sent
+        return found
+
     def own(self, z: np.ndarray) -> np.ndarray:
         """zᵀ d less its mean, for each row of `z`."""
         return np.concatenate([block @ self.spread for block in pieces(z, BLOCK)])
@@ -82,9 +93,17 @@ class Centred:
     def rounding(self, n: int) -> float:
         """A bound on the rounding error of a form, where n points are in the first sample."""
 
-    @abstractmethod
     def _forms(self, z: np.ndarray) -> np.ndarray:
         """zᵀ A z for each row of one block."""
+        return self._form(z, self._sent(z))
+
+    @abstractmethod
+    def _sent(self, z: np.ndarray) -> np.ndarray:
+        """What of z its form is made of, linear in z and 0 for ones."""
+
+    @abstractmethod
+    def _form(self, z: np.ndarray, sent: np.ndarray) -> np.ndarray:
+        """zᵀ A z for each row of z from `_sent`."""
 
 
 class CentredGram(Centred):
@@ -110,8 +129,11 @@ class CentredGram(Centred):
         share = n * (size - n) / size**2
         return self._unit * (SINGLE * self._total * share + DOUBLE * size) if self._total else 0.0
 
-    def _forms(self, z: np.ndarray) -> np.ndarray:
-        return self._unit * np.einsum("ij,ij->i", z, z @ self._off, dtype=np.float64)
+    def _sent(self, z: np.ndarray) -> np.ndarray:
+        return z @ self._off
+
+    def _form(self, z: np.ndarray, sent: np.ndarray) -> np.ndarray:
+        return self._unit * np.einsum("ij,ij->i", z, sent, dtype=np.float64)
 
 
 class CentredFeatures(Centred):
@@ -137,10 +159,13 @@ class CentredFeatures(Centred):
         size = len(self._d)
         return self._unit**2 * SQUARED * size * self._mean * n * (size - n) / size**2
 
-    def _forms(self, z: np.ndarray) -> np.ndarray:
+    def _sent(self, z: np.ndarray) -> np.ndarray:
+        return z @ self._centred
+
+    def _form(self, z: np.ndarray, sent: np.ndarray) -> np.ndarray:
         size, n = len(self._d), z.sum(axis=1, dtype=float)
         own = (1 - 2 * n / size) * (z @ self._d) + n**2 / size * self._mean
-        return self._unit**2 * (np.square(z @ self._centred).sum(axis=1, dtype=np.float64) - own)
+        return self._unit**2 * (np.square(sent).sum(axis=1, dtype=np.float64) - own)
 
 
 def permuted_mmd(gram: Centred, z: np.ndarray, n: int, unbiased: bool) -> Permuted:

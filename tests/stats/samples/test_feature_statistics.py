@@ -161,7 +161,7 @@ def test_few_features_stand_for_a_gram_matrix_only_when_they_hold_it():
     for kernel in (mm.kernels.RBF(3.0), mm.kernels.Laplace(0.1)):
         with Door() as door:
             samples = read_samples((x, y), "xy", kernel, None, door)
-            low, _ = gram_statistics.centred_gram(kernel, Units.of_rows(samples.sizes), samples.pooled, door)
+            ((low, _),) = gram_statistics.centred_grams((kernel,), Units.of_rows(samples.sizes), samples.pooled, door)
             assert type(low).__name__ == ("CentredFeatures" if kernel == mm.kernels.RBF(3.0) else "CentredGram")
             found = gram_test(samples, **settings, generator=np.random.default_rng(0), door=door)
             with pytest.MonkeyPatch.context() as patch:

@@ -15,7 +15,7 @@ from meanmap.stats.permutations import BLOCK, SINGLE, SQUARED, Permuted
 from meanmap.stats.samples.feature_statistics import LANDMARKS, landmark_features
 from meanmap.stats.samples.samples import Outcome, Samples, exact_test
 from meanmap.stats.samples.scores import Scores
-from meanmap.stats.samples.units import Forms
+from meanmap.stats.samples.units import Forms, Units
 from meanmap.stats.settings import WHOLE
 
 __all__ = ["design_test", "exchanged_spread"]
@@ -103,7 +103,8 @@ def _spreads(
         return
     features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
     maps = (transformed(member, samples.pooled) for member in features.members)
-    for values in maps if scores is None else chain(maps, [scores.features_of_pairs(generator)]):
+    alone = Units.of_rows(samples.sizes)
+    for values in maps if scores is None else chain(maps, [scores.features_of_pairs(generator, alone)]):
         phi = design.collapsed(values).astype(np.float32)
         rounding = SQUARED * float(np.sum(phi.astype(float) ** 2))
         yield exchanged_spread(

@@ -1,6 +1,6 @@
 """Two-sample statistics from full Gram matrices, and their null distributions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from meanmap.stats.samples.samples import Outcome, Samples, exact_test
 from meanmap.stats.samples.scores import Scores, flipped_forms, permuted_forms
 from meanmap.stats.samples.units import Forms, Units
 
-__all__ = ["centred_gram", "feature_test", "gram_test", "limit_test"]
+__all__ = ["centred_grams", "feature_test", "gram_test", "limit_test"]
 
 # Beyond this many points it pays to check whether a few features approximate the Gram matrix to this accuracy.
 LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
@@ -41,7 +41,7 @@ def gram_test(
     if kind == "permutation":
         # Biased statistics include the pairs within units.
         units = Units.of(samples.sizes, generator) if unbiased else Units.of_rows(samples.sizes)
-        held = (centred_gram(kernel, units, pooled, door) for kernel in samples.kernels)
+        held = centred_grams(samples.kernels, units, pooled, door)
         return _permuted(samples, units, held, unbiased, n_draws, generator)
     z = Exchange.of(n).signs(n_draws, generator)
     grams = (gram_matrix(kernel, pooled) for kernel in samples.kernels)
@@ -83,8 +83,17 @@ def _permuted(
     return exact_test(samples, found, samples.rate, of_columns, "permutation")
 
 
-def centred_gram(kernel: Kernel, units: Units, pooled: object, door: Door) -> tuple[Centred, float]:
-    """The centred Gram matrix of units, by few features if these approximate it well, and the norm of that of rows."""
+def centred_grams(
+    kernels: Sequence[Kernel], units: Units, pooled: object, door: Door
+) -> Iterator[tuple[Centred, float]]:
+    """The centred Gram matrix of units under each kernel, and the norm of that of rows."""
+    # In one place for all kernels in turn: fresh memory costs more than to fill it.
+    space = np.empty((count(pooled), count(pooled)))
+    return (_centred_gram(kernel, units, pooled, door, space) for kernel in kernels)
+
+
+def _centred_gram(kernel: Kernel, units: Units, pooled: object, door: Door, space: np.ndarray) -> tuple[Centred, float]:
+    """By few features if these approximate the matrix well."""
     size = count(pooled)
     if size > LOW_RANK_FROM:
         some = rows(pooled, slice(None, None, size // LOW_RANK))
@@ -94,7 +103,7 @@ def centred_gram(kernel: Kernel, units: Units, pooled: object, door: Door) -> tu
                 rows_alone = CentredFeatures(transformed(low, pooled))
                 whole = rows_alone if units.alone else CentredFeatures(units.features(low, pooled))
                 return whole, rows_alone.norm
-    gram = gram_matrix(kernel, pooled)
+    gram = gram_matrix(kernel, rows(pooled, units.order), out=space)
     found = CentredGram(units.gram(gram))
     return found, found.norm if units.alone else root_mean_square(gram)
 

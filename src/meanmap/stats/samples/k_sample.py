@@ -14,7 +14,7 @@ from meanmap.stats.permutations import Centred, Permuted
 from meanmap.stats.result import TestResult, flat
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.feature_statistics import centred_features
-from meanmap.stats.samples.gram_statistics import centred_gram
+from meanmap.stats.samples.gram_statistics import centred_grams
 from meanmap.stats.samples.k_sample_plan import RATE, KSamplePlan
 from meanmap.stats.samples.samples import Outcome, Samples, exact_test, read_samples
 from meanmap.stats.samples.samples_plan import in_one_pass, is_long
@@ -122,7 +122,7 @@ def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Gener
     units = Units.of(samples.sizes, generator)
     labels = units.exchanged(n_draws, generator)
     if sum(samples.sizes) <= WHOLE:
-        held: Iterable[tuple[Centred, float]] = (centred_gram(k, units, samples.pooled, door) for k in samples.kernels)
+        held: Iterable[tuple[Centred, float]] = centred_grams(samples.kernels, units, samples.pooled, door)
     else:
         held = centred_features(samples, units, generator, door)
 
@@ -143,8 +143,8 @@ def between_groups(gram: Centred, labels: np.ndarray, sizes: tuple[int, ...]) ->
     """Σ_g z_gᵀ K̃ z_g / n_g − (k − 1) tr K̃ / (N − 1) for each row of labels: zero on average over permutations."""
     total: Any = 0.0
     rounding = 0.0
-    for g, size in enumerate(sizes):
-        z = (labels == g).astype(np.float32)
-        total = total + (gram.forms(z) + gram.own(z)) / size
-        rounding += gram.rounding(size) / size
+    for g, (size, forms) in enumerate(zip(sizes, gram.of_groups(labels, len(sizes)), strict=True)):
+        total = total + (forms + gram.own((labels == g).astype(np.float32))) / size
+        # The form of the last group is made of those of all others.
+        rounding += gram.rounding(size) / size * (len(sizes) - 1 if g == len(sizes) - 1 else 1)
     return Permuted(total, rounding)

@@ -1,7 +1,7 @@
 """Scores of the ranks in each column, which detect a difference in one column of many."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -48,6 +48,8 @@ WIDTH = 0.9
 ROUNDING = 1e-9
 # Scores whose sums are found at once, and features that stand for products of pairs of them.
 AT_ONCE, QUADRATIC = 256, 512
+# Up to this many products of pairs are summed over units themselves.
+PRODUCTS = 128
 # Scores with less spread are constant up to rounding.
 LEAST_SPREAD = 1e-9
 
@@ -126,16 +128,38 @@ class Scores:
         """The Gram matrix of ⟨main(x), main(y)⟩², whose MMD² sums squared differences of mean products of pairs."""
         return (self.main @ self.main.T / self.main.shape[1]) ** 2
 
-    def features_of_pairs(self, generator: np.random.Generator) -> np.ndarray:
-        """Random features of this Gram matrix, which is their mean, (N, 512)."""
-        first, second = generator.choice([-1.0, 1.0], (2, self.main.shape[1], QUADRATIC))
-        return (self.main @ first) * (self.main @ second) / (self.main.shape[1] * np.sqrt(QUADRATIC))
+    def _gram_of_pairs(self, units: Units) -> np.ndarray:
+        """The Gram matrix of pairs, of the means of units."""
+        if self._apart(units):
+            return units.gram(replace(self, main=self.main[units.order]).of_pairs)
+        means = units.means(self._products) / self.main.shape[1]
+        return means @ means.T
+
+    def _apart(self, units: Units) -> bool:
+        """Whether products of pairs are not summed over units: of rows, or of many columns."""
+        return units.alone or self.main.shape[1] ** 2 > PRODUCTS
+
+    @property
+    def _products(self) -> np.ndarray:
+        """Of all pairs of scores in each row, (N, c²)."""
+        return (self.main[:, :, None] * self.main[:, None, :]).reshape(len(self.main), -1)
+
+    def features_of_pairs(self, generator: np.random.Generator, units: Units) -> np.ndarray:
+        """Random features of this Gram matrix, which is their mean, (units, 512): means of units.
+
+        They are combinations of products of two scores, which are summed first where there are fewer of these.
+        """
+        c = self.main.shape[1]
+        first, second = generator.choice([-1.0, 1.0], (2, c, QUADRATIC)) / np.sqrt(c * np.sqrt(QUADRATIC))
+        if self._apart(units):
+            return units.means((self.main @ first) * (self.main @ second))
+        return units.means(self._products) @ (first[:, None, :] * second[None, :, :]).reshape(c * c, -1)
 
     def pairs(self, generator: np.random.Generator, units: Units) -> Centred:
         """The Gram matrix of pairs, whole or of many points by random features of their units."""
         if len(self.main) <= WHOLE:
-            return CentredGram(units.gram(self.of_pairs))
-        return CentredFeatures(units.means(self.features_of_pairs(generator)))
+            return CentredGram(self._gram_of_pairs(units))
+        return CentredFeatures(self.features_of_pairs(generator, units))
 
     def judged(self, kernels: Permuted, pairs: Permuted | None, forms: Forms) -> tuple[Permuted, int]:
         """Combine the evidence of kernels, pairs of columns and columns; also gives the column with the most evidence.

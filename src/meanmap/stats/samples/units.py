@@ -98,9 +98,14 @@ class Units:
         """
         return values if self.alone else self._centred(self._sums(values))
 
+    @property
+    def order(self) -> np.ndarray:
+        """The rows, unit by unit."""
+        return np.concatenate([part.ravel() for part in self.members])
+
     def gram(self, gram: np.ndarray) -> np.ndarray:
-        """The Gram matrix of the units' means."""
-        return gram if self.alone else self._centred(self._centred(self._sums(self._sums(gram).T)).T)
+        """The Gram matrix of the units' means, from that of rows in the `order` of units."""
+        return gram if self.alone else self._centred(self._centred(self._runs(self._runs(gram).T)).T)
 
     def forms(self, forms: Forms) -> Forms:
         """The result of `forms` for scores of units, computed from scores of rows and rescaled to mean square one."""
@@ -125,6 +130,15 @@ class Units:
         """Sums of the rows of `values` over each unit."""
         sums = (sum((values[rows] for rows in part.T[1:]), values[part[:, 0]]) for part in self.members)
         return np.concatenate(list(sums))
+
+    def _runs(self, values: np.ndarray) -> np.ndarray:
+        """`_sums` of rows in the `order` of units."""
+        found, first, start = np.empty((len(self.labels), values.shape[1])), 0, 0
+        for number, size in (part.shape for part in self.members):
+            rows = values[start : start + number * size]
+            found[first : first + number] = sum((rows[k::size] for k in range(1, size)), start=rows[::size])
+            first, start = first + number, start + number * size
+        return found
 
     def _centred(self, sums: np.ndarray) -> np.ndarray:
         """Sums over units of rows minus the overall mean, divided by the mean number of rows."""
