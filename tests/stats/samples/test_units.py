@@ -9,6 +9,7 @@ from meanmap.features.base import transformed
 from meanmap.features.lowrank import Nystrom
 from meanmap.kernels import Laplace
 from meanmap.stats.permutations import CentredFeatures, CentredGram, permuted_mmd
+from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.units import Units
 
 SIZES = 1303, 904
@@ -74,7 +75,9 @@ def test_the_statistic_is_that_of_rows_without_pairs_inside_of_units():
 
     expected = mean(0, 0) + mean(1, 1) - 2 * mean(0, 1)
     z = (found.labels[None] == 0).astype(np.float32)
-    got = permuted_mmd(CentredGram(found.gram(gram)), z, found.sizes[0], unbiased=True).values[0]
+    got = permuted_mmd(
+        CentredGram(found.gram(gram[np.ix_(found.order, found.order)])), z, found.sizes[0], unbiased=True
+    ).values[0]
     np.testing.assert_allclose(got, expected, atol=1e-8)
 
 
@@ -99,8 +102,25 @@ def test_means_of_features_are_those_of_rows():
     gram = transformed(member, x) @ transformed(member, x).T
     z = (found.labels[None] == 0).astype(np.float32)
     by_features = permuted_mmd(CentredFeatures(found.features(member, x)), z, found.sizes[0], True).values
-    by_gram = permuted_mmd(CentredGram(found.gram(gram)), z, found.sizes[0], True).values
+    by_gram = permuted_mmd(
+        CentredGram(found.gram(gram[np.ix_(found.order, found.order)])), z, found.sizes[0], True
+    ).values
     np.testing.assert_allclose(by_features, by_gram, atol=1e-8)
+
+
+@pytest.mark.parametrize("columns", [3, 12])
+def test_pairs_of_columns_are_those_of_rows_summed_over_units(columns):
+    rng = np.random.default_rng(5)
+    found, x = units(), rng.normal(size=(sum(SIZES), columns))
+    with Door() as door:
+        scores = read_samples((x[: SIZES[0]], x[SIZES[0] :]), "xy", None, rng, door, fusing=True).scores
+    assert scores is not None
+    assert scores._apart(found) == (columns == 12)
+    one_by_one = Units.of_rows(SIZES)
+    rows, means = (scores.features_of_pairs(np.random.default_rng(0), each) for each in (one_by_one, found))
+    np.testing.assert_allclose(means, found.means(rows), atol=1e-10)
+    gram = scores.of_pairs[np.ix_(found.order, found.order)]
+    np.testing.assert_allclose(scores._gram_of_pairs(found), found.gram(gram), atol=1e-10)
 
 
 @pytest.mark.parametrize("test", ["two", "three"])
