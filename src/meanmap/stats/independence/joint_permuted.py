@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.door import Door
-from meanmap.core.points import count, rows
+from meanmap.core.points import count, rows, slices
 from meanmap.core.progress import track
 from meanmap.core.types import Points
 from meanmap.features.base import transformed
@@ -58,7 +58,7 @@ def permuted_at_landmarks(
     for order in shifts.orders[1:]:
         cosets.append([cosets[0][0], order, *(generator.permutation(len(order)) for _ in values[2:])])
     pairs = zip(cosets, shifts.chosen, strict=True)
-    products = [_means(values, orders, shifts.step)[:, chosen] for orders, chosen in pairs]
+    products = [_means(values, orders, shifts.step, chosen) for orders, chosen in pairs]
     whitened = whitening(members, units).T
     difference = whitened @ (np.concatenate(products, axis=1) - means[:, None])
     found = np.sum(difference**2, axis=0)
@@ -66,22 +66,25 @@ def permuted_at_landmarks(
     return Permuted(np.prod(units) * found, float(np.prod(units) * error)), len(means)
 
 
-def _means(values: Sequence[np.ndarray], orders: Sequence[np.ndarray], step: int) -> np.ndarray:
-    """Of products of all variables, the k-th in its order and shifted by k s steps, for each shift s, (m, shifts)."""
-    m, n = values[0].shape
+def _means(values: Sequence[np.ndarray], orders: Sequence[np.ndarray], step: int, chosen: np.ndarray) -> np.ndarray:
+    """Of products of all variables, the k-th in its order and shifted by k s steps, for each chosen s, (m, shifts).
+
+    Of two variables shifts are copied, for one product of matrices; of more, slices stand for all shifts.
+    """
+    (m, n), d = values[0].shape, len(values)
     whole, size = n // step * step, n // step
-    together = max(1, min(TOGETHER // n, size // (len(values) - 1)))
-    found = np.empty((m, size))
+    copied = d == 2
+    shifts = chosen if copied else np.arange(size)
+    found = np.empty((m, len(shifts)))
     for landmark, out in enumerate(track(found, "landmarks")):
         first, *others = (each[landmark][order] for each, order in zip(values, orders, strict=True))
         windows = [sliding_window_view(np.concatenate([other[:whole]] * 3), whole) for other in others]
-        for start in range(0, size, together):
-            rows_of = min(together, size - start)
+        for part in slices(len(shifts), max(1, min(TOGETHER // n, size // (d - 1)))):
             product = None
             for k, window in enumerate(windows, 1):
-                at, by = k * start * step % whole, k * step
-                shifted = window[at : at + by * rows_of : by]
+                at, by = k * step * shifts[part] % whole, k * step
+                shifted = window[at] if copied else window[at[0] : at[0] + by * len(at) : by]
                 product = shifted if product is None else product * shifted
-            out[start : start + rows_of] = product @ first[:whole]
+            out[part] = product @ first[:whole]
         out += np.prod([first, *others], axis=0)[whole:].sum(dtype=float)
-    return found / n
+    return (found if copied else found[:, chosen]) / n
