@@ -1,5 +1,6 @@
 """The loop: sweeps until the beliefs converge, compiled as a whole, member by member, or by factor with the host."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -40,6 +41,8 @@ _OF_STEP, _AT_MOST = 1e-3, 0.1
 # While beliefs move further than this, functions of two numbers that are kept, of unknowns that members share, need
 # only be known so well: where they have to be known better, later sweeps tell.
 _NEAR, _ROUGH = 0.1, 1e-3
+# Among this many members some are likely to be in doubt by the quickest rule.
+_MANY = 4096
 # Where sweeps with predictions have not converged after this many, oracles compute all messages.
 _LONG = 200
 
@@ -193,7 +196,9 @@ class Run:
         """
         rest = (before.state, self.key, settings, self.policy)
         backwards, beyond = np.asarray(before.number % 2 == 1), before.beyond
-        for level in reversed(range(len(plans))):
+        # Where many are met once, some are likely to be in doubt by the quickest plan, and all would be answered again.
+        many = self.at_once and max(math.prod(shape) for shape in self.plan.shapes) >= _MANY
+        for level in reversed(range(max(len(plans) - many, 1))):
             if self.schedule == "parallel":
                 found = compiled_sweep(plans[level], *rest)
             else:
