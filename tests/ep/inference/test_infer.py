@@ -10,6 +10,7 @@ import scipy.special
 from meanmap import ep
 from meanmap.core import KindError, ParameterError
 from meanmap.ep.calling import before_sigmoid
+from meanmap.ep.inference import run
 from meanmap.ep.traced import Program
 
 
@@ -264,3 +265,16 @@ def test_where_each_unknown_is_met_by_one_factor_alone_one_sweep_is_all():
     assert found.log_evidence == pytest.approx(slowly.log_evidence, abs=1e-6)
     both = ep.FactorGraph(ep.Logistic(z, observed=[1, 0, 1]), *graph.factors)
     assert ep.infer(both).report.steps > 1
+
+
+@pytest.mark.parametrize(("rows", "passes"), [(1000, 2), (5000, 1)])
+def test_many_members_that_are_met_once_are_answered_in_one_pass(rows, passes, monkeypatch):
+    rng, taken, sweep = np.random.default_rng(0), [], run.compiled_sweep
+    monkeypatch.setattr(run, "compiled_sweep", lambda *given: taken.append(1) or sweep(*given))
+    y = rng.poisson(np.exp(0.5 * rng.normal(size=rows)))
+    z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=rows)
+    post = ep.infer(ep.FactorGraph(ep.Density(lambda z, y: y * z - jnp.exp(z), z, y)))
+    assert len(taken) == passes
+    nodes, weights = np.polynomial.hermite_e.hermegauss(64)
+    values = np.exp(y[:, None] * nodes - np.exp(nodes)) * weights
+    np.testing.assert_allclose(post["z"].mean(), values @ nodes / values.sum(axis=1), atol=1e-3)
