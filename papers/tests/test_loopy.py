@@ -17,7 +17,7 @@ FIGURES += ["loopy-labels"]
 def test_ranks_are_those_of_figure_2():
     experiment = find("loopy-figure-2")
     outcome = experiment.run(Setting("smoke"))
-    assert verdict(experiment.claims, outcome.numbers, "smoke") == "not shown at this scale"
+    assert verdict(experiment.claims, outcome.numbers, "smoke") == "no claim of the paper"
     assert outcome.numbers["fine over coarse"].value > 1
 
 
@@ -33,11 +33,14 @@ def test_a_setting_of_the_appendix_is_a_rival_whether_tuning_chose_it_or_not():
     (claim,) = [each for each in find("loopy-competitors").claims if each.names[0].startswith("denoising: log error")]
     ahead = competitors.outcome(found, chosen, ["denoising"], 2, 4).numbers
     assert claim.judged(*claim.of(ahead)) == "yes"
-    for key in ("appendix 2.2.1", "bins chosen"):
-        better = {**found, ("denoising", "discretised", key): 0.5 * found["denoising", "discretised", key]}
-        numbers = competitors.outcome(better, chosen, ["denoising"], 2, 4).numbers
-        assert numbers[f"denoising: log error ratio, {key} to kernel"].value < 0.1
-        assert not claim.holds(*claim.of(numbers))
+    better = {key: 0.4 * each if key[2] == "appendix 2.2.1" else each for key, each in found.items()}
+    numbers = competitors.outcome(better, chosen, ["denoising"], 2, 4).numbers
+    assert numbers["denoising: log error ratio, appendix 2.2.1 to kernel"].value < 0
+    assert claim.judged(*claim.of(numbers)) == "no"
+    # A setting that is neither the appendix's nor chosen is no rival, of the kernel's settings as of those of others.
+    better = {key: 0.4 * each if key[2] == "bins chosen" else each for key, each in found.items()}
+    numbers = competitors.outcome(better, chosen, ["denoising"], 2, 4).numbers
+    assert claim.judged(*claim.of(numbers)) == "yes"
 
 
 def test_an_exponent_of_costs_is_a_mean_over_rounds_and_all_have_bands_of_one_width():
@@ -49,11 +52,12 @@ def test_an_exponent_of_costs_is_a_mean_over_rounds_and_all_have_bands_of_one_wi
     assert Number.mean(exponents).runs == 3
     widths = {round(claim.high - claim.low, 9) for claim in find("loopy-cost").claims}
     assert widths == {2 * cost.NEAR}
+    assert all(claim.ours for claim in find("loopy-cost").claims)  # seconds do not judge a number of operations
 
 
 def test_like_sentences_of_figure_3_have_like_bands_and_keep_their_signs():
     slightly = [claim for claim in find("loopy-figure-3").claims if "slightly" in claim.says]
-    assert [(claim.low, claim.high) for claim in slightly] == [(0.0, 1.0)] * 2
+    assert [(claim.low, claim.high) for claim in slightly] == [(0.0, 1.0)] * 2 + [(1.0, 1.5)]
     behind = figure_3._in_spreads(np.array([-0.1, -0.2, -0.3]), 0.4)
     assert behind.value == pytest.approx(-0.5)
     assert behind.runs == 3
