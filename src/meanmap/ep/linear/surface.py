@@ -73,7 +73,7 @@ class Surface:
             return np.where(total > 0, sums / total, -np.inf).ravel()
 
     def _curvatures(self) -> np.ndarray:
-        """Minus the second derivatives at each node, (n, d, d), from its neighbours.
+        """Minus the second derivatives at each node, (n, d, d), from its neighbours; none is negative.
 
         In a direction with neighbours on both sides four times what the value is beyond the slope, less what the slope
         changes, has no third and no fourth order; in one with a neighbour on one side six, and two, has no third.
@@ -97,7 +97,9 @@ class Surface:
         solved = np.linalg.solve(gram, ((weights * wanted) @ columns)[..., None])[..., 0]
         found = np.empty((len(self.nodes), size, size))
         found[:, upper[0], upper[1]] = found[:, upper[1], upper[0]] = solved
-        return found
+        # Far below the top, where differences over a step say little, heights would rise without bound.
+        values, vectors = np.linalg.eigh(found)
+        return np.einsum("nab,nb,ncb->nac", vectors, np.maximum(values, 0.0), vectors)
 
     def _neighbours(self) -> np.ndarray:
         """Places beside nodes that are none."""
