@@ -183,11 +183,11 @@ class ImportanceSampling(Sampler):
     Notes
     -----
     If draws from the cavities have an effective size below a fiftieth of their number (or below 30, or a tenth of few
-    draws), and the factor takes a vector or more than two numbers, the mass is searched for: up to twelve rounds of
-    1000 draws from a Student distribution, each fitted to the weighted draws before (adaptive importance sampling;
-    Cornuet et al. 2012). As many draws again then come from the last of these, and all are weighted by the mixture of
-    both. This takes normal, gamma and beta variables of 20 dimensions in all at most, and no sampler with randomness
-    of its own. A mode that no draw comes near stays unknown.
+    draws), and the factor takes a vector, the mass is searched for: up to twelve rounds of 1000 draws from a Student
+    distribution, each fitted to the weighted draws before (adaptive importance sampling; Cornuet et al. 2012). As many
+    draws again then come from the best of these, and all are weighted by the mixture of both. This takes normal
+    vectors, with numbers beside them, of 20 dimensions in all at most, and no sampler with randomness of its own. A
+    mode that no draw comes near stays unknown.
 
     `ImportanceSampling.of_the_paper()` is Jitkrittum et al. (2015), section 5.1: 5 · 10⁵ draws from N(0, 200), and the
     cavity subtracted as it is.
@@ -290,13 +290,12 @@ class ImportanceSampling(Sampler):
 
 
 def _movable(factor: FactorLike, incoming: tuple[Any, ...]) -> bool:
-    """Whether the mass can be searched for: over a vector or more than two numbers, which quadrature does not take."""
+    """Whether the mass can be searched for: over a vector, with or without numbers beside it."""
     over = [incoming[at] for at in factor.inputs(incoming)]
     if factor.random or not all(type(one).smooth for one in over):
         return False
-    vectors = any(one.event_shape for one in over)
     dimensions = sum(one.event_shape[0] if one.event_shape else 1 for one in over)
-    return (vectors or len(over) > 2) and dimensions <= MOST_DIMENSIONS
+    return any(one.event_shape for one in over) and dimensions <= MOST_DIMENSIONS
 
 
 def _in_turn(one: jax.Array, other: jax.Array) -> jax.Array:
