@@ -192,6 +192,14 @@ def test_what_cannot_be_saved_is_named_and_leaves_no_file(tmp_path):
         mm.save({"f": [1, lambda x: x]}, tmp_path / "f")
     with pytest.raises(TypeError, match="of type Fraction"):
         mm.save(Fraction(1, 2), tmp_path / "f")
-    with pytest.raises(TypeError, match="is an array of datetime64"):
-        mm.save(np.array(["2020-01-01"], "datetime64[D]"), tmp_path / "f")
+    with pytest.raises(TypeError, match=r"is an array of \[\('a'"):
+        mm.save(np.zeros(2, [("a", float)]), tmp_path / "f")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_times_and_durations_are_saved(tmp_path):
+    for times in (np.array(["2020-01-01", "NaT"], "datetime64[D]"), np.array([[1], [-5]], "timedelta64[ns]")):
+        loaded = mm.load(mm.save({"all": times, "first": times.ravel()[0]}, tmp_path / "times"))
+        np.testing.assert_array_equal(loaded["all"], times)
+        assert loaded["all"].dtype == times.dtype
+        assert loaded["first"] == times.ravel()[0]
