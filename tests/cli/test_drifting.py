@@ -267,6 +267,34 @@ def test_every_alarm_is_explained_from_where_its_drift_began(tmp_path):
     assert page.index("Which columns differ") < page.index(">Notes<")
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_clean_batch_with_some_evidence_is_no_part_of_a_sudden_change(seed, tmp_path):
+    """Temperatures in Fahrenheit differed by the mean of both: the interval excluded the truth."""
+    rng = np.random.default_rng(seed)
+    pd.DataFrame({"celsius": rng.normal(10, 6, 3000)}).to_csv(tmp_path / "reference.csv", index=False)
+    pd.DataFrame({"celsius": rng.normal(10.8, 6, 300)}).to_csv(tmp_path / "b1.csv", index=False)
+    pd.DataFrame({"celsius": 1.8 * rng.normal(10, 6, 300) + 32}).to_csv(tmp_path / "b2.csv", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 1, "--json", "--run-length", 100)
+    said = json.loads(found.stdout)
+    assert said["batches"][0]["evidence"] > 0
+    (only,) = said["compared"]
+    assert only["batches"] == "b2.csv"
+    assert only["columns"][0]["difference"]["estimate"] == pytest.approx(40, abs=2.5)
+
+
+def test_a_sensor_that_sticks_for_half_of_the_rows_is_recognised(tmp_path):
+    rng = np.random.default_rng(4)
+    pd.DataFrame({"a": rng.normal(1013, 8, 3000).round(1)}).to_csv(tmp_path / "reference.csv", index=False)
+    stuck = rng.normal(1013, 8, 300).round(1)
+    stuck[:150] = 1011.4
+    pd.DataFrame({"a": stuck}).to_csv(tmp_path / "b1.csv", index=False)
+    said = json.loads(run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 1, "--json").stdout)
+    rows = {each["what"]: each for each in said["compared"][0]["columns"]}
+    assert rows["sd a"]["batches"] == pytest.approx(stuck.std(), rel=1e-3)
+    assert rows["share of a = 1011.4"]["batches"] >= 0.5
+    assert rows["share of a = 1011.4"]["reference"] < 0.02
+
+
 def test_notes_of_many_files_are_one_and_counts_are_sums(tmp_path):
     """Ten batches had ten notes on semicolons, and the rows that the first one lost stood for all."""
     rng = np.random.default_rng(4)

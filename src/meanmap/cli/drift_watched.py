@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVEL", "MOST_EXPLAINED", "Watched", "complete"]
 
-# The spread of a column is also shown if its p-value is at most this, and its mean hardly differs or its spread differs
-# so many times.
-LEVEL, SPREAD = 0.05, 2.0
+# The spread of a column, and a value that became frequent, are also shown if its p-value is at most this. The spread is
+# shown where the mean hardly differs or it differs by so many standard errors itself; a value if chance is this small.
+LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
 # So many alarms are explained column by column, the latest ones.
 MOST_EXPLAINED = 5
 # What the monitor says of rows that were left out: they are counted over all batches here.
@@ -81,10 +81,7 @@ class Watched:
         self.latest = [Seen(name, batch, about["evidence"], about.get("missing evidence", 0.0))]
         self.since = [*self.since, *self.latest] if max(self.latest[0][2:]) > 0 else []
         if monitor.alarm:
-            # The estimated start of the drift is the batch after its evidence was last zero (Page 1954).
-            raised = "evidence" if about["evidence"] > monitor.limit else "missing"
-            quiet = [at for at, each in enumerate(self.since) if getattr(each, raised) == 0]
-            self.drifted.append(self.since[quiet[-1] + 1 if quiet else 0 :])
+            self.drifted.append(_since(self.since, "evidence" if about["evidence"] > monitor.limit else "missing"))
             self.since = []
 
     def note(self, note: str, name: str) -> None:
@@ -143,12 +140,17 @@ class Watched:
             found.append({**row, "cells": cells})
             if each.medians is None or pvalues.get(each.column, 1.0) > LEVEL:
                 continue
-            first, second = (float(np.std(np.asarray(t.columns[each.column], float))) for t in (reference, rows))
-            if not each.clear or max(first, second) > SPREAD * min(first, second):
-                for what, numbers in (("sd", (first, second)), ("median", each.medians)):
-                    other = dict(zip(("reference", "batches"), numbers, strict=True))
-                    other |= {"what": f"{what} {each.column}", "difference": None, "over time": []}
-                    found.append({**row, **other, "cells": [*(f"{number:.4g}" for number in numbers), ""]})
+            before, here = (np.asarray(t.columns[each.column], float) for t in (reference, rows))
+            other = {"difference": None, "over time": []}
+            if not each.clear or _spreads_differ(before, here):
+                for what, pair in (("sd", (before.std(), here.std())), ("median", each.medians)):
+                    cells = [*(f"{number:.4g}" for number in pair), ""]
+                    other |= {"what": f"{what} {each.column}", "reference": float(pair[0]), "batches": float(pair[1])}
+                    found.append({**row, **other, "cells": cells})
+            value, shares = _frequent(before, here)
+            if shares is not None:
+                other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
+                found.append({**row, **other, "cells": [*(f"{100 * share:.3g} %" for share in shares), ""]})
         return sorted(found, key=lambda each: 1.0 if each["pvalue"] is None else each["pvalue"])
 
     def _missing(self, together: dict[str, Any]) -> list[dict[str, Any]]:
@@ -170,6 +172,38 @@ class Watched:
             cells = [f"{100 * first:.3g} %", f"{100 * second:.3g} %", f"{100 * (second - first):.3g} points"]
             found.append({**row, "cells": cells})
         return found
+
+
+def _since(seen: list[Seen], raised: str) -> list[Seen]:
+    """The batches of a drift: from the first one after evidence was last zero (Page 1954) that added at least a quarter as
+    much evidence as any since, so that a clean batch before a sudden change is no part of it.
+    """
+    quiet = [at for at, each in enumerate(seen) if getattr(each, raised) == 0]
+    seen = seen[quiet[-1] + 1 if quiet else 0 :]
+    added = np.diff([0.0, *(getattr(each, raised) for each in seen)])
+    return seen[int(np.argmax(added >= added.max() / 4)) :]
+
+
+def _spreads_differ(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether standard deviations differ by many standard errors; those of log sd are √((kurtosis − 1) / 4n)."""
+    logs, variances = [], []
+    for each in (first, second):
+        centred, sd = each - each.mean(), float(each.std())
+        if sd == 0.0:
+            return float(first.std()) != float(second.std())
+        logs.append(np.log(sd))
+        variances.append((np.mean((centred / sd) ** 4) - 1) / (4 * len(each)))
+    return abs(logs[0] - logs[1]) > ERRORS * np.sqrt(sum(variances))
+
+
+def _frequent(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[float, float] | None]:
+    """The most frequent value of `second`, and its share in both if it became more frequent than chance explains."""
+    from scipy.stats import hypergeom
+
+    values, counts = np.unique(second, return_counts=True)
+    value, here, before = values[counts.argmax()], int(counts.max()), int((first == values[counts.argmax()]).sum())
+    chance = hypergeom.sf(here - 1, len(first) + len(second), before + here, len(second)) * len(values)
+    return float(value), (before / len(first), here / len(second)) if here > 1 and chance <= CHANCE else None
 
 
 def _gaps(data: dict[str, Any]) -> dict[str, np.ndarray]:
