@@ -175,8 +175,8 @@ class Watched:
 
 
 def _since(seen: list[Seen], raised: str) -> list[Seen]:
-    """The batches of a drift: from the first one after evidence was last zero (Page 1954) that added at least a quarter as
-    much evidence as any since, so that a clean batch before a sudden change is no part of it.
+    """The batches of a drift: from the first one after evidence was last zero (Page 1954) that added at least a quarter
+    as much evidence as any since, so that a clean batch before a sudden change is no part of it.
     """
     quiet = [at for at, each in enumerate(seen) if getattr(each, raised) == 0]
     seen = seen[quiet[-1] + 1 if quiet else 0 :]

@@ -10,10 +10,14 @@ from meanmap.core.types import Points
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import Laplace
 from meanmap.stats.permutations import assignments
-from meanmap.stats.samples.scores import ROUNDING, Scores, permuted_forms, soft_maximum
+from meanmap.stats.samples.scores import LEAST_SPREAD, ROUNDING, Scores, permuted_forms, soft_maximum
 from meanmap.stats.samples.shuffling import Place, leaf_at
 
 __all__ = ["gram_alone", "tested_columns"]
+
+# Products of scores that fewer rows carry, such as those of a rare label, are left out: their standard errors are not
+# known well enough, so that the label would be blamed where another column differs.
+LEAST_ROWS = 20
 
 
 def tested_columns(
@@ -36,9 +40,17 @@ def tested_columns(
     if d > 1:
         first = int(np.sum(pairs < n))
         z = assignments(first, len(pairs) - first, n_permutations, generator)
-        together = _stepped_down(_of_products(scores.main[pairs], scores.of_main, z, d))
+        main = scores.main[pairs] - scores.main[pairs].mean(axis=0)
+        kept = _carried_by(main) >= LEAST_ROWS
+        together = _stepped_down(_of_products(main[:, kept], scores.of_main[kept], z, d))
         pvalues = np.minimum(2 * np.minimum(pvalues, together), 1.0)
     return {scores.names[j]: float(pvalues[j]) for j in np.argsort(pvalues, kind="stable")}
+
+
+def _carried_by(main: np.ndarray) -> np.ndarray:
+    """How many rows carry each score: (Σ s²)² / Σ s⁴, the number of its rows for a rare label, 0 for a constant."""
+    squares = np.where(main.std(axis=0) > LEAST_SPREAD, main, 0.0) ** 2
+    return squares.sum(axis=0) ** 2 / np.maximum((squares**2).sum(axis=0), np.finfo(float).tiny)
 
 
 def _stepped_down(values: np.ndarray) -> np.ndarray:
@@ -52,7 +64,7 @@ def _stepped_down(values: np.ndarray) -> np.ndarray:
 
 
 def _of_products(main: np.ndarray, of_main: np.ndarray, z: np.ndarray, d: int) -> np.ndarray:
-    """For each draw and column, the largest squared difference of the means of its products with others, (1 + B, d).
+    """For each draw and column, the largest squared difference of its covariances with others, (1 + B, d).
 
     In units of the standard error in that draw (Chung & Romano 2013): a column that is wider in one sample makes
     products vary more in it, even if their means are equal.
@@ -60,6 +72,7 @@ def _of_products(main: np.ndarray, of_main: np.ndarray, z: np.ndarray, d: int) -
     n = z[0].sum(dtype=float)
     m, z = z.shape[1] - n, z.astype(float)
     found = np.zeros((len(z), d))
+    means = z @ main / n  # those of the other sample are −n/m times as large
     for i in track(range(main.shape[1] - 1), "pairs of columns"):
         others = i + 1 + np.flatnonzero(of_main[i + 1 :] != of_main[i])
         if not len(others):
@@ -71,7 +84,8 @@ def _of_products(main: np.ndarray, of_main: np.ndarray, z: np.ndarray, d: int) -
         y, yy = -x * n / m, (squares.sum(axis=0) - n * xx) / m
         variance = (xx - x**2) / (n - 1) + (yy - y**2) / (m - 1)
         least = np.finfo(float).eps * squares.mean(axis=0) + np.finfo(float).tiny
-        differences = (x - y) ** 2 / np.maximum(variance, least)
+        of_means = means[:, [i]] * means[:, others] * (1 - (n / m) ** 2)
+        differences = (x - y - of_means) ** 2 / np.maximum(variance, least)
         for k, column in enumerate(of_main[others]):
             np.maximum(found[:, column], differences[:, k], out=found[:, column])
         here = of_main[i]

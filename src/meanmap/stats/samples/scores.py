@@ -20,6 +20,7 @@ from meanmap.stats.settings import WHOLE
 
 __all__ = [
     "COMMON",
+    "LEAST_SPREAD",
     "OF_NUMBERS",
     "ROUNDING",
     "Scores",
