@@ -96,7 +96,8 @@ def watched(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
         asked = ["drift", *paths, "--seed", "0", "--json", "--labels", str(x.columns[3])]
         said = json.loads(CliRunner().invoke(app, asked).stdout)
     first = set(map(str, x.columns[:5]))
-    compared = [each for each in said["columns"] if each["column"] in first and not each["what"].startswith("missing")]
+    found = said["compared"][0]["columns"]
+    compared = [each for each in found if each["column"] in first and not each["what"].startswith("missing")]
     return said["batches"][0]["pvalue"], *sorted(each["pvalue"] for each in compared)
 
 

@@ -79,4 +79,4 @@ def test_the_battery_measures_and_writes_its_cells(tmp_path):
     found["power"] |= {"linear, numbers, 1, 300, ours": [1, 2, 0.1], "linear, numbers, 3, 300, ours": [0, 2, 0.1]}
     text = battery.page(found)
     assert "(**" in text
-    assert "bold: the two best of each row" in text
+    assert "Bold: the two best of each row" in text

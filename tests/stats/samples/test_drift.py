@@ -439,3 +439,17 @@ def test_zones_of_batches_are_told_in_words():
         KindError, match=r"for example as the table before has after .dt.tz_localize\('Europe/Berlin'\)"
     ):
         monitor.step({"t": times.dt.tz_localize("UTC")})
+
+
+def test_batches_that_raised_an_alarm_are_not_compared_with():
+    """They entered the pool, so that clean batches after a fault raised alarms."""
+    later = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        monitor = DriftMonitor.of(rng.normal(size=(2000, 2)), rng=seed)
+        for t in range(12):
+            broken = np.array([1.8, 1.0]) if t in (1, 2) else 1.0
+            monitor = monitor.step(rng.normal(size=(200, 2)) * broken + 6.0 * (t in (1, 2)) * np.eye(2)[0])
+        assert monitor.alarms == (2, 3)
+        later.extend(monitor.pvalues[3:])
+    assert kstest(later, "uniform").pvalue > 1e-3

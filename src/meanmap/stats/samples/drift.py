@@ -104,7 +104,7 @@ class DriftMonitor(Paged):
     -----
     Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
     `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Then a random part
-    of both becomes the next pool, of the size of the first. Given the set of points in pool and batch together, which
+    of both becomes the next pool, of the size of the first; a batch with an alarm does not enter it. Given the set of points in pool and batch together, which
     of them formed the batch is independent of everything computed later; hence the p-values are independent and exactly
     uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With a fixed
     pool they would not be: one unlucky reference would affect all of them.) A hundredth of the false alarms is left to
@@ -118,9 +118,9 @@ class DriftMonitor(Paged):
     remainder of a run is never longer than a new run, and at most T / run_length of such runs are expected to end in T
     batches (Barlow & Proschan 1975).
 
-    The price of this guarantee is limited memory: the pool turns over in about n / b batches (n points in the pool, b
-    in a batch), so a drift much slower than that is absorbed without an alarm. Compare with the reference itself by
-    `two_sample_test` now and then. Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
+    The price is limited memory: the pool turns over in about n / b batches (n points in the pool, b in a batch), so a
+    much slower drift is absorbed without an alarm. Compare with the reference itself by `two_sample_test` now and then.
+    Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
 
     With a margin the mean embedding of a batch is compared with that of the reference, which stays fixed, and the
     p-value is that of a distance at the margin (see `closeness_test`), widened by the sampling error of the
@@ -322,7 +322,8 @@ class DriftMonitor(Paged):
         else:
             pvalue, points, pool = self.margin.pvalue(new.mean(axis=0), len(new)), None, self.pool
             notes += few_rows(len(new))
-        return replace(self, pool=pool, points=points, strata=strata, gaps=gaps)._after(pvalue, notes)
+        after = replace(self, gaps=gaps)._after(pvalue, notes)
+        return after if after.alarm else replace(after, pool=pool, points=points, strata=strata)
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":
         if self.margin is None or state.sums.grid != self.margin.grid:
@@ -394,8 +395,9 @@ class DriftMonitor(Paged):
         more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""
         told = (", ".join(map(str, self.alarms[:5])) or "none") + more
         latest = f", the latest p-value {self.pvalues[-1]:.3g}" if len(self.pvalues) else ""
-        count = len(self.pvalues)
-        said = f"DriftMonitor after {count} batch{'es' * (count != 1)}{latest}; alarms at: {told}"
+        said = (
+            f"DriftMonitor after {len(self.pvalues)} batch{'es' * (len(self.pvalues) != 1)}{latest}; alarms at: {told}"
+        )
         return "\n".join([said, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = __str__
