@@ -30,10 +30,10 @@ for t in range(140):
 print(monitor)
 
 # %%
-# Evidence accumulates from batch to batch and is reset at each alarm, so that alarms continue as long as the drift does. A
-# batch that raises an alarm is never compared with, but those before it were: of a drift this subtle they enter the pool
-# of rows that batches are compared with, which is why the first alarms after the repair report that the process
-# changed again. P-values are independent and uniform as long as there is no drift.
+# Evidence accumulates from batch to batch and is reset at each alarm, so that alarms continue while the drift does.
+# A batch that raises an alarm is never compared with, but those before it were: a drift this subtle enters the pool of
+# rows that batches are compared with, so that the first alarms after the repair report that the process changed again.
+# P-values are independent and uniform as long as there is no drift.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), sharex=True)
 monitor.plot(above)

@@ -103,13 +103,13 @@ class DriftMonitor(Paged):
     Notes
     -----
     Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
-    `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Then a random part
-    of both becomes the next pool, of the size of the first; a batch with an alarm does not enter it. Given the set of points in pool and batch together, which
-    of them formed the batch is independent of everything computed later; hence the p-values are independent and exactly
-    uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With a fixed
-    pool they would not be: one unlucky reference would affect all of them.) A hundredth of the false alarms is left to
-    counts, with p-values so small that one batch far off raises an alarm: its rows among the largest and smallest
-    values of each column, with the most frequent value, and with each label, are hypergeometric.
+    `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Without an alarm a
+    random part of both becomes the next pool, of the size of the first. Given the set of points in pool and batch,
+    which of them formed the batch is independent of all that is computed later; hence p-values are independent and
+    exactly uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With
+    a fixed pool one unlucky reference would affect all of them.) A hundredth of the false alarms is left to counts,
+    with p-values so small that one batch far off raises an alarm: its rows among the largest and smallest values of
+    each column, with the most frequent value, and with each label, are hypergeometric.
 
     Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t = Φ⁻¹(1 − p_t), and restarts
     from zero at an alarm. Without drift the z_t are independent and at most standard normal, whatever the data, so the
@@ -395,9 +395,8 @@ class DriftMonitor(Paged):
         more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""
         told = (", ".join(map(str, self.alarms[:5])) or "none") + more
         latest = f", the latest p-value {self.pvalues[-1]:.3g}" if len(self.pvalues) else ""
-        said = (
-            f"DriftMonitor after {len(self.pvalues)} batch{'es' * (len(self.pvalues) != 1)}{latest}; alarms at: {told}"
-        )
+        batches = f"{len(self.pvalues)} batch{'es' * (len(self.pvalues) != 1)}"
+        said = f"DriftMonitor after {batches}{latest}; alarms at: {told}"
         return "\n".join([said, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = __str__
