@@ -26,9 +26,9 @@ by the one rule of :doc:`index`: *yes* if it was shown, *no* if it was refuted, 
 imprecise for either. *Not tested* means that a run of ours could settle the claim and none did. *Not testable* means
 that no run could: definitions, formulas, derivations and numbers of operations, bounds in the limit, statements that
 compare nothing, numbers that depend on something not stated or on data that are not available, and claims that cannot
-fail. A comparison is tested, with a band of ours in its row where the paper has no number, and with the paper's own
-method: what was measured with the library's variant of it is a claim of ours. A claim that is not tested is not
-reproduced."""
+fail. A comparison is tested with the paper's own method; what was measured with the library's variant of it is a claim
+of ours. Where the paper has no number, the band is ours: it stands, with the names of the numbers, in the section to
+which an arrow leads. A claim that is not tested is not reproduced."""
 Measured = Mapping[str, tuple[dict[str, Number], Scale]]
 
 

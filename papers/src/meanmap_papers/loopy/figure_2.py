@@ -5,7 +5,7 @@ import numpy as np
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 
 TOLERANCES = (1e-1, 1e-2, 1e-3)
-# With fewer colours there are hardly more functions than colours, and ranks grow whatever the method.
+# With fewer colours ranks are limited by the number of colours.
 MANY = 50
 
 
@@ -28,7 +28,8 @@ def run(setting: Setting) -> Outcome:
         f"At {colours[-1]} colours ε = 0.1, 0.01 and 0.001 need {_listed(mean[0, :, -1])} features and "
         f"{_listed(mean[1, :, -1])} tensor features.",
         {
-            "growth at the end": Number.mean(every[:, 1, 1, -1] / every[:, 1, 1, colours.index(MANY)]),
+            "growth": Number.mean((every[:, 1, :, -1] / every[:, 1, :, 0]).min(axis=1)),
+            "growth at the end": Number.mean((every[:, 1, :, -1] / every[:, 1, :, colours.index(MANY)]).min(axis=1)),
             "tensor over plain": Number.mean((every[:, 1] / every[:, 0]).min(axis=(1, 2))),
             "fine over coarse": Number.mean((every[:, :, 2, -1] / every[:, :, 0, -1]).min(axis=1)),
         },
@@ -38,7 +39,10 @@ def run(setting: Setting) -> Outcome:
                 "The lengthscale is a quarter of the median distance; each message is computed from a product of three "
                 "others (q = 3)."
             ),
-            "Standard errors are over draws of the training pairs.",
+            (
+                "Standard errors are over draws of the training pairs. Of the three ε the one with the least growth "
+                "counts."
+            ),
             (
                 "That a smaller ε needs a higher rank, and tensor features no lower one, follows from how they are "
                 "chosen, so that these two statements of the paper are shown and not judged."
@@ -75,7 +79,13 @@ EXPERIMENT = Experiment(
     "Song et al. (2011), appendix, figure 2",
     (
         Claim(
-            f"tensor features need a higher rank as colours grow, from {MANY} on, at ε = 0.01",
+            "tensor features need a higher rank as colours grow (appendix 3)",
+            "growth",
+            1.0,
+            scales=("quick", "paper"),
+        ),
+        Claim(
+            f"they still do from {MANY} colours on, where the number of colours does not limit the rank",
             "growth at the end",
             1.0,
             scales=("quick", "paper"),
