@@ -106,3 +106,11 @@ def test_masked_whole_numbers_are_whole_and_masked_truth_values_are_truth_values
         mm.independence_test({"c": truth}, y, missing="drop", **FEW).statistic
     )
     assert plain(unmasked(truth), "x").tolist()[:2] == [None, True]
+
+
+def test_a_clock_of_twelve_hours_is_read():
+    """It was compared as free text, and NumPy warned of time zones."""
+    words = np.array(["2026-03-01 7:18 PM", "2026-03-01 12:05 AM", "31.1.2026 1:02:03 p.m."])
+    expected = np.array(["2026-03-01T19:18", "2026-03-01T00:05", "2026-01-31T13:02:03"], "datetime64[us]")
+    np.testing.assert_array_equal(times_in(words, "x"), expected)
+    assert not any(map(is_time, ("7:18 PM", "2026-03-01 PM", "2026-03-01 19:18 PM", "2026-03-01 0:18 AM")))

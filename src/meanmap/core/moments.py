@@ -32,6 +32,9 @@ ZONE = re.compile(r"([T ]\d\d[\d:.]*)(Z|[+-]\d\d(?::?\d\d)?)$")
 # With points the day comes first, wherever such dates are written: 31.1.2026 or 31.01.2026 7:30.
 DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[T ]+(\d{1,2}(?=:))?(.*))?$")
 
+# A date with a time on a clock of twelve hours: 2026-01-31 7:30 PM.
+TWELVE = re.compile(r"(.*\d)[T ]+(0?[1-9]|1[0-2]):([\d:.]+)\s*([AaPp])\.?[Mm]\.?$")
+
 HALF_A_ZONE = re.compile(r"[Zz]|[T ].*[-+]")
 
 
@@ -47,10 +50,12 @@ def is_time(word: str) -> bool:
     --------
     >>> [is_time(word) for word in ("2026", "2026-01-31 12:30", "31.1.2026", "31.01.2026 7:30", "31.13.2026")]
     [True, True, True, True, False]
+    >>> [is_time(word) for word in ("2026-01-31 7:30 PM", "31.1.2026 12:05 am", "7:30 PM", "2026-01-31 19:30 PM")]
+    [True, True, False, False]
     """
     word = _in_iso(word)
     text = ZONE.sub(r"\1", word)
-    if HALF_A_ZONE.search(text):
+    if HALF_A_ZONE.search(text) or text.endswith(("M", "m")):
         return False  # NumPy reads some, with a warning
     try:
         np.datetime64(text, "us")
@@ -65,8 +70,11 @@ def is_date(word: str) -> bool:
 
 
 def _in_iso(word: str) -> str:
-    """A date with points as one of ISO 8601; another text as it is, without spaces around it."""
+    """A date with points or a clock of twelve hours as in ISO 8601; another text as it is, without spaces around it."""
     word = word.strip()
+    if (twelve := TWELVE.fullmatch(word)) is not None:
+        date, hour, rest, half = twelve.groups()
+        word = f"{date} {int(hour) % 12 + 12 * (half in 'Pp'):02}:{rest}"
     if (found := DOTTED.fullmatch(word)) is None:
         return word
     day, month, year, hour, rest = found.groups()
