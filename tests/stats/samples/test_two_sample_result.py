@@ -291,10 +291,15 @@ def test_products_are_compared_in_units_of_their_standard_error():
 
     rng = np.random.default_rng(2)
     main, z = rng.normal(size=(50, 3)), np.zeros((1, 50))
+    main -= main.mean(axis=0)
     z[0, :20] = 1
     found = _of_products(main, np.arange(3), z, 3)[0]
-    pairs = {(i, j): main[:, i] * main[:, j] for i, j in ((0, 1), (0, 2), (1, 2))}
-    welch = {pair: scipy.stats.ttest_ind(p[:20], p[20:], equal_var=False)[0] ** 2 for pair, p in pairs.items()}
+    welch = {}
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        samples = main[:20, [i, j]], main[20:, [i, j]]
+        covariances = [np.cov(each.T, ddof=0)[0, 1] for each in samples]
+        errors = [np.var(each.prod(axis=1), ddof=1) / len(each) for each in samples]
+        welch[i, j] = (covariances[0] - covariances[1]) ** 2 / sum(errors)
     expected = [max(value for pair, value in welch.items() if column in pair) for column in range(3)]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
