@@ -250,11 +250,10 @@ class DriftMonitor(Paged):
             allowed, heavy = (None, ()) if margin is None else Margin.of(margin, features, kept, pool, chosen)
             pool = pool if allowed is None else pool[:0]
         squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
-        none = np.zeros(0)
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
-            limit_for(float(run_length) * (2 if gaps else 1)), none, none, schema=schema,
+            limit_for(float(run_length) * (2 if gaps else 1)), np.zeros(0), np.zeros(0), schema=schema,
             notes=(*told, *chosen.doubts, *heavy), missing=missing, margin=allowed,
             strata=strata and strata.rows(places), known=known, gaps=gaps, points=None if allowed else kept,
         )  # fmt: skip
@@ -300,8 +299,7 @@ class DriftMonitor(Paged):
             points = jax.tree.map(on_host, self.known(self.features.read(data, "batch", door)))
             check_rows(count(points), "batch", 2)
             new = transformed(self.features, points)
-        generator = np.random.default_rng([self.seed, len(self.pvalues)])
-        strata = self.strata
+        generator, strata = np.random.default_rng([self.seed, len(self.pvalues)]), self.strata
         if self.margin is None:
             both = np.concatenate([self.pool, new])
             if strata is None:
