@@ -147,8 +147,8 @@ class Watched:
                     cells = [*(f"{number:.4g}" for number in pair), ""]
                     other |= {"what": f"{what} {each.column}", "reference": float(pair[0]), "batches": float(pair[1])}
                     found.append({**row, **other, "cells": cells})
-            value, shares = _frequent(before, here)
-            if shares is not None:
+            if (frequent := _frequent(before, here)) is not None:
+                value, *shares = frequent
                 other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
                 found.append({**row, **other, "cells": [*(f"{100 * share:.3g} %" for share in shares), ""]})
         return sorted(found, key=lambda each: 1.0 if each["pvalue"] is None else each["pvalue"])
@@ -186,24 +186,25 @@ def _since(seen: list[Seen], raised: str) -> list[Seen]:
 
 def _spreads_differ(first: np.ndarray, second: np.ndarray) -> bool:
     """Whether standard deviations differ by many standard errors; those of log sd are √((kurtosis − 1) / 4n)."""
-    logs, variances = [], []
-    for each in (first, second):
-        centred, sd = each - each.mean(), float(each.std())
-        if sd == 0.0:
-            return float(first.std()) != float(second.std())
-        logs.append(np.log(sd))
-        variances.append((np.mean((centred / sd) ** 4) - 1) / (4 * len(each)))
-    return abs(logs[0] - logs[1]) > ERRORS * np.sqrt(sum(variances))
+    sds = first.std(), second.std()
+    if min(sds) == 0.0:
+        return max(sds) > 0.0
+    kurtoses = (np.mean(((each - each.mean()) / sd) ** 4) for each, sd in zip((first, second), sds, strict=True))
+    variance = sum((kurtosis - 1) / (4 * len(each)) for kurtosis, each in zip(kurtoses, (first, second), strict=True))
+    return bool(abs(np.log(sds[0] / sds[1])) > ERRORS * np.sqrt(variance))
 
 
-def _frequent(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[float, float] | None]:
-    """The most frequent value of `second`, and its share in both if it became more frequent than chance explains."""
+def _frequent(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float] | None:
+    """The most frequent value of `second` and its share in both, if it became more frequent than chance explains."""
     from scipy.stats import hypergeom
 
     values, counts = np.unique(second, return_counts=True)
-    value, here, before = values[counts.argmax()], int(counts.max()), int((first == values[counts.argmax()]).sum())
+    value, here = values[counts.argmax()], int(counts.max())
+    before = np.count_nonzero(first == value)
     chance = hypergeom.sf(here - 1, len(first) + len(second), before + here, len(second)) * len(values)
-    return float(value), (before / len(first), here / len(second)) if here > 1 and chance <= CHANCE else None
+    if here == 1 or chance > CHANCE:
+        return None
+    return float(value), before / len(first), here / len(second)
 
 
 def _gaps(data: dict[str, Any]) -> dict[str, np.ndarray]:
