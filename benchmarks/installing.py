@@ -4,6 +4,10 @@ Wheels of both packages are built and put into an empty environment of each Pyth
 constraints/newest.txt. There, with no extras, the README's blocks are run, and the time from starting Python to the
 answer of a first two-sample test is taken three times; then all extras and the papers are installed, and it is taken
 again. Sizes are those of the files that distributions list, without bytecode; pip and meanmap are not counted.
+
+With the first of the Pythons, whole processes with one first answer each (benchmarks/first_calls.py) are compared with
+one that loads NumPy and JAX and runs one compiled product: with nothing compiled before, and with the programs that an
+earlier process of the same kind has left in the cache.
 """
 
 import argparse
@@ -21,12 +25,15 @@ from typing import Any
 from benchmarks import pages
 from benchmarks.table import list_table
 
-__all__ = ["SETS", "main", "measured", "page", "seconds", "sizes"]
+__all__ = ["ANSWERS", "BARE", "SETS", "answers", "main", "measured", "page", "ratios", "seconds", "sizes"]
 
 # Extras whose sizes are compared, on the first of the Pythons.
 SETS = ("", "plots", "cli", "sampling", "data", "tables", "formulas", "dask", "cli,data,plots,sampling", "all")
 READINGS = 3
 BLOCKS = 4
+# What a bare start is, and the processes that are compared with it.
+BARE = "JAX alone"
+ANSWERS = ("two_sample_test", "KernelGraph.fit", "ep.Density", "ep.infer", "learn_kernel", "pc")
 FIRST = """
 import numpy as np
 import meanmap as mm
@@ -68,18 +75,20 @@ HIDING = ("XLA_", "JAX_", "MEANMAP_", "PYTHON", "PIP_CONSTRAINT")
 Found = dict[str, Any]
 
 
-def environment() -> dict[str, str]:
-    """Variables as a new user has them, with the versions that were tried together."""
+def environment(cache: Path | None = None) -> dict[str, str]:
+    """Variables as a new user has them, with the versions that were tried together; programs are kept in a folder."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(HIDING)}
     newest = str(pages.ROOT / "constraints" / "newest.txt")
-    return {**kept, "PIP_CONSTRAINT": newest, "PIP_BUILD_CONSTRAINT": newest, "JAX_ENABLE_COMPILATION_CACHE": "false"}
+    programs = {"JAX_ENABLE_COMPILATION_CACHE": "false"} if cache is None else {"MEANMAP_CACHE": str(cache)}
+    return {**kept, "PIP_CONSTRAINT": newest, "PIP_BUILD_CONSTRAINT": newest, **programs}
 
 
-def run(*command: str | Path, code: str | None = None) -> str:
+def run(*command: str | Path, code: str | None = None, variables: dict[str, str] | None = None) -> str:
     """What a command prints, outside of the sources."""
+    variables = environment() if variables is None else variables
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            list(map(str, command)), input=code, capture_output=True, text=True, env=environment(), cwd=folder
+            list(map(str, command)), input=code, capture_output=True, text=True, env=variables, cwd=folder
         )
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))} failed:\n{done.stderr}")
@@ -91,13 +100,29 @@ def sizes(python: str | Path) -> dict[str, int]:
     return {name: size for name, size in json.loads(run(python, "-c", SIZES)).items() if name not in OWN}
 
 
-def seconds(python: str | Path, code: str) -> dict[str, float]:
+def seconds(python: str | Path, code: str, variables: dict[str, str] | None = None) -> dict[str, float]:
     """Processor and wall seconds of a process that runs some code, and how many processes wanted a core meanwhile."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    run(python, "-", code=code)
+    run(python, "-", code=code, variables=variables)
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"cpu": round(cpu, 2), "wall": round(wall, 2), "load": round(os.getloadavg()[0], 1)}
+
+
+def answers(python: str | Path, names: Sequence[str] = (BARE, *ANSWERS), readings: int = READINGS) -> Found:
+    """Processor seconds of processes with one answer each: with nothing compiled before, and with kept programs."""
+    found: Found = {}
+    for name in names:
+        code = f"import sys\nsys.path.append({str(pages.ROOT)!r})\nfrom benchmarks import first_calls\n"
+        code += f"first_calls.CALLS[{name!r}]()()\n"
+        with tempfile.TemporaryDirectory() as folder:
+            kept = environment(Path(folder))
+            run(python, "-", code=code, variables=kept)
+            found[name] = {
+                way: [seconds(python, code, variables)["cpu"] for _ in range(readings)]
+                for way, variables in (("first", environment()), ("again", kept))
+            }
+    return found
 
 
 def brought(python: str | Path, sets: Sequence[str]) -> dict[str, list[str]]:
@@ -118,6 +143,7 @@ def measured(python: str, folder: Path, compared: Sequence[str] = ()) -> Found:
     blocks = re.findall(r"```python\n(.*?)```", pages.README.read_text(encoding="utf-8"), re.DOTALL)[:BLOCKS]
     ran = [seconds(inside, block)["cpu"] for block in blocks]
     first = [seconds(inside, FIRST) for _ in range(READINGS)]
+    found = answers(inside) if compared else {}
     run(inside, "-m", "pip", "install", "-qq", f"{wheel}[all]", papers)
     assert "kernel-learning" in run(place / "bin" / "meanmap", "list")
     everything = sizes(inside)
@@ -126,12 +152,26 @@ def measured(python: str, folder: Path, compared: Sequence[str] = ()) -> Found:
         "bytes": sum(plain.values()),
         "blocks": ran,
         "first": first,
+        "answers": found,
         "first with all": [seconds(inside, FIRST) for _ in range(READINGS)],
         "sets": {
             extras: (len(names), sum(everything[name] for name in names))
             for extras, names in brought(inside, compared).items()
         },
     }
+
+
+def ratios(found: Found) -> list[list[Any]]:
+    """Processor seconds of each answer, and their ratios to those of the bare start's reading of the same number."""
+    rows = []
+    for name, of in found.items():
+        row: list[Any] = [f"``{name}``" if name != BARE else name]
+        for way in ("first", "again"):
+            row.append(", ".join(f"{each:.2f}" for each in of[way]))
+            bare = found[BARE][way]
+            row.append(", ".join(f"{each / least:.1f}" for each, least in zip(of[way], bare, strict=True)))
+        rows.append(row)
+    return rows
 
 
 def page(found: Found) -> str:
@@ -144,6 +184,8 @@ def page(found: Found) -> str:
                 for extras, (count, size) in of["sets"].items()
             ]
             lines += list_table([f"with Python {python}", "packages", "size"], rows)
+        if of.get("answers"):
+            lines += list_table(["answer", "first", "ratio", "with kept programs", "ratio"], ratios(of["answers"]))
     head = ["Python", "packages", "size", "README's blocks", "first answer", "wall seconds", "load", "with ``all``"]
     rows = [
         [

@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import installing
+from benchmarks import first_calls, installing
 
 FOUND = {
     "3.11.7": {
@@ -11,6 +11,10 @@ FOUND = {
         "blocks": [1.25, 2.0, 3.0, 4.0],
         "first": [{"cpu": 1.52, "wall": 2.0, "load": 0.5}] * 2,
         "first with all": [{"cpu": 1.6, "wall": 2.0, "load": 0.5}] * 2,
+        "answers": {
+            "JAX alone": {"first": [0.5, 0.4], "again": [0.4, 0.4]},
+            "pc": {"first": [1.0, 1.2], "again": [0.8, 1.0]},
+        },
         "sets": {"": [17, 671_400_000], "plots": [26, 760_000_000]},
     }
 }
@@ -36,7 +40,22 @@ def test_seconds_are_those_of_the_process_that_is_started():
     assert 0.25 < found["cpu"] < found["wall"]
 
 
+def test_answers_are_whole_processes_without_and_with_kept_programs():
+    found = installing.answers(sys.executable, [installing.BARE], readings=1)
+    (first,), (again,) = found[installing.BARE]["first"], found[installing.BARE]["again"]
+    assert 0.1 < first < 30 and 0.1 < again < 30
+    assert set(installing.ANSWERS) <= set(first_calls.CALLS)
+
+
 def test_the_page_shows_what_was_found():
     text = installing.page(FOUND)
-    for cell in ("``pip install .``", '``pip install ".[plots]"``', "671 MB", "1.5, 1.5", "1.2, 2.0, 3.0, 4.0"):
+    for cell in (
+        "``pip install .``",
+        '``pip install ".[plots]"``',
+        "671 MB",
+        "1.5, 1.5",
+        "1.2, 2.0, 3.0, 4.0",
+        "2.0, 3.0",
+        "2.0, 2.5",
+    ):
         assert f"- {cell}\n" in text, cell
