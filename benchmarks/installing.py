@@ -185,7 +185,9 @@ def page(found: Found) -> str:
             ]
             lines += list_table([f"with Python {python}", "packages", "size"], rows)
         if of.get("answers"):
-            lines += list_table(["answer", "first", "ratio", "with kept programs", "ratio"], ratios(of["answers"]))
+            lines += list_table(
+                [f"with Python {python}", "first", "ratio", "with kept programs", "ratio"], ratios(of["answers"])
+            )
     head = ["Python", "packages", "size", "README's blocks", "first answer", "wall seconds", "load", "with ``all``"]
     rows = [
         [
