@@ -74,7 +74,7 @@ test-all: .venv/.ready .venv-oldest/.ready ## all tests, many more random cases,
 	$(TEST_ENV) .venv-oldest/bin/python $(PYTEST) -m oldest tests
 
 costs: .venv/.ready ## measure which tests are too costly for `make test`; writes tests/costs.json
-	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m pytest -q --costs $(ARGS)
+	$(TEST_ENV) $(QUICKLY) .venv/bin/python $(PYTEST) --costs $(ARGS)
 
 mutants: .venv/.ready ## change the code in small ways, and list the changes that no test notices (hours)
 	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m tests.mutants $(ARGS)

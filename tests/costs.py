@@ -7,10 +7,11 @@ their cases as can be afforded stay, spread evenly; the others, often all, get t
 """
 
 import json
-import time
+import os
 from collections import Counter
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,25 +56,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Measure where that was asked for."""
     if config.getoption("--costs"):
-        config.pluginmanager.register(Measurement())
+        config.pluginmanager.register(Measurement(config))
 
 
 class Measurement:
-    """Processor seconds of each test function, set-up included; written at the end, beside what is known of others."""
+    """Processor seconds of each test function, its set-up and the processes that it starts included.
 
-    def __init__(self):
+    They are written at the end, beside what is known of others: by pytest itself, or for its workers by their parent.
+    """
+
+    def __init__(self, config: pytest.Config):
+        self.sent: dict[str, list[tuple[str, int, float]]] | None = getattr(config, "workeroutput", None)
         self.cases: Counter[str] = Counter()
         self.seconds: Counter[str] = Counter()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        started = time.process_time()
+        started = used()
         answer = yield
         self.cases[function(item)] += 1
-        self.seconds[function(item)] += time.process_time() - started
+        self.seconds[function(item)] += used() - started
         return answer
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over what a worker has measured."""
+        for name, cases, seconds in getattr(node, "workeroutput", {}).get("costs", ()):
+            self.cases[name] += cases
+            self.seconds[name] += seconds
+
     def pytest_sessionfinish(self) -> None:
+        if self.sent is not None:
+            self.sent["costs"] = [(name, self.cases[name], seconds) for name, seconds in self.seconds.items()]
+            return
         costs = json.loads(FILE.read_text(encoding="utf-8"))
         for name, seconds in self.seconds.items():
             costs.pop(name, None)
@@ -81,3 +96,8 @@ class Measurement:
                 costs[name] = self.cases[name], round(seconds, 1)
         lines = [f"  {json.dumps(name)}: {json.dumps(cost)}" for name, cost in sorted(costs.items())]
         FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def used() -> float:
+    """Processor seconds of this process and of those that it has waited for."""
+    return sum(os.times()[:4])

@@ -1,7 +1,10 @@
 """Which cases of costly tests stay in `make test`."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from tests import costs, mutants
 
@@ -47,6 +50,27 @@ def test_costs_are_measured_and_the_costly_wait(pytester, monkeypatch):
     assert passed[:2] == ["test_it.py::test_cheap", "test_it.py::test_costly_and_always"]
     assert passed[2] == "test_it.py::test_in_cases[0]"
     assert len(passed) < 6
+
+
+def test_what_workers_measured_is_added_up_by_their_parent(monkeypatch, tmp_path):
+    monkeypatch.setattr(costs, "FILE", tmp_path / "costs.json")
+    costs.FILE.write_text("{}")
+    worker = SimpleNamespace(workeroutput={})
+    measured = costs.Measurement(worker)
+    measured.cases["a"], measured.seconds["a"] = 2, 3.0
+    measured.pytest_sessionfinish()
+    assert costs.FILE.read_text() == "{}"
+    parent = costs.Measurement(SimpleNamespace())
+    parent.pytest_testnodedown(worker)
+    parent.pytest_testnodedown(worker)
+    parent.pytest_sessionfinish()
+    assert json.loads(costs.FILE.read_text()) == {"a": [4, 6.0]}
+
+
+def test_processes_that_a_test_starts_count():
+    before = costs.used()
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"], check=True)
+    assert costs.used() - before > 0.25
 
 
 def test_files_that_are_named_exist():
