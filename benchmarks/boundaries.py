@@ -1,9 +1,9 @@
 """Levels and coverage where hypotheses are only just true: python -m benchmarks.boundaries --into FILE, and --keep.
 
-Four laws from normal to heavy tails, one and ten columns, 100 to 2000 rows. "shift": the second sample is moved by
-exactly the margin. "sites": rows of eight share an effect in x and y, given whole numbers that name them. "columns":
-two samples of one law, and whether any column is called different. Rounds of a few data sets in every cell, so that
-FILE can be read, and the command ended, at any time; another call goes on where the file ends.
+Four distributions from normal to heavy tails, one and ten columns, 100 to 2000 rows. "shift": the second sample is
+moved by exactly the margin. "sites": rows of eight share an effect in x and y, given whole numbers that name them.
+"columns": two samples of one distribution, and whether any column is called different. Rounds of a few data sets in
+every cell, so that FILE can be read, and the command ended, at any time; another call goes on where the file ends.
 """
 
 import argparse

@@ -67,7 +67,8 @@ def sample_score(points: np.ndarray, weights: np.ndarray, truth: np.ndarray) -> 
 def share_inside(below: np.ndarray, upto: np.ndarray) -> np.ndarray:
     """How much of a value's own probability, from P(Y < y) to P(Y ≤ y), lies between .05 and .95.
 
-    Laws that have it right are held in nine of ten by this count, whatever comes back (Czado, Gneiting & Held 2009).
+    Distributions that have it right are held in nine of ten by this count, whatever comes back (Czado, Gneiting & Held
+    2009).
     """
     mass = upto - below
     inside = np.clip(np.minimum(upto, 0.95) - np.maximum(below, 0.05), 0, None)
@@ -121,7 +122,7 @@ def tree(table: np.ndarray, truth: np.ndarray) -> Answer:
 
 
 def joint_normal(table: np.ndarray, truth: np.ndarray) -> Answer:
-    """A joint normal law, learned through the gaps."""
+    """A joint normal distribution, learned through the gaps."""
     means, deviations = JointNormal.fit(table).given(table)
     gaps = np.isnan(table)
     mean, deviation, y = means[gaps], deviations[gaps], truth[gaps]

@@ -183,7 +183,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _factored(model: Any) -> None:
-    """The joint law of all effects at the first node, with what each sweep asks of it."""
+    """The joint distribution of all effects at the first node, with what each sweep asks of it."""
     settled = model.nodes[0].settled
     joint = joint_of(settled.joint.predictor, settled.joint.prior, settled.weights, settled.shifts)
     if not model.family.exact:

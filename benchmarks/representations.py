@@ -39,7 +39,7 @@ def strokes(n: int, rng: np.random.Generator, tilt: float) -> np.ndarray:
 
 
 def turned_strokes(rng: np.random.Generator) -> Pair:
-    """Strokes of all directions against strokes that lean one way: no pixel's law changes."""
+    """Strokes of all directions against strokes that lean one way: no pixel's distribution changes."""
     return strokes(100, rng, 0.0), strokes(100, rng, 1.2)
 
 

@@ -9,7 +9,7 @@ COLUMNS, PERMUTATIONS = 10, 1000
 
 
 def samples(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two samples of one law, n points each."""
+    """Two samples of one distribution, n points each."""
     x, y = np.random.default_rng(0).normal(size=(2, n, COLUMNS))
     return x, y
 

@@ -51,6 +51,7 @@ INSTEAD = {
     r"\bno value that is not missing\b": "has no observed values",
     r"\b(is|are|was|were) set apart\b": "is left out",
     r"\b(was|were) begun with\b": "was started with; was written with",
+    r"(?<=\w )[Ll]aws?\b(?! :| =|\(| of inertia)": "distribution",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md"]

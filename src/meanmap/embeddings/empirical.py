@@ -87,7 +87,7 @@ def embed(
     1.432
     """
     one_of(estimator, "estimator", shrinkage.ESTIMATORS)
-    # Under a kernel on distributions a batch of laws is a sample of points like any other.
+    # Under a kernel on distributions a batch of distributions is a sample of points like any other.
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)

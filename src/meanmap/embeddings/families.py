@@ -1,4 +1,4 @@
-"""Embeddings of distributions, exact: closed forms for normal laws, characteristic functions for all others."""
+"""Embeddings of distributions, exact: closed forms for normal ones, characteristic functions for all others."""
 
 from typing import Any
 
@@ -24,10 +24,10 @@ __all__ = ["FamilyEmbedding", "mean_features"]
 class FamilyEmbedding(Embedding):
     """μ_P = E k(X, ·) of a distribution P, exactly, under an RBF kernel.
 
-    Normal laws have closed forms, ⟨μ_P, μ_Q⟩ = (2π)^(d/2) |Σ|^(1/2) N(m_P; m_Q, V_P + V_Q + Σ) with Σ = diag ℓ²
-    (Jitkrittum et al. 2015, draft, appendix B.3). Every other law goes through its characteristic function c:
-    E k(X, x) = E_ω Re c(ω/ℓ) exp(−iωx/ℓ) with ω standard normal, by the trapezium rule, whose error is below 1e-13 for
-    these analytic integrands.
+    Normal distributions have closed forms, ⟨μ_P, μ_Q⟩ = (2π)^(d/2) |Σ|^(1/2) N(m_P; m_Q, V_P + V_Q + Σ) with Σ = diag
+    ℓ² (Jitkrittum et al. 2015, draft, appendix B.3). Every other distribution goes through its characteristic function
+    c: E k(X, x) = E_ω Re c(ω/ℓ) exp(−iωx/ℓ) with ω standard normal, by the trapezium rule, whose error is below 1e-13
+    for these analytic integrands.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class FamilyEmbedding(Embedding):
 
     @property
     def space(self) -> Kernel:
-        """The kernel that the law is embedded by."""
+        """The kernel that the distribution is embedded by."""
         return self.kernel
 
     @classmethod
@@ -100,7 +100,7 @@ class FamilyEmbedding(Embedding):
 
 
 class _ScaledFamily(Embedding):
-    """A number times the embedding of a law: c μ_P."""
+    """A number times the embedding of a distribution: c μ_P."""
 
     element: FamilyEmbedding
     factor: Any

@@ -1,7 +1,8 @@
 """A message to a Normal as derivatives of the log normaliser: what to learn, because no division amplifies its error.
 
-With a cavity N(m, v) and Z = ∫ f(x) N(x; m, v) dx, α = ∂ log Z/∂m and β = −∂² log Z/∂m² (Minka 2001). The tilted law
-has mean m + v α and variance v − v² β; its ratio to the cavity has precision β/(1 − v β), also where that is improper.
+With a cavity N(m, v) and Z = ∫ f(x) N(x; m, v) dx, α = ∂ log Z/∂m and β = −∂² log Z/∂m² (Minka 2001). The tilted
+distribution has mean m + v α and variance v − v² β; its ratio to the cavity has precision β/(1 − v β), also where that
+is improper.
 """
 
 from typing import Any
@@ -31,6 +32,8 @@ def log_z_derivatives(cavity: Normal, message: Normal) -> tuple[Any, Any]:
 
 
 def from_log_z_derivatives(cavity: Normal, first: Array, second: Array) -> Normal:
-    """The message of a factor with these α and β: `log_z_derivatives` undone; β < 1/v, or no tilted law exists."""
+    """The message of a factor with these α and β: `log_z_derivatives` undone; β < 1/v, or no tilted distribution
+    exists.
+    """
     precision = second / (1 - cavity.var() * second)
     return Normal.from_natural(first * (1 + precision * cavity.var()) + precision * cavity.mean(), precision)

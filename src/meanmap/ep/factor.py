@@ -105,8 +105,8 @@ class Answer(eqx.Module):
     Attributes
     ----------
     messages : tuple
-        For each argument the ratio of the projected tilted law and the incoming message, a family that may be improper;
-        None for what is given.
+        For each argument the ratio of the projected tilted distribution and the incoming message, a family that may be
+        improper; None for what is given.
     log_normaliser : array
         log ∫ f(x)^α Π exp(η·t(x)) dx with the incoming natural parameters η, for each member.
     errors : tuple or None
@@ -198,7 +198,7 @@ class Factor(eqx.Module):
         return self
 
     def needs_proper(self, position: int) -> bool:
-        """Whether the message that comes in at this argument must be a probability law."""
+        """Whether the message that comes in at this argument must be a probability distribution."""
         del position
         return self.approximate
 

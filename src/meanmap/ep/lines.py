@@ -71,7 +71,7 @@ def log_message(message: Family, nodes: Nodes) -> Array:
 
 
 def window(cavity: Family) -> tuple[jax.Array, jax.Array]:
-    """Where all but 1e-16 of a proper law is, in its coordinate."""
+    """Where all but 1e-16 of a proper distribution is, in its coordinate."""
     name = cavity.coordinates[-1]
     mean, reach = jnp.asarray(cavity.mean_in(name)), _REACH_NORMAL * jnp.sqrt(cavity.variance_in(name))
     below, above = (
@@ -81,7 +81,7 @@ def window(cavity: Family) -> tuple[jax.Array, jax.Array]:
 
 
 def nodes_of_cavity(cavity: Family, count: int) -> Nodes:
-    """A grid over the whole of a proper law: [−12, 12] standard deviations about the mean of the coordinate."""
+    """A grid over all of a proper distribution: [−12, 12] standard deviations about the mean of the coordinate."""
     name = cavity.coordinates[-1]
     mean, sd = jnp.asarray(cavity.mean_in(name)), jnp.sqrt(cavity.variance_in(name))
     unit = jnp.linspace(-REACH, REACH, count).reshape(count, *(1,) * mean.ndim)

@@ -1,4 +1,4 @@
-"""The base class of distributions: an immutable batch of laws, indexed by plate."""
+"""The base class of distributions: an immutable batch of distributions, indexed by plate."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -40,10 +40,10 @@ class Distribution(Paged, eqx.Module):
     A member is read through `mean()`, `sd()`, `var()`, `quantile(q)`, `interval(confidence)`, `log_density`,
     `characteristic_function`, `sample`.
 
-    A new law has its parameters as fields, read and checked by its constructor, and gives pure formulas on JAX arrays:
-    `_mean`, `_variance`, `_log_density`, `_characteristic_function` and `_sample`; where they are cheap, `_cdf`,
-    `_quantile` and `_entropy`; and `_proper` if some parameters do not define a law. The public methods handle shapes,
-    errors, precision and compilation. `Laplace` is a short example.
+    A new distribution has its parameters as fields, read and checked by its constructor, and gives pure formulas on JAX
+    arrays: `_mean`, `_variance`, `_log_density`, `_characteristic_function` and `_sample`; where they are cheap,
+    `_cdf`, `_quantile` and `_entropy`; and `_proper` if some parameters do not define a distribution. The public
+    methods handle shapes, errors, precision and compilation. `Laplace` is a short example.
     """
 
     coordinates: ClassVar[tuple[str, ...]] = ("x",)
@@ -56,7 +56,7 @@ class Distribution(Paged, eqx.Module):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The batch axes; `()` for one law."""
+        """The batch axes; `()` for one distribution."""
         first, own = jax.tree.leaves(self)[0], self._own_axes[0]
         return tuple(first.shape[: first.ndim - own])
 
@@ -71,7 +71,9 @@ class Distribution(Paged, eqx.Module):
         return self.event_shape[0] if self.event_shape else 1
 
     def gaussian_parts(self, coordinate: str) -> Parts | None:
-        """A batch of N laws as mixtures of normal laws and points, in a coordinate; None if they are not."""
+        """A batch of N distributions as mixtures of normal distributions and points, in a coordinate; None if they are
+        not.
+        """
         del coordinate
         return None
 
@@ -79,7 +81,7 @@ class Distribution(Paged, eqx.Module):
         return np.ones(self.shape, bool)
 
     def is_proper(self) -> Any:
-        """For each member, whether it is a probability law (messages may fail to be)."""
+        """For each member, whether it is a probability distribution (messages may fail to be)."""
         return self._proper()
 
     # Moments
@@ -254,7 +256,7 @@ class Distribution(Paged, eqx.Module):
         return (self[i] for i in range(len(self)))
 
     def broadcast_to(self, shape: int | tuple[int, ...]) -> Any:
-        """The laws, broadcast to a larger batch shape."""
+        """The distributions, broadcast to a larger batch shape."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         try:
             np.broadcast_to(np.empty(self.shape), shape)
@@ -265,7 +267,7 @@ class Distribution(Paged, eqx.Module):
         )
 
     def reshape(self, *shape: int) -> Any:
-        """The laws in another batch shape with the same number of members."""
+        """The distributions in another batch shape with the same number of members."""
         return self._map_batch(lambda leaf, own: leaf.reshape(*shape, *leaf.shape[leaf.ndim - own :]))
 
     def _map_batch(self, function: Callable[[Any, int], Any]) -> Any:

@@ -104,7 +104,7 @@ class Bernoulli(Family):
         return jax.nn.softplus(self.logit)
 
     def _entropy(self) -> Array:
-        # Even in the logit; written with −|logit| so that a nearly certain law keeps its digits.
+        # Even in the logit; written with −|logit| so that a nearly certain distribution keeps its digits.
         size = jnp.abs(self.logit)
         return jnp.log1p(jnp.exp(-size)) + size * jax.nn.sigmoid(-size)
 

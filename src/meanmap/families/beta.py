@@ -71,7 +71,7 @@ class Beta(Family):
 
     @classmethod
     def standard(cls, shape: int | tuple[int, ...] = ()) -> Self:
-        """The uniform law on (0, 1), Beta(1, 1), repeated to a batch shape."""
+        """The uniform distribution on (0, 1), Beta(1, 1), repeated to a batch shape."""
         return cls(np.ones(shape), np.ones(shape))
 
     @classmethod

@@ -64,7 +64,7 @@ class Dirichlet(Family):
 
     @classmethod
     def standard(cls, k: int, shape: int | tuple[int, ...] = ()) -> Self:
-        """The uniform law on probability vectors of length k, repeated to a batch shape."""
+        """The uniform distribution on probability vectors of length k, repeated to a batch shape."""
         return cls(np.ones((*np.empty(shape).shape, k)))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Exponential families: laws whose natural parameters add under products, so that messages are vectors."""
+"""Exponential families: distributions whose natural parameters add under products, so that messages are vectors."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
@@ -21,7 +21,7 @@ class Family(Distribution):
     """p(x) = exp(η·t(x) − A(η)) with the natural parameters η as its only leaves, in the order of `natural`.
 
     A product of densities adds η and a ratio subtracts it, so messages may leave the set where A is finite: they stay
-    values, known by `is_proper()`, and refuse only what needs a probability law.
+    values, known by `is_proper()`, and refuse only what needs a probability distribution.
 
     To write one, store the fields, name them in `_fields_axes` with the number of their own trailing axes, and give
     `_statistics`, `_log_normaliser`, `_expected_statistics`, `_natural_from_moments` besides the formulas of
@@ -208,20 +208,26 @@ class Family(Distribution):
         raise KindError(f"{cls.__name__} has no Laplace approximation.")
 
     def _improper(self) -> Any:
-        """For each member, whether it is not a limit of laws; the flat one is the limit of ever wider laws."""
+        """For each member, whether it is not a limit of distributions; the flat one is the limit of ever wider
+        distributions.
+        """
         return jnp.zeros(self.shape, bool)
 
     def _nearest_proper(self, incoming: Any) -> Self:
-        """The replacement of an improper message: a limit of laws that keeps the mean of the tilted distribution."""
+        """The replacement of an improper message: a limit of distributions that keeps the mean of the tilted
+        distribution.
+        """
         del incoming
         return jax.tree.map(jnp.zeros_like, self)
 
     def _exponents(self) -> tuple[Any, ...] | None:
-        """Parameters that are positive for a law, in the order and with the signs of the natural ones; or None."""
+        """Parameters that are positive for a distribution, in the order and with the signs of the natural ones; or
+        None.
+        """
         return None
 
     def _turned(self, step: Array) -> Self:
-        """The law times exp(step c)."""
+        """The distribution times exp(step c)."""
         first, *rest = self.natural
         return self._of((first + step, *rest))
 

@@ -62,7 +62,7 @@ class PointMass(Limit):
         return tuple(self.x.shape[self.x.ndim - self.event_axes :])
 
     def gaussian_parts(self, coordinate: str) -> Parts:
-        """A normal law with zero variance."""
+        """A normal distribution with zero variance."""
         mean = jnp.reshape(jnp.asarray(self.mean_in(coordinate)), (self.shape[0], -1))
         return one_normal(mean, jnp.zeros((*mean.shape, mean.shape[1]), mean.dtype))
 
@@ -190,7 +190,7 @@ class Flat(Limit):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of one law: `()`."""
+        """That of one distribution: `()`."""
         return ()
 
     def _proper(self) -> Any:

@@ -144,7 +144,7 @@ class MultivariateNormal(Family):
         return values[..., 0] < -1e-10 * jnp.abs(values).max(-1)  # of rounding, an eigenvalue may lie below zero
 
     def gaussian_parts(self, coordinate: str) -> Parts:
-        """The law itself."""
+        """The distribution itself."""
         del coordinate
         return one_normal(jnp.asarray(self.mean()), jnp.asarray(self.cov()))
 

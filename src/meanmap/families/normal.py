@@ -79,7 +79,7 @@ class Normal(Family):
 
     @classmethod
     def _natural_from_sample(cls, x: Array, log_weights: Array) -> tuple[Array, ...]:
-        # Centred second moments: the raw ones lose the variance of a narrow law far from zero.
+        # Centred second moments: the raw ones lose the variance of a narrow distribution far from zero.
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
         return _natural(mean, (weights * (x - mean) ** 2).sum(0))
@@ -117,7 +117,7 @@ class Normal(Family):
         return self.from_natural(mean * incoming.precision - incoming.precision_mean, jnp.zeros_like(mean))
 
     def gaussian_parts(self, coordinate: str) -> Parts:
-        """The law itself."""
+        """The distribution itself."""
         del coordinate
         return one_normal(jnp.asarray(self.mean())[:, None], jnp.asarray(self.var())[:, None, None])
 

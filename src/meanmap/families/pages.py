@@ -1,4 +1,4 @@
-"""The page of a law: its density with mean and interval, probabilities of states, or means of many numbers."""
+"""The page of a distribution: its density with mean and interval, probabilities of states, or means of many numbers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ MOST = 100
 
 
 class _Line:
-    """A law of one number, with its density."""
+    """A distribution of one number, with its density."""
 
     def __init__(self, law: Any):
         self.mean, self.sd, self.quantile, self._law = law.mean, law.sd, law.quantile, law
@@ -26,7 +26,9 @@ class _Line:
 
 
 def law_page(law: Any, has_quantiles: bool) -> Page:
-    """A single number as a density if the law has quantiles; vectors, plates and others by means and deviations."""
+    """A single number as a density if the distribution has quantiles; vectors, plates and others by means and
+    deviations.
+    """
     if not np.all(np.asarray(law.is_proper())):
         text = "It is not a probability distribution; messages may be improper."
         return Page("A belief", "", (Section("The belief", repr(law), text),))
@@ -52,7 +54,7 @@ def moments_section(title: str, said: str, laws: Mapping[str, Any]) -> tuple[Sec
 
 
 def moments_of(name: str, law: Any) -> list[tuple[str, float, float]]:
-    """Mean and standard deviation of each number of a law, by name and place."""
+    """Mean and standard deviation of each number of a distribution, by name and place."""
     mean = np.asarray(law.mean(), float)
     sd = np.sqrt(np.asarray(law.var(), float))
     places = list(np.ndindex(mean.shape))[:MOST]

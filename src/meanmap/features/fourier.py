@@ -146,7 +146,7 @@ def _draw(kernel: Kernel, row: Array, n_features: int, kind: Any, orthogonal: bo
 def _orthogonal(frequencies: jax.Array, key: jax.Array) -> jax.Array:
     """Keep the lengths of the frequencies; take their directions from random orthogonal matrices, d at a time.
 
-    Each direction alone is uniform on the sphere, so each frequency keeps its law (Yu et al. 2016, section 3).
+    Each direction alone is uniform on the sphere, so each frequency keeps its distribution (Yu et al. 2016, section 3).
     """
     number, dim = frequencies.shape
     blocks = -(-number // dim)

@@ -1,4 +1,4 @@
-"""Features of distributions: exact means of random Fourier features, computed once for each distinct law."""
+"""Features of distributions: exact means of random Fourier features, computed once for each distinct distribution."""
 
 from abc import abstractmethod
 from functools import partial
@@ -23,12 +23,12 @@ from meanmap.kernels.distributions.laws import characteristic, check_traced_freq
 __all__ = ["FeaturesOfLaws", "Kind", "MeanFourier", "compiled"]
 
 Kind = Literal["cos-sin", "cos-phase"]
-# Laws that are cheaper to map than to look up, and bags, which are rarely equal.
+# Distributions that are cheaper to map than to look up, and bags, which are rarely equal.
 CHEAP = (Normal, MultivariateNormal, PointMass, Bags)
 
 
 class _Table(eqx.Module):
-    """Characteristic functions of the distinct laws of a batch, and which of them each member is."""
+    """Characteristic functions of the distinct distributions of a batch, and which of them each member is."""
 
     values: Any
     index: Any
@@ -48,11 +48,11 @@ class FeaturesOfLaws(Features):
 
     @abstractmethod
     def gather(self, x: Points, tabulate: bool) -> Any:
-        """The laws of each variable, in tables if requested and worthwhile."""
+        """The distributions of each variable, in tables if requested and worthwhile."""
 
     @abstractmethod
     def finish(self, gathered: Array) -> jax.Array:
-        """φ, (N, r), of the gathered laws: pure and traceable."""
+        """φ, (N, r), of the gathered distributions: pure and traceable."""
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (N, r), of distributions already read: pure and traceable."""
@@ -69,8 +69,8 @@ class FeaturesOfLaws(Features):
     def __call__(self, x: Data) -> Any:
         """φ(P) for each distribution, or tuple of them, (N, r).
 
-        Inputs of NumPy give NumPy float64, inputs of JAX give JAX. Cost O(N d_in d_out) and, for laws that are not
-        normal, one characteristic function for each distinct law.
+        Inputs of NumPy give NumPy float64, inputs of JAX give JAX. Cost O(N d_in d_out) and, for distributions that are
+        not normal, one characteristic function for each distinct distribution.
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)
@@ -91,7 +91,7 @@ class FeaturesOfLaws(Features):
 @compiled_anew
 @partial(jax.jit, static_argnames="stage")
 def compiled(features: object, gathered: Array, stage: str) -> jax.Array:
-    """One of the pure methods of features on gathered laws, compiled once for each shape."""
+    """One of the pure methods of features on gathered distributions, compiled once for each shape."""
     return getattr(features, stage)(gathered)
 
 
@@ -166,7 +166,7 @@ class MeanFourier(FeaturesOfLaws):
 
 
 def _table(law: object, w: Array, place: str) -> _Table:
-    """The characteristic function of each distinct law: two labels send two messages, however many there are.
+    """The characteristic function of each distinct distribution: two labels send two messages, however many there are.
 
     Their number is rounded up to a short list, so that a new one seldom compiles anything.
     """

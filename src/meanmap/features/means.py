@@ -1,4 +1,4 @@
-"""Means of random Fourier features under probability laws, exactly, through characteristic functions."""
+"""Means of random Fourier features under probability distributions, exactly, through characteristic functions."""
 
 from types import ModuleType
 from typing import Any
@@ -21,7 +21,7 @@ __all__ = ["frequencies_in_x", "mean_features", "mean_waves"]
 
 
 def mean_features(features: Features, family: Distribution, coordinate: str | None = None) -> Any:
-    """E φ(X) for random Fourier features φ and any law with a characteristic function, (..., D), exactly.
+    """E φ(X) for random Fourier features φ and any distribution with a characteristic function, (..., D), exactly.
 
     E cos(ω·X + b) = Re c(ω) exp(ib), with c the characteristic function (Jitkrittum et al. 2015, Algorithm 1, line 3).
 
@@ -30,7 +30,7 @@ def mean_features(features: Features, family: Distribution, coordinate: str | No
     features : Fourier
         Random Fourier features of a kernel on R^d.
     family : Distribution
-        One law or a batch.
+        One distribution or a batch.
     coordinate : str, optional
         Where the kernel acts, one of `family.coordinates`; the first of them by default.
     """

@@ -115,7 +115,7 @@ class TwoStage(FeaturesOfLaws):
             return door.leave(_draw(door.cast(kernel), points, plan, source.key))
 
     def gather(self, x: Points, tabulate: bool) -> Any:
-        """The laws gathered by each first stage."""
+        """The distributions gathered by each first stage."""
         parts = zip(self.inner, _parts(self.kernel, x), strict=True)
         return tuple(part if isinstance(s, MeanVariance) else s.gather(part, tabulate) for s, part in parts)
 
@@ -166,7 +166,7 @@ class SideBySide(FeaturesOfLaws):
     seed: int | None = eqx.field(static=True)
 
     def gather(self, x: Points, tabulate: bool) -> Any:
-        """The laws gathered by each member."""
+        """The distributions gathered by each member."""
         parts = zip(self.members, self.kernel.parts(x), strict=True)
         return tuple(m.gather(part, tabulate) if isinstance(m, FeaturesOfLaws) else part for m, part in parts)
 

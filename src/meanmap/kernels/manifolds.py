@@ -22,7 +22,7 @@ class _OfChord(Stationary):
         return jnp.exp(-squared_distance / 2)
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        """Draws of a standard normal law, the Fourier transform of the profile."""
+        """Draws of a standard normal distribution, the Fourier transform of the profile."""
         return normal_frequencies(key, n, self.coordinates(like))
 
 

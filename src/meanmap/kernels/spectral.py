@@ -35,7 +35,7 @@ class Spectral(Kernel):
 
 
 def normal_frequencies(key: jax.Array, n: int, at: Any) -> jax.Array:
-    """Draws of a standard normal law over these coordinates, the Fourier transform of exp(−r²/2)."""
+    """Draws of a standard normal distribution over these coordinates, the Fourier transform of exp(−r²/2)."""
     return jax.random.normal(key, (n, at.shape[1]), at.dtype)
 
 

@@ -49,7 +49,9 @@ def run(setting: Setting) -> Outcome:
         return Witness(tuple(parts), x[:, None], y[:, None])
 
     def measured(n: int, model: str, repeat: int) -> tuple[Witness, list[float]]:
-        """A witness, and its lengthscale, noise, R-hat, and where it excludes zero, of different laws and of one."""
+        """A witness, and its lengthscale, noise, R-hat, and where it excludes zero, of different distributions and of
+        one.
+        """
         x, y = normal_and_laplace(setting.rng(n, repeat), n)
         same = setting.rng(n, repeat, 1).normal(size=n)
         sampler = sample_printed if model == "stan" else mm.learning.sample_kernel

@@ -84,8 +84,8 @@ def weighted(
 ) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Independent draws (n, d) with their weights, the log mass of the density, and the standard error of that.
 
-    They come from a Student law with the mean and covariance of `draws` and are weighted by the density over it, so
-    averages are exact up to errors that are known: tails heavier than those of a posterior keep weights bounded.
+    They come from a Student distribution with the mean and covariance of `draws` and are weighted by the density over
+    it, so averages are exact up to errors that are known: tails heavier than those of a posterior keep weights bounded.
     """
     rng = np.random.default_rng(seed)
     d = draws.shape[1]

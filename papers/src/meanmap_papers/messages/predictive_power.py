@@ -9,7 +9,7 @@ from meanmap_papers.number import written
 
 __all__ = ["EXPERIMENT", "log_range", "training_messages"]
 
-# The target of an operator: the paper's moments of the tilted law, or this library's derivatives of log Z.
+# The target of an operator: the paper's moments of the tilted distribution, or this library's derivatives of log Z.
 TARGETS = ("tilted moments", "derivatives")
 
 

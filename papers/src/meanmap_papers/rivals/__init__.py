@@ -2,7 +2,7 @@
 
     from meanmap_papers import rivals
 
-    rivals.GaussianField(graph), rivals.DiscretizedField(graph)    # normal laws; bins
+    rivals.GaussianField(graph), rivals.DiscretizedField(graph)    # normal distributions; bins
     rivals.MixtureField(graph), rivals.ParticleField(graph)        # nonparametric and particle belief propagation
     rivals.Forest(), rivals.Network()                              # for `ep.learned.MessageOperator`
 

@@ -66,7 +66,7 @@ class Density(BeliefPaged, Value, ABC):
 
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws by the law's own method, (..., n)."""
+        """Draws by the distribution's own method, (..., n)."""
 
     def _in_numbers(self) -> list[dict[str, Any]]:
         each = [self[at] for at in list(np.ndindex(self.batch))[:MOST_QUERIES]] if self.batch else [self]

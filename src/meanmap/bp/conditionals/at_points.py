@@ -18,7 +18,8 @@ __all__ = ["AtPoints"]
 
 @dataclass(frozen=True, eq=False)
 class AtPoints:
-    """The law of a number that has a few values in many rows: p(which of them, or none) and p(number | none of them).
+    """The distribution of a number that has a few values in many rows: p(which of them, or none) and p(number | none of
+    them).
 
     A two-part model (Duan et al. 1983): a regression of the number itself would draw half as many zeros of costs as
     there are, and give those who cost something too little. A number with two values has no other part: a straight line

@@ -136,8 +136,8 @@ class ColumnConditional:
     levels : Levels
         How distribution functions are corrected, by the rows that were left out.
     held : dict
-        How well rows that were left out were predicted, smaller is better: by "this", by a "joint normal" law, and
-        "alone", the same for every row. The continuous ranked probability score of standardised numbers, Brier's of
+        How well rows that were left out were predicted, smaller is better: by "this", by a "joint normal" distribution,
+        and "alone", the same for every row. The continuous ranked probability score of standardised numbers, Brier's of
         labels.
     regressions : tuple of LabelRegression
         One for each part, of labels.
@@ -176,9 +176,9 @@ class ColumnConditional:
         origin: np.ndarray,
     ) -> "ColumnConditional":
         """From the columns of each variable, which of these it is, thresholds, the same and centres of bins
-        standardised, by what distances are multiplied to count, rows with gaps (n, d), the values
-        (n, width) of the variable in them, the part of each row, which of them judge beliefs, a law for each part,
-        learned without it, how many rows there are that come several times, and which row of the table each is.
+        standardised, by what distances are multiplied to count, rows with gaps (n, d), the values (n, width) of the
+        variable in them, the part of each row, which of them judge beliefs, a distribution for each part, learned
+        without it, how many rows there are that come several times, and which row of the table each is.
         """
         number, block = thresholds is not None, blocks[place]
         targets = values[:, 0] if number else values
@@ -257,7 +257,7 @@ class ColumnConditional:
 
     def shares(self, laws: Sequence[JointNormal], rows: np.ndarray) -> np.ndarray:
         """Probabilities of bins between thresholds (m, G − 1), or of labels (m, L), in rows that do not show the
-        variable, by the law of each part.
+        variable, by the distribution of each part.
         """
         each = []
         for p, (member, law) in enumerate(zip(self.members, laws, strict=True)):

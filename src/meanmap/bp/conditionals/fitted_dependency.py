@@ -39,7 +39,7 @@ class FittedDependencyNetwork(CodedModel):
     scale : Standard
         How their numbers are standardised, and which of them are logarithms, roots or log odds then.
     laws : tuple
-        A joint normal law of all columns for each part of the rows, learned without it.
+        A joint normal distribution of all columns for each part of the rows, learned without it.
     conditionals : tuple
         For each column its distribution given the others; `.mixture` has the weights of its beliefs, `.levels` the
         correction of their probabilities.
@@ -155,7 +155,7 @@ class FittedDependencyNetwork(CodedModel):
             }
 
     def _resampled(self, random: np.random.Generator) -> "FittedDependencyNetwork":
-        """The network of a bootstrap sample of these rows: joint normal laws are fitted again, forests and
+        """The network of a bootstrap sample of these rows: joint normal distributions are fitted again, forests and
         neighbourhoods weight their rows by how often they were drawn.
         """
         n = len(self.rows)

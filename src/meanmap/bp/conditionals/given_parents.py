@@ -39,7 +39,7 @@ JUDGES = 1000
 
 @dataclass(frozen=True, eq=False)
 class GivenParents:
-    """The law of a number given numbers (n, q) that stand for its parents.
+    """The distribution of a number given numbers (n, q) that stand for its parents.
 
     It is f(parents) + s(parents) r: a straight line of all rows, with a kernel's part where that predicts better, and
     left-out residuals of some of them, divided by their size s where that changes with the parents, and weighted by a

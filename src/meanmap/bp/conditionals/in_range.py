@@ -23,7 +23,7 @@ AGAIN = 20
 
 @dataclass(frozen=True, eq=False)
 class InRange:
-    """The law of a number given its parents that stays within the limits of the column.
+    """The distribution of a number given its parents that stays within the limits of the column.
 
     Attributes
     ----------

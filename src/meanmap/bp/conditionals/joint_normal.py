@@ -1,4 +1,4 @@
-"""A joint normal law learned from rows with gaps, and what it says about the gaps of others."""
+"""A joint normal distribution learned from rows with gaps, and what it says about the gaps of others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -118,7 +118,7 @@ def parts_of(n: int) -> np.ndarray:
 def laws_of(
     rows: np.ndarray, counts: np.ndarray | None = None, products: Products | None = None
 ) -> tuple[JointNormal, ...]:
-    """A law for each part of the rows, learned without it, from rows that count so often (n,), or once."""
+    """A distribution for each part of the rows, learned without it, from rows that count so often (n,), or once."""
     part = parts_of(len(rows))
     often = np.ones(len(rows), dtype=int) if counts is None else counts
     return tuple(
@@ -127,7 +127,9 @@ def laws_of(
 
 
 def products_of(rows: np.ndarray, laws: Sequence[JointNormal], blocks: Sequence[range]) -> Products:
-    """Products on which columns depend beyond what laws of these rows say, each of rows that it has not learned."""
+    """Products on which columns depend beyond what distributions of these rows say, each of rows that it has not
+    learned.
+    """
     part, filled, left = parts_of(len(rows)), rows.copy(), np.empty(rows.shape)
     for p, law in enumerate(laws):
         filled[part == p] = law.given(rows[part == p])[0]

@@ -156,7 +156,7 @@ def _chosen(plain: LabelCurve, rows: np.ndarray, hits: np.ndarray) -> tuple[Labe
 
 
 def _richer(plain: LabelCurve, rows: np.ndarray) -> Iterator[tuple[LabelCurve, np.ndarray]]:
-    """Laws beyond a line, with the columns (n, r) that they add."""
+    """Distributions beyond a line, with the columns (n, r) that they add."""
     states = prod(width for width in plain.widths if width > 1)
     if 1 < states <= MOST_STATES:
         crossed = replace(plain, crossed=True)

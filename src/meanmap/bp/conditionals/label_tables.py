@@ -29,8 +29,8 @@ def tables_of(
     names: Sequence[Hashable],
     told: Sequence[Hashable],
 ) -> Factors | None:
-    """The laws of the labels `names` and of what is known, `told`, given their parents; None where that is too much, or
-    one of the names is a number.
+    """The distributions of the labels `names` and of what is known, `told`, given their parents; None where that is too
+    much, or one of the names is a number.
     """
     sizes = {name: columns[name].width for name in names if columns[name].labels is not None}
     if len(sizes) < len(names):

@@ -13,7 +13,8 @@ __all__ = ["LabelsGivenParents"]
 
 @dataclass(frozen=True, eq=False)
 class LabelsGivenParents:
-    """The law of a label given numbers (n, q) that stand for its parents: 1 of a number, zeros and a one of a label.
+    """The distribution of a label given numbers (n, q) that stand for its parents: 1 of a number, zeros and a one of a
+    label.
 
     Attributes
     ----------

@@ -33,7 +33,8 @@ def beyond_data(
 ) -> tuple[str, ...]:
     """Notes on answers that go beyond the data.
 
-    Numbers that are known, (1, 1), may be beyond all that a law was learned with, and labels may have been merged.
+    Numbers that are known, (1, 1), may be beyond all that a distribution was learned with, and labels may have been
+    merged.
     """
     notes: list[str] = []
     heard: dict[Hashable, Hashable] = {}

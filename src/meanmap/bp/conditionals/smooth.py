@@ -91,7 +91,8 @@ class _Sums:
 
     def regression(self, sizes: Sequence[int]) -> SmoothRegression:
         """Log variances of parts are their means given the targets and the other parts. Before targets are seen,
-        standard deviations have a half-Cauchy law on the scale of noise (Gelman 2006), which is integrated out.
+        standard deviations have a half-Cauchy distribution on the scale of noise (Gelman 2006), which is integrated
+        out.
 
         The evidence is that at these variances, over their density given the targets (Chib 1995), part by part.
         """

@@ -1,7 +1,7 @@
-"""The laws of two arms of a cause: a smooth regression on all rows, corrected by weighted residuals.
+"""The distributions of two arms of a cause: a smooth regression on all rows, corrected by weighted residuals.
 
-For a function h of the outcome, and m(t, z) = E[h | t, z] of the law given the cause and what is adjusted for, the mean
-of h with the cause set to a is estimated by
+For a function h of the outcome, and m(t, z) = E[h | t, z] of the distribution given the cause and what is adjusted for,
+the mean of h with the cause set to a is estimated by
 
     Σᵢ m(a, zᵢ) / n + Σᵢ wᵢ (h(yᵢ) − m(tᵢ, zᵢ)).
 

@@ -21,7 +21,7 @@ LEAST_PIXELS = 1000
 MOST_RESTORED, MOST_JUDGED = 10_000, 2000
 # Beliefs that are about as sure are corrected together: at least this many judged pixels, at most this many groups.
 LEAST_ALIKE, MOST_GROUPS = 500, 8
-# By how much beliefs are widened: not at all, or by normal laws between these shares of the range of values.
+# By how much beliefs are widened: not at all, or by normal distributions between these shares of the range of values.
 WIDTHS = np.concatenate([[0.0], np.geomspace(1 / 512, 1 / 2, 20)])
 # Rounds in which shares of widths are found (expectation maximisation), which start alike; it climbs slowly at the end.
 ROUNDS = 100
@@ -61,7 +61,7 @@ class _Groups:
 
 @dataclass(frozen=True, eq=False)
 class Widening:
-    """A belief becomes a mixture of itself and of itself widened by normal laws, of several widths.
+    """A belief becomes a mixture of itself and of itself widened by normal distributions, of several widths.
 
     The shares of widths are those of greatest likelihood for pixels of images that were left out, apart for pixels that
     were observed and for missing ones, and for beliefs that are about as sure of themselves. `span` is the range of

@@ -20,7 +20,8 @@ __all__ = ["WildCells", "without_wild_cells"]
 # Of 400 columns of 500 draws no normal or exponential one had such a cell, 1 % of t with three degrees of freedom, 4 %
 # with two, 22 % of Cauchy's, and 8 % of lognormal ones with σ = 2.
 FAR, JUMP = 10.0, 5.0
-# More of them are no slips but a part of the law: at most this many, and one in this many rows, but one at least.
+# More of them are no slips but a part of the distribution: at most this many, and one in this many rows, but one at
+# least.
 MOST, ONE_IN = 5, 100
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 20, 5

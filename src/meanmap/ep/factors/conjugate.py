@@ -163,7 +163,7 @@ class PoissonRate(Factor):
 
 
 def _refuse_prior(kind: str, p: object, x: object, observed: Data) -> None:
-    """Raise where numbers are given alone: a prior is meant, whose law has the name of the factor."""
+    """Raise where numbers are given alone: a prior is meant, whose distribution has the name of the factor."""
     if x is None and observed is None and not isinstance(p, Variable | Selection):
         raise KindError(
             f"ep.{kind} is a factor between a Variable and its outcomes; for the prior of a Variable type "

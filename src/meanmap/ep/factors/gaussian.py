@@ -222,8 +222,9 @@ def _log_overlap(message: Normal | jax.Array, mean: Array, variance: Array) -> A
 def _log_integral(met: list[tuple[Any, Any, Any, Any]]) -> jax.Array:
     """log ∫ of a sum's density and all that comes in, over every argument.
 
-    All but one are integrated as laws, and that one against the law which the others send it. It is the one with the
-    least precision, which may be none or negative: one improper message is no harm where the belief is proper.
+    All but one are integrated as distributions, and that one against the distribution which the others send it. It is
+    the one with the least precision, which may be none or negative: one improper message is no harm where the belief is
+    proper.
     """
     normals = [one for one in met if isinstance(one[0], Normal)]
     least, value = None, jnp.zeros(())

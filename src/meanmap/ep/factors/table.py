@@ -119,7 +119,7 @@ class Table(Factor):
         return getattr(arguments[-1], "values", arguments[-1]) if self.shared is None else self.shared
 
     def _joint(self, incoming: tuple[Any, ...]) -> tuple[tuple[Any, ...], int, Any]:
-        """The laws of the labels, how many axes are the plate's, and the log weight of all labels together."""
+        """The distributions of the labels, how many axes are the plate's, and the log weight of all labels together."""
         laws = incoming[:-1] if self.shared is None else incoming
         batch, count = laws[0].logits.ndim - 1, len(laws)
 

@@ -68,7 +68,7 @@ def _of_member(factor: Any, out: Any, incoming: tuple[Any, ...], member: int) ->
 
 
 def _points(message: Family, places: tuple[float, ...]) -> jax.Array:
-    """Points at these standard deviations from the middle of a proper law, along the first axis."""
+    """Points at these standard deviations from the middle of a proper distribution, along the first axis."""
     name = message.coordinates[-1]
     middle, reach = jnp.asarray(message.mean_in(name)), jnp.sqrt(jnp.asarray(message.variance_in(name)))
     points = jnp.stack([middle + each * reach for each in places])

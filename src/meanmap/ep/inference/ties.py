@@ -165,7 +165,7 @@ def _spread(law: Family) -> np.ndarray:
 
 
 def _covariance(run: Run, verdict: Verdict, at: int, places: list[int]) -> np.ndarray:
-    """Of each member's tilted law, between the arguments at some places."""
+    """Of each member's tilted distribution, between the arguments at some places."""
     plan, key = verdict.plan, run.keys[at]
     factor, size = plan.factors[at], int(plan.sizes[at])
     alpha = run.power if factor.powered else 1.0

@@ -36,7 +36,9 @@ _BLOCK = 1024
 
 
 def _inner(points: tuple[Any, ...], widths: str) -> ExpectedProduct:
-    """The joint embedding of a tuple of laws; numbers that are given have no spread of their own, only a common one."""
+    """The joint embedding of a tuple of distributions; numbers that are given have no spread of their own, only a
+    common one.
+    """
     own = ["total" if isinstance(law, PointMass) else widths for law in points]
     each = [ExpectedProduct.at_scale_of((law,), widths=kind) for law, kind in zip(points, own, strict=True)]
     return ExpectedProduct(tuple(one.kernel[0] for one in each), tuple(one.coordinate[0] for one in each))

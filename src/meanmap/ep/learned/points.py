@@ -1,4 +1,4 @@
-"""Incoming messages as points: laws for kernels, rows of numbers for forests and networks, and the range they span."""
+"""Incoming messages as points: distributions for kernels, rows of numbers for forests and networks, and their range."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def varying(incoming: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def laws(incoming: tuple[Any, ...], positions: tuple[int, ...], as_normal: bool = False) -> tuple[Any, ...]:
-    """The messages at some positions as laws with an embedding: a given number is a point mass.
+    """The messages at some positions as distributions with an embedding: a given number is a point mass.
 
     With `as_normal` every message is replaced by the Normal of its mean and variance, as the authors of the paper do.
     """

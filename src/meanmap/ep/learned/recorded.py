@@ -84,12 +84,12 @@ def families_into(factor: FactorLike) -> tuple[str, ...]:
 
 
 def laws_among(incoming: tuple[Any, ...]) -> list[Family]:
-    """The messages that are laws, without the numbers that are given."""
+    """The messages that are distributions, without the numbers that are given."""
     return [came for came in incoming if isinstance(came, Family)]
 
 
 def usable(incoming: tuple[Any, ...]) -> np.ndarray:
-    """For which members every message is a law, so that it has an embedding."""
+    """For which members every message is a distribution, so that it has an embedding."""
     return np.logical_and.reduce([np.asarray(m.is_proper()) for m in laws_among(incoming)])
 
 

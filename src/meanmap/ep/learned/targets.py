@@ -1,8 +1,8 @@
 """The numbers that are regressed in place of an outgoing message, which follows from them without division.
 
-Learning the tilted law and dividing by the cavity multiplies a relative error of the variance by v_c/(v_c − v_t): with
-a cavity variance of .05 and a message precision of .2, one percent becomes a hundred. Derivatives of log Z with respect
-to the incoming message are the message itself, so that their errors are its errors.
+Learning the tilted distribution and dividing by the cavity multiplies a relative error of the variance by v_c/(v_c −
+v_t): with a cavity variance of .05 and a message precision of .2, one percent becomes a hundred. Derivatives of log Z
+with respect to the incoming message are the message itself, so that their errors are its errors.
 """
 
 from abc import ABC, abstractmethod
@@ -120,10 +120,10 @@ class Derivatives(Target):
 
 @dataclass(frozen=True)
 class TiltedMoments(Target):
-    """What the authors of the paper regress: the tilted law, from which the message follows by division.
+    """What the authors of the paper regress: the tilted distribution, from which the message follows by division.
 
-    Of a Normal the mean and log variance of the tilted law, of a Beta its log parameters; of a Gamma the log parameters
-    of the message itself. Where it is improper they do not exist, and the answer cannot be learned.
+    Of a Normal the mean and log variance of the tilted distribution, of a Beta its log parameters; of a Gamma the log
+    parameters of the message itself. Where it is improper they do not exist, and the answer cannot be learned.
     """
 
     name = "tilted moments"
@@ -148,7 +148,7 @@ class TiltedMoments(Target):
             return np.log(np.stack([c + s for c, s in zip(exponents, outgoing.natural, strict=True)], 1))
 
     def message(self, incoming: Family, values: np.ndarray) -> Family:
-        """The tilted law over the incoming one."""
+        """The tilted distribution over the incoming one."""
         if isinstance(incoming, Normal):
             precision = np.exp(-values[:, 1])
             return Normal.from_natural(
@@ -166,10 +166,12 @@ TARGETS: dict[str, type[Target]] = {each.name: each for each in (Derivatives, Ti
 
 
 def log_normalisers(incoming: tuple[Any, ...]) -> np.ndarray:
-    """Σ A(η) of the incoming laws: what turns log ∫ f Π exp(η·t) into log ∫ f Π p."""
+    """Σ A(η) of the incoming distributions: what turns log ∫ f Π exp(η·t) into log ∫ f Π p."""
     return np.sum([in_bucket(lambda law: law.log_normaliser, law) for law in laws_among(incoming)], 0)
 
 
 def mean_variance(law: Normal) -> tuple[Array, Array]:
-    """Of Normal laws, by NumPy: a compiled program for every number of messages would cost more than the numbers."""
+    """Of Normal distributions, by NumPy: a compiled program for every number of messages would cost more than the
+    numbers.
+    """
     return law.precision_mean / law.precision, 1 / law.precision

@@ -45,7 +45,7 @@ class Summary(Paged, Value):
 
     @classmethod
     def of(cls, names: Any, law: Any, confidence: float = 0.95) -> "Summary":
-        """The table of a batch of laws on the line, one for each name.
+        """The table of a batch of distributions on the line, one for each name.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Messages from the mode of the tilted law and its curvature there, checked by importance sampling around it."""
+"""Messages from the mode of the tilted distribution and its curvature, checked by importance sampling around it."""
 
 from typing import Any
 
@@ -35,12 +35,12 @@ class Laplace(Oracle):
 
     Notes
     -----
-    The mode of the tilted law is found by Newton's method in x, log x or logit x, or over whole vectors; each message
-    has its mode and marginal curvature there (Hobbhahn & Hennig 2022): exact where the tilted law is of the family.
-    The approximation does not show how good it is, so it is compared with importance sampling by `points` draws from a
-    Student distribution around the mode: the stated error is the difference, plus its standard error. Where that is too
-    large, the answer is that of importance sampling. Cost: some ten gradients and Hessians, and `points` calls of the
-    factor.
+    The mode of the tilted distribution is found by Newton's method in x, log x or logit x, or over whole vectors; each
+    message has its mode and marginal curvature there (Hobbhahn & Hennig 2022): exact where the tilted distribution is
+    of the family. The approximation does not show how good it is, so it is compared with importance sampling by
+    `points` draws from a Student distribution around the mode: the stated error is the difference, plus its standard
+    error. Where that is too large, the answer is that of importance sampling. Cost: some ten gradients and Hessians,
+    and `points` calls of the factor.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Laplace(Oracle):
 
 
 class AroundMode(Sampler):
-    """Importance sampling from a Student law at the tilted law's mode: the second stage of `Laplace`."""
+    """Importance sampling from a Student distribution at the tilted one's mode: the second stage of `Laplace`."""
 
     points: int = eqx.field(static=True)
 
@@ -133,7 +133,9 @@ class AroundMode(Sampler):
 def student_points(
     tilted: Tilted, centre: jax.Array, precision: jax.Array, count: int, key: jax.Array
 ) -> tuple[list[Any], jax.Array]:
-    """Draws from a multivariate Student law with this centre and precision, and log(cavity / density of the draws)."""
+    """Draws from a multivariate Student distribution with this centre and precision, and log(cavity / density of the
+    draws).
+    """
     inverse = jnp.linalg.cholesky(precision).T
     law = Student(centre, jax.scipy.linalg.solve_triangular(inverse, jnp.eye(len(centre))), inverse)
     u = law.sample(count, key)
@@ -143,7 +145,7 @@ def student_points(
 
 
 def find_mode(tilted: Tilted) -> tuple[jax.Array, jax.Array]:
-    """The mode of the tilted law, and minus the Hessian of its log there.
+    """The mode of the tilted distribution, and minus the Hessian of its log there.
 
     Newton's method in units of the cavity's standard deviations; eigenvalues of the wrong sign are turned around, so
     that each step goes uphill. The best of the full step and its halves is taken.
@@ -175,5 +177,6 @@ def find_mode(tilted: Tilted) -> tuple[jax.Array, jax.Array]:
 
 def _uphill(hessian: jax.Array, slope: jax.Array) -> jax.Array:
     values, vectors = jnp.linalg.eigh(hessian)
-    # The incoming laws have curvature of order 1 in these units: what is nearly flat is no reason for a giant step.
+    # The incoming distributions have curvature of order 1 in these units: what is nearly flat is no reason for a giant
+    # step.
     return vectors @ ((vectors.T @ slope) / jnp.maximum(jnp.abs(values), 1e-2))

@@ -1,4 +1,6 @@
-"""Messages from draws of the tilted law by Hamiltonian Monte Carlo, for factors of many or badly shaped variables."""
+"""Messages from draws of the tilted distribution by Hamiltonian Monte Carlo, for factors of many or badly shaped
+variables.
+"""
 
 from typing import Any, ClassVar
 
@@ -49,9 +51,9 @@ class MCMC(Oracle):
     1.5 adapted standard deviations: trees that grow until they turn (NUTS) would wait for the longest of the plate, and
     gave half the effective draws in three times the time. Errors are those of leaving out each of 32 pieces of the
     chains (a jackknife), and the effective sample size is the smallest over coordinates. The normaliser is estimated by
-    importance sampling from a Student law with the draws' moments. The incoming message is subtracted from what the
-    draws project to, and their noise stays in the difference: where the factor has little information beside its
-    cavity, `Stratified` or `Laplace` are more accurate at less cost. Where errors are too large it draws more.
+    importance sampling from a Student distribution with the draws' moments. The incoming message is subtracted from
+    what the draws project to, and their noise stays in the difference: where the factor has little information beside
+    its cavity, `Stratified` or `Laplace` are more accurate at less cost. Where errors are too large it draws more.
     Draws jump where a proposal is accepted that was not before, so a run counts as converged when beliefs move by no
     more than the stated doubt.
 

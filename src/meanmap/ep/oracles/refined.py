@@ -24,13 +24,14 @@ MOST_DIMENSIONS = 20
 # Rounds at most, and draws in each: this many, or this many times the coefficients of a quadratic function.
 _ROUNDS, _DRAWS, _PER_COEFFICIENT = 12, 1000, 10
 
-# A law is good enough where draws are worth this share of independent ones.
+# A distribution is good enough where draws are worth this share of independent ones.
 _ENOUGH = 0.2
 
 # Tempered weights are worth this many draws, or this many times the coefficients.
 _LEFT, _LEFT_PER_COEFFICIENT = 100.0, 3.0
 
-# In units of the tempered draws: the smallest precision of the next law along any direction, and its longest step.
+# In units of the tempered draws: the smallest precision of the next distribution along any direction, and its longest
+# step.
 _FLATTEST, _STEP = 0.2, 10.0
 
 # Of the power of the weights, in halvings of its exponent, and the least exponent.
@@ -52,14 +53,14 @@ def refined(
     wanted: jax.Array,
     key: jax.Array,
 ) -> Student:
-    """A law whose draws have the mass of another one, known by the log of its density at any points.
+    """A distribution whose draws have the mass of another one, known by the log of its density at any points.
 
     Parameters
     ----------
     log_tilted : callable
         From points (n, d) to the log of the density, up to a constant; points are NaN where nothing is `wanted`.
     u, height, log_density : arrays (n, d) and (n,)
-        First draws, the log of the density there, and that of the law from which they come.
+        First draws, the log of the density there, and that of the distribution from which they come.
     wanted : bool
         Whether to search at all.
     key : JAX key
@@ -87,7 +88,7 @@ def refined(
 
 
 def _next(u: jax.Array, height: jax.Array, log_density: jax.Array, last: Student) -> Student:
-    """The next law; the last one where draws tell nothing."""
+    """The next distribution; the last one where draws tell nothing."""
     coefficients = _coefficients(u.shape[1])
     log_weights = _weights(height, log_density)
     power = _power(log_weights, max(_LEFT, _LEFT_PER_COEFFICIENT * coefficients))

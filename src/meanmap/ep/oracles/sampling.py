@@ -38,9 +38,9 @@ _POINTS_AT_ONCE = 2**16
 class Sampler(Oracle):
     """Base class of oracles with weighted points: the ratio of two projections of the same points, with its error.
 
-    With weights w of the tilted law and c of the cavity, the outgoing natural parameters are η(w) − η(c), where η
-    projects the points. The incoming parameters themselves could be subtracted instead of η(c), as importance sampling
-    does in the papers: this leaves the scatter of the points in the message, whereas here it cancels.
+    With weights w of the tilted distribution and c of the cavity, the outgoing natural parameters are η(w) − η(c),
+    where η projects the points. The incoming parameters themselves could be subtracted instead of η(c), as importance
+    sampling does in the papers: this leaves the scatter of the points in the message, whereas here it cancels.
 
     The standard error is that of the delta method: ∂η/∂log wᵢ is the influence of point i, and the influences of
     independent groups of points are independent. Where the effective sample size m is below 30, the doubt is 1/√m at
@@ -229,7 +229,9 @@ class ImportanceSampling(Sampler):
         return ImportanceSampling(self.points * times, self.proposal, self.paired)
 
     def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
-        """From draws of the cavity, and where these miss the mass from draws of a law that was moved there besides."""
+        """From draws of the cavity, and where these miss the mass from draws of a distribution that was moved there
+        besides.
+        """
         if self.proposal is not None or not _movable(factor, incoming):
             return super().member(factor, incoming, power, key)
         drawing, rest = jax.random.split(key)
@@ -259,7 +261,7 @@ class ImportanceSampling(Sampler):
 
         _, moved, second = jax.lax.while_loop(lambda carried: carried[0], more, (missed, u, first))
         # Both kinds of draws take turns, so that each group of neighbours has as many of either. Weights are over the
-        # mixture of both laws: where the second has missed some mass, a draw of the first has a large one.
+        # mixture of both distributions: where the second has missed some mass, a draw of the first has a large one.
         u, (log_cavity, log_factor, outputs) = jax.tree.map(_in_turn, (u, first), (moved, second))
         log_mixture = jnp.where(missed, jnp.logaddexp(log_cavity, law.log_density(u)), log_cavity)
         log_weights = jnp.where(missed | (jnp.arange(2 * self.points) % 2 == 0), log_cavity - log_mixture, -jnp.inf)

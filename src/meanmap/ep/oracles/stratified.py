@@ -32,10 +32,11 @@ class Stratified(Sampler):
 
     Notes
     -----
-    The strata of one variable are between quantiles of a mixture of its cavity and a wider law, in the coordinate x,
-    log x or logit x; draws are uniform in a stratum and weighted by cavity over density, so nothing is approximated.
-    Two draws per stratum give the error without repetition. Several variables meet in random order (Latin hypercube),
-    and the error is then that of strata of the first alone. The cavity's moments are those of the same points.
+    The strata of one variable are between quantiles of a mixture of its cavity and a wider distribution, in the
+    coordinate x, log x or logit x; draws are uniform in a stratum and weighted by cavity over density, so nothing is
+    approximated. Two draws per stratum give the error without repetition. Several variables meet in random order (Latin
+    hypercube), and the error is then that of strata of the first alone. The cavity's moments are those of the same
+    points.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def _normal_edges(strata: int) -> np.ndarray:
 
 
 def _edges(cavity: Family, strata: int) -> jax.Array:
-    """Where a law on a grid is cut into strata: whatever the edges are, draws are weighted by their density.
+    """Where a distribution on a grid is cut into strata: whatever the edges are, draws are weighted by their density.
 
     Half of the mass is the cavity flattened to its fourth root: the message is about how the factor bends in the tails,
     and equal shares of the cavity itself leave a whole tail to one stratum.

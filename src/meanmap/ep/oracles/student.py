@@ -1,4 +1,4 @@
-"""Multivariate Student laws as proposals of importance sampling: their tails cover those of any family here."""
+"""Multivariate Student distributions as proposals of importance sampling, with tails that cover any family here."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ _DEGREES = 5.0
 
 
 class Student(NamedTuple):
-    """The law of centre + root t with five degrees of freedom of t; `root` and its inverse are triangular."""
+    """The distribution of centre + root t with five degrees of freedom of t; `root` and its inverse are triangular."""
 
     centre: jax.Array
     root: jax.Array

@@ -1,4 +1,6 @@
-"""The tilted law, factor times incoming messages, as one density on ℝᵈ: each input in the coordinate of its family."""
+"""The tilted distribution, factor times incoming messages, as one density on ℝᵈ: each input in the coordinate of its
+family.
+"""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +16,7 @@ __all__ = ["Tilted", "check_smooth"]
 
 
 def check_smooth(oracle: str, factor: FactorLike) -> None:
-    """Raise unless the tilted law has derivatives."""
+    """Raise unless the tilted distribution has derivatives."""
     instead = "type messages=ep.Stratified() or ep.ImportanceSampling()."
     if factor.random:
         raise KindError(f"{factor.name} is a random sampler, and {oracle} needs a density: {instead}")
@@ -27,7 +29,7 @@ def check_smooth(oracle: str, factor: FactorLike) -> None:
 
 
 class Tilted(NamedTuple):
-    """The tilted law of one member of a factor; u is the vector of the coordinates of all inputs."""
+    """The tilted distribution of one member of a factor; u is the vector of the coordinates of all inputs."""
 
     factor: Any
     incoming: tuple[Any, ...]
@@ -66,14 +68,14 @@ class Tilted(NamedTuple):
         return jnp.stack([log_message(message, grid) + grid.log_weight for message, grid in pairs]).sum(0)
 
     def weigh(self, u: jax.Array) -> tuple[jax.Array, dict[int, Nodes]]:
-        """The log of the tilted law at points, and the nodes of outputs."""
+        """The log of the tilted distribution at points, and the nodes of outputs."""
         nodes = self.nodes(u)
         values = {at: grid.x for at, grid in zip(self.over, nodes, strict=True)}
         log_factor, outputs = self.factor.weigh(values, self.incoming, self.power, None)
         return self.log_cavity(nodes) + log_factor, outputs
 
     def log_density(self, u: jax.Array) -> jax.Array:
-        """The log of the tilted law at one u."""
+        """The log of the tilted distribution at one u."""
         return self.weigh(u[None])[0][0]
 
     def outputs(self, u: jax.Array) -> dict[int, jax.Array]:

@@ -17,8 +17,9 @@ from meanmap.families import Family
 
 __all__ = ["DEPTH_OF_TWO", "is_remembered", "known_well"]
 
-# The log of the tilted law may be off by more further down than at its peak, in proportion, and by no more than this
-# wherever it matters, so that no rule takes the ends of pieces for kinks; where little is enough, by ten times that.
+# The log of the tilted distribution may be off by more further down than at its peak, in proportion, and by no more
+# than this wherever it matters, so that no rule takes the ends of pieces for kinks; where little is enough, by ten
+# times that.
 _ANYWHERE, _OF_ENOUGH = 1e-4, 10.0
 
 # Over two numbers what is below e⁻²⁰ of the peak does not count, as values are not better known either; where less than
@@ -44,7 +45,9 @@ _SAME = 1e-10
 
 
 class _Effect(NamedTuple):
-    """What errors of a function do at points: to the log of the tilted law or to outputs in standard deviations."""
+    """What errors of a function do at points: to the log of the tilted distribution or to outputs in standard
+    deviations.
+    """
 
     size: jax.Array
     depth: jax.Array
@@ -87,7 +90,7 @@ def known_well(
     -------
     values : array (points,)
     effects : array (points,)
-        How far the log of the tilted law may be off, or outputs in standard deviations.
+        How far the log of the tilted distribution may be off, or outputs in standard deviations.
     marks : array
         Points as columns, each with the log of the tilted density in the last row: where a function of one number has
         finer structure than these points can show, and where one of two was evaluated, over the whole cavity.
@@ -144,7 +147,7 @@ def known_well(
 
 
 def _levels(message: Family) -> jax.Array:
-    """Centres of cells of equal mass of the root of a law, and the ends between them by turns."""
+    """Centres of cells of equal mass of the root of a distribution, and the ends between them by turns."""
     nodes = nodes_of_cavity(message, 513)
     height = (log_message(message, nodes) + nodes.log_weight) / 2
     mass = jnp.cumsum(jnp.exp(height - height.max()))

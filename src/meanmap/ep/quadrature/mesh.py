@@ -64,12 +64,12 @@ class Grid(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """What a factor says at points: the log of the tilted law, and what is made of it.
+    """What a factor says at points: the log of the tilted distribution, and what is made of it.
 
     Attributes
     ----------
     height : array (points,)
-        The log of the tilted law, in the coordinates.
+        The log of the tilted distribution, in the coordinates.
     own : array (points,)
         The factor's part of it, which may have peaks that the incoming messages hide.
     values : list of arrays (points,)

@@ -20,7 +20,8 @@ _STANDS = 1e-3
 
 
 class Search(NamedTuple):
-    """How a grid is moved: axes that are free, nodes along each, how deep the law matters, and how far ends move on.
+    """How a grid is moved: axes that are free, nodes along each, how deep the distribution matters, and how far ends
+    move on.
 
     By default an end that matters moves on by the whole width.
     """
@@ -45,7 +46,7 @@ def followed(
 ) -> tuple[Grid, Weighed, jax.Array]:
     """Points (x, y) where a function of two numbers has its mass, with three rules, what it is there, and what is not.
 
-    The last is the share of the law that these points may have overlooked.
+    The last is the share of the distribution that these points may have overlooked.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def followed(
     count : int
         Nodes along each axis; half as many while the grid is moved.
     depth : number
-        What is further below the peak of the log of the law does not count.
+        What is further below the peak of the log of the distribution does not count.
     steps : bool
         Whether ends that matter move on by half of the first width, not by all of the present one.
     """
@@ -155,7 +156,7 @@ def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array]:
     reach = span if search.reach is None else search.reach
     new_low = jnp.where(free, new_low - jnp.where(grow[:, 0], reach, 0), box.low)
     new_high = jnp.where(free, new_high + jnp.where(grow[:, 1], reach, 0), box.high)
-    if found.marks is not None:  # to where the law matters at points that were looked at elsewhere
+    if found.marks is not None:  # to where the distribution matters at points that were looked at elsewhere
         x, y, there = found.marks
         matters = jnp.isfinite(there) & (there >= jnp.maximum(strong.max(), there.max()) - search.depth)
         for k, (now, at) in enumerate(((x, x), (y - box.slope * (x - box.pivot), y - slope * (x - pivot)))):
@@ -173,7 +174,7 @@ def _hidden(axes: list[jax.Array], height: jax.Array, free: np.ndarray) -> jax.A
 
 
 def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, search: Search) -> jax.Array:
-    """Which share of the law, as its second moments count it, may lie between nodes or beyond ends.
+    """Which share of the distribution, as its second moments count it, may lie between nodes or beyond ends.
 
     Where a peak may hide along an axis it counts as much as the nodes beside it, times how far it may rise above these;
     an end that still matters counts as if all further nodes of a grid of the same size were as large.

@@ -1,4 +1,6 @@
-"""Messages by quadrature, over one or two numbers: where the tilted law has its mass, however narrow or far that is."""
+"""Messages by quadrature, over one or two numbers: where the tilted distribution has its mass, however narrow or far
+that is.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,20 +54,20 @@ class Quadrature(Oracle):
 
     A function of one or two numbers that JAX cannot trace is never evaluated twice at the same point: during a run it
     is kept as polynomials on pieces of the line, or on rectangles, for all sweeps and all rows whose other arguments
-    are equal. It is called for more only where the tilted law has its mass and the error of a polynomial would show in
-    a message; on the line jumps, and ends of regions without numbers, are found by bisection. What is left of that
-    error is part of `doubt`, and so is the noise of the function's own computing, in single precision or by solvers
-    with a tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows tenfold
-    along a piece, and not at outliers. A function of two numbers is called first within 2.1 standard deviations of the
-    mean of the cavity, and further out only where the tilted density is above e⁻²⁰ of its peak at an end or at one of
-    64 points. Where it is NaN or −∞ there is no mass; a member whose density is above e⁻¹⁴ of the peak beside such
-    points is refused. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as for solvers whose
+    are equal. It is called for more only where the tilted distribution has its mass and the error of a polynomial would
+    show in a message; on the line jumps, and ends of regions without numbers, are found by bisection. What is left of
+    that error is part of `doubt`, and so is the noise of the function's own computing, in single precision or by
+    solvers with a tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows
+    tenfold along a piece, and not at outliers. A function of two numbers is called first within 2.1 standard deviations
+    of the mean of the cavity, and further out only where the tilted density is above e⁻²⁰ of its peak at an end or at
+    one of 64 points. Where it is NaN or −∞ there is no mass; a member whose density is above e⁻¹⁴ of the peak beside
+    such points is refused. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as for solvers whose
     steps depend on the arguments, are stated and not reduced further; after 4096 evaluations, those below 10⁻³.
 
     Polynomials are checked at values between their nodes. Each sixteenth of the mass of the root of a belief, .22
     standard deviations at its centre, has a point at which the function was called; where all rows share the function,
     so has each eightieth of the mass of the incoming message. Over two numbers each of 64 shares of the mass of the
-    roots of both laws has one. A peak that fits between these points, and is 0 at them, is missed.
+    roots of both distributions has one. A peak that fits between these points, and is 0 at them, is missed.
 
     Parameters
     ----------
@@ -76,13 +78,13 @@ class Quadrature(Oracle):
     -----
     Only for factors that integrate over at most two numbers, and no sampler with randomness of its own. Remaining
     errors are in `doubt`, and in the notes of a run; an unresolved peak has a doubt of 1 or more, over two numbers as
-    much as the share of the law that it may have. A peak that changes nothing at any node cannot be seen by any rule:
-    one of width .002 above a floor of .001 was missed. Over two numbers a kink along neither axis, as of max(a, b), may
-    leave .0003 standard deviations without doubt. Cost: `points` calls of the factor a message, and 97 for each round
-    in which nodes are moved, mostly one; 3 points for each of up to 30 rounds where panels are cut, and points² / 4 +
-    points² in two dimensions. Of a function that is kept, 100 to 700 calls in all for rows that share its arguments; of
-    two numbers, 250 to 3500 where it is smooth, and 16,384, and those near jumps, where it is not: after 65,536 it is
-    called no more. Panels are a program of their own, compiled when one first needs them.
+    much as the share of the distribution that it may have. A peak that changes nothing at any node cannot be seen by
+    any rule: one of width .002 above a floor of .001 was missed. Over two numbers a kink along neither axis, as of
+    max(a, b), may leave .0003 standard deviations without doubt. Cost: `points` calls of the factor a message, and 97
+    for each round in which nodes are moved, mostly one; 3 points for each of up to 30 rounds where panels are cut, and
+    points² / 4 + points² in two dimensions. Of a function that is kept, 100 to 700 calls in all for rows that share its
+    arguments; of two numbers, 250 to 3500 where it is smooth, and 16,384, and those near jumps, where it is not: after
+    65,536 it is called no more. Panels are a program of their own, compiled when one first needs them.
 
     Examples
     --------
@@ -208,7 +210,7 @@ def _middle(message: Any, window: Any) -> tuple[jax.Array, jax.Array]:
 
 
 def _without_void(height: jax.Array, void: jax.Array) -> jax.Array:
-    """The log of a law on a square grid, which has no mass in the void, where a function is no number.
+    """The log of a distribution on a square grid, which has no mass in the void, where a function is no number.
 
     No numbers at all where it has mass beside such points.
     """

@@ -64,7 +64,7 @@ def prepare(variables: dict[str, Variable], factors: tuple[Factor, ...], length:
     """The plan of a model. One compilation serves all sizes of a plate of one `length`."""
     order = {name: at for at, name in enumerate(variables)}
     flats = tuple(v.flat(tuple(map(length, v.shape))) for v in variables.values())
-    # Members beyond the plate have the first one's prior, so that they are laws; nothing is sent to them.
+    # Members beyond the plate have the first one's prior, so that they are distributions; nothing is sent to them.
     priors = tuple(
         flat if v.prior is None else pad(v.prior, length(*v.shape)) if v.shape else v.prior
         for v, flat in zip(variables.values(), flats, strict=True)

@@ -33,7 +33,7 @@ __all__ = [
     "send",
 ]
 
-# Precision of a law that stands in where there is none.
+# Precision of a distribution that stands in where there is none.
 _NARROW = 1e4
 
 # What can happen to the messages of one member of a factor; each has its column in the counts of a sweep.
@@ -128,7 +128,7 @@ def _power(plan: Plan, at: int, power: Array) -> Any:
 def cavities(plan: Plan, state: State, at: int, power: Array) -> tuple[tuple[Any, ...], jax.Array]:
     """The incoming messages of a factor, belief / message^α, and for which members the factor can use them.
 
-    Where it cannot, a standard law stands in, so that nothing that is computed for nothing becomes NaN.
+    Where it cannot, a standard distribution stands in, so that nothing that is computed for nothing becomes NaN.
     """
     factor, shape, alpha = plan.factors[at], plan.shapes[at], _power(plan, at, power)
     usable = real(shape, plan.sizes[at])
@@ -272,7 +272,7 @@ def _member_by_member(port: Port) -> bool:
 
 
 def _standard(family: Any) -> Any:
-    """A law of the same family and batch, to compute with where the real one cannot be."""
+    """A distribution of the same family and batch, to compute with where the real one cannot be."""
     kind, shape = type(family), family.shape
     if any(family._own_axes):
         return kind.standard(family.natural[0].shape[-1], shape)

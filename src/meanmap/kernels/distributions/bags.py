@@ -72,7 +72,7 @@ class Bags(eqx.Module):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """(d,), as of laws of vectors."""
+        """(d,), as of distributions of vectors."""
         return (self.dimension,)
 
     @property
@@ -105,12 +105,12 @@ class Bags(eqx.Module):
         return mean, (weights * (self.points - mean[..., None, :]) ** 2).sum(-2)
 
     def mean_in(self, coordinate: str) -> Any:
-        """The mean of each bag, as of laws."""
+        """The mean of each bag, as of distributions."""
         del coordinate
         return self.moments()[0]
 
     def variance_in(self, coordinate: str) -> Any:
-        """The variance of each bag, as of laws."""
+        """The variance of each bag, as of distributions."""
         del coordinate
         return self.moments()[1]
 

@@ -1,4 +1,4 @@
-"""The base of kernels on distributions: laws are prepared once, then compared in pairs."""
+"""The base of kernels on distributions: distributions are prepared once, then compared in pairs."""
 
 from abc import abstractmethod
 from typing import Any
@@ -18,8 +18,9 @@ __all__ = ["DistributionKernel"]
 class DistributionKernel(Kernel):
     """A kernel whose points are distributions: a batched family, bags of samples, or a tuple or mapping of these.
 
-    To write one, give `prepared`, which turns laws into plain arrays and a kernel on those, so that the expensive part
-    of a law (its characteristic function) is computed once and not for every pair; and `check_variables`.
+    To write one, give `prepared`, which turns distributions into plain arrays and a kernel on those, so that the
+    expensive part of a distribution (its characteristic function) is computed once and not for every pair; and
+    `check_variables`.
     """
 
     @property
@@ -31,8 +32,8 @@ class DistributionKernel(Kernel):
     def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
         """A kernel of plain arrays, and those of x and of y (`None` for `y = x`). Pure and traceable.
 
-        If all numbers are known, integration rules are as long as the laws need; if they are traced, the length is
-        fixed and `check` decides whether it suffices.
+        If all numbers are known, integration rules are as long as the distributions need; if they are traced, the
+        length is fixed and `check` decides whether it suffices.
         """
 
     @abstractmethod

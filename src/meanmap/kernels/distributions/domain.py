@@ -23,7 +23,7 @@ class Messages:
     """N distributions, or N tuples of them: a batched family, a list of samples, or a tuple or mapping of these."""
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """The laws after checks: batched along one axis, proper, equally many in each variable."""
+        """The distributions after checks: batched along one axis, proper, equally many in each variable."""
         if isinstance(data, Mapping):
             names = sorted(data, key=str)
             points = {name: _read_law(data[name], label(argument, name), door) for name in names}
@@ -55,7 +55,7 @@ class Ready:
 
 
 def variables(points: Points) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Names and laws of the variables of points: keys in order, positions, or `None` for a single variable."""
+    """Names and distributions of the variables of points: keys in order, positions, or `None` for a single variable."""
     if isinstance(points, Mapping):
         names = tuple(sorted(points, key=str))
         return names, tuple(points[name] for name in names)

@@ -1,6 +1,6 @@
-"""Expectations of an RBF kernel under probability laws: E k(X, x) and E k(X, Y), exactly.
+"""Expectations of an RBF kernel under probability distributions: E k(X, x) and E k(X, Y), exactly.
 
-Normal laws have closed forms. Every other law goes through its characteristic function c, E k(X, x) =
+Normal distributions have closed forms. Every other distribution goes through its characteristic function c, E k(X, x) =
 E_ω Re c(ω/ℓ) exp(−iωx/ℓ) with ω standard normal, by the trapezium rule.
 """
 
@@ -23,12 +23,13 @@ SPECTRAL_REACH = 9.0
 # An exponential tail is below 1e-15 beyond this many of its scales.
 TAIL_REACH = 36.0
 MOST_NODES = 1 << 15
-# Nodes where numbers are traced and the spread of the law is not known: exact for spreads up to 700 lengthscales.
+# Nodes where numbers are traced and the spread of the distribution is not known: exact for spreads up to 700
+# lengthscales.
 TRACED_NODES = 1024
 
 
 def normal_moments(family: Distribution) -> tuple[Any, Any] | None:
-    """Mean (..., d) and covariance (..., d, d) of a normal law, or None."""
+    """Mean (..., d) and covariance (..., d, d) of a normal distribution, or None."""
     if isinstance(family, Normal):
         return jnp.asarray(family.mean())[..., None], jnp.asarray(family.var())[..., None, None]
     if isinstance(family, MultivariateNormal):
@@ -51,7 +52,7 @@ def gaussian_overlap(difference: jax.Array, covariance: jax.Array, lengthscale: 
 
 
 def expected_kernel(family: Distribution, x: jax.Array, lengthscale: jax.Array, coordinate: str = "x") -> jax.Array:
-    """E exp(−½ Σ (X_d − x_d)² / ℓ_d²) at points x (m, d), (..., m) for a batch of laws."""
+    """E exp(−½ Σ (X_d − x_d)² / ℓ_d²) at points x (m, d), (..., m) for a batch of distributions."""
     if isinstance(family, Mixture):
         values = expected_kernel(family.components, x, lengthscale, coordinate)
         return jnp.sum(jnp.asarray(family.weights)[..., None] * values, axis=-2)
@@ -96,7 +97,7 @@ def _nodes(
 ) -> tuple[jax.Array, jax.Array]:
     """Trapezium nodes ω and weights for the standard normal spectral integral.
 
-    The rule repeats the blurred law with period 2πℓ/h, so h is chosen for all of it to fit into one period.
+    The rule repeats the blurred distribution with period 2πℓ/h, so h is chosen for all of it to fit into one period.
     """
     number = TRACED_NODES
     if all_concrete((family, also, x, ell)):
@@ -119,9 +120,9 @@ def _nodes(
 
 
 def _reach(family: Distribution, coordinate: str) -> float:
-    """The radius around its mean that contains a law up to a probability of 1e-15."""
+    """The radius around its mean that contains a distribution up to a probability of 1e-15."""
     variance, mean = np.asarray(family.variance_in(coordinate)), np.asarray(family.mean_in(coordinate))
     scale = np.sqrt(variance)
     if isinstance(family, Gamma) and coordinate == "x":
-        scale = np.maximum(scale, variance / mean)  # the tail exp(−rate x) of a law of small shape is long
+        scale = np.maximum(scale, variance / mean)  # the tail exp(−rate x) of a distribution of small shape is long
     return float(TAIL_REACH * np.max(scale))

@@ -40,10 +40,10 @@ class ExpectedProduct(DistributionKernel):
     on the tensor product of the embeddings, which is also the one on the joint embedding, because the joint kernel is
     the product of the k_l (an RBF kernel with a lengthscale for every coordinate is one).
 
-    Families are exact under `RBF`: closed forms for (mixtures of) normal laws, points and labels; all others through
-    their characteristic functions, evaluated once for each law, to about 1e-14. Bags stand for their empirical
-    distribution, κ = Σ Σ k(xᵢ, yⱼ)/(n m), under any kernel on points. Under other shift-invariant kernels families have
-    no exact Gram matrix here but they have random features, `mm.features.TwoStage.draw`.
+    Families are exact under `RBF`: closed forms for (mixtures of) normal distributions, points and labels; all others
+    through their characteristic functions, evaluated once for each distribution, to about 1e-14. Bags stand for their
+    empirical distribution, κ = Σ Σ k(xᵢ, yⱼ)/(n m), under any kernel on points. Under other shift-invariant kernels
+    families have no exact Gram matrix here but they have random features, `mm.features.TwoStage.draw`.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ class ExpectedProduct(DistributionKernel):
 
     Notes
     -----
-    Jitkrittum et al. (2015), section 3.1; its draft, sections 4.1-4.2 and appendix B.3. N by M families cost
-    O((N + M) R + N M R) for R frequencies, set by the spread of the laws over the lengthscale; bags under an RBF kernel
+    Jitkrittum et al. (2015), section 3.1; its draft, sections 4.1-4.2 and appendix B.3. N by M families cost O((N + M)
+    R + N M R) for R frequencies, set by the spread of the distributions over the lengthscale; bags under an RBF kernel
     in one or two dimensions the same, with O(n) for a bag of n points; other bags O(N M n²) kernel values, in tiles.
-    Inside `jit` rules have a fixed length, enough for laws that spread over 700 lengthscales.
+    Inside `jit` rules have a fixed length, enough for distributions that spread over 700 lengthscales.
 
     Examples
     --------
@@ -105,8 +105,8 @@ class ExpectedProduct(DistributionKernel):
             As for the kernel; "auto" is resolved into names.
         widths : {"total", "within"}
             ℓ² is the mean variance of the distributions plus the variance of their means (so, the variance of their
-            equal mixture), or the mean variance alone (Jitkrittum et al. 2015), which resolves narrow laws better but
-            makes distant ones equally distant.
+            equal mixture), or the mean variance alone (Jitkrittum et al. 2015), which resolves narrow distributions
+            better but makes distant ones equally distant.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class ExpectedProduct(DistributionKernel):
             return cls(named(door.leave(kernels), names), named(places, names))
 
     def variables(self, points: Points, argument: str = "x") -> list[tuple[Any, Any, Kernel, str]]:
-        """Name, law, kernel and coordinate of each variable."""
+        """Name, distribution, kernel and coordinate of each variable."""
         names, laws = variables(points)
         kernels = per_variable(self.kernel, self.names, names, "kernel", argument)
         places = per_variable(self.coordinate, self.names, names, "coordinate", argument)

@@ -1,4 +1,6 @@
-"""Properties of laws, families or bags, for kernels on distributions: coordinate, moments, characteristic function."""
+"""Properties of distributions, families or bags, for kernels on distributions: coordinate, moments, characteristic
+function.
+"""
 
 from typing import Any
 
@@ -20,7 +22,7 @@ TRACED_FREQUENCY = 256.0
 
 
 def resolve_coordinate(coordinate: str, law: Distribution | Bags, name: object = None) -> str:
-    """A coordinate that the law has; "auto" is "log" for a Gamma, "logit" for a Beta, "x" for most others."""
+    """A coordinate that the distribution has; "auto" is "log" for a Gamma, "logit" for a Beta, "x" for most others."""
     known = law.coordinates
     if coordinate == "auto":
         return "x" if isinstance(law, PointMass) else known[-1]
@@ -34,7 +36,7 @@ def resolve_coordinate(coordinate: str, law: Distribution | Bags, name: object =
 
 
 def moments(law: Distribution | Bags, coordinate: str) -> tuple[Any, Any]:
-    """Mean and variance of each law in a coordinate, (N, d) each."""
+    """Mean and variance of each distribution in a coordinate, (N, d) each."""
     mean, variance = law.mean_in(coordinate), law.variance_in(coordinate)
     if np.ndim(mean) == 1:
         return mean[:, None], variance[:, None]
@@ -42,7 +44,7 @@ def moments(law: Distribution | Bags, coordinate: str) -> tuple[Any, Any]:
 
 
 def characteristic(law: Distribution | Bags, w: Array, coordinate: str) -> Any:
-    """E exp(i w·X) of each law at frequencies w (D, d), complex (N, D)."""
+    """E exp(i w·X) of each distribution at frequencies w (D, d), complex (N, D)."""
     vectors = bool(law.event_shape) or isinstance(law, Categorical)
     return law.characteristic_function(w if vectors else w[:, 0], coordinate)
 
@@ -58,7 +60,7 @@ def check_traced_frequency(law: object, coordinate: str, largest: Any, name: Any
 
 
 def check_distribution(law: object, action: str) -> None:
-    """Refuse vector laws without a closed form."""
+    """Refuse vector distributions without a closed form."""
     if isinstance(law, Distribution) and law.event_shape:
         raise KindError(
             f"{type(law).__name__} has no exact {action} under an RBF kernel in several dimensions: use random "

@@ -116,7 +116,7 @@ class MeanVariance(DistributionKernel, Spectral):
         return jnp.concatenate(columns, axis=1)
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        """Draws of a standard normal law, whose transform is the profile."""
+        """Draws of a standard normal distribution, whose transform is the profile."""
         return normal_frequencies(key, n, self.coordinates(like))
 
     @property

@@ -1,4 +1,6 @@
-"""Inner products of embeddings on prepared points: the form of one variable's laws from which a Gram matrix is made."""
+"""Inner products of embeddings on prepared points: the form of one variable's distributions from which a Gram matrix is
+made.
+"""
 
 import math
 from abc import abstractmethod
@@ -62,7 +64,9 @@ class SpectralPart(Prepared):
 
 
 class GaussianPart(Prepared):
-    """E E k(X, Y) of mixtures of K normal laws, points (weights (N, K), means (N, K, d), covariances (N, K, d, d))."""
+    """E E k(X, Y) of mixtures of K normal distributions, points (weights (N, K), means (N, K, d), covariances (N, K, d,
+    d)).
+    """
 
     lengthscale: Any
 

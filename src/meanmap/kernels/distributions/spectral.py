@@ -1,9 +1,9 @@
 """Coordinates in which the RBF kernel is an inner product to rounding: a trapezium rule over its spectral density.
 
-exp(−(x − y)²/2ℓ²) = Σₖ wₖ cos(ωₖ (x − y)/ℓ) with equidistant ω and Gaussian weights is exact to 1e-16 as long as
-|x − y| + 9ℓ stays below the period of the rule. So a law has the coordinates √wₖ (Re c(ωₖ/ℓ), Im c(ωₖ/ℓ)), c its
-characteristic function, and ⟨μ_P, μ_Q⟩ for N by M laws is one matrix product; a bag of n points costs O(n) instead of
-O(n²) in every pair.
+exp(−(x − y)²/2ℓ²) = Σₖ wₖ cos(ωₖ (x − y)/ℓ) with equidistant ω and Gaussian weights is exact to 1e-16 as long as |x −
+y| + 9ℓ stays below the period of the rule. So a distribution has the coordinates √wₖ (Re c(ωₖ/ℓ), Im c(ωₖ/ℓ)), c its
+characteristic function, and ⟨μ_P, μ_Q⟩ for N by M distributions is one matrix product; a bag of n points costs O(n)
+instead of O(n²) in every pair.
 """
 
 from functools import partial
@@ -29,7 +29,7 @@ __all__ = ["bag_coordinates", "extent", "law_coordinates", "nodes_for"]
 
 
 def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
-    """The interval, (d,) and (d,), that contains all laws of a batch up to a probability of 1e-15."""
+    """The interval, (d,) and (d,), that contains all distributions of a batch up to a probability of 1e-15."""
     law = jax.tree.map(
         np.asarray, law
     )  # known numbers, and inside an enclosing `jit` JAX would trace what is made of them
@@ -41,7 +41,7 @@ def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
     variance = np.asarray(inner.variance_in(coordinate), dtype=float)
     scale = np.sqrt(variance)
     if isinstance(inner, Gamma) and coordinate == "x":
-        scale = np.maximum(scale, variance / mean)  # the tail exp(−rate x) of a law of small shape is long
+        scale = np.maximum(scale, variance / mean)  # the tail exp(−rate x) of a distribution of small shape is long
     low, high = np.min(mean - TAIL_REACH * scale), np.max(mean + TAIL_REACH * scale)
     if isinstance(inner, Gamma | Beta) and coordinate == "x":
         low = max(low, 0.0)
@@ -51,7 +51,7 @@ def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nodes_for(x: Points, y: Points, lengthscale: Array | None, coordinate: str, name: object = None) -> np.ndarray:
-    """The number of frequencies that each coordinate needs for the laws x and y, (d,)."""
+    """The number of frequencies that each coordinate needs for the distributions x and y, (d,)."""
     (low_x, high_x), (low_y, high_y) = extent(x, coordinate), extent(y, coordinate)
     lengthscale = np.broadcast_to(np.asarray(lengthscale, dtype=float), low_x.shape)
     distance = np.maximum(high_x - low_y, high_y - low_x)
@@ -75,7 +75,7 @@ def _rule(number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def law_coordinates(law: Distribution | Bags, lengthscale: Array, coordinate: str, number: int) -> jax.Array:
-    """√w (Re c, Im c) of laws on the line, (N, 2 number)."""
+    """√w (Re c, Im c) of distributions on the line, (N, 2 number)."""
     omega, roots = _rule(number)
     dtype = jax.tree.leaves(law)[0].dtype
     w = omega.astype(dtype)[:, None] / lengthscale  # NumPy where the lengthscale is: a Beta wants to know its size

@@ -26,7 +26,7 @@ class TupleKernel(DistributionKernel):
     by: eqx.AbstractClassVar[Literal["product", "sum"]]
 
     def parts(self, points: Points, argument: str = "x") -> tuple[Any, ...]:
-        """The laws that each member reads."""
+        """The distributions that each member reads."""
         names, laws = variables(points)
         per_variable(self.members, self.names, names, "members", argument)
         return laws

@@ -26,10 +26,10 @@ TILTS = np.array([0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.6, 2.4])
 class Wager(Value):
     """The wealth so far, and the estimated mean of the vectors.
 
-    Under the null hypothesis a vector a and −a have the same law, given the past. A bet is on the sign of ⟨w, a⟩, where
-    w is the mean of earlier vectors. Its payoff s is ⟨w, a⟩ over a scale known in advance, clipped to [−1, 1]; it has
-    mean zero, and the wealth Π (1 + λ s) is a martingale from 1 for every share λ (Shekhar & Ramdas 2023, section 3).
-    So is the mean over shares; by Ville's inequality the probability that it ever exceeds 1/α is at most α.
+    Under the null hypothesis a vector a and −a have the same distribution, given the past. A bet is on the sign of ⟨w,
+    a⟩, where w is the mean of earlier vectors. Its payoff s is ⟨w, a⟩ over a scale known in advance, clipped to [−1,
+    1]; it has mean zero, and the wealth Π (1 + λ s) is a martingale from 1 for every share λ (Shekhar & Ramdas 2023,
+    section 3). So is the mean over shares; by Ville's inequality the probability that it ever exceeds 1/α is at most α.
 
     Attributes
     ----------

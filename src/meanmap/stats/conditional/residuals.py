@@ -42,10 +42,9 @@ ROUGH_FEATURES = 5
 PAIRS = 2
 # Residual variance below this is rounding error: the variable is a function of z.
 NOTHING_LEFT = 1e-10
-# The kernel of residuals whose law is taken not to change with z. Where most lie together and some far away, what the
-# regression gets wrong is large beside the former, and a function of z on both sides: a kernel as narrow as their
-# median distance saw that in 388 of 1000 data sets with sentinels, one as wide as for normal
-# residuals does not.
+# The kernel of residuals whose distribution is taken not to change with z. Where most lie together and some far away,
+# what the regression gets wrong is large beside the former, and a function of z on both sides: a kernel as narrow as
+# their median distance saw that in 388 of 1000 data sets with sentinels, one as wide as for normal residuals does not.
 WIDE, MEDIAN_OF_NORMAL = "wide", 0.954
 # With more points the bias of the regression of plain features shows: where relations are not linear and z has two
 # columns, true hypotheses were rejected with rate .075 at 1000 and .11 at 3000 points, without plain features .057.

@@ -110,7 +110,7 @@ class Products:
         straight: Straight | None = None,
         bias: float = 0.0,
     ) -> tuple[float, Null]:
-        """The statistic, and draws of Σ λᵢ zᵢ² or of a gamma law with their moments.
+        """The statistic, and draws of Σ λᵢ zᵢ² or of a gamma distribution with their moments.
 
         λᵢ are the eigenvalues of K / n, its rows and columns times the roots of the variance ratios. Draws of a
         `straight` part have the covariance 2 Σᵢⱼ Kᵢⱼ ⟨wᵢ, wⱼ⟩/n² with these.

@@ -103,8 +103,8 @@ class Straight:
 def together(kernels: np.ndarray, straight: np.ndarray) -> np.ndarray:
     """Two statistics as one, each with its draws behind it: minus the log of the weighted harmonic mean of p-values.
 
-    These are upper tails of gamma laws with the mean and the variance of the draws, and only order values: the draws of
-    both together are the null. (Wilson 2019 on harmonic means.)
+    These are upper tails of gamma distributions with the mean and the variance of the draws, and only order values: the
+    draws of both together are the null. (Wilson 2019 on harmonic means.)
     """
     return np.log((1 - LINEAR) / _tails(kernels) + LINEAR / _tails(straight))
 

@@ -248,7 +248,7 @@ def _law_of_moments(groups: Sequence[Moments]) -> DistanceLaw:
 
 
 def _equal(groups: Sequence[Moments]) -> DistanceLaw:
-    """The distribution when all samples have the same law, with the covariance of all rows together."""
+    """The distribution when all samples have the same distribution, with the covariance of all rows together."""
     sizes = np.array([group.n for group in groups], float)
     contrasts, means = contrasts_of(sizes.tolist()), np.stack([group.mean for group in groups])
     off = means - sizes / sizes.sum() @ means

@@ -3,8 +3,9 @@
 A permutation test is exact for any set of permutations that looks the same from each of its members (Ramdas, Barber,
 Candès & Tibshirani 2023). The n cyclic shifts C of the points in random order form a group, and so does nothing else
 have to be known about them; if more than n permutations are asked for, cosets C σ of independent random orders σ join
-them, and M = C ∪ C σ₁ ∪ C σ₂ ... keeps its law when it is seen from a member g drawn from it: M g⁻¹ is C together with
-cosets of orders σᵢ σⱼ⁻¹, again independent and uniform. A random subset of M that holds the identity is as good as M.
+them, and M = C ∪ C σ₁ ∪ C σ₂ ... keeps its distribution when it is seen from a member g drawn from it: M g⁻¹ is C
+together with cosets of orders σᵢ σⱼ⁻¹, again independent and uniform. A random subset of M that holds the identity is
+as good as M.
 
 What this buys: Σ_ij K_ij L_(i+s)(j+s) for all s at once is, lag by lag, a sum over l of circular correlations of the
 diagonals K_i(i+l) and L_i(i+l), n²/2 numbers transformed once: O(n² log n) for n permutations, where each permutation

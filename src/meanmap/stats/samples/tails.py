@@ -8,14 +8,14 @@ __all__ = ["inflated_spread"]
 # The tail is the farthest tenth of the rows (SHARE), and a larger share of few rows: up to MANY rows, or a share of
 # QUARTER for distributions of excesses only. It has at most MOST rows; with fewer than LEAST it is not estimated.
 SHARE, MANY, QUARTER, LEAST, MOST = 0.1, 100, 0.25, 5, 200
-# Shapes of tails with equal prior weights, one over the degrees of freedom of a t law: from a half on the standard
-# deviation is infinite. Widths are in units of the median distance, and of the mean excess.
+# Shapes of tails with equal prior weights, one over the degrees of freedom of a t distribution: from a half on the
+# standard deviation is infinite. Widths are in units of the median distance, and of the mean excess.
 SHAPES, WIDTHS = np.linspace(0, 1, 41), np.geomspace(1 / 6, 6, 37)
 PARETO, PARETO_WIDTHS = np.linspace(-0.5, 1.5, 41), np.geomspace(0.25, 3.0, 25)
 # The confidence in the largest standard deviation, and the normal quantile. With .975 a fifth of samples of 60
 # normal rows, and nearly all of 30, leave open whether there is a standard deviation; with .9 it is 3 % and 40 %.
 CERTAIN, QUANTILE = 0.9, 1.2815515655446004
-# The median distance of a standard normal law, which is the t law of this many degrees of freedom.
+# The median distance of a standard normal distribution, which is the t distribution of this many degrees of freedom.
 MEDIAN, NORMAL = 0.6744897501960817, 1e6
 
 
@@ -23,11 +23,12 @@ def inflated_spread(numbers: np.ndarray) -> float:
     """The 90 % quantile of the true standard deviation over that of these numbers, less 1, in units of 1.28.
 
     It is what the standard error of their logarithm would be if it were normal; infinite where tails are so heavy that
-    the numbers do not say whether there is a standard deviation. Distances from the median are those of a t law, of
-    which rows inside of the tail are only counted; or those in the tail exceed its beginning by a generalised Pareto
-    law (Pickands 1975). Shapes and widths of both are weighed by their likelihood, and the lesser quantile is taken: t
-    laws know normal tails by few rows, Pareto laws see that a skewed law without heavy tails has none. Numbers most of
-    which are repeated in the tail are a scale, whose end is known: zero.
+    the numbers do not say whether there is a standard deviation. Distances from the median are those of a t
+    distribution, of which rows inside of the tail are only counted; or those in the tail exceed its beginning by a
+    generalised Pareto distribution (Pickands 1975). Shapes and widths of both are weighed by their likelihood, and the
+    lesser quantile is taken: t distributions know normal tails by few rows, Pareto distributions see that a skewed
+    distribution without heavy tails has none. Numbers most of which are repeated in the tail are a scale, whose end is
+    known: zero.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def inflated_spread(numbers: np.ndarray) -> float:
 
 
 def _student(n: int, threshold: float, tail: np.ndarray, middle: float) -> float:
-    """The largest sum of squares of n rows in the tail of t laws, rows inside of it only counted."""
+    """The largest sum of squares of n rows in the tail of t distributions, rows inside of it only counted."""
     free = np.where(SHAPES > 0, 1 / np.maximum(SHAPES, 1e-9), NORMAL)[:, None]
     widths = WIDTHS * (middle / MEDIAN if middle > 0 else tail.mean())
     begins = threshold / widths
@@ -73,14 +74,14 @@ def _student(n: int, threshold: float, tail: np.ndarray, middle: float) -> float
 
 
 def _pareto(n: int, threshold: float, tail: np.ndarray, middle: float) -> float:
-    """The largest sum of squares where excesses over the threshold follow generalised Pareto laws."""
+    """The largest sum of squares where excesses over the threshold follow generalised Pareto distributions."""
     excess = tail - threshold
     widths, y = PARETO_WIDTHS, excess / excess.mean()
     shapes = np.where(PARETO == 0, 1e-9, PARETO)[:, None]
     inside = 1 + shapes[..., None] * y / widths[:, None]
     logs = np.log(np.maximum(inside, 1e-300)).sum(axis=-1)
     likelihood = np.where(inside.min(axis=-1) > 0, -len(tail) * np.log(widths) - (1 + 1 / shapes) * logs, -np.inf)
-    # E (threshold + excess)² of each law, in place of the mean square of the tail.
+    # E (threshold + excess)² of each distribution, in place of the mean square of the tail.
     first = widths / np.maximum(1 - shapes, 1e-9)
     second = 2 * widths**2 / np.maximum((1 - shapes) * (1 - 2 * shapes), 1e-9)
     square = threshold**2 + 2 * threshold * excess.mean() * first + excess.mean() ** 2 * second
@@ -88,7 +89,7 @@ def _pareto(n: int, threshold: float, tail: np.ndarray, middle: float) -> float:
 
 
 def _largest(likelihood: np.ndarray, squares: np.ndarray) -> float:
-    """The quantile of sums of squares of laws by their likelihood."""
+    """The quantile of sums of squares of distributions by their likelihood."""
     weight = np.exp(likelihood - likelihood.max())
     order = np.argsort(squares, axis=None)
     reached = np.cumsum(weight.ravel()[order]) / weight.sum()
