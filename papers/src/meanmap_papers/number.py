@@ -69,7 +69,7 @@ class Number:
 
     @classmethod
     def share(cls, held: Sequence[bool]) -> "Number":
-        """A share of runs; its error is that of a share with one success and one failure more, which is never 0.
+        """A share of runs; its error is √(q (1 − q) / runs), with q the share if there were one more of each: never 0.
 
         Examples
         --------

@@ -141,15 +141,15 @@ EXPERIMENT = Experiment(
     "Flaxman et al. (2016), section 5: results were not sensitive to τ²",
     (
         Claim(
-            "results are not sensitive to τ² (section 5), here type II errors of the test for τ² from .1 to 100: "
-            "within .1 of those with τ² = 1",
+            "results are not sensitive to τ² (section 5), here type II errors of the test for τ² from 0.1 to 100: "
+            "within 0.1 of those with τ² = 1",
             tuple(f"largest change of the type II error by τ², ratio {ratio:g}" for ratio in RATIOS),
             low=-0.1,
             high=0.1,
             scales=("quick", "paper"),
         ),
         Claim(
-            "the learned lengthscale changes by less than 1.5 times for τ² from .1 to 100",
+            "the learned lengthscale changes by less than 1.5 times for τ² from 0.1 to 100",
             "by noise",
             high=1.5,
             ours=True,

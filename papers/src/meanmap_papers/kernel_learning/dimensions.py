@@ -81,10 +81,10 @@ def _mean(values) -> Number:
 EXPERIMENT = Experiment(
     "kernel-learning-dimensions",
     "The learned kernel in 1 to 20 dimensions",
-    "Flaxman et al. (2016), sections 1 and 6: a replacement for heuristics, in any dimension",
+    "Flaxman et al. (2016), sections 1 and 6: a replacement for heuristics",
     (
         Claim(
-            "in one dimension the test with the learned kernel has more power than with the median's, by .3 or more",
+            "in one dimension the test with the learned kernel has more power than with the median's, by 0.3 or more",
             "lead over the median, d = 1",
             low=0.3,
             ours=True,

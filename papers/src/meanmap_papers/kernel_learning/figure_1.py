@@ -63,7 +63,7 @@ def run(setting: Setting) -> Outcome:
     shown = [f"{numbers[name].value:.0%}" for name in chosen]
     return Outcome(
         f"Nominal 80% intervals as printed cover the true embedding in {shown[0]} of places with 50 points and a "
-        f"lengthscale of .25, and in {shown[1]} with 400 points and a lengthscale of 1. With the empirical covariance "
+        f"lengthscale of 0.25, and in {shown[1]} with 400 points and a lengthscale of 1. With the empirical covariance "
         f"as noise they cover {shown[2]} and {shown[3]}.",
         numbers,
         (
@@ -76,8 +76,8 @@ def run(setting: Setting) -> Outcome:
         (
             (
                 "The paper draws one example, promises closed-form uncertainty (section 4.2) and states no coverage, "
-                "so that the claims are ours. The paper does not state its mixture. Its lengthscale is .25 in the "
-                "text and .1 in the caption; here it is .25."
+                "so that the claims are ours. The paper does not state its mixture. Its lengthscale is 0.25 in the "
+                "text and 0.1 in the caption; here it is 0.25."
             ),
             (
                 "As printed, errors at different landmarks are independent with variance τ²/n and τ² = 1, and the "

@@ -31,7 +31,7 @@ def run(setting: Setting) -> Outcome:
     panels = figure.subplots(2, 3)
     density, hidden = panels[0, 0], panels[1, 0]
     density.plot(grid, norm.pdf(grid), label="N(0, 1)")
-    density.plot(grid, laplace.pdf(grid, 0, np.sqrt(0.5)), label="Laplace(0, √.5)")
+    density.plot(grid, laplace.pdf(grid, 0, np.sqrt(0.5)), label="Laplace(0, √0.5)")
     density.set_title("A: densities", fontsize="medium")
     density.legend(fontsize="small")
     hidden.set_axis_off()

@@ -68,7 +68,7 @@ def run(setting: Setting) -> Outcome:
         tuple(rows),
         (
             (
-                "The printed lengthscale of .85 cannot be tested, since it depends on the number of landmarks, which "
+                "The printed lengthscale of 0.85 cannot be tested, since it depends on the number of landmarks, which "
                 f"the paper does not state. With {USUAL} landmarks, 5% of the sample, ours is close to it; figure 2C "
                 "is repeated with this number."
             ),

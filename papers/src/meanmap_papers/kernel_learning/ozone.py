@@ -11,8 +11,8 @@ READINGS: dict[str, dict[str, Any]] = {
     "learned lengthscales, residuals": {"test": "residuals", "kernel": "learned"},
     "learned lengthscales, kernel conditional test": {"test": "kci", "kernel": "learned"},
     "median lengthscales, residuals": {"test": "residuals"},
-    "median lengthscales, residuals, level .01": {"test": "residuals", "level": 0.01},
-    "median lengthscales, residuals, level .001": {"test": "residuals", "level": 0.001},
+    "median lengthscales, residuals, level 0.01": {"test": "residuals", "level": 0.01},
+    "median lengthscales, residuals, level 0.001": {"test": "residuals", "level": 0.001},
     "default test": {},
 }
 PAPERS = ("learned lengthscales, residuals", "learned lengthscales, kernel conditional test")
@@ -80,7 +80,7 @@ def _table(graphs: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
 NOTES = (
     (
         "The paper states neither the level of its tests, nor the largest number of variables conditioned on, nor how "
-        "series were pre-whitened. Here these are .05 (with the median also .01 and .001), no limit (one at the "
+        "series were pre-whitened. Here these are 0.05 (with the median also 0.01 and 0.001), no limit (one at the "
         "smallest scale), and the innovations of a Gaussian process over the day of the year. The day "
         "itself is not a variable of the graph, as in the paper."
     ),

@@ -27,5 +27,5 @@ def grid_of_normals(rng: np.random.Generator, n: int, ratio: float, spacing: flo
 
 
 def normal_and_laplace(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """N(0, 1) and Laplace(0, √.5), of equal means and variances (figure 3)."""
+    """N(0, 1) and Laplace(0, √0.5), of equal means and variances (figure 3)."""
     return rng.normal(size=n), rng.laplace(0.0, np.sqrt(0.5), size=n)

@@ -128,7 +128,7 @@ NOTES = (
     ),
     (
         "The topic model has 50 topics and is fitted by variational inference (scikit-learn) instead of Gibbs "
-        "sampling. Its prior is .5, the best of .2, .5 and 1 on another split."
+        "sampling. Its prior is 0.5, the best of 0.2, 0.5 and 1 on another split."
     ),
     (
         "Words are cut to six letters instead of being stemmed, and words in more than half of the documents are taken "
