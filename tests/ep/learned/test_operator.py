@@ -11,7 +11,7 @@ import pytest
 from meanmap import ep
 from meanmap.core import EmptyError, InputError, KindError, ParameterError
 from meanmap.ep.learned import Derivatives, KernelRegression, MessageOperator, Recorded, TiltedMoments
-from meanmap.ep.learned.kernel_regression import newest
+from meanmap.ep.learned.kernel_regression import newest, surprise
 
 Z, P, T = ep.Variable("z", ep.Normal), ep.Variable("p", ep.Beta), ep.Variable("t", ep.Gamma)
 LABEL = ep.Logistic(Z, observed=1)
@@ -162,11 +162,12 @@ def test_doubt_grows_away_from_what_was_learned(trained):
     assert kernel[-1] > 100 * kernel[0]
 
 
-def test_lengthscales_by_marginal_likelihood_are_those_of_the_dense_formula():
+@pytest.mark.parametrize("kernel", ["embedding", "mean and variance"])
+def test_lengthscales_by_marginal_likelihood_are_those_of_the_dense_formula(kernel):
     came = cavities(40, 16)
     numbers = np.random.default_rng(16).normal(size=(40, 2))
     found = {
-        tune: KernelRegression(d_in=20, d_out=40, tune=tune).fit((came,), numbers)
+        tune: KernelRegression(kernel, d_in=20, d_out=40, tune=tune).fit((came,), numbers)
         for tune in ("marginal likelihood", "leave-one-out", None)
     }
 
@@ -180,6 +181,34 @@ def test_lengthscales_by_marginal_likelihood_are_those_of_the_dense_formula():
     assert float(best.posterior.log_marginal_likelihood()) == pytest.approx(evidence(best), rel=1e-6)
     assert evidence(best) >= max(evidence(found["leave-one-out"]), evidence(found[None]))
     assert evidence(best) > evidence(found[None])  # something else than the median was chosen
+
+
+def test_a_few_messages_far_from_all_others_do_not_choose_the_lengthscale():
+    """Their left-out errors are the largest, and smaller the wider a kernel is, whatever it does for all others."""
+    rng = np.random.default_rng(21)
+
+    def drawn(n, far):
+        mean = np.concatenate([rng.uniform(-2, 2, n), far])
+        return ep.Normal(mean, np.full(len(mean), 0.02)), (mean + 0.3 * np.sin(15 * mean))[:, None]
+
+    came, numbers = drawn(250, [-9.0, -6.0, 6.0, 9.0])
+    new, truth = drawn(100, [])
+    found = {
+        tune: KernelRegression(d_in=60, d_out=120, tune=tune).fit((came,), numbers).predict((new,)).mean
+        for tune in ("leave-one-out", None)
+    }
+    chosen, widest = (np.median(abs(found[tune] - truth)) for tune in ("leave-one-out", None))
+    assert chosen < widest / 10
+
+
+def test_the_surprise_of_left_out_numbers_is_that_of_the_normal_density():
+    rng = np.random.default_rng(22)
+    stated, z = rng.uniform(0.1, 2, 50), rng.normal(size=(50, 2))
+    errors = np.sqrt(stated)[:, None] * z * np.array([3.0, 0.5])
+    scale = np.maximum((errors**2 / stated[:, None]).mean(0), 1.0)
+    density = -0.5 * (np.log(2 * np.pi * stated[:, None] * scale) + errors**2 / (stated[:, None] * scale))
+    expected = -2 * density.sum() / 50 - 2 * np.log(2 * np.pi)
+    assert surprise(errors**2, stated) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ __all__ = ["KERNELS", "KernelRegression"]
 
 # Widths, and the scores of candidates, are computed from this many messages: accurate to a percent, and quick.
 _MOST = 1024
-# Inner lengthscales as parts of the spread of the messages, tried in turn by their leave-one-out errors.
+# Lengthscales as parts of the spread of the messages, tried in turn.
 _PARTS = (1.0, 0.5, 0.25)
 # Features of both stages, for one message and for more.
 _ALONE, _TOGETHER = (100, 200), (300, 500)
@@ -35,28 +35,29 @@ _NEAR, _TINY = 8, 1e-30
 _BLOCK = 1024
 
 
-def _inner(points: tuple[Any, ...], widths: str) -> ExpectedProduct:
+def _inner(points: tuple[Any, ...], widths: str, part: float) -> ExpectedProduct:
     """The joint embedding of a tuple of distributions; numbers that are given have no spread of their own, only a
     common one.
     """
     own = ["total" if isinstance(law, PointMass) else widths for law in points]
     each = [ExpectedProduct.at_scale_of((law,), widths=kind) for law, kind in zip(points, own, strict=True)]
-    return ExpectedProduct(tuple(one.kernel[0] for one in each), tuple(one.coordinate[0] for one in each))
+    members = tuple(RBF(one.kernel[0].lengthscale * part) for one in each)
+    return ExpectedProduct(members, tuple(one.coordinate[0] for one in each))
 
 
-def _separate(points: tuple[Any, ...], widths: str) -> tuple[EmbeddingGaussian, ...]:
-    inner = [_inner((law,), widths) for law in points]
+def _separate(points: tuple[Any, ...], widths: str, part: float) -> tuple[EmbeddingGaussian, ...]:
+    inner = [_inner((law,), widths, part) for law in points]
     alone = [ExpectedProduct(one.kernel[0], one.coordinate[0]) for one in inner]
     return tuple(EmbeddingGaussian.around(one, law) for one, law in zip(alone, points, strict=True))
 
 
-def _moments(points: Array, widths: str) -> MeanVariance:
+def _moments(points: Array, widths: str, part: float) -> MeanVariance:
     """Widths at the median distances; 1 where all are the same, as the variances of the two messages of labels are."""
     del widths
     found = []
     for law in points:
         place = resolve_coordinate("auto", law)
-        found.append([*(_median(np.asarray(column)) for column in moments(law, place)), place])
+        found.append([*(part * _median(np.asarray(column)) for column in moments(law, place)), place])
     means, variances, places = zip(*found, strict=True)
     return MeanVariance(means, variances, places)
 
@@ -68,11 +69,11 @@ def _median(values: np.ndarray) -> np.ndarray:
     return np.where(known, np.nanmedian(np.where(known, distances, 1.0), axis=0), 1.0)
 
 
-# The kernels of the draft, section 4 and appendix B, each at the scale of some messages.
-KERNELS: dict[str, Callable[[Any, str], Kernel]] = {
-    "embedding": lambda points, widths: EmbeddingGaussian.around(_inner(points, widths), points),
-    "product of embeddings": lambda points, widths: TupleProduct(_separate(points, widths)),
-    "sum of embeddings": lambda points, widths: TupleSum(_separate(points, widths)),
+# The kernels of the draft, section 4 and appendix B, each with a part of the lengthscales that some messages suggest.
+KERNELS: dict[str, Callable[[Any, str, float], Kernel]] = {
+    "embedding": lambda points, *scale: EmbeddingGaussian.around(_inner(points, *scale), points),
+    "product of embeddings": lambda points, *scale: TupleProduct(_separate(points, *scale)),
+    "sum of embeddings": lambda points, *scale: TupleSum(_separate(points, *scale)),
     "expected product": _inner,
     "mean and variance": _moments,
 }
@@ -101,8 +102,9 @@ class KernelRegression(Regression):
     widths : {"total", "within"}
         Lengthscales from the spread of all messages, or (as published) from their mean variance alone.
     tune : {"leave-one-out", "marginal likelihood"}, optional
-        How the lengthscale is chosen among 1, ½ and ¼ of that spread: by leave-one-out errors in closed form, or by the
-        probability of the numbers with all weights integrated out. None: it is 1.
+        How the lengthscale is chosen among 1, ½ and ¼ of that spread: by the probability of each number given all
+        others (in closed form, with deviations as they are stated), or by that of all numbers with the weights
+        integrated out. None: it is 1.
     as_normal : bool
         Whether every message is replaced by a Normal first, as in the code of the authors.
     seed : int
@@ -110,7 +112,8 @@ class KernelRegression(Regression):
 
     Notes
     -----
-    Jitkrittum et al. (2015), Algorithm 1 and section 4; leave-one-out: appendix A of its draft. Fitting n rows costs
+    Jitkrittum et al. (2015), Algorithm 1 and section 4; leave-one-out: appendix A of its draft, which
+    sums squared errors; Rasmussen and Williams (2006), equation 5.10. Fitting n rows costs
     n D² + D³, never n × n, more rows D² each, a prediction D_in D_out + D_out².
     """
 
@@ -150,11 +153,9 @@ class KernelRegression(Regression):
         positions = varying(everything) or (0,)
         points = laws(incoming, positions, self.as_normal)
         spread = thinned(laws(everything, positions, self.as_normal), _MOST)
-        kernel = KERNELS[self.kernel](spread, self.widths)
-        parts = _PARTS if self.tune and isinstance(kernel, EmbeddingGaussian) else (1.0,)
         best, least = self, np.inf
-        for part in parts:
-            features = self._draw(kernel if part == 1 else _narrowed(kernel, part, spread), points)
+        for part in _PARTS if self.tune else _PARTS[:1]:
+            features = self._draw(KERNELS[self.kernel](spread, self.widths, part), points)
             phi = features(points)
             start = OnlineRegression.start(features.size, numbers.shape[1], noise=self.noise)
             posterior = start.update(phi, numbers)
@@ -163,7 +164,7 @@ class KernelRegression(Regression):
             if self.tune == "marginal likelihood":
                 score = -float(posterior.log_marginal_likelihood())
             else:
-                score = np.log(errors.mean(0) + self.noise).sum()
+                score = surprise(errors, variance + self.noise)
             if score < least:
                 some = spread_rows(len(phi), _MOST)
                 excess = errors[some] / (variance + self.noise)[some, None]
@@ -219,6 +220,16 @@ class KernelRegression(Regression):
         return np.sort(np.array(chosen, int))
 
 
+def surprise(errors: np.ndarray, stated: np.ndarray) -> float:
+    """−2 log p of left-out numbers, a message, up to a constant; from squared errors (n, q) and variances (n,) stated.
+
+    Variances of a number are raised as `inflation` raises them. Squared errors alone would not do: ten messages far
+    from all others, where every kernel fails and says so, may have nearly all of the sum over 5000.
+    """
+    excess = (errors / stated[:, None]).mean(axis=0)
+    return float((np.log(stated).mean() + np.log(np.maximum(excess, 1)) + np.minimum(excess, 1)).sum())
+
+
 def newest(shared: np.ndarray, noise: float, limit: float) -> list[int]:
     """Pivots of a covariance matrix: the largest variance first, until none that is left is above the limit."""
     variance, picked = shared.diagonal().copy(), []
@@ -231,13 +242,6 @@ def newest(shared: np.ndarray, noise: float, limit: float) -> list[int]:
         picked.append(at)
         variance[picked] = -np.inf
     return picked
-
-
-def _narrowed(kernel: Any, part: float, points: Array) -> EmbeddingGaussian:
-    """A kernel with its inner lengthscales made shorter, and an outer width to go with them."""
-    inner: Any = kernel.inner
-    shorter = tuple(RBF(member.lengthscale * part) for member in inner.kernel)
-    return EmbeddingGaussian.around(ExpectedProduct(shorter, inner.coordinate), points)
 
 
 def _joined(batches: tuple[Any, ...]) -> Any:
