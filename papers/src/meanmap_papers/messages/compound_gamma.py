@@ -152,7 +152,7 @@ def run(setting: Setting) -> Outcome:
         quarters = np.array([one.quarters for one in sequences])
         spent = np.array([one.spent[-timed:].mean() for one in sequences])
         numbers |= {
-            f"{name}: within 1%": Number.mean([np.mean(one.worst < 0.01) for one in sequences]),
+            f"{name}: within 1%": Number.mean([float(np.mean(one.worst < 0.01)) for one in sequences]),
             f"{name}: share asked, first quarter": Number.mean(quarters[:, 0]),
             f"{name}: share asked, last quarter": Number.mean(quarters[:, -1]),
             f"{name}: share asked, first quarter minus last": Number.mean(quarters[:, 0] - quarters[:, -1]),
