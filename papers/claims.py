@@ -52,7 +52,7 @@ def page(experiments: Mapping[str, Experiment], measured: Measured) -> Iterator[
     for paper, found in rows.items():
         yield from (TITLES[paper], "-" * len(TITLES[paper]), "")
         head = ["place", "claim", "measured, or why not", "judged"]
-        yield from list_table(head, found, option="widths: 16 42 24 18")
+        yield from list_table(head, found, option="widths: 14 34 36 16")
 
 
 # What a row can come to, in the order of the overview; judgements begin with them.

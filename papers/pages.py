@@ -118,9 +118,8 @@ def _verdicts(experiments: dict[str, Experiment], records: dict[str, Kept]) -> I
                 f"{record['seconds'] / 60:.1f}",
             ]
         rows.append([f":ref:`{_plain(experiment.title)} <{experiment.id}>`", *found])
-    yield from list_table(
-        ["figure", "verdict", "claims of the paper", "claims of ours", "scale", "processor minutes"], rows
-    )
+    head = ["figure", "verdict", "claims of the paper", "claims of ours", "scale", "processor minutes"]
+    yield from list_table(head, rows, option="class: verdicts")
 
 
 def _all_errata(misprints: dict[str, Any]) -> Iterator[str]:
