@@ -153,9 +153,9 @@ NOTES = (
     (
         "Messages are drawn, and kernels have 300 and 500 features; the draft collects its messages from runs of "
         "EP and has 500 and 1000 features. Each kernel may take 1, ½ or ¼ of the lengthscales that its messages "
-        "suggest, by the probability of left-out numbers. Numbers are medians over 2000 new messages, averaged over repetitions with "
-        f"new training messages: ten of the kernels that learn tilted moments, and the first {COMPLETE} of these for "
-        "derivatives, forests and the network."
+        "suggest, by the probability of left-out numbers. Numbers are medians over 2000 new messages, averaged over "
+        "repetitions with new training messages: ten of the kernels that learn tilted moments, and the first "
+        f"{COMPLETE} of these for derivatives, forests and the network."
     ),
 )
 
