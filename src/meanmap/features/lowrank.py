@@ -199,12 +199,12 @@ def _by_tolerance(kernel: Kernel, points: Points, tolerance: float, max_rank: in
         values = lambda i: np.asarray(_column(kernel, padded, rows(points, slice(i, i + 1))))[:n]  # noqa: E731
 
     def column(i: int) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            found = np.array(values(i))
+        found = np.array(values(i))
         found[i] = diagonal[i]  # expanded distances leave 1e-16 there, whose root is 1e-8
         return found
 
-    low = pivoted_cholesky(diagonal, column, tolerance=tolerance, max_rank=max_rank)
+    with np.errstate(all="ignore"):  # what is infinite is refused
+        low = pivoted_cholesky(diagonal, column, tolerance=tolerance, max_rank=max_rank)
     return on_device(low) if door.follows else low
 
 

@@ -14,7 +14,7 @@ from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.types import Array, Numbers, Points
-from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
+from meanmap.kernels.geometry import FEW_COLUMNS, safe_sqrt, scale_columns, squared_distances
 from meanmap.kernels.spectral import Spectral, normal_frequencies
 
 __all__ = ["RBF", "Laplace", "Matern", "RationalQuadratic", "Stationary"]
@@ -40,6 +40,9 @@ class Stationary(Spectral):
     def columns(self, x: Points) -> Callable[[int], Any]:
         """Columns of the Gram matrix, with coordinates computed once."""
         profile, at = self.profile, self.coordinates(x)
+        if isinstance(at, np.ndarray) and at.shape[1] <= FEW_COLUMNS:
+            each = [np.ascontiguousarray(column) for column in at.T]
+            return lambda i: profile(sum((column[i] - column) ** 2 for column in each))
         return lambda i: profile(squared_distances(at[i : i + 1], at))[0]
 
     def diagonal(self, x: Points) -> jax.Array:

@@ -203,7 +203,7 @@ def pivoted_cholesky_whole(matrix: np.ndarray, *, tolerance: float, max_rank: in
     factor[order - 1] = columns[:, :rank]
     residual = diagonal - np.sum(factor**2, axis=1)
     if rank:
-        _check_semidefinite(residual, int(pivots[-1]), np.sqrt(2 * roundoff) * largest)
+        _check_semidefinite(residual, residual, int(pivots[-1]), np.sqrt(2 * roundoff) * largest)
     residual[pivots] = 0.0
     stopped = next(reason for reason, here in reasons.items() if here[rank])
     out = factor, pivots, np.maximum(residual, 0.0), np.maximum(errors[: rank + 1], 0.0)
@@ -220,9 +220,8 @@ def _factor_on_host(
     diagonal, mistake = residual.copy(), math.sqrt(2 * roundoff) * largest
     goal = tolerance * float(residual.sum(dtype=np.float64))
     # Rows of Lᵀ, so that a step is one matrix-vector product over contiguous memory.
-    rows = np.empty((min(FIRST_CAPACITY, limit), size), dtype)
+    rows, square = np.empty((min(FIRST_CAPACITY, limit), size), dtype), np.empty(size, dtype)
     pivots: list[int] = []
-    taken = np.empty(limit, dtype=np.int64)  # the same
     errors = [float(residual.sum(dtype=np.float64))]
     while True:
         rank = len(pivots)
@@ -241,23 +240,24 @@ def _factor_on_host(
             grown = np.empty((min(2 * rank, limit), size), dtype)
             grown[:rank] = rows
             rows = grown
-        new = _read_column(column(pivot), pivot, diagonal, mistake)
+        values, new, root = _read_column(column(pivot), pivot, diagonal, mistake), rows[rank], math.sqrt(variance)
         if rank:
-            new = new - rows[:rank, pivot] @ rows[:rank]
-        root = np.sqrt(dtype.type(variance))
-        new = new / root
-        new[taken[:rank]] = 0.0
+            np.matmul(rows[:rank, pivot], rows[:rank], out=new)
+            np.subtract(values, new, out=new)
+        else:
+            new[:] = values
+        new /= dtype.type(root)
         new[pivot] = root
-        taken[rank] = pivot
-        residual -= new * new
-        _check_semidefinite(residual, pivot, mistake)
-        np.maximum(residual, 0.0, out=residual)
-        rows[rank] = new
+        residual -= np.multiply(new, new, out=square)
         pivots.append(pivot)
         # Zero is exact here, and with the floor above it means that no pivot can come twice.
         residual[pivot] = 0.0
+        _check_semidefinite(residual, values, pivot, mistake)
+        np.maximum(residual, 0.0, out=residual)
         errors.append(float(residual.sum(dtype=np.float64)))
-    return rows[: len(pivots)].copy(), pivots, errors, stopped
+    rows = rows[: len(pivots)].copy()
+    rows[:, pivots] = np.triu(rows[:, pivots])  # rounding errors at earlier pivots, which reach nothing else
+    return rows, pivots, errors, stopped
 
 
 def positive_integer(value: object, name: str) -> int:
@@ -284,11 +284,8 @@ def _read_column(values: Array, index: int, diagonal: np.ndarray, mistake: float
     new = np.asarray(values, dtype=diagonal.dtype)
     if new.shape != diagonal.shape:
         raise ShapeError(f"column({index}) has shape {new.shape}; expected {diagonal.shape}, like diagonal.")
-    with np.errstate(all="ignore"):
-        total = new.sum()
-    if not math.isfinite(total):  # as it may be of large numbers, too
+    if not abs(float(new[index]) - float(diagonal[index])) <= mistake:
         check_finite(new, f"column({index})")
-    if abs(float(new[index]) - float(diagonal[index])) > mistake:
         raise InputError(
             f"column({index})[{index}] is {float(new[index]):.6g} but diagonal[{index}] is "
             f"{float(diagonal[index]):.6g}; expected two views of one matrix."
@@ -296,10 +293,12 @@ def _read_column(values: Array, index: int, diagonal: np.ndarray, mistake: float
     return new
 
 
-def _check_semidefinite(residual: np.ndarray, pivot: int, mistake: float) -> None:
+def _check_semidefinite(residual: np.ndarray, column: np.ndarray, pivot: int, mistake: float) -> None:
+    if float(residual.min()) >= -mistake:
+        return
+    check_finite(column, f"column({pivot})")
     worst = int(residual.argmin())
-    if residual[worst] < -mistake:
-        raise InputError(
-            f"the matrix is not positive semidefinite: after the column of row {pivot} the residual variance of row "
-            f"{worst} is {float(residual[worst]):.3g}. Check that the kernel is positive definite."
-        )
+    raise InputError(
+        f"the matrix is not positive semidefinite: after the column of row {pivot} the residual variance of row "
+        f"{worst} is {float(residual[worst]):.3g}. Check that the kernel is positive definite."
+    )

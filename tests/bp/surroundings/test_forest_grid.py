@@ -107,7 +107,8 @@ def test_a_batch_is_its_images_and_a_saved_model_restores_the_same(model, tmp_pa
 def test_leaves_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     rows, targets = rng.normal(size=(300, 4)), rng.normal(size=300)
-    trees = Trees.fit(rows, targets, 3, 5, 7)
+    trees, leaves = Trees.fit(rows, targets, 3, 5, 7)
+    np.testing.assert_array_equal(trees.leaves(rows), leaves)
     forest = ExtraTreesRegressor(3, min_samples_leaf=5, max_features=0.6, random_state=7).fit(rows, targets)
     np.testing.assert_array_equal(trees.leaves(rows) - trees.roots, forest.apply(rows))
 

@@ -51,7 +51,7 @@ class AtPoints:
     @classmethod
     def fit(cls, parents: Sequence[np.ndarray], values: np.ndarray, column: CodedColumn) -> "AtPoints | None":
         """From what stands for each parent (n, width) and standardised numbers (n, 1); None without such points."""
-        found, two = ColumnComponents.of(values[:, 0]), np.unique(values)
+        found, two = ColumnComponents.points_alone(values[:, 0]), np.unique(values)
         points = two if len(two) == 2 else found.points
         if not len(points):
             return None

@@ -44,18 +44,16 @@ class ColumnComponents:
     @classmethod
     def of(cls, values: np.ndarray) -> "ColumnComponents":
         """Find the components of the values (n,) of a column; none if there are few values."""
-        found, counts = np.unique(values, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        often, counts = found[order], np.append(counts[order], 0)
-        least, number = max(OFTEN * len(values), LEAST_OFTEN), 0
         if few_values(values):
             return cls(np.zeros(0), np.zeros(0))
-        for k in range(1, min(MOST, len(often)) + 1):
-            apart = counts[k - 1] >= max(least, STANDS_OUT * counts[k])
-            number = k if apart and len(values) - counts[:k].sum() >= LEAST_OTHERS else number
-        points = np.sort(often[:number])
+        points, found = frequent(values), np.unique(values)
         others = found[~np.isin(found, points)]
         return cls(points, np.sort(list(_valleys(others, max(OFTEN * len(others), LEAST_OTHERS), MOST - 1))))
+
+    @classmethod
+    def points_alone(cls, values: np.ndarray) -> "ColumnComponents":
+        """Without cuts between peaks, which take longer to find."""
+        return cls(np.zeros(0) if few_values(values) else frequent(values), np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.points) + len(self.cuts) + 1
@@ -81,6 +79,18 @@ class ColumnComponents:
     def others(self, values: np.ndarray) -> np.ndarray:
         """Values (n,) with NaN instead of the points."""
         return np.where(np.isin(values, self.points), np.nan, values)
+
+
+def frequent(values: np.ndarray) -> np.ndarray:
+    """Values of many rows (A,), rising; none if there are few others."""
+    found, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    often, counts = found[order], np.append(counts[order], 0)
+    least, number = max(OFTEN * len(values), LEAST_OFTEN), 0
+    for k in range(1, min(MOST, len(often)) + 1):
+        apart = counts[k - 1] >= max(least, STANDS_OUT * counts[k])
+        number = k if apart and len(values) - counts[:k].sum() >= LEAST_OTHERS else number
+    return np.sort(often[:number])
 
 
 def _valleys(values: np.ndarray, least: float, most: int) -> Iterator[float]:

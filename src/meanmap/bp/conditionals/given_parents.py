@@ -84,10 +84,9 @@ class GivenParents:
                 regression, left = _regression(rows, values, added)
                 scales = Scales.fit(added, left[:, 0])
                 left = left if scales is None else left / scales(rows[chosen])[:, None]
-            trees = Trees.fit(rows[chosen], np.abs(left), TREES, LEAST_IN_LEAF, 0, 1.0)
-            forest = LeafWeights(trees, trees.leaves(rows[chosen]))
+            forest = LeafWeights(*Trees.fit(rows[chosen], np.abs(left), TREES, LEAST_IN_LEAF, 0, 1.0))
         width = float(diffusion_widths(left)[0])
-        if forest is not None and not _worth_it(left[:, 0], forest, rows[chosen], width):
+        if forest is not None and not _worth_it(left[:, 0], forest, width):
             forest = None
         return cls(left[:, 0], regression, scales, forest, width, len(rows), rows.min(axis=0), rows.max(axis=0))
 
@@ -187,7 +186,7 @@ def _regression(rows: np.ndarray, values: np.ndarray, apart: Regressor) -> tuple
     Otherwise it is a sum of functions of each parent, which also holds for combinations of parents that were seldom
     seen.
     """
-    together, left = Regression.fit(NodeSample(kernel_for(rows), rows, False, False), values)
+    together, left = apart.by(kernel_for(rows)).fit(values)
     if rows.shape[1] == 1:
         return together, left
     added, residuals = apart.fit(values)
@@ -195,16 +194,17 @@ def _regression(rows: np.ndarray, values: np.ndarray, apart: Regressor) -> tuple
     return (together, left) if clearly_better(gain) else (added, residuals)
 
 
-def _worth_it(residuals: np.ndarray, forest: LeafWeights, rows: np.ndarray, width: float) -> bool:
+def _worth_it(residuals: np.ndarray, forest: LeafWeights, width: float) -> bool:
     """Whether some residuals are more probable by two standard errors under the others weighted by a forest than under
-    all others alike.
+    all others alike. In single precision: millions of exponentials serve one decision.
     """
-    some = spread_rows(len(rows), JUDGES)
-    weights, own = forest.sparse(rows[some]).toarray(), (np.arange(len(some)), some)
-    kernel = np.exp((((residuals[some, None] - residuals) / width) ** 2) / -2)
-    kernel[own] = weights[own] = 0.0
-    with_forest = np.sum(kernel * weights, axis=1) / weights.sum(axis=1)
-    each = [np.log(np.maximum(found, np.finfo(float).tiny)) for found in (with_forest, kernel.mean(axis=1))]
+    some = spread_rows(len(residuals), JUDGES)
+    places = (residuals / width).astype(np.float32)
+    exponents = np.square(places[some, None] - places) / np.float32(-2)
+    exponents[np.arange(len(some)), some] = -np.inf
+    kernel = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+    near = forest.means_without(some, kernel)
+    each = [np.log(np.maximum(found, np.finfo(float).tiny)) for found in (near, kernel.mean(axis=1, dtype=float))]
     gain = np.clip(each[0] - each[1], -MOST_GAIN, MOST_GAIN)
     return bool(clearly_better(gain))
 

@@ -39,6 +39,14 @@ class LeafWeights:
         """w(x) (m, n) at new rows, sparse; sums are one."""
         return self._ones(self.trees.leaves(new)) @ self._shares
 
+    def means_without(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Means of values (m, n), zero at the row itself, by the weights of all others at some training rows (m,)."""
+        leaves, members = self.leaves[rows], self._ones(self.leaves).T.tocsr()
+        sums = members.astype(values.dtype) @ np.ascontiguousarray(values.T)
+        shares = 1 / np.diff(members.indptr)[leaves]
+        means = sums[leaves, np.arange(len(rows))[:, None]] * shares
+        return np.sum(means, axis=1) / np.sum(1 - shares, axis=1)
+
     def draw(self, new: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """A training row (m,) for each new one, with these probabilities: any tree, and any row in its leaf."""
         leaves = self.trees.leaves(new, random.integers(len(self.trees.roots), size=(len(new), 1)))[:, 0]
@@ -106,8 +114,7 @@ def grown(rows: np.ndarray, targets: np.ndarray, of: int | None = None) -> LeafW
     """Grow extremely randomised trees for all targets or one of them."""
     share = min(SHARE, MOST_COLUMNS / rows.shape[1])
     number = int(np.clip(TREES_TIMES_COLUMNS // rows.shape[1], FEW_TREES, TREES))
-    trees = Trees.fit(rows, targets if of is None else targets[:, [of]], number, LEAST_IN_LEAF, 0, share)
-    return LeafWeights(trees, trees.leaves(rows))
+    return LeafWeights(*Trees.fit(rows, targets if of is None else targets[:, [of]], number, LEAST_IN_LEAF, 0, share))
 
 
 def nearest(rows: np.ndarray, targets: np.ndarray) -> NearestWeights:

@@ -1,6 +1,7 @@
 """Regressions for likelihoods: a straight line, and a kernel part where it improves predictions."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from meanmap.core.held import holds_floats
 from meanmap.core.points import count, in_columns, rows, slices, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
+from meanmap.kernels.base import Kernel
 from meanmap.learning.fit import Choice
 from meanmap.linalg.rotated import Rotated
 
@@ -89,6 +91,10 @@ class Regressor:
         some = whole if len(chosen) == sample.count else _Line.of(points)
         return cls(replace(sample, points=points), sample.points, chosen, whole, some)
 
+    def by(self, kernel: Kernel) -> "Regressor":
+        """That of the same points with another kernel."""
+        return replace(self, sample=replace(self.sample, kernel=kernel), bases={})
+
     def of_some(self) -> "Regressor":
         """That of the chosen points alone, with the same features."""
         points = self.sample.points
@@ -102,6 +108,7 @@ class Regressor:
         left = some.left_out(values, straight)
         scale = np.maximum(values.std(axis=0), np.finfo(float).tiny)
 
+        @cache
         def left_out(basis: "_Basis | None") -> np.ndarray:
             return np.array([np.inf]) if basis is None else basis.rotated.leave_one_out(straight / scale)
 

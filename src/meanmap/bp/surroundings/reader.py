@@ -132,10 +132,10 @@ class ErrorForest:
         cls, inputs: np.ndarray, errors: np.ndarray, edges: np.ndarray, count: int, leaf: int, rng: np.random.Generator
     ) -> "ErrorForest":
         """Grown on `inputs` (m, c), and counted between `edges` (E,)."""
-        trees = Trees.fit(inputs, errors, count, leaf, int(rng.integers(2**32)))
+        trees, leaves = Trees.fit(inputs, errors, count, leaf, int(rng.integers(2**32)))
         place = np.clip(np.searchsorted(edges, errors, side="right"), 1, len(edges) - 1)
         counts = np.zeros((trees.nodes, len(edges)))
-        for nodes in trees.leaves(inputs).T:
+        for nodes in leaves.T:
             np.add.at(counts, (nodes, place), 1.0)
         shares = np.cumsum(counts, axis=1) / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         overall = np.cumsum(np.bincount(place, minlength=len(edges))) / len(place)

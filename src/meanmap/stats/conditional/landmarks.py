@@ -62,11 +62,19 @@ def rbf_landmarks(
     """Landmarks among the rows of z, each the one worst represented so far, whatever the order of the rows."""
     points = z @ metric
     points = np.roll(points[np.lexsort(points.T)], len(points) // 2, axis=0)
-    squares = np.sum(points**2, axis=1)
+    squares, doubled = np.sum(points**2, axis=1), 2 * points
+
+    def column(i: int) -> np.ndarray:
+        found = squares + squares[i]
+        found -= doubled @ points[i]
+        np.maximum(found, 0, out=found)
+        found *= -0.5
+        return np.exp(found, out=found)
+
     # At most every second row: more functions could not be distinguished from noise.
     low = pivoted_cholesky(
         np.ones(len(z)),
-        lambda i: np.exp(-0.5 * np.maximum(squares + squares[i] - 2 * points @ points[i], 0)),
+        column,
         tolerance=tolerance,
         max_rank=max(1, min(most, len(z) // 2)),
     )
