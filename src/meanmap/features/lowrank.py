@@ -126,7 +126,8 @@ class PivotedCholesky(Features):
         if is_concrete(low.trace_errors) and not low.trace_errors[0] > 0:
             raise InputError("k(x, x) is zero for every point of x: there is nothing to represent.")
         chosen = rows(points, low.pivots if not any_sparse(points) else np.asarray(low.pivots))
-        factor, errors, in_use = door.leave((low.pivot_factor, low.trace_errors, on_device(low.rank)))
+        in_use = on_device(low.rank) if door.follows else np.asarray(low.rank)
+        factor, errors, in_use = door.leave((low.pivot_factor, low.trace_errors, in_use))
         if rank is None:
             ending = (low.report.status, low.report.converged, low.report.notes)
         else:

@@ -41,8 +41,8 @@ class Stationary(Spectral):
         """Columns of the Gram matrix, with coordinates computed once."""
         profile, at = self.profile, self.coordinates(x)
         if isinstance(at, np.ndarray) and at.shape[1] <= FEW_COLUMNS:
-            each = [np.ascontiguousarray(column) for column in at.T]
-            return lambda i: profile(sum((column[i] - column) ** 2 for column in each))
+            each, of = [np.ascontiguousarray(column) for column in at.T], type(self).profile
+            return lambda i: of(self, sum((column[i] - column) ** 2 for column in each))
         return lambda i: profile(squared_distances(at[i : i + 1], at))[0]
 
     def diagonal(self, x: Points) -> jax.Array:

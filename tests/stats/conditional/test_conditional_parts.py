@@ -17,6 +17,7 @@ from meanmap.stats.conditional.regression import (
     Fit,
     Linear,
     _gradients,
+    along_metric,
     best_fit,
     candidates,
     learned_metric,
@@ -148,7 +149,7 @@ def test_the_learned_metric_finds_the_direction_that_matters():
     direction = np.array([1, 1, 0, 0, 1]) / np.sqrt(3)
     targets = (np.sin(2 * z @ direction) + 0.3 * rng.normal(size=300))[:, None]
     linear = Linear.of(z)
-    (landmarks,) = learned_metric(z, targets, linear)
+    (landmarks,) = learned_metric(z, targets, linear, along_metric(z, np.eye(z.shape[1]), linear))
     values, vectors = np.linalg.eigh(landmarks.metric @ landmarks.metric.T)
     assert abs(vectors[:, -1] @ direction) > 0.98
     assert values[-1] > 10 * values[-2]

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
+from meanmap.linalg.pivoted import pivoted_coordinates, pivoted_triangle
 
-__all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "median_distance", "rbf_landmarks", "spread"]
+__all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "lighter", "median_distance", "rbf_landmarks", "spread"]
 
 # A negligible share of the trace for regressions on noisy data, and ranks that keep n r² cheap.
 TRACE_TOLERANCE = 1e-3
@@ -72,13 +72,8 @@ def rbf_landmarks(
         return np.exp(found, out=found)
 
     # At most every second row: more functions could not be distinguished from noise.
-    low = pivoted_cholesky(
-        np.ones(len(z)),
-        column,
-        tolerance=tolerance,
-        max_rank=max(1, min(most, len(z) // 2)),
-    )
-    return Landmarks(metric, points[low.pivots], np.asarray(low.pivot_factor), weight)
+    pivots, triangle = pivoted_triangle(np.ones(len(z)), column, tolerance, max(1, min(most, len(z) // 2)))
+    return Landmarks(metric, points[pivots], triangle, weight)
 
 
 def additive_landmarks(z: np.ndarray) -> tuple[Landmarks, ...]:
@@ -95,6 +90,11 @@ def additive_landmarks(z: np.ndarray) -> tuple[Landmarks, ...]:
 def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[Landmarks, ...]:
     """One smooth function of all columns, its lengthscale in median distances."""
     return (rbf_landmarks(z, np.eye(z.shape[1]) / (widths * median_distance(z)), weight=weight),)
+
+
+def lighter(landmarks: tuple[Landmarks, ...], weight: float) -> tuple[Landmarks, ...]:
+    """The same with another weight."""
+    return tuple(replace(part, weight=weight) for part in landmarks)
 
 
 def median_distance(points: np.ndarray) -> float:

@@ -1,7 +1,7 @@
 """Regression on z: an unpenalised linear part, a penalised smooth part, everything chosen by cross-validation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -11,6 +11,7 @@ from meanmap.stats.conditional.landmarks import (
     Landmarks,
     additive_landmarks,
     joint_landmarks,
+    lighter,
     median_distance,
     rbf_landmarks,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "Basis",
     "Fit",
     "Linear",
+    "along_metric",
     "best_fit",
     "candidates",
     "learned_metric",
@@ -69,7 +71,12 @@ class Basis:
     @classmethod
     def of(cls, landmarks: tuple[Landmarks, ...], z: np.ndarray, linear: Linear) -> "Basis":
         """From features Φ of z: the eigenvectors of Φ̃ Φ̃ᵀ, Φ̃ without its linear part, in O(n r²)."""
-        whole = np.concatenate([part(z) for part in landmarks], axis=1)
+        return cls.of_features(landmarks, [part(z) for part in landmarks], linear)
+
+    @classmethod
+    def of_features(cls, landmarks: tuple[Landmarks, ...], values: Sequence[np.ndarray], linear: Linear) -> "Basis":
+        """From the values of all features."""
+        whole = np.concatenate(values, axis=1)
         features = linear.residuals(whole)
         values, turn = np.linalg.eigh(features.T @ features)
         # If every function is linear (two values of z, or labels), the rest is rounding error.
@@ -175,35 +182,49 @@ def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | 
         kinds = [additive_landmarks(sample), joint_landmarks(sample, 0.4)]
     else:
         along, across = additive_landmarks(sample), joint_landmarks(sample, 1.0)
-        kinds = [along, across, along + joint_landmarks(sample, 1.0, 0.7), joint_landmarks(sample, 0.6)]
+        kinds = [along, across, along + lighter(across, 0.7), joint_landmarks(sample, 0.6)]
     if 1 < first < z.shape[1]:
         kinds.append(additive_landmarks(sample) + joint_landmarks(whole, 1.0, 0.7))
     wider = (tuple(part.wider(z.shape[1]) for part in kind) for kind in kinds if kind)
-    return [Basis.of(kind, z, linear) for kind in wider]
+    known: dict[int, np.ndarray] = {}
+
+    def values(part: Landmarks) -> np.ndarray:
+        """Those of landmarks with another weight are known."""
+        at = id(part.triangle)
+        if at not in known:
+            known[at] = replace(part, weight=1.0)(z)
+        return part.weight * known[at]
+
+    return [Basis.of_features(kind, [values(part) for part in kind], linear) for kind in wider]
 
 
-def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear) -> tuple[Landmarks, ...]:
+def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear, start: Basis) -> tuple[Landmarks, ...]:
     """Landmarks in the metric in which the targets vary: M Mᵀ = the mean of ∇f ∇fᵀ over points, f the fit before.
 
-    Fit, take the mean outer product of the gradients as the new metric, and fit again (Radhakrishnan et al. 2024); the
+    `start` are functions in the metric of z itself. Fit, take the mean outer product of the gradients as the new metric, and fit again (Radhakrishnan et al. 2024); the
     round with the lowest error is kept. A function of a few columns, or of one direction, then costs no more degrees of
     freedom than a function of as few variables. A little of every direction (METRIC_FLOOR of the trace) stays.
     """
     n, d = z.shape
-    metric, best, lowest = np.eye(d), None, np.inf
-    for _ in range(METRIC_ROUNDS):
-        values, turn = np.linalg.eigh(metric)
-        root = turn * np.sqrt(np.maximum(values, 0) / values[-1])
-        root = root / median_distance(z @ root)
-        landmarks = rbf_landmarks(z, root, most=METRIC_LANDMARKS)
-        fit = best_fit(linear, [Basis.of((landmarks,), z, linear)], targets)
-        if best is None or fit.score < lowest:
-            best, lowest = landmarks, fit.score
-        metric = np.zeros((d, d))
-        for gradient in _gradients(fit, z, targets):
-            metric += gradient.T @ gradient / n
-        metric = metric / max(np.trace(metric), 1e-300) + METRIC_FLOOR / d * np.eye(d)
-    return (best,)  # pyright: ignore[reportReturnType]
+    best, metric = None, np.eye(d)
+    for number in range(METRIC_ROUNDS):
+        basis = start if number == 0 else along_metric(z, metric, linear)
+        fit = best_fit(linear, [basis], targets)
+        best = fit if best is None or fit.score < best.score else best
+        if number < METRIC_ROUNDS - 1:
+            metric = np.zeros((d, d))
+            for gradient in _gradients(fit, z, targets):
+                metric += gradient.T @ gradient / n
+            metric = metric / max(np.trace(metric), 1e-300) + METRIC_FLOOR / d * np.eye(d)
+    return best.basis.landmarks  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def along_metric(z: np.ndarray, metric: np.ndarray, linear: Linear) -> Basis:
+    """Smooth functions in a metric (d, d), in units of the median distance."""
+    values, turn = np.linalg.eigh(metric)
+    root = turn * np.sqrt(np.maximum(values, 0) / values[-1])
+    root = root / median_distance(z @ root)
+    return Basis.of((rbf_landmarks(z, root, most=METRIC_LANDMARKS),), z, linear)
 
 
 def _gradients(fit: Fit, z: np.ndarray, targets: np.ndarray) -> list[np.ndarray]:

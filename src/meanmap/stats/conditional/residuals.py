@@ -20,7 +20,7 @@ from meanmap.learning.default import is_default
 from meanmap.learning.learned import learned_multiple
 from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
 from meanmap.stats.conditional.leftover import Agreement, Neighbours
-from meanmap.stats.conditional.regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
+from meanmap.stats.conditional.regression import Basis, Fit, Linear, along_metric, best_fit, candidates, learned_metric
 from meanmap.stats.conditional.rough import RoughFunctions, rough_bases
 from meanmap.stats.conditional.statistics import linear_share
 from meanmap.stats.conditional.straight import CHARGE, Line
@@ -149,9 +149,17 @@ class Given:
 
     def metric_of(self, targets: np.ndarray) -> tuple[Landmarks, ...]:
         """Landmarks in the metric learned for these targets, from a part of the sample."""
+        rows, linear, start = self._before_metrics
+        parts = learned_metric(self.where[rows], targets[rows], linear, start)
+        return tuple(part.wider(self.columns.shape[1]) for part in parts)
+
+    @cached_property
+    def _before_metrics(self) -> tuple[np.ndarray, Linear, Basis]:
+        """The rows from which metrics are learned, and where all begin."""
         rows = self.sample[:: -(-len(self.sample) // MOST_ROWS_FOR_METRIC)]
         z = self.where[rows]
-        return tuple(part.wider(self.columns.shape[1]) for part in learned_metric(z, targets[rows], Linear.of(z)))
+        linear = Linear.of(z)
+        return rows, linear, along_metric(z, np.eye(z.shape[1]), linear)
 
 
 @dataclass(frozen=True)
