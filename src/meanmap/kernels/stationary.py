@@ -42,7 +42,12 @@ class Stationary(Spectral):
         profile, at = self.profile, self.coordinates(x)
         if isinstance(at, np.ndarray) and at.shape[1] <= FEW_COLUMNS:
             each, of = [np.ascontiguousarray(column) for column in at.T], type(self).profile
-            return lambda i: of(self, sum((column[i] - column) ** 2 for column in each))
+
+            def values(i: int) -> Any:
+                squares: Any = sum((column[i] - column) ** 2 for column in each)
+                return of(self, squares)
+
+            return values
         return lambda i: profile(squared_distances(at[i : i + 1], at))[0]
 
     def diagonal(self, x: Points) -> jax.Array:

@@ -200,11 +200,14 @@ def _worth_it(residuals: np.ndarray, forest: LeafWeights, width: float) -> bool:
     """
     some = spread_rows(len(residuals), JUDGES)
     places = (residuals / width).astype(np.float32)
-    exponents = np.square(places[some, None] - places) / np.float32(-2)
-    exponents[np.arange(len(some)), some] = -np.inf
-    kernel = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-    near = forest.means_without(some, kernel)
-    each = [np.log(np.maximum(found, np.finfo(float).tiny)) for found in (near, kernel.mean(axis=1, dtype=float))]
+    kernel = places[:, None] - places[some]
+    np.square(kernel, out=kernel)
+    kernel *= np.float32(-0.5)
+    kernel[some, np.arange(len(some))] = -np.inf
+    kernel -= kernel.max(axis=0)
+    np.exp(kernel, out=kernel)
+    found = forest.means_without(some, kernel), kernel.mean(axis=0, dtype=float)
+    each = [np.log(np.maximum(part, np.finfo(float).tiny)) for part in found]
     gain = np.clip(each[0] - each[1], -MOST_GAIN, MOST_GAIN)
     return bool(clearly_better(gain))
 

@@ -40,9 +40,9 @@ class LeafWeights:
         return self._ones(self.trees.leaves(new)) @ self._shares
 
     def means_without(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Means of values (m, n), zero at the row itself, by the weights of all others at some training rows (m,)."""
+        """Means of values (n, m), zero at the row itself, by the weights of all others at some training rows (m,)."""
         leaves, members = self.leaves[rows], self._ones(self.leaves).T.tocsr()
-        sums = members.astype(values.dtype) @ np.ascontiguousarray(values.T)
+        sums = members.astype(values.dtype) @ values
         shares = 1 / np.diff(members.indptr)[leaves]
         means = sums[leaves, np.arange(len(rows))[:, None]] * shares
         return np.sum(means, axis=1) / np.sum(1 - shares, axis=1)

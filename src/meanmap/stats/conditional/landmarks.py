@@ -6,7 +6,15 @@ import numpy as np
 
 from meanmap.linalg.pivoted import pivoted_coordinates, pivoted_triangle
 
-__all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "lighter", "median_distance", "rbf_landmarks", "spread"]
+__all__ = [
+    "Landmarks",
+    "additive_landmarks",
+    "joint_landmarks",
+    "lighter",
+    "median_distance",
+    "rbf_landmarks",
+    "spread",
+]
 
 # A negligible share of the trace for regressions on noisy data, and ranks that keep n r² cheap.
 TRACE_TOLERANCE = 1e-3

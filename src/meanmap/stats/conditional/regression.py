@@ -74,9 +74,9 @@ class Basis:
         return cls.of_features(landmarks, [part(z) for part in landmarks], linear)
 
     @classmethod
-    def of_features(cls, landmarks: tuple[Landmarks, ...], values: Sequence[np.ndarray], linear: Linear) -> "Basis":
+    def of_features(cls, landmarks: tuple[Landmarks, ...], known: Sequence[np.ndarray], linear: Linear) -> "Basis":
         """From the values of all features."""
-        whole = np.concatenate(values, axis=1)
+        whole = np.concatenate(known, axis=1)
         features = linear.residuals(whole)
         values, turn = np.linalg.eigh(features.T @ features)
         # If every function is linear (two values of z, or labels), the rest is rounding error.
@@ -201,9 +201,10 @@ def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | 
 def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear, start: Basis) -> tuple[Landmarks, ...]:
     """Landmarks in the metric in which the targets vary: M Mᵀ = the mean of ∇f ∇fᵀ over points, f the fit before.
 
-    `start` are functions in the metric of z itself. Fit, take the mean outer product of the gradients as the new metric, and fit again (Radhakrishnan et al. 2024); the
-    round with the lowest error is kept. A function of a few columns, or of one direction, then costs no more degrees of
-    freedom than a function of as few variables. A little of every direction (METRIC_FLOOR of the trace) stays.
+    `start` are functions in the metric of z itself. Fit, take the mean outer product of the gradients as the new
+    metric, and fit again (Radhakrishnan et al. 2024); the round with the lowest error is kept. A function of a few
+    columns, or of one direction, then costs no more degrees of freedom than a function of as few variables. A little of
+    every direction (METRIC_FLOOR of the trace) stays.
     """
     n, d = z.shape
     best, metric = None, np.eye(d)
