@@ -114,6 +114,16 @@ def from_files(frame: pd.DataFrame) -> mm.Table:
         return mm.io.read_table(path)[0]
 
 
+def with_thousands(frame: pd.DataFrame) -> mm.Table:
+    """Written with separators of thousands, as 1,234,567.5, and read again."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "table.csv")
+        shown = {n: frame[n].map("{:,}".format) if frame[n].dtype.kind in "if" else frame[n] for n in frame}
+        pd.DataFrame(shown).to_csv(path, sep=";", index=False)
+        words = [str(name) for name in frame if frame[name].dtype.kind == "O"]
+        return mm.io.read_table(path, labels=words, delimiter=";", thousands=",")[0]
+
+
 class Arrow:
     """The names and columns of a table of Arrow."""
 
@@ -164,6 +174,7 @@ CHANGES: dict[str, tuple[Callable[[pd.DataFrame, pd.DataFrame], Any], Wrap]] = {
     "a stream of Arrow": (both(lambda frame: frame), Stream),
     "narwhals": (both(lambda frame: frame), lambda frame: import_module("narwhals").from_native(frame)),
     "files of CSV, NPZ and Parquet": (both(lambda frame: frame), from_files),
+    "a column × 10⁶, with separators of thousands": (rescaled(1e6, 0), with_thousands),
     "rows with missing values": (both(with_holes), SAME),
 }
 MISSING = "refused with their number"
@@ -184,6 +195,7 @@ EXCEPTIONS |= {
         "a Table",
         "strided, read-only columns",
         "files of CSV, NPZ and Parquet",
+        "a column × 10⁶, with separators of thousands",
     )
 }
 RAISED: dict[str, tuple[Any, str]] = {
@@ -243,6 +255,44 @@ def test_what_says_nothing_new_changes_nothing(name, change):
     found = FUNCTIONS[name](x, y, wrap)
     assert len(found) == len(plainly(name)) > 0
     assert found == pytest.approx(plainly(name), rel=1e-3 if "+" in change else 1e-5, abs=1e-9)
+
+
+WRITTEN = {
+    "in ISO 8601": "%Y-%m-%d %H:%M:%S",
+    "on a clock of twelve hours": "%Y-%m-%d %I:%M:%S %p",
+    "with points": "%d.%m.%Y %H:%M:%S",
+}
+OF_TIMES = {
+    "two_sample_test": lambda x, y, kinds: told(mm.two_sample_test(x, y, kinds=kinds, **FEW)),
+    "k_sample_test": lambda x, y, kinds: told(mm.k_sample_test([x, y], kinds=kinds, **FEW)),
+    "two_sample_effect": lambda x, y, kinds: (mm.two_sample_effect(x, y, kinds=kinds, rng=0).distance.estimate,),
+    "independence_test": lambda x, y, kinds: told(mm.independence_test("when", "b", data=x, kinds=kinds, **FEW)),
+    "DriftMonitor": lambda x, y, kinds: tuple(map(float, mm.DriftMonitor.of(x, kinds=kinds, **FEW).step(y).pvalues)),
+    "BayesianNetwork": lambda x, y, kinds: (
+        float(mm.bp.BayesianNetwork([("b", "when")]).fit(x, kinds=kinds).query({"b": 0.5})["when"].mean()),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", list(WRITTEN)[1:])
+@pytest.mark.parametrize("name", OF_TIMES)
+def test_how_times_are_written_changes_nothing(name, way):
+    def of(form: str) -> list[pd.DataFrame]:
+        days = [pd.Timestamp("2026-01-31") + pd.to_timedelta((1e6 * each["a"]).round(), unit="s") for each in (X, Y)]
+        return [each[["b"]].assign(when=day.dt.strftime(form)) for each, day in zip((X, Y), days, strict=True)]
+
+    function = OF_TIMES[name]
+    assert function(*of(WRITTEN[way]), {"when": "time"}) == function(*of(WRITTEN["in ISO 8601"]), {"when": "time"})
+
+
+@pytest.mark.parametrize("name", ["two_sample_test", "k_sample_test", "two_sample_effect", "independence_test"])
+def test_on_which_clock_times_of_day_are_written_changes_nothing(name):
+    def of(form: str) -> list[pd.DataFrame]:
+        times = [pd.Timestamp(0) + pd.to_timedelta((3600 * each["a"]).round(), unit="s") for each in (X, Y)]
+        return [each[["b"]].assign(when=time.dt.strftime(form)) for each, time in zip((X, Y), times, strict=True)]
+
+    function, kinds = OF_TIMES[name], {"when": "time of day"}
+    assert function(*of("%I:%M:%S %p"), kinds) == function(*of("%H:%M:%S"), kinds)
 
 
 ARRAYS: dict[str, Wrap] = {
@@ -387,7 +437,8 @@ def page() -> str:
 
 NOTES = """The order of rows changes no statistic; permutations are drawn by position, so that p-values have the same
 distribution. Arrays may be lists, in float32, in Fortran order, strided, or of JAX. A column that is given twice counts
-once in tests of two and more samples, of independence, in monitors and embeddings. Answers do not depend on how a
+once in tests of two and more samples, of independence, in monitors and embeddings. Times of one table may be written in
+ISO 8601, with points or on a clock of twelve hours. Answers do not depend on how a
 stream is cut into pieces, nor on Parquet files, Dask collections and their workers where tests of two samples and of
 independence read them (p-values are the same bit for bit: tests/stats/samples/test_two_sample_plan.py), nor on saving
 and loading fitted objects (graphs, fields, operators, monitors, kernels, models), here or in another process. The

@@ -12,7 +12,8 @@ import meanmap as mm
 from meanmap.core.absent import unmasked
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError
-from meanmap.core.moments import Zoned, in_one_unit, is_time, is_zoned, seconds, times_in
+from meanmap.core.moments import Zoned, in_one_unit, is_clock, is_time, is_zoned, seconds, times_in
+from meanmap.core.tables.kinds import as_kind
 
 FEW = {"n_permutations": 99, "rng": 0}
 NAIVE = [f"2026-01-01T{hour:02d}:00" for hour in (*range(24), *range(12))]
@@ -114,3 +115,16 @@ def test_a_clock_of_twelve_hours_is_read():
     expected = np.array(["2026-03-01T19:18", "2026-03-01T00:05", "2026-01-31T13:02:03"], "datetime64[us]")
     np.testing.assert_array_equal(times_in(words, "x"), expected)
     assert not any(map(is_time, ("7:18 PM", "2026-03-01 PM", "2026-03-01 19:18 PM", "2026-03-01 0:18 AM")))
+
+
+def test_a_time_of_day_alone_is_read_as_one():
+    """One part knew that 7:18 PM is a time, and another could not read it."""
+    words = np.array(["7:18 PM", "12:00 am", "12:30 p.m.", "23:59:30", "0:05"])
+    hours = np.array([19 + 18 / 60, 0, 12.5, 24 - 30 / 3600, 5 / 60])
+    angle = 2 * np.pi * hours / 24
+    expected = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    np.testing.assert_allclose(as_kind(words, "time of day", "x"), expected, atol=1e-12)
+    with pytest.raises(KindError, match="cannot be read as a time"):
+        as_kind(np.array(["7:18 PM", "soon"]), "time of day", "x")
+    for other in ("24:00", "7:60", "13:00 pm", "0:10 am", "7:18:60", "7"):
+        assert not is_clock(other)

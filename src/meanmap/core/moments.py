@@ -12,8 +12,10 @@ from meanmap.core.language import in_python
 __all__ = [
     "UNITS",
     "Zoned",
+    "clocks_in",
     "has_zone",
     "in_one_unit",
+    "is_clock",
     "is_date",
     "is_time",
     "is_zoned",
@@ -34,6 +36,9 @@ DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[T ]+(\d{1,2}(?=:))?(.*))?
 
 # A date with a time on a clock of twelve hours: 2026-01-31 7:30 PM.
 TWELVE = re.compile(r"(.*\d)[T ]+(0?[1-9]|1[0-2]):([\d:.]+)\s*([AaPp])\.?[Mm]\.?$")
+
+# A time without a date, on either clock: 19:30, 7:30:15 pm.
+CLOCK = re.compile(r"\s*(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?\s*(?:([ap])\.?m\.?)?\s*", re.IGNORECASE)
 
 HALF_A_ZONE = re.compile(r"[Zz]|[T ].*[-+]")
 
@@ -80,6 +85,39 @@ def _in_iso(word: str) -> str:
     day, month, year, hour, rest = found.groups()
     date = f"{year}-{int(month):02}-{int(day):02}"
     return date if rest is None else f"{date}T{f'{int(hour):02}' if hour else ''}{rest}"
+
+
+def is_clock(word: str) -> bool:
+    """Whether a text is a time of day without a date.
+
+    Examples
+    --------
+    >>> [is_clock(word) for word in ("7:30", "19:30:15", "7:30 PM", "19:30 pm", "24:10", "2026-01-31 7:30")]
+    [True, True, True, False, False, False]
+    """
+    return _on_clock(word) is not None
+
+
+def clocks_in(words: np.ndarray) -> np.ndarray:
+    """Times of day as seconds since midnight.
+
+    Examples
+    --------
+    >>> clocks_in(np.array(["7:30 PM", "12:05 am", "0:05:01.5"])).tolist()
+    [70200.0, 300.0, 301.5]
+    """
+    distinct, places = np.unique(words, return_inverse=True)
+    return np.array([_on_clock(word) for word in distinct.tolist()], float)[places.ravel()]
+
+
+def _on_clock(word: str) -> float | None:
+    """Seconds since midnight; None for text that is no time of day."""
+    if (found := CLOCK.fullmatch(word)) is None:
+        return None
+    hour, minute, second, half = int(found[1]), int(found[2]), float(found[3] or 0), found[4]
+    if minute > 59 or second >= 60 or (hour > 23 if half is None else not 1 <= hour <= 12):
+        return None
+    return 3600.0 * (hour if half is None else hour % 12 + 12 * (half in "pP")) + 60 * minute + second
 
 
 def has_zone(word: str) -> bool:

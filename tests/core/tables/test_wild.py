@@ -1,9 +1,12 @@
 """Wild cells: which are, which are not, where they stand among gaps, and how they are named."""
 
+import warnings
+
 import numpy as np
 import pytest
 
-from meanmap.core.tables.wild import MOST, WildCells, without_wild_cells
+import meanmap as mm
+from meanmap.core.tables.wild import MOST, WildCells, wild_notes, without_wild_cells
 
 ROWS = 500
 
@@ -49,3 +52,46 @@ def test_rows_are_those_of_the_column_as_it_came():
     assert "To keep it, pass kinds={'day': 'time'}" in without_wild_cells(days, "data['day']", "day")[1]
     for other in (list("ab") * 30, np.tile([True, False], 30), np.zeros((60, 2))):
         assert not without_wild_cells(other, "x")[0].any()
+
+
+def test_in_tests_a_wild_cell_is_named_with_its_sample_and_what_to_type():
+    """Only cells that look like codes were: 48213.7 among values around 5 had no note."""
+    x, y = 5 + column(0), 5 + column(1)
+    y[17] = 48213.7
+    (note,) = wild_notes([{"a": x}, {"a": y}], ["x", "y"])
+    assert note.startswith("column 'a' of x and y holds 48213.7 in row 17 of y (counted from 0), 5e+04 standard deviat")
+    assert note.endswith(
+        "this cell counts as a number here, and as missing in networks. If it is wrong, correct it, or pass "
+        "missing=[48213.7]."
+    )
+    assert not wild_notes([{"a": x}, {"a": y}], ["x", "y"], ["a"])
+    assert not wild_notes([{"a": x}], ["x"])
+    y[17] = 99999
+    assert not wild_notes([{"a": x}, {"a": y}], ["x", "y"])  # a code, with a note of its own
+    gaps = [None, *x.tolist(), 1e6]
+    assert "1e+06 in row 501 (counted from 0)" in wild_notes([{"a": gaps}], ["x"])[0]
+
+
+@pytest.mark.parametrize("function", ["two", "several", "independent", "effect", "dependence", "embedded"])
+def test_functions_where_wild_cells_count_say_so_once(function):
+    x, y = 5 + column(0)[:80], 5 + column(1)[:80]
+    wild = y.copy()
+    wild[17] = 48213.7
+
+    def notes(other):
+        made = {
+            "two": lambda: mm.two_sample_test({"a": x}, {"a": other}, n_permutations=99, rng=0),
+            "several": lambda: mm.k_sample_test([{"a": x}, {"a": other}], n_permutations=99, rng=0),
+            "independent": lambda: mm.independence_test(x, other, n_permutations=99, rng=0),
+            "effect": lambda: mm.two_sample_effect({"a": x}, {"a": other}, rng=0),
+            "dependence": lambda: mm.independence_effect(x, other, rng=0),
+        }
+        if function == "embedded":
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                mm.embed({"a": other})
+            return [str(each.message) for each in said]
+        return made[function]().warnings
+
+    assert sum("48213.7 in row 17" in note for note in notes(wild)) == 1
+    assert not any("in row" in note for note in notes(y))

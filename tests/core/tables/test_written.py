@@ -17,6 +17,7 @@ NUMBERS = RNG.normal(1000, 300, 60).round(1)
 DAYS = pd.date_range("2026-01-01", periods=60, freq="9D")
 
 FORMS = {
+    "times of day": [(f"{x}:30" for x in range(24)), (f"{x % 12 + 1}:{x:02} pm" for x in range(24))],
     "numbers": [map(str, NUMBERS), (f"{x:.2e}" for x in NUMBERS), (f" {x}" for x in NUMBERS)],
     "numbers with a comma": [(str(x).replace(".", ",") for x in NUMBERS), (f"{x:,}" for x in NUMBERS)],
     "numbers with a sign such as $ or %": [
@@ -45,7 +46,7 @@ OTHERS = [
     (f"10.0.{x}.1" for x in range(60)),
     (f"1.{x}.0" for x in range(60)),
     (f"{x}-{x + 4}" for x in range(0, 90, 5)),
-    (f"{x}:30" for x in range(24)),
+    (f"{x}:30" for x in range(24, 48)),
     (f"room {x}" for x in range(60)),
     (f"may {x}" for x in range(60)),
     (f"2026/{x}" for x in range(60)),

@@ -23,7 +23,16 @@ from meanmap.core.tables.written import Written, words_of, written_notes
 from meanmap.core.texts import text_codes
 from meanmap.core.types import Data
 
-__all__ = ["columns_in", "copied_columns", "copied_rows", "doubts", "exact_copies", "same_samples"]
+__all__ = [
+    "columns_in",
+    "copied_columns",
+    "copied_rows",
+    "doubts",
+    "exact_copies",
+    "numbers_in",
+    "row_digests",
+    "same_samples",
+]
 
 # Copies are reported if there are so many and, among them, this share are of different rows.
 LEAST_COPIES, MANY = 3, 0.1
@@ -71,7 +80,7 @@ it to categories, or say so with kinds={'age': 'label'}.
     notes, texts = [], {}
     everywhere = " and ".join(names)
     for name, columns in together.items():
-        numbers = [found for each in columns if (found := _numbers(each, everywhere)) is not None]
+        numbers = [found for each in columns if (found := numbers_in(each, everywhere)) is not None]
         alike = len({found.dtype.kind for found in numbers}) == 1  # others are refused where they are compared
         codes = Sentinels.of(np.concatenate(numbers)) if alike else None
         if codes is not None:
@@ -236,7 +245,7 @@ def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
 
 def _measures(column: object) -> np.ndarray | None:
     """Numbers of a column without missing values, if there are more than a few."""
-    numbers = None if getattr(column, "ndim", 1) != 1 else _numbers(column)
+    numbers = None if getattr(column, "ndim", 1) != 1 else numbers_in(column)
     if numbers is None or not holds_floats(numbers) or len(numbers) < LEAST_ROWS or not np.isfinite(numbers).all():
         return None
     return numbers if len(np.unique(numbers[:ROWS])) > FEW_VALUES else None
@@ -268,10 +277,15 @@ def exact_copies(columns: Sequence[np.ndarray]) -> int:
     >>> exact_copies([np.array([1, 2, 1, 1]), np.array(["a", "b", "a", "b"])])
     1
     """
-    if any(column.ndim != 1 or column.dtype.kind not in "biufmMOUST" for column in columns):
-        return 0
-    whole = np.add.reduce([_digests(column, at) for at, column in enumerate(columns)])
+    whole = row_digests(columns)
     return len(whole) - len(np.unique(whole))
+
+
+def row_digests(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """64 bits for each row, the same for rows that are equal in every column; none for columns of several numbers."""
+    if any(column.ndim != 1 or column.dtype.kind not in "biufmMOUST" for column in columns):
+        return np.zeros(0, np.uint64)
+    return np.add.reduce([_digests(column, at) for at, column in enumerate(columns)])
 
 
 def _say_the_same(
@@ -317,7 +331,7 @@ def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:
     return [(j, array[:, j]) for j in range(array.shape[1])] if array.ndim == 2 else [(None, array)]
 
 
-def _numbers(column: Data, where: str = "a column") -> np.ndarray | None:
+def numbers_in(column: Data, where: str = "a column") -> np.ndarray | None:
     """The numbers or times of a column that are not missing; None for other kinds."""
     column = column if isinstance(column, Tracer) else on_host(column)
     if isinstance(column, Tracer) or getattr(column, "ndim", 1) > 1:

@@ -9,7 +9,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.exact import check_exact, check_exact_words
 from meanmap.core.held import holds_text, holds_times
 from meanmap.core.language import in_python
-from meanmap.core.moments import is_time, seconds, times_in
+from meanmap.core.moments import clocks_in, is_clock, is_time, seconds, times_in
 from meanmap.core.tables.written import Written, is_number
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
@@ -186,6 +186,8 @@ def as_kind(column: Data, kind: Kind, where: str) -> np.ndarray:
         return _without_zeros(as_labels(column, where)) if column.dtype.kind == "M" else as_labels(column, where)
     if kind == "time":
         return column if column.dtype.kind == "M" else _parsed(column, where, kind)
+    if kind == "time of day" and holds_text(column) and all(map(is_clock, np.unique(column).tolist())):
+        return _circle(2 * np.pi * clocks_in(column) / DAY)
     if kind in CYCLES:
         return _circle(2 * np.pi * seconds(as_kind(column, "time", where), where) / CYCLES[kind])
     numbers = seconds(column, where) if holds_times(column) else _parsed(column, where, kind)

@@ -1,6 +1,5 @@
 """Rows whose order matters: serially dependent rows, and columns that only number the rows."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from scipy.special import ndtri
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.held import holds_text, holds_times
-from meanmap.core.moments import is_time
+from meanmap.core.moments import is_clock, is_time
 from meanmap.core.points import on_host
 from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import is_text
@@ -22,11 +21,13 @@ __all__ = [
     "LEAST",
     "LEAST_ROWS",
     "alike_in_order",
+    "array_of",
     "clocks",
     "counters",
     "gives_place",
     "holds_dates",
     "is_sorted",
+    "may_be_ids",
     "numbers_rows",
     "series_note",
     "tied_ranks",
@@ -39,7 +40,6 @@ MOST_COLUMNS = 32
 # The rate of false notes on tables of independent rows, and the least correlation of neighbours. With a # smaller one
 # the standard error of a mean is at most a tenth larger.
 CHANCE, LEAST = 0.002, 0.1
-TIME_OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d(\.\d+)?)?(\s*[ap]\.?m\.?)?\s*", re.IGNORECASE)
 # Steps of a grid differ by as much, of the largest, where values were rounded.
 ROUNDING = 1e-6
 # A column that numbers the rows has this share of different values and of steps up, although rows may be left out.
@@ -80,7 +80,7 @@ of structure.prewhiten. Rows that were only sorted do no harm.
     numbering: dict[tuple[Any, str, bool], list[str]] = {}
     rows = 0
     for columns in read:
-        found, by, n = _looked_at([(name, label, _array(column)) for name, label, column in columns])
+        found, by, n = _looked_at([(name, label, array_of(column)) for name, label, column in columns])
         series, rows = series | found, max(rows, n)
         for name, label, steps in by:
             numbering.setdefault((label, steps, len(columns) > 1), []).append(name)
@@ -160,7 +160,7 @@ def _rises(column: np.ndarray) -> bool:
     return bool(min(up, len(np.unique(column)) / len(column)) >= NEARLY_ALL)
 
 
-def _may_be_ids(column: np.ndarray) -> bool:
+def may_be_ids(column: np.ndarray) -> bool:
     """Whether whole numbers that rise fill a part of their range, as the ids of one of several groups do."""
     return _rises(column) and len(np.unique(column)) > float(np.ptp(column.astype(np.float64))) / SPARSE
 
@@ -178,7 +178,7 @@ def holds_dates(column: np.ndarray) -> bool:
     words = np.unique(column).tolist()
     written = Written.of(words)
     dates = written is not None and written.what.startswith("dates") and not written.others
-    return dates or all(map(TIME_OF_DAY.fullmatch, words))
+    return dates or all(map(is_clock, words))
 
 
 def gives_place(column: np.ndarray) -> bool:
@@ -206,7 +206,7 @@ def _stepping(given: object, name: str) -> list[tuple[str, str]]:
     """Columns with equally spaced values, each once, and what these are called."""
     found, columns = [], columns_in(given, name)
     for label, column in columns:
-        values = _array(column)
+        values = array_of(column)
         if values is None or values.dtype.kind not in "iufmM" or len(values) < LEAST_ROWS:
             continue
         if _in_equal_steps(values):
@@ -229,7 +229,7 @@ def _looked_at(
     by = [each for each in listed if is_sorted(each[2]) or _rises(each[2])]
     if by:
         beside = len(listed) > 1
-        numbering = [each for each in by if _is_counter(each[2], next_to) or (beside and _may_be_ids(each[2]))]
+        numbering = [each for each in by if _is_counter(each[2], next_to) or (beside and may_be_ids(each[2]))]
         return {}, [(name, label, _steps(column, next_to)) for name, label, column in numbering], 0
     group = _groups([column for *_, column in listed])
     needed = float(ndtri(1 - CHANCE / len(listed)))
@@ -265,7 +265,7 @@ def series_note(names: Sequence[str], sizes: Sequence[str], by: Sequence[float],
     )
 
 
-def _array(column: object) -> np.ndarray | None:
+def array_of(column: object) -> np.ndarray | None:
     """Numbers, times, labels or truth values of a column without gaps."""
     column = on_host(column) if not isinstance(column, Tracer) else column
     if isinstance(column, Tracer | np.ma.MaskedArray) or getattr(column, "ndim", 1) != 1:

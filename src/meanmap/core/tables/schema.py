@@ -23,6 +23,7 @@ from meanmap.core.tables.matching import matched, renamed, selected
 from meanmap.core.tables.missing import length, settle
 from meanmap.core.tables.places import Places, has_names
 from meanmap.core.tables.table import Table, named_columns, raw_columns
+from meanmap.core.tables.wild import wild_notes
 from meanmap.core.tables.zones import check_zones
 from meanmap.core.types import Array, Data
 
@@ -266,6 +267,7 @@ def admitted(
     samples, notes = settle(samples, names, missing, paired, least)
     notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
     notes += (*(copied_columns if paired else same_samples)(samples, names), *apart)
+    notes += () if paired else wild_notes(samples, names, kinds or ())
     if not kinds:
         return samples, notes
     split = list(map(raw_columns, samples, names))

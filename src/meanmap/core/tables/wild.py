@@ -1,7 +1,8 @@
 """Single cells so far from all others of their column that a fit should not depend on them: gross outliers."""
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,11 +10,13 @@ from meanmap.core.containers import is_sparse
 from meanmap.core.held import holds_numbers
 from meanmap.core.moments import seconds
 from meanmap.core.tables.column import middle_units
+from meanmap.core.tables.doubts import columns_in, numbers_in
 from meanmap.core.tables.kinds import holds_objects
 from meanmap.core.tables.missing import present, take
+from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.table import read_column
 
-__all__ = ["WildCells", "without_wild_cells"]
+__all__ = ["WildCells", "wild_notes", "without_wild_cells"]
 
 # A cell is wild beyond this many robust standard deviations from the median, and this many times the distance of
 # others.
@@ -65,32 +68,30 @@ class WildCells:
         line = seconds(numbers)
         apart = np.abs(line - np.median(line)) if len(line) > LEAST_OTHERS else np.zeros(0)
         most = min(MOST, max(len(line) // ONE_IN, 1))
-        farthest = np.argsort(-apart, kind="stable")[: most + 1]
+        near_end = np.partition(apart, len(apart) - most - 1)[len(apart) - most - 1] if len(apart) > most else 0.0
+        ends = np.flatnonzero(apart >= near_end)
+        farthest = ends[np.argsort(-apart[ends], kind="stable")[: most + 1]]
         for count in range(len(farthest) - 1, 0, -1):
             nearest, next_ones = apart[farthest[count - 1]], apart[farthest[count]]
-            if not nearest > JUMP * next_ones:
+            if not nearest / JUMP > next_ones:
                 continue
             rest = np.delete(line, farthest[:count])
             around = np.abs(rest - np.median(rest))
             spread = float(np.median(around[around > 0])) if next_ones > 0 else 0.0
             unit = max(1.4826 * spread, float(middle_units(rest[:, None])[0]))
-            if unit > 0 and nearest > FAR * unit and len(np.unique(rest)) >= MANY:
+            if unit > 0 and nearest / FAR > unit and len(np.unique(rest)) >= MANY:
                 rows = farthest[:count]
                 error = float(rest.std(ddof=1) / np.sqrt(len(rest)))
                 means = (float(line.mean()), float(rest.mean()), error) if holds_numbers(numbers) else None
-                return cls(rows, numbers[rows], apart[rows] / unit, means)
+                with np.errstate(over="ignore"):  # of numbers near the largest
+                    return cls(rows, numbers[rows], apart[rows] / unit, means)
         return None
 
     def note(self, where: str, name: Hashable = None) -> str:
         """The note on them; `name` is that of the column in `kinds`."""
-        first = zip(self.values[:SHOWN], self.rows.tolist(), strict=False)
-        shown = [f"{_shown(value)} in row {row}" for value, row in first]
-        shown[0] += " (counted from 0)"
-        more = f" and {len(self.rows) - SHOWN} more" if len(self.rows) > SHOWN else ""
         several = len(self.rows) > 1
         far = (
-            f"{where} holds {', '.join(shown)}{more}, {self.times.min():.0e} standard deviations from all others or "
-            f"farther: {'these cells count' if several else 'this cell counts'} as missing here, and as "
+            f"{self._far(where, [f'row {row}' for row in self.rows.tolist()])} as missing here, and as "
             f"{'numbers' if several else 'a number'} in tests."
         )
         them = "them" if several else "it"
@@ -104,6 +105,64 @@ class WildCells:
             f"{far} To keep {them}, pass kinds={{{str(name)!r}: {kind!r}}}. A logarithm or rank would keep {them} too, "
             "but its mean answers another question."
         )
+
+    def note_in_tests(self, where: str, rows: Sequence[str]) -> str:
+        """The note of a function where they count as numbers; `rows` says in which row each is."""
+        several = len(self.rows) > 1
+        kind = {"M": "time", "m": "duration"}.get(self.values.dtype.kind, "number")
+        marks = [str(value) if kind != "number" else f"{value:.12g}" for value in dict.fromkeys(self.values.tolist())]
+        return (
+            f"{self._far(where, rows)} as {f'{kind}s' if several else f'a {kind}'} here, and as missing in networks. "
+            f"If {'they are' if several else 'it is'} wrong, correct {'them' if several else 'it'}, or pass "
+            f"missing=[{', '.join(marks)}]."
+        )
+
+    def _far(self, where: str, rows: Sequence[str]) -> str:
+        shown = [f"{_shown(value)} in {row}" for value, row in zip(self.values[:SHOWN], rows, strict=False)]
+        shown[0] += " (counted from 0)"
+        more = f" and {len(self.rows) - SHOWN} more" if len(self.rows) > SHOWN else ""
+        these = "these cells count" if len(self.rows) > 1 else "this cell counts"
+        return (
+            f"{where} holds {', '.join(shown)}{more}, {self.times.min():.0e} standard deviations from all others or "
+            f"farther: {these}"
+        )
+
+
+def wild_notes(samples: Sequence[Any], names: Sequence[str], told: Collection[str] = ()) -> tuple[str, ...]:
+    """Notes of functions where wild cells count as numbers, on columns in all samples together. Columns with a declared
+    kind (`told`), and those with codes for missing values, which have their own note, are left out.
+
+    Examples
+    --------
+    >>> print(*wild_notes([{"age": [*range(18, 78), 1e6]}], ["x"]))
+    column 'age' of x holds 1e+06 in row 60 (counted from 0), 4e+04 standard deviations from all others or farther: \
+this cell counts as a number here, and as missing in networks. If it is wrong, correct it, or pass missing=[1000000].
+    """
+    together: dict[Any, list[tuple[str, np.ndarray, np.ndarray]]] = {}
+    for sample, argument in zip(samples, names, strict=True):
+        for name, column in columns_in(sample, argument):
+            if name in told or numbers_in(column, argument) is None:
+                continue
+            known = np.flatnonzero(present(column))
+            numbers = numbers_in(column if len(known) == len(column) else take(column, known), argument)
+            if numbers is not None and len(numbers) == len(known):
+                together.setdefault(name, []).append((argument, numbers, known))
+    notes = []
+    for name, parts in together.items():
+        numbers = np.concatenate([numbers for _, numbers, _ in parts]) if _alike(parts) else np.zeros(0)
+        found = WildCells.of(numbers)
+        if found is None or Sentinels.of(numbers) is not None:
+            continue
+        places = [(argument, row) for argument, _, known in parts for row in known.tolist()]
+        said = [f"row {row}" + (f" of {argument}" if len(parts) > 1 else "") for argument, row in places]
+        where = " and ".join(argument for argument, _, _ in parts)
+        where = where if name is None else f"column {name!r} of {where}"
+        notes.append(found.note_in_tests(where, [said[row] for row in found.rows]))
+    return tuple(notes)
+
+
+def _alike(parts: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
+    return len({numbers.dtype.kind for _, numbers, _ in parts}) == 1
 
 
 def without_wild_cells(column: object, where: str, name: Hashable = None) -> tuple[np.ndarray, str]:

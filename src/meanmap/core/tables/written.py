@@ -12,7 +12,7 @@ import numpy as np
 from meanmap.core.arrays import is_categorical
 from meanmap.core.foreign import is_missing
 from meanmap.core.language import in_python
-from meanmap.core.moments import is_date
+from meanmap.core.moments import is_clock, is_date
 from meanmap.core.numerals import is_name, reads_as_number
 from meanmap.core.types import Data
 
@@ -92,6 +92,7 @@ FORMS = (
         ", for example with .str.extract and .astype(float)",
     ),
     Form("dates", is_date, "", "convert it", ", for example with pandas.to_datetime"),
+    Form("times of day", is_clock, "", "convert it to minutes since midnight", ""),
     Form(
         "dates with the day or the month first",
         DAY.match,
@@ -176,7 +177,7 @@ class Written:
 
     def note(self, where: str, name: object = None) -> str:
         """The note on the column of this name."""
-        kind = {"numbers": "number", "dates": "time"}.get(self.what)
+        kind = {"numbers": "number", "dates": "time", "times of day": "time of day"}.get(self.what)
         said = f", or say so with kinds={{{name!r}: {kind!r}}}" if kind and name is not None and not self.others else ""
         if name is None:
             labels = "convert it to categories"

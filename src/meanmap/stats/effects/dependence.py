@@ -15,6 +15,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.tables.schema import admitted
+from meanmap.core.tables.wild import wild_notes
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
@@ -98,7 +99,7 @@ def independence_effect(
         kinds = kinds_of_picked(kinds, data, x, y)
         x, y = picked(data, x=x, y=y)
     (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
-    told += alike_in_order((x, y), NAMES, HARM, paired=True)
+    told += (*alike_in_order((x, y), NAMES, HARM, paired=True), *wild_notes((x, y), NAMES, kinds or ()))
     (x, y), heard = texts_of_variables((x, y), NAMES, wanted, kinds)
     told += heard
     grams: list[np.ndarray] = []
