@@ -15,10 +15,11 @@ from meanmap.core.tables.missing import length
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.tables.schema import admitted
+from meanmap.core.tables.wild import wild_notes
 from meanmap.core.types import Data, KernelLike
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
-from meanmap.stats.designs.reading import check_exchange, design_of, from_strata, observed, without_design
+from meanmap.stats.designs.reading import check_exchange, design_of, from_strata, kept_columns, observed, without_design
 from meanmap.stats.encoding import encoded, encoded_samples, learns
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
@@ -163,6 +164,11 @@ class Asked(ABC):
 
     def admit(self) -> None:
         """Handle missing values and kinds of columns, and read which rows are exchangeable."""
+        self._admit()
+        if not self.across:  # conditional tests have a rule and a note of their own
+            self.tell(wild_notes(self.parts, self.names, self.kinds or ()))
+
+    def _admit(self) -> None:
         within, clusters = self.said
         own = within if isinstance(within, Exchange) and not self.across else None
         if self.designed and own is None:
@@ -215,6 +221,11 @@ class OfSamples(Asked):
     def kernel(self) -> KernelLike:
         """The kernel that was asked for."""
         return self.wanted[0]
+
+    @property
+    def keeps(self) -> list[str] | None:
+        """Columns that stay although they number the rows; None for all, where functions of the user read them."""
+        return None if self.features is not None else kept_columns(self.kernel, *self.said)
 
     def admit(self) -> None:
         """Handle missing values, kinds of columns, and which rows are exchangeable."""

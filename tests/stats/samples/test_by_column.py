@@ -65,7 +65,7 @@ def test_differences_are_printed_as_a_table_also_after_they_were_saved(tmp_path)
     mm.save(result, tmp_path / "result.mm")
     for found in (result.differences, mm.load(tmp_path / "result.mm").differences):
         head, *lines = str(found).splitlines()
-        assert head.split() == ["what", "before", "after", "difference"]
+        assert head.split(maxsplit=4) == ["what", "before", "after", "difference", f"({found.intervals})"]
         assert lines[0].startswith("mean weight  ")
         assert len(lines) == len(found) == len(found.to_frame())
         assert max(map(len, lines)) < 120
@@ -141,3 +141,55 @@ def test_of_two_labels_the_one_that_says_yes_or_the_rarer_is_compared(labels, sa
     one, other = (np.repeat(labels, counts) for counts in ((10, 30), (15, 25)))
     (found,) = differences({"a": one}, {"a": other})
     assert (found.label, found.first, found.second) == (said, (one == said).mean(), (other == said).mean())
+
+
+def test_the_lines_say_that_intervals_are_simultaneous():
+    """They are wider than Welch's, and the line did not say why."""
+    first, second = tables(np.random.default_rng(7))
+    result = mm.two_sample_test(first, second, n_permutations=99, rng=0)
+    number = len(result.differences)
+    assert str(result).count("simultaneous") == 1
+    assert f"intervals  95 %, simultaneous for {number} comparisons" in str(result)
+    assert f"difference (95 %, simultaneous for {number} comparisons)" in str(result.differences)
+    assert str(result.differences[:1]).splitlines()[0].endswith(f"simultaneous for {number} comparisons)")
+    (head, *_) = result._tables()[0]
+    assert head[3] == f"y minus x (95 %, simultaneous for {number} comparisons)"
+    alone = mm.two_sample_test(first[["weight"]], second[["weight"]], n_permutations=99, rng=0)
+    assert "intervals  95 %\n" in f"{alone}\n"
+    assert "simultaneous" not in str(alone)
+
+
+def costs(rng, n, share=0.7, mean=0.0):
+    return np.where(rng.random(n) < share, 0.0, rng.lognormal(mean, 0.5, n))
+
+
+def test_a_column_that_is_mostly_zeros_is_compared_by_the_share_of_zeros_and_by_the_mean_of_the_others():
+    rng = np.random.default_rng(0)
+    x, y = costs(rng, 500), costs(rng, 500, 0.6, 0.2)
+    found = differences({"cost": x}, {"cost": y})
+    by = {(each.label, each.without): each for each in found}
+    assert set(by) == {(None, None), ("0", None), (None, "0")}
+    assert by["0", None].difference.estimate == pytest.approx((y == 0).mean() - (x == 0).mean())
+    expected = ttest_ind(y[y > 0], x[x > 0], equal_var=False).confidence_interval(1 - 0.05 / 3)
+    others = by[None, "0"]
+    assert (others.first, others.second) == (pytest.approx(x[x > 0].mean()), pytest.approx(y[y > 0].mean()))
+    assert (others.difference.low, others.difference.high) == pytest.approx((expected.low, expected.high))
+    assert str(by["0", None]).startswith("cost = 0: ")
+    assert str(others).startswith("mean cost where not 0: ")
+    assert others.to_dict()["without"] == "0"
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.arange(40) % 2, np.arange(40) % 3 * 1.0, np.r_[np.zeros(30), np.ones(10)], np.full(40, 3.0)],
+    ids=["two values", "less than half", "two values, one rare", "constant"],
+)
+def test_other_columns_of_numbers_are_compared_by_their_means_only(column):
+    (only,) = differences({"a": column}, {"a": column})
+    assert (only.label, only.without) == (None, None)
+
+
+def test_a_sample_with_one_other_value_has_no_mean_of_the_others():
+    zeros = np.zeros(20)
+    found = differences({"a": np.r_[zeros, 1.0]}, {"a": np.r_[zeros, 2.0, 3.0]})
+    assert {(each.label, each.without) for each in found} == {(None, None), ("0", None)}

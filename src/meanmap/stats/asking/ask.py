@@ -12,6 +12,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import elsewhere
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.apart import row_numbers
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.codes import ROWS_A_STRATUM
 from meanmap.core.tables.missing import incomplete, present, settle, take
@@ -189,6 +190,8 @@ def _compared(
     """A test of the groups of one column."""
     name, compare = ("two_sample_test", two_sample_test) if number == 2 else ("k_sample_test", k_sample_test)
     why = f"{name}, because {by!r} holds {number} labels: do their rows differ in {_listed(others)}?"
+    asked = row_numbers([{name: columns[name] for name in others}])  # by name, so they are no mistake
+    kinds = dict.fromkeys(asked, "number") | dict(kinds)
     fixed: dict[str, Any] = {"by": by, "kinds": kinds or None, "within": list(strata) or None, "clusters": clusters}
     return Plan(
         f"Do the rows of each {by} come from one distribution of {', '.join(others)}?",

@@ -20,6 +20,7 @@ from meanmap.core.errors import (
 from meanmap.core.held import holds_numbers
 from meanmap.core.meant import no_column, respelled
 from meanmap.core.settings import is_whole
+from meanmap.core.tables.apart import without_row_numbers
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.matching import aligned
@@ -27,8 +28,9 @@ from meanmap.core.tables.missing import length
 from meanmap.core.tables.picked import check_no_names, names_of
 from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.table import Table, named_columns, read_column, values_of
-from meanmap.core.types import Data
+from meanmap.core.types import Data, KernelLike
 from meanmap.core.values import label_text
+from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -39,6 +41,7 @@ __all__ = [
     "design_of",
     "from_strata",
     "grouped",
+    "kept_columns",
     "observed",
     "without_design",
 ]
@@ -59,9 +62,12 @@ def check_permuted(statistic: str, null: str, *statistics: str) -> None:
 
 
 def grouped(
-    frame: Data, by: object, missing: str, kinds: Mapping[str, Any] | None
+    frame: Data, by: object, missing: str, kinds: Mapping[str, Any] | None, keeps: Sequence[str] | None = None
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
-    """The samples of one table, one for each value of the column `by`, and notes."""
+    """The samples of one table, one for each value of the column `by`, and notes.
+
+    Columns that number the rows are left out unless they are in `keeps`, or this is None.
+    """
     if isinstance(frame, str | bytes | Path):
         raise KindError(
             f"by= is for a table in memory, and {str(frame)!r} is the name of a file: read it first, for example with "
@@ -70,7 +76,11 @@ def grouped(
     by = str(by) if is_whole(by) else by
     if not isinstance(by, str) or not source_of(frame).named:
         raise KindError(f"by is {by!r}; expected the name of a column of the one table that is given.")
+    heard = ()
+    if keeps is not None:  # before rows are left out, for no value that is missing there
+        (frame,), heard = without_row_numbers((frame,), ("the table",), (by, *keeps, *(kinds or {})))
     (frame,), told = admitted((frame,), ("the table",), missing, kinds, least=LEAST_POINTS)
+    told += heard
     table = Table.of(frame, "the table")
     by = respelled(by, table.names)
     if by not in table.names:
@@ -92,6 +102,13 @@ def grouped(
             )
         found[name] = Table({each: np.asarray(table.columns[each])[rows] for each in others})
     return found, told
+
+
+def kept_columns(kernel: KernelLike, *design: object) -> list[str] | None:
+    """Columns that stay although they number the rows: those of the design. None, all of them, for a kernel of the
+    user's own, which may read them.
+    """
+    return [name for wanted in design for name in names_of(wanted)] if is_default(kernel) else None
 
 
 def without_design(samples: Sequence[Any], names: Sequence[str], *columns: object) -> list[Any]:

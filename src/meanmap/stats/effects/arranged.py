@@ -11,11 +11,12 @@ from meanmap.stats.designs.reading import design_of, without_design
 from meanmap.stats.effects.cells import Cells
 from meanmap.stats.effects.effect import FEW, doubt_about_mean
 from meanmap.stats.effects.groups import Difference
+from meanmap.stats.samples.by_column import ColumnDifference
 from meanmap.stats.samples.samples import Samples, columns_of
 from meanmap.stats.samples.spread import Spread
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["arranged", "cells_of", "doubts_of", "tails_of", "tails_of_other"]
+__all__ = ["arranged", "cells_of", "doubts_of", "says_little", "tails_of", "tails_of_other"]
 
 
 def arranged(
@@ -80,3 +81,11 @@ def tails_of_other(found: Difference, pair: Samples, names: Sequence[str], so: s
     x, y = names
     unit = f"the unit is the standard deviation of {x}: if both have such tails, it is larger than estimated"
     return (f"{y} has heavy tails that the rows of {x} do not show; {unit}, and {so}",)
+
+
+def says_little(columns: Sequence[ColumnDifference]) -> tuple[str, ...]:
+    """The note on columns of which most rows have one number, from the differences of its share."""
+    found = [f"{each.column} ({each.label})" for each in columns if each.label is not None]
+    more = f" and {len(found) - 3} more columns" if len(found) > 3 else ""
+    said = f"more than half of the rows have one number in {', '.join(found[:3])}{more}: standard deviations say little"
+    return (f"{said} about such columns. Compare the share of that number, and the mean of the others.",) * bool(found)

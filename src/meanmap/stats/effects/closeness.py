@@ -14,9 +14,11 @@ from meanmap.core.settings import is_number, one_of
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
-from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of, tails_of_other
+from meanmap.stats.designs.reading import kept_columns
+from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, says_little, tails_of, tails_of_other
 from meanmap.stats.effects.groups import AtShift, Difference, difference_of
 from meanmap.stats.result import Null, TestResult
+from meanmap.stats.samples.by_column import mostly_one_value
 from meanmap.stats.samples.samples import Samples, read_samples
 from meanmap.stats.samples.two_sample import two_samples
 from meanmap.stats.texts import read_texts
@@ -133,10 +135,12 @@ def closeness_test(
     one_of(claim, "claim", ("close", "far"))
     one_of(unit, "unit", ("shift", "share"))
     random = Rng.of(rng)
-    (x, y), names, told = two_samples(x, y, by, missing, kinds)
+    reference = _reference(margin)
+    keeps = kept_columns(kernel, within, clusters, weights) if reference is None else None
+    (x, y), names, told = two_samples(x, y, by, missing, kinds, keeps)
     (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
     told += heard
-    reference = _reference(margin)
+    columns = mostly_one_value(x, y, (str(names[0]), str(names[1])), 0.95)
     with Door() as door:
         more = [] if reference is None else two_samples(*reference, None, missing, kinds)[0]
         if more and design is not None:
@@ -160,6 +164,7 @@ def closeness_test(
     error = at.near if claim == "close" else at.far
     heavy = reference is None and unit == "shift"
     told += tails_of_other(found, pair, names, FAR) if heavy and claim == "far" else ()
+    told += says_little(columns) if heavy else ()
     null = Null("null distribution at the margin", law.draws(bound, random.generator, DRAWS, error), exact=False)
     pvalue = law.below(bound, error=error) if claim == "close" else law.above(bound, error)
     return ClosenessResult(

@@ -1,6 +1,6 @@
 """Effect sizes: distances with intervals, in interpretable units."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from meanmap.plots.facts import Chart, Page, Section
 from meanmap.plots.intervals import intervals_chart
 from meanmap.plots.paged import Paged
 from meanmap.stats.result import Interval
+from meanmap.stats.samples.by_column import Differences, said_of
 
 __all__ = ["Effect", "doubt_about_mean"]
 
@@ -52,6 +53,9 @@ class Effect(Paged, Value):
         Sample sizes.
     warnings : tuple of str
         Caveats.
+    differences : sequence of ColumnDifference
+        For two samples without a design of the rows, where more than half of the rows have one number, such as zero:
+        the share of this number, and the mean of the others, as `two_sample_test` gives them.
     """
 
     distance: Interval
@@ -63,11 +67,13 @@ class Effect(Paged, Value):
     method: str
     sizes: tuple[int, ...]
     warnings: tuple[str, ...] = ()
+    differences: Differences = field(default_factory=Differences)
 
     def to_dict(self) -> dict[str, Any]:
         """The effect as plain Python values, ready for JSON."""
         intervals = {name: [each.estimate, each.low, each.high] for name, each in self._intervals.items()}
-        rest = {"confidence": self.confidence, "method": self.method, "kernel": repr(self.kernel)}
+        rest: dict[str, Any] = {"confidence": self.confidence, "method": self.method, "kernel": repr(self.kernel)}
+        rest |= {"differences": [each.to_dict() for each in self.differences]} if self.differences else {}
         return {**intervals, **rest, "sizes": list(self.sizes), "warnings": list(self.warnings)}
 
     def to_frame(self) -> Any:
@@ -102,10 +108,12 @@ class Effect(Paged, Value):
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
+        columns = [("column", text) for text in said_of(self.differences)]
+        columns += [("intervals of columns", self.differences.intervals)] if columns else []
         shift = [] if self.shift is None else [("as a shift of all columns", f"{self.shift} standard deviations")]
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
         always = [("rows that would change", f"at least {self.share}"), ("distance of embeddings", str(self.distance))]
-        return [*shift, *correlation, *always]
+        return [*columns, *shift, *correlation, *always]
 
     def __str__(self) -> str:
         title = f"{self.method}, with intervals of {100 * self.confidence:g} %"

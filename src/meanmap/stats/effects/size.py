@@ -9,10 +9,12 @@ from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of, tails_of_other
+from meanmap.stats.designs.reading import kept_columns
+from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, says_little, tails_of, tails_of_other
 from meanmap.stats.effects.effect import Effect
 from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Interval
+from meanmap.stats.samples.by_column import Differences, mostly_one_value
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.several import several_samples
 from meanmap.stats.samples.two_sample import two_samples
@@ -64,7 +66,9 @@ def two_sample_effect(
     Returns
     -------
     Effect
-        Distance (MMD), share of rows that would have to change, and the equivalent shift of all columns.
+        Distance (MMD), share of rows that would have to change, and the equivalent shift of all columns. Standard
+        deviations say little about a column that is mostly zeros: for columns of which more than half of the rows have
+        one number, the change of its share and of the mean of the others come first.
 
     Notes
     -----
@@ -112,10 +116,11 @@ def two_sample_effect(
     """
     probability(confidence)
     random = Rng.of(rng)
-    (x, y), names, told = two_samples(x, y, by, missing, kinds)
+    (x, y), names, told = two_samples(x, y, by, missing, kinds, kept_columns(kernel, within, clusters, weights))
     (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
+    columns = mostly_one_value(x, y, (str(names[0]), str(names[1])), confidence)
     (x, y), more = read_texts((x, y), names, kernel, kinds)
-    told += (*heard, *more)
+    told += (*heard, *more, *says_little(columns))
     with Door() as door:
         samples = read_samples((x, y), names, kernel, random.generator, door, scale)
         cells = cells_of(samples.sizes, names, design)
@@ -124,7 +129,7 @@ def two_sample_effect(
     method = f"difference of {names[0]} and {names[1]}"
     told = (*told, *samples.doubts, *doubts_of(found, samples, cells), *tails_of(found, samples, HEAVY))
     told += tails_of_other(found, samples, names, HIGH)
-    return _effect(found, confidence, method, samples.sizes, told, shift)
+    return _effect(found, confidence, method, samples.sizes, told, shift, columns if design is None else None)
 
 
 @own_words
@@ -168,9 +173,11 @@ def k_sample_effect(
     """
     probability(confidence)
     random = Rng.of(rng)
-    names, listed, told = several_samples(samples, by, missing, kinds)
+    keeps = kept_columns(kernel, within, clusters, weights)
+    names, listed, told = several_samples(samples, by, missing, kinds, keeps)
     if by is None:
-        listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
+        listed, more = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
+        told += more
     listed, design, heard = arranged(listed, names, (within, clusters, weights), missing, by)
     listed, more = read_texts(listed, names, kernel, kinds)
     told += (*heard, *more)
@@ -189,6 +196,7 @@ def _effect(
     sizes: tuple[int, ...],
     warnings: tuple[str, ...],
     shift: Interval | None = None,
+    columns: Differences | None = None,
 ) -> Effect:
     distance = Interval(found.law.estimate, *found.interval(confidence))
     return Effect(
@@ -201,4 +209,5 @@ def _effect(
         method,
         sizes,
         warnings,
+        columns or Differences(),
     )

@@ -1,7 +1,7 @@
 """How two samples of a table differ in each column, in the units of the data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -9,6 +9,7 @@ from scipy.special import ndtri, stdtrit
 
 from meanmap.core.language import in_python
 from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.table import Table
@@ -17,7 +18,7 @@ from meanmap.core.types import Data
 from meanmap.core.values import Value, frame_of, label_text, plain, says_yes
 from meanmap.stats.result import Interval
 
-__all__ = ["ColumnDifference", "Differences", "differences", "said_of"]
+__all__ = ["ColumnDifference", "Differences", "differences", "mostly_one_value", "said_of"]
 
 # This many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
 MOST_LABELS = 3
@@ -32,8 +33,9 @@ _BEGINNING = np.datetime64(0, "s")
 class ColumnDifference(Value):
     """How one column differs between two samples.
 
-    `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label:
-    `print(difference)` says it in a line, `print(result.differences)` shows all in a table, and
+    `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label; for
+    numbers of which more than half are one value, such as zero, also one for the share of this value and one for the
+    mean of the others. `print(difference)` says it in a line, `print(result.differences)` shows all in a table, and
     `result.differences.to_frame()` is a frame of pandas.
 
     Attributes
@@ -41,7 +43,7 @@ class ColumnDifference(Value):
     column : str
         Its name.
     label : str or None
-        The label whose shares of rows are compared; None where means are.
+        The label or number whose shares of rows are compared; None where means are.
     first, second : float
         The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`.
     difference : Interval
@@ -52,6 +54,8 @@ class ColumnDifference(Value):
         The difference in units of its standard error.
     names : tuple of two str
         What the samples are called.
+    without : str or None
+        The number that most rows have, where the means are those of the other rows.
     """
 
     column: str
@@ -62,6 +66,7 @@ class ColumnDifference(Value):
     medians: tuple[float, float] | None = None
     clarity: float = field(default=0.0, repr=False)
     names: tuple[str, str] = field(default=("x", "y"), repr=False)
+    without: str | None = None
 
     @property
     def clear(self) -> bool:
@@ -72,7 +77,8 @@ class ColumnDifference(Value):
         """The difference as plain Python values, ready for JSON."""
         ends = plain(self.difference, "estimate", "low", "high")
         first, second = (str(end) if isinstance(end, np.datetime64) else end for end in (self.first, self.second))
-        return {**plain(self, "column", "label"), "first": first, "second": second, **ends, **plain(self, "medians")}
+        what = plain(self, "column", "label", "without")
+        return {**what, "first": first, "second": second, **ends, **plain(self, "medians")}
 
     def cells(self) -> tuple[str, str, str, str]:
         """What is compared, its value in both samples, and the difference with its interval, in words."""
@@ -84,7 +90,8 @@ class ColumnDifference(Value):
         if self.medians is None:
             first, second = (str(np.datetime64(mean, "m")) for mean in (self.first, self.second))
             return f"mean {self.column}", first, second, f"{by} days"
-        return f"mean {self.column}", *_apart(self.first, self.second), str(by)
+        where = "" if self.without is None else f" where not {self.without}"
+        return f"mean {self.column}{where}", *_apart(self.first, self.second), str(by)
 
     def __str__(self) -> str:
         what, first, second, by = self.cells()
@@ -100,12 +107,16 @@ class Differences(Value, Sequence[ColumnDifference]):
     ----------
     each : tuple of ColumnDifference
         What it holds.
+    confidence : float
+        That of all intervals together, which are simultaneous.
+    comparisons : int
+        For how many differences they hold together.
 
     Examples
     --------
     >>> found = differences({"age": [30.0, 40.0, 50.0]}, {"age": [31.0, 41.0, 57.0]})
     >>> print(found)
-    what      x   y   difference
+    what      x   y   difference (95 %)
     mean age  40  43  3 (-24.2 to 30.2)
     >>> found.to_frame()[["column", "first", "second", "estimate"]]
       column  first  second  estimate
@@ -113,13 +124,21 @@ class Differences(Value, Sequence[ColumnDifference]):
     """
 
     each: tuple[ColumnDifference, ...] = ()
+    confidence: float = 0.95
+    comparisons: int = 0
+
+    @property
+    def intervals(self) -> str:
+        """The level of the intervals, in words."""
+        level = f"{100 * self.confidence:g} %"
+        return f"{level}, simultaneous for {self.comparisons} comparisons" if self.comparisons > 1 else level
 
     @overload
     def __getitem__(self, at: int) -> ColumnDifference: ...
     @overload
     def __getitem__(self, at: slice) -> "Differences": ...
     def __getitem__(self, at: int | slice) -> "ColumnDifference | Differences":
-        return Differences(self.each[at]) if isinstance(at, slice) else self.each[at]
+        return replace(self, each=self.each[at]) if isinstance(at, slice) else self.each[at]
 
     def __len__(self) -> int:
         return len(self.each)
@@ -134,7 +153,7 @@ class Differences(Value, Sequence[ColumnDifference]):
     def __str__(self) -> str:
         if not self:
             return "no columns are compared"
-        rows = [("what", *self[0].names, "difference"), *(each.cells() for each in self)]
+        rows = [("what", *self[0].names, f"difference ({self.intervals})"), *(each.cells() for each in self)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
@@ -153,8 +172,9 @@ def differences(
     """Differences of means and of shares in the columns of two tables, the clearest first.
 
     Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
-    correction. Columns of texts, of dates or times of day as text, or of several numbers per row, are left out. O(rows)
-    for each column.
+    correction. A number that more than half of all rows have is also compared by its share, and the others by their
+    mean. Columns of texts, of dates or times of day as text, or of several numbers per row, are left out. O(rows) for
+    each column.
 
     Examples
     --------
@@ -166,10 +186,39 @@ def differences(
     weight None 75.0 77.0 False
     """
     one, other = Table.of(first, names[0]), Table.of(second, names[1])
-    compared = [each for name in one.names if name in other.names for each in _compared(name, one, other)]
+    both = {name: (one.columns[name], other.columns[name]) for name in one.names if name in other.names}
+    return _estimated([each for name, pair in both.items() for each in _compared(name, *pair)], names, confidence)
+
+
+def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confidence: float) -> Differences:
+    """Only those of numbers that more than half of all rows have, and of the means without them, also for arrays.
+
+    Examples
+    --------
+    >>> before, after = [0.0] * 7 + [3.0, 4.0, 5.0], [0.0] * 6 + [3.0, 4.0, 5.0, 8.0]
+    >>> print(mostly_one_value(before, after, ("x", "y"), 0.95)[:1])
+    what       x     y     difference (95 %, simultaneous for 2 comparisons)
+    value = 0  70 %  60 %  -10 (-50.6 to 33.9) points
+    """
+    one, other = (_by_name(sample, name) for sample, name in zip((first, second), names, strict=True))
+    both = {name: (x, other[name]) for name, x in one.items() if name in other and x.ndim == 1}
+    numeric = {name: pair for name, pair in both.items() if all(family_of(each) == "number" for each in pair)}
+    parts = [each for name, pair in numeric.items() for each in _of_numbers(name, *pair)[1:]]
+    return _estimated(parts, names, confidence)
+
+
+def _by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
+    if source_of(sample).named:
+        return dict(Table.of(sample, argument).columns)
+    columns = columns_in(sample, argument)
+    return {"value" if label is None else f"column {label}": np.asarray(column) for label, column in columns}
+
+
+def _estimated(compared: Sequence["_Compared"], names: tuple[str, str], confidence: float) -> Differences:
+    """The differences with intervals that hold together, the clearest first."""
     level = (1 - confidence) / max(len(compared), 1)
     found = [(_of_means if each.label is None else _of_shares)(each, names, level) for each in compared]
-    return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))))
+    return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))), confidence, len(found))
 
 
 def are_tables(samples: Sequence[Any]) -> bool:
@@ -189,22 +238,43 @@ def said_of(found: Sequence[ColumnDifference]) -> list[str]:
 
 
 class _Compared(NamedTuple):
-    """A column of two samples, and the label whose shares are compared."""
+    """A column of two samples, the label or number whose shares are compared, and the number that was left out."""
 
     name: str
     label: Any
     first: np.ndarray
     second: np.ndarray
+    without: float | None = None
 
 
-def _compared(name: str, one: Table, other: Table) -> list[_Compared]:
+def _compared(name: str, first: Data, second: Data) -> list[_Compared]:
     """The comparisons for one column."""
-    x, y = (np.asarray(table.columns[name]) for table in (one, other))
+    x, y = np.asarray(first), np.asarray(second)
     family = family_of(x)
     if x.ndim > 1 or y.ndim > 1 or family_of(y) != family or family == "duration":
         return []
-    labels = _labels(x, y) if family in ("label", "boolean") else [None]
-    return [_Compared(name, label, x, y) for label in labels]
+    if family in ("label", "boolean"):
+        return [_Compared(name, label, x, y) for label in _labels(x, y)]
+    return _of_numbers(name, x, y) if family == "number" else [_Compared(name, None, x, y)]
+
+
+def _of_numbers(name: str, x: np.ndarray, y: np.ndarray) -> list[_Compared]:
+    """The means, and the share of a number that most rows have and the means without it."""
+    value = _most_have(x, y)
+    if value is None:
+        return [_Compared(name, None, x, y)]
+    rest = x[x != value], y[y != value]
+    means = [_Compared(name, None, *rest, value)] if min(map(len, rest)) > 1 else []
+    return [_Compared(name, None, x, y), _Compared(name, value, x, y), *means]
+
+
+def _most_have(x: np.ndarray, y: np.ndarray) -> float | None:
+    """The number that more than half of all rows have, beside several others."""
+    both = np.concatenate([x, y])
+    middle = np.partition(both, len(both) // 2)[len(both) // 2]
+    others = both[both != middle]
+    several = 0 < len(others) < len(both) / 2 and others.min() < others.max()
+    return float(middle) if several else None
 
 
 def _labels(x: np.ndarray, y: np.ndarray) -> list[Any]:
@@ -243,7 +313,8 @@ def _of_means(compared: _Compared, names: tuple[str, str], level: float) -> Colu
     if times:
         first, second = (_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means)
         return ColumnDifference(compared.name, None, first, second, difference, None, clarity, names)
-    return ColumnDifference(compared.name, None, *means, difference, medians, clarity, names)
+    without = None if compared.without is None else label_text(compared.without)
+    return ColumnDifference(compared.name, None, *means, difference, medians, clarity, names, without)
 
 
 def _median(column: np.ndarray) -> float:

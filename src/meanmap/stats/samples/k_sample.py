@@ -66,7 +66,8 @@ def k_sample_test(
         What happens to missing values: an error; the rows are dropped, and a warning counts them by column; or missing
         labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Without its
+        kind a column that only numbers the rows is left out, as in `two_sample_test`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -98,7 +99,9 @@ class _SeveralSamples(OfSamples):
     """Any number of samples, compared by the spread of their mean embeddings."""
 
     def pick(self) -> None:
-        self.names, self.parts, self.told = several_samples(self.parts[0], self.by, self.missing, self.kinds)
+        self.names, self.parts, self.told = several_samples(
+            self.parts[0], self.by, self.missing, self.kinds, self.keeps
+        )
 
     def in_one_pass(self) -> Found | None:
         made = None if self.designed or not is_long(self.parts, self.names) else in_one_pass(self, KSamplePlan)

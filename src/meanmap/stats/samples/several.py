@@ -1,10 +1,11 @@
 """Samples as given: two, a list, a mapping of names, or one table with a column that distinguishes them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import on_host
+from meanmap.core.tables.apart import without_row_numbers
 from meanmap.core.types import Data
 from meanmap.stats.designs.reading import grouped
 
@@ -12,16 +13,18 @@ __all__ = ["named", "several_samples"]
 
 
 def several_samples(
-    samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
+    samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None, keeps: Sequence[str] | None = None
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
     """Names of the samples, the samples as given or as the groups of one table, and notes.
 
-    For groups, missing values have been handled and columns have the kinds given by `kinds`.
+    For groups, missing values have been handled and columns have the kinds given by `kinds`. Columns that number the
+    rows are left out unless they are in `keeps`, or this is None.
     """
     if by is not None:
-        groups, told = grouped(samples, by, missing, kinds)
+        groups, told = grouped(samples, by, missing, kinds, keeps)
         return list(groups), list(groups.values()), told
-    return *named(samples), ()
+    names, listed = named(samples)
+    return names, *((listed, ()) if keeps is None else without_row_numbers(listed, names, (*keeps, *(kinds or {}))))
 
 
 def named(samples: Data) -> tuple[list[str], list[Any]]:

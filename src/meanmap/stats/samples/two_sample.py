@@ -14,6 +14,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import in_columns
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.apart import without_row_numbers
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.types import Data, KernelLike, Seed
@@ -110,7 +111,9 @@ def two_sample_test(
         labels form a label of their own. A list of codes for missing values, such as ["?", -999], drops rows with
         these, too.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Columns of
+        tables in memory that only number the rows, as ids do, are left out by the default kernels, with a warning,
+        unless their kind is declared.
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use full Gram matrices, without or with their diagonals; O((n + m)²). "features"
         compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512 landmarks, or 256
@@ -175,7 +178,7 @@ class _TwoSamples(OfSamples):
         if is_default(self.kernel) and self.kernel not in (None, "deep", *WORDS):
             raise strange_kernel(self.kernel, also="a list of kernels, ", words=(*WORDS, "deep"))
         x, y = self.parts
-        self.parts, self.names, self.told = _picked(x, y, self.by, self.missing, self.kinds)
+        self.parts, self.names, self.told = _picked(x, y, self.by, self.missing, self.kinds, self.keeps)
 
     @property
     def one_kernel(self) -> bool:
@@ -258,24 +261,41 @@ def samples_called(first: str, second: str) -> Iterator[None]:
 
 
 def two_samples(
-    x: Data, y: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
+    x: Data,
+    y: Data,
+    by: str | None,
+    missing: str,
+    kinds: Mapping[str, Any] | None,
+    keeps: Sequence[str] | None = None,
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
     """Two samples as they came or as the groups of one table, what they are called, and notes."""
-    samples, names, told = _picked(x, y, by, missing, kinds)
+    samples, names, told = _picked(x, y, by, missing, kinds, keeps)
     if by is None:
-        samples, told = admitted(samples, names, missing, kinds, least=LEAST_POINTS)
+        samples, more = admitted(samples, names, missing, kinds, least=LEAST_POINTS)
+        told += more
     return samples, names, told
 
 
 def _picked(
-    x: Data, y: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
+    x: Data,
+    y: Data,
+    by: str | None,
+    missing: str,
+    kinds: Mapping[str, Any] | None,
+    keeps: Sequence[str] | None = None,
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
-    """Two samples (missing values in pairs are handled later), their names, and notes."""
+    """Two samples (missing values in pairs are handled later), their names, and notes. Columns that number the rows are
+    left out unless they are in `keeps`, or this is None.
+    """
     if (y is None) == (by is None):
         raise ParameterError("pass two samples, or one table and by= with the column that defines its two groups.")
     if by is None:
-        return [x, y], _names.get(), ()
-    groups, told = grouped(x, by, missing, kinds)
+        names = _names.get()
+        if keeps is None:
+            return [x, y], names, ()
+        samples, told = without_row_numbers([x, y], names, (*keeps, *(kinds or {})))
+        return samples, names, told
+    groups, told = grouped(x, by, missing, kinds, keeps)
     if len(groups) > 2:
         raise InputError(f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all.")
     return list(groups.values()), tuple(groups), told

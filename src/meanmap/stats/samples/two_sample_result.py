@@ -87,7 +87,8 @@ class TwoSampleResult(TestResult):
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
-        return [*super().lines(), *(("column", text) for text in said_of(self.differences))]
+        said = [("column", text) for text in said_of(self.differences)]
+        return [*super().lines(), *said, *([("intervals", self.differences.intervals)] if said else [])]
 
     def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
         first = [each.column for each in self.differences]
@@ -98,7 +99,7 @@ class TwoSampleResult(TestResult):
         if not self.differences:
             return ()
         names = self.differences[0].names
-        head = ("what", *names, f"{names[1]} minus {names[0]}", "standard errors")
+        head = ("what", *names, f"{names[1]} minus {names[0]} ({self.differences.intervals})", "standard errors")
         return ((head, *((*each.cells(), f"{each.clarity:.3g}") for each in self.differences)),)
 
     def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
