@@ -335,3 +335,99 @@ def test_evidence_below_the_limit_is_said_with_the_exit_code(tmp_path):
     assert found.exit_code == 0
     assert "No alarm in 1 batch (exit code 0), but evidence of drift at b1.csv: " in found.stdout
     assert re.search(r"\d\.\d\d of the 5\.\d\d that raise one \(p = 0\.0", found.stdout), found.stdout
+
+
+def written(folder, rng, name, n, shift=0.0):
+    frame = pd.DataFrame({"a": rng.normal(5 + shift, 1, n).round(3), "b": rng.normal(size=n).round(3)})
+    frame.to_csv(folder / f"{name}.csv", index=False)
+    return frame
+
+
+def test_one_odd_cell_costs_its_batch_and_no_other(tmp_path):
+    """It stopped the whole run, and no batch was judged."""
+    rng = np.random.default_rng(6)
+    written(tmp_path, rng, "reference", 400)
+    for k in range(4):
+        frame = written(tmp_path, rng, f"b{k}", 60, 3.0 * (k == 3)).astype(object)
+        if k == 1:
+            frame.loc[7, "a"] = "abc"
+            frame.to_csv(tmp_path / "b1.csv", index=False)
+    asked = [tmp_path / "reference.csv", tmp_path / "b[012].csv", "--seed", 0, "--state", tmp_path / "state"]
+    found = run(*asked)
+    assert found.exit_code == 2
+    assert "No evidence of drift in 2 batches. Not judged: b1.csv, see below." in found.stdout
+    (note,) = [line for line in found.stdout.splitlines() if "'abc'" in line]
+    assert "b1.csv" in note
+    assert note.endswith("This batch was not judged")
+    plain = json.loads(run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0, "--json").stdout)
+    assert plain["alarms"] == ["b3.csv"]
+    assert list(plain["not judged"]) == ["b1.csv"]
+    assert run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0).exit_code == 1  # an alarm is more urgent
+    only = run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0)
+    assert only.exit_code == 2
+    assert "'abc'" in only.stderr
+    written(tmp_path, rng, "b1", 60)  # repaired
+    again = run(*asked)
+    assert again.exit_code == 0
+    assert "2 files were read by an earlier run and skipped" in again.stdout
+    assert "in 1 batch" in again.stdout
+
+
+def test_copies_of_the_reference_and_of_earlier_batches_are_named(tmp_path):
+    rng = np.random.default_rng(7)
+    reference = written(tmp_path, rng, "reference", 400)
+    first = written(tmp_path, rng, "b1", 60)
+    first.to_csv(tmp_path / "b2.csv", index=False)
+    reference[:50].to_csv(tmp_path / "b3.csv", index=False)
+    written(tmp_path, rng, "b4", 60)
+    said = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0).stdout
+    notes = [line for line in said.splitlines() if "rows are also in" in line]
+    assert [note.split("a copy")[0].strip() for note in notes] == [
+        "note: b2.csv: 60 of 60 rows are also in b1.csv:",
+        "note: b3.csv: 50 of 50 rows are also in reference.csv:",
+    ]
+
+
+def test_rows_that_agree_by_chance_are_no_copies(tmp_path):
+    rng = np.random.default_rng(8)
+    for name, n in (("reference", 400), ("b1", 60), ("b2", 60)):
+        columns = {"site": rng.choice(["n", "s"], n), "count": rng.poisson(2, n)}
+        pd.DataFrame(columns).to_csv(tmp_path / f"{name}.csv", index=False)
+    assert "rows are also in" not in run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0).stdout
+
+
+def test_of_many_alarms_the_first_is_explained(tmp_path):
+    """Tables of the last five only: of six alarms the first one is wanted."""
+    rng = np.random.default_rng(9)
+    written(tmp_path, rng, "reference", 400)
+    for k in range(7):
+        written(tmp_path, rng, f"b{k}", 60, 3.0 * (k > 0))
+    said = json.loads(run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0, "--json").stdout)
+    assert said["alarms"] == [f"b{k}.csv" for k in range(1, 7)]
+    assert [each["batches"] for each in said["compared"]] == ["b1.csv", "b3.csv", "b4.csv", "b5.csv", "b6.csv"]
+    assert "columns are compared for the first and the last 4 of 6 alarms" in said["notes"]
+
+
+def test_a_reference_of_which_no_row_has_a_time_and_everything_else_is_read(tmp_path):
+    """Columns that are not watched cost no rows."""
+    rng = np.random.default_rng(10)
+    for name, n in (("reference", 200), ("b1", 60)):
+        frame = written(tmp_path, rng, name, n)
+        days = pd.date_range("2026-01-01", periods=n).strftime("%Y-%m-%d").to_numpy(object)
+        one, other = (np.where(np.arange(n) % 2 == k, days, None) for k in (0, 1))
+        frame.assign(opened=one, closed=other).to_csv(tmp_path / f"{name}.csv", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0)
+    assert found.exit_code == 0, found.output
+    assert "opened, closed: times, row numbers or ids" in found.stdout
+    assert "were left out" not in found.stdout
+
+
+def test_a_column_that_is_mostly_zeros_has_a_row_for_its_zeros(tmp_path):
+    rng = np.random.default_rng(11)
+    for name, n, share in (("reference", 600, 0.7), ("b1", 200, 0.2)):
+        paid = np.where(rng.random(n) < share, 0.0, rng.lognormal(2, 0.5, n).round(2))
+        pd.DataFrame({"paid": paid}).to_csv(tmp_path / f"{name}.csv", index=False)
+    said = json.loads(run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0, "--json").stdout)
+    rows = {each["what"]: each for each in said["compared"][0]["columns"]}
+    assert rows["paid = 0"]["difference"]["estimate"] == pytest.approx(-0.5, abs=0.12)
+    assert rows["mean paid where not 0"]["over time"] == []

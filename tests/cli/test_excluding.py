@@ -7,6 +7,7 @@ import polars
 import pytest
 from typer.testing import CliRunner
 
+import meanmap as mm
 from meanmap.cli.commands import app
 
 
@@ -110,3 +111,46 @@ def test_columns_that_a_command_names_are_not_set_apart(tmp_path):
     polars.DataFrame({"day": range(1, 42), "x": rng.normal(size=41)}).write_csv(tmp_path / "u.csv")
     fitted = run("ep", "robust", tmp_path / "u.csv", "--y", "day")
     assert fitted.exit_code == 0, fitted.output
+
+
+def test_a_gap_in_a_column_that_is_left_out_costs_no_row(tmp_path):
+    """Dates of half of the rows left half of the people out, and then the dates."""
+    rng = np.random.default_rng(2)
+    days = [f"2026-01-{1 + k % 28:02}" if k % 2 else "" for k in range(80)]
+    frame = polars.DataFrame({"day": days, "arm": ["a", "b"] * 40, "x": rng.normal(size=80)})
+    frame.with_row_index("user").write_csv(tmp_path / "t.csv")
+    asked = run("test", "two-sample", tmp_path / "t.csv", "--by", "arm", "--seed", 0)
+    assert asked.exit_code == 0, asked.output
+    assert "samples    40, 40" in asked.output
+    assert "were left out: a value is missing" not in asked.output
+    assert "'day' holds dates or times as text and is left out" in asked.output
+    kept = run("test", "two-sample", tmp_path / "t.csv", "--by", "arm", "--seed", 0, "--kinds", "day=time")
+    assert "were left out: a value is missing in 'day' (40)" in " ".join(kept.output.split())
+
+
+def test_ids_are_left_out_in_the_same_words_in_python(tmp_path):
+    rng = np.random.default_rng(3)
+    frame = polars.DataFrame({"x": rng.normal(size=80), "arm": ["a", "b"] * 40}).with_row_index("user")
+    frame.write_csv(tmp_path / "t.csv")
+    shell = run("test", "two-sample", tmp_path / "t.csv", "--by", "arm", "--seed", 0, "--json")
+    python = mm.two_sample_test(frame, by="arm", rng=0)
+    (note,) = python.warnings
+    said = "'user' only numbers or names the rows and is left out; to use it, pass "
+    assert note == f"{said}kinds={{'user': 'number'}}."
+    assert f"{said}--kinds user=number" in json.loads(shell.stdout)["notes"]
+    assert json.loads(shell.stdout)["pvalue"] == python.pvalue
+    named = run("test", "two-sample", tmp_path / "t.csv", "--by", "arm", "--seed", 0, "--columns", "user,x")
+    assert "is left out" not in named.output
+    assert "mean user: " in named.output
+
+
+def test_a_time_of_day_alone_is_left_out_with_a_kind_that_reads_it(tmp_path):
+    rng = np.random.default_rng(4)
+    hours = [f"{1 + k % 12}:{k % 60:02} {'AP'[k % 2]}M" for k in range(80)]
+    polars.DataFrame({"at": hours, "arm": ["a", "b"] * 40, "x": rng.normal(size=80)}).write_csv(tmp_path / "t.csv")
+    asked = ["test", "two-sample", tmp_path / "t.csv", "--by", "arm", "--seed", 0]
+    said = run(*asked).output
+    assert "'at' holds dates or times as text and is left out; to use it, pass --kinds 'at=time of day'" in said
+    used = run(*asked, "--kinds", "at=time of day")
+    assert used.exit_code == 0, used.output
+    assert "is left out" not in used.output

@@ -366,9 +366,10 @@ def test_ids_and_dates_are_set_apart_unless_their_kind_is_declared(tmp_path):
         ("user", "only numbers or names the rows", "number"),
         ("key", "only numbers or names the rows", "label"),
         ("day", "holds dates or times as text", "time"),
-        ("hour", "holds dates or times as text", "label"),
+        ("hour", "holds dates or times as text", "time of day"),
     ):
-        assert whole.count(f"{name!r} {what} and is left out; to use it, pass --kinds {name}={kind}") == 1
+        pair = f"'{name}={kind}'" if " " in kind else f"{name}={kind}"
+        assert whole.count(f"{name!r} {what} and is left out; to use it, pass --kinds {pair}") == 1
         assert f"{name!r} " + what not in asked("--kinds", f"{name}={kind}")
     assert "mean day: 2026-01-15T12:00" in asked("--kinds", "day=time")
 

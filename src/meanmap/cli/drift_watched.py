@@ -13,13 +13,14 @@ from meanmap.core.values import label_text
 
 if TYPE_CHECKING:
     from meanmap.core.tables.table import Table
+    from meanmap.stats.samples.by_column import ColumnDifference
 
 __all__ = ["LEVEL", "MOST_EXPLAINED", "Watched", "complete"]
 
 # The spread of a column, and a value that became frequent, are also shown if its p-value is at most this. The spread is
 # shown where the mean hardly differs or it differs by so many standard errors itself; a value if chance is this small.
 LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
-# So many alarms are explained column by column, the latest ones.
+# So many alarms are explained column by column, the first and the latest ones.
 MOST_EXPLAINED = 5
 # What the monitor says of rows that were left out: they are counted over all batches here.
 LEFT_OUT = re.compile(r"\d+ of \d+ rows of batch (was|were) left out")
@@ -49,6 +50,7 @@ class Watched:
     since: list[Seen] = field(default_factory=list)
     drifted: list[list[Seen]] = field(default_factory=list)
     lost: Counter[str] = field(default_factory=Counter)
+    unread: dict[str, str] = field(default_factory=dict)
     known: int = 0
 
     def begin(self, before: "Kept | None") -> None:
@@ -104,11 +106,11 @@ class Watched:
         )
 
     def compared(self, kinds: dict[str, Any], seed: int) -> list[tuple[str, list[dict[str, Any]]]]:
-        """For each alarm the batches since its drift began, and how their columns differ from the reference; without an
-        alarm those of the last batch.
+        """For the first and the latest alarms the batches since the drift began, and how their columns differ from the
+        reference; without an alarm those of the last batch.
         """
         found = []
-        for parts in self.drifted[-MOST_EXPLAINED:] or [self.latest]:
+        for parts in [*self.drifted[:1], *self.drifted[1:][1 - MOST_EXPLAINED :]] or [self.latest]:
             names = [each.name for each in parts]
             span = " to ".join(dict.fromkeys([*names[:1], *names[-1:]]))
             found.append((span, self._columns([each.rows for each in parts], kinds, seed)))
@@ -130,15 +132,17 @@ class Watched:
         if all((one[:1] == part).all() for one, other in both for part in (one, other)):  # constant columns
             return found
         pvalues = mm.two_sample_test(reference, rows, kinds=kinds, rng=seed).column_pvalues(rng=seed)
-        for each in differences(reference, rows):
+        compared = differences(reference, rows)
+        shown = [(each.column, each.label) for each in compared]
+        for each in compared:
             seen = [values["typical"][each.column] for values in self.values if values["typical"]]
             (what, *cells), said = each.cells(), each.to_dict()
             row = {"column": each.column, "what": what, "reference": said["first"], "batches": said["second"]}
             row |= {"difference": {end: said[end] for end in ("estimate", "low", "high")}}
             row |= {"pvalue": pvalues.get(each.column), "clear": each.clear}
-            row |= {"over time": seen if each.label is None else [shares.get(each.label, 0.0) for shares in seen]}
+            row |= {"over time": _over_time(each, seen)}
             found.append({**row, "cells": cells})
-            if each.medians is None or pvalues.get(each.column, 1.0) > LEVEL:
+            if each.medians is None or each.without is not None or pvalues.get(each.column, 1.0) > LEVEL:
                 continue
             before, here = (np.asarray(t.columns[each.column], float) for t in (reference, rows))
             other = {"difference": None, "over time": []}
@@ -147,8 +151,10 @@ class Watched:
                     cells = [*(f"{number:.4g}" for number in pair), ""]
                     other |= {"what": f"{what} {each.column}", "reference": float(pair[0]), "batches": float(pair[1])}
                     found.append({**row, **other, "cells": cells})
-            if (frequent := _frequent(before, here)) is not None:
-                value, *shares = frequent
+            if (frequent := _frequent(before, here)) is None:
+                continue
+            value, *shares = frequent
+            if (each.column, label_text(value)) not in shown:
                 other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
                 found.append({**row, **other, "cells": [*(f"{100 * share:.3g} %" for share in shares), ""]})
         return sorted(found, key=lambda each: 1.0 if each["pvalue"] is None else each["pvalue"])
@@ -172,6 +178,13 @@ class Watched:
             cells = [f"{100 * first:.3g} %", f"{100 * second:.3g} %", f"{100 * (second - first):.3g} points"]
             found.append({**row, "cells": cells})
         return found
+
+
+def _over_time(difference: "ColumnDifference", seen: list[Any]) -> list[float]:
+    """The mean of each batch, or the share of a label; none of parts of a column of numbers."""
+    if seen and not isinstance(seen[0], dict):
+        return seen if difference.label is None and difference.without is None else []
+    return [shares.get(difference.label, 0.0) for shares in seen]
 
 
 def _since(seen: list[Seen], raised: str) -> list[Seen]:

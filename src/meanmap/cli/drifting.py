@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from meanmap.cli.bundles import Drawn, Read, with_bundles
+from meanmap.cli.drift_copies import Copies
 from meanmap.cli.drift_state import Kept
 from meanmap.cli.drift_watched import LEVEL, MOST_EXPLAINED, Watched, complete
 from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
@@ -74,20 +75,33 @@ def drift(
         paths = before.unseen(paths, reading.notes)
     watched.gaps = monitor.gaps is not None
     watched.begin(before)
+    copies, unread = Copies(), {}
+    copies.note(watched.name, data)
     for path in paths:
         name, told = Path(path).name, len(reading.notes)
-        with _named(name):
-            batch = _rows(reading, path, chosen)
-            _of_files(reading, watched, path, told)
-            if batch is None:
-                watched.note("fewer than 2 rows, so it is skipped.", name)
-                continue
-            monitor = monitor.step(batch)
+        try:
+            with _named(name):
+                batch = _rows(reading, path, chosen)
+                _of_files(reading, watched, path, told)
+                if batch is None:
+                    watched.note("fewer than 2 rows, so it is skipped.", name)
+                    continue
+                monitor = monitor.step(batch)
+        except (InputError, KindError) as problem:  # of this batch: the others are judged, and the exit code says so
+            del reading.notes[told:]
+            unread[path] = problem
+            watched.unread[name] = str(problem)
+            continue
+        if copied := copies.note(name, batch):
+            watched.note(f"{copied}.", name)
         watched.add(name, batch, monitor)
+    if unread and len(unread) == len(paths):
+        raise next(iter(unread.values()))
     if not watched.batches:
         raise refused("no batch has 2 rows or more; expected one file per batch")
     if state is not None:
-        Kept(monitor, watched.batches, watched.values, asked).write(state, reference, before, paths)
+        judged = [path for path in paths if path not in unread]
+        Kept(monitor, watched.batches, watched.values, asked).write(state, reference, before, judged)
     columns_found = watched.compared(reading.kinds, monitor.seed)
     question = f"Do the batches still come from the distribution of {watched.name}?"
     if shown.plot is not None or shown.report is not None:
@@ -98,6 +112,8 @@ def drift(
         _tell(question, monitor, watched, columns_found, reading)
     if any(each["alarm"] for each in watched.new):
         raise typer.Exit(1)
+    if unread:
+        raise typer.Exit(2)
 
 
 @contextmanager
@@ -150,17 +166,16 @@ def _reference(
     reading: "Reading", path: str, columns: list[str], within: list[str]
 ) -> tuple[dict[str, Any], list[str]]:
     """The reference, and the columns to watch; clocks, row numbers and ids are left out."""
+    from meanmap.cli.inputs import observed
     from meanmap.core.tables.order import gives_place
 
     found = reading.with_gaps(path, [*columns, *(name for name in within if name not in columns)] if columns else None)
-    table = complete(found)
-    if not len(table):
-        raise refused(f"{path} has no row without a missing value; leave columns out with --exclude")
-    if columns:
-        return found, list(found)
-    apart = [name for name, column in table.columns.items() if name not in within and gives_place(column)]
+    there = {} if columns else observed(found)
+    apart = [name for name, column in there.items() if name not in within and len(column) and gives_place(column)]
     apart = [name for name in apart if name not in reading.kinds]
     kept = [name for name in found if name not in apart]
+    if not len(complete({name: found[name] for name in kept})):
+        raise refused(f"{path} has no row without a missing value; leave columns out with --exclude")
     if not [name for name in kept if name not in within]:
         raise refused(f"{path} holds only times, row numbers and ids; name the columns to watch with --columns")
     if apart:
@@ -172,6 +187,15 @@ def _reference(
 
 
 def _answer(question: str, monitor: Any, watched: Watched) -> str:
+    """The answer in a sentence, and another one on batches that could not be read."""
+    found = _judged(question, monitor, watched)
+    if not watched.unread:
+        return found
+    names = list(watched.unread)
+    return f"{found} Not judged: {', '.join(names[:5])}{f' and {len(names) - 5} more' * (len(names) > 5)}, see below."
+
+
+def _judged(question: str, monitor: Any, watched: Watched) -> str:
     named = [each["batch"] for each in watched.new if each["alarm"]]
     if not watched.new:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}."
@@ -217,7 +241,7 @@ def _compared(watched: Watched, span: str, found: list[dict[str, Any]]) -> list[
     """A row for each column."""
     pvalues = ("" if each["pvalue"] is None else f"{each['pvalue']:.3g}" for each in found)
     return [
-        ["what", "column's p-value", watched.name, span, "difference", "over all batches"],
+        ["what", "column's p-value", watched.name, span, "difference (simultaneous 95 %)", "over all batches"],
         *(
             [each["what"], pvalue, *each["cells"], _drawn(each["over time"])]
             for each, pvalue in zip(found, pvalues, strict=True)
@@ -256,7 +280,9 @@ def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
     if watched.within:
         told.append("with strata, columns are not compared one by one: compare the rows of one stratum")
     if len(watched.drifted) > MOST_EXPLAINED:
-        told.append(f"columns are compared for the last {MOST_EXPLAINED} of {len(watched.drifted)} alarms")
+        which = f"the first and the last {MOST_EXPLAINED - 1} of {len(watched.drifted)} alarms"
+        told.append(f"columns are compared for {which}")
+    told += [f"{problem} This batch was not judged" for problem in watched.unread.values()]
     told += [watched.left_out] if watched.left_out else []
     return [*dict.fromkeys([*reading.notes, *told]), f"seed {seed}"]
 
@@ -288,6 +314,7 @@ def _tell_json(question: str, monitor: Any, watched: Watched, compared: Compared
     plain = [[{key: row[key] for key in row if key != "cells"} for row in found] for _, found in compared]
     spans = [{"batches": span, "columns": found} for (span, _), found in zip(compared, plain, strict=True)]
     said |= {"batches": watched.batches, "compared": spans}
+    said |= {"not judged": watched.unread} if watched.unread else {}
     notes = in_own_words(_notes(watched, reading, monitor.seed)[:-1])
     outputs.tell_json({**said, "notes": notes, "meanmap": __version__})
 

@@ -1,6 +1,5 @@
 """Files to samples and variables."""
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +11,11 @@ from meanmap.cli.options import before_errors, names_in
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
 from meanmap.core.held import holds_text
 from meanmap.core.meant import no_column
-from meanmap.core.moments import is_time
+from meanmap.core.moments import is_clock, is_time
 from meanmap.core.numerals import THOUSANDS_MARKS
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
+from meanmap.core.tables.apart import NUMBERED, left_out_of_table
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.doubts import copied_rows, exact_copies
 from meanmap.core.tables.kinds import OF_TIMES, wanted_kind
@@ -27,14 +27,14 @@ from meanmap.core.tables.table import Table
 from meanmap.core.tables.written import MANY
 from meanmap.core.tables.zones import check_zones
 from meanmap.core.values import label_text
-from meanmap.io.tables import read_columns, read_table
+from meanmap.io.tables import complete_rows, read_columns
 from meanmap.stats.settings import LEAST_POINTS
 
 # Longest Parquet file, in rows, that is read at once; longer ones, and several, are read piece by piece.
 MOST_HELD = 1_000_000
 MISSING = ("drop", "category", "raise")
 
-__all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "pair", "variables"]
+__all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "observed", "pair", "variables"]
 
 
 @dataclass
@@ -96,20 +96,21 @@ class Reading:
     def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
         """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out.
 
-        If all columns are used, ids are left out, except those that the command names (`keeps`).
+        If all columns are used, ids are left out, except those that the command names (`keeps`), and before rows are:
+        a value that is missing in a column that is not used costs no row.
         """
         chosen = columns or None
         with waiting(f"reading {path}"):
-            missing: Any = self.marks or self.policy
-            table, dropped = read_table(path, self.choosing(path, chosen), missing=missing, **self._read_so())
-        self.seen(table.names, table.names)
-        if dropped:
+            found = read_columns(path, self.choosing(path, chosen), marks=self.marks, **self._read_so())
+        self.seen(list(found), list(found))
+        left = self.without_ids(observed(found), chosen)
+        table, kept = complete_rows({name: found[name] for name in left}, path, self.policy, self.notes.append)
+        if not kept.all():
             before_errors(self.notes[-1])
             if len(table) < LEAST_POINTS:
                 raise EmptyError(f"only {len(table)} rows of {path} are left: {self.notes[-1]}.")
-        left = self.without_ids(table.columns, chosen)
-        self._tell_of_copies(path, table, left)
-        return table.select(left)
+        self._tell_of_copies(path, table, {name: found[name][kept] for name in self.ids if name in found})
+        return table
 
     def for_pairs(self, path: str, columns: list[str] | None) -> Any:
         """Like `table`, but with all rows for --missing pairwise, since the command leaves rows out pair by pair."""
@@ -119,8 +120,7 @@ class Reading:
         with waiting(f"reading {path}"):
             found = read_columns(path, self.choosing(path, chosen), **self._read_so())
         self.seen(list(found), list(found))
-        there = {name: column[present(column)] for name, column in found.items()}
-        return {name: found[name] for name in self.without_ids(there, chosen)}
+        return {name: found[name] for name in self.without_ids(observed(found), chosen)}
 
     def with_gaps(self, path: str, columns: list[str] | None) -> dict[str, Any]:
         """Columns of a file, including rows with missing values if --missing is drop; otherwise like `table`."""
@@ -181,17 +181,17 @@ class Reading:
             return list(columns)
         for name, (what, kind) in apart.items():
             if name not in self.ids:
-                use = f"to use it, pass --kinds {shlex.quote(f'{name}={kind}')}"
-                self.notes.append(f"{name!r} {what} and is left out; {use}")
+                self.notes.append(left_out_of_table(name, what, kind))
                 self.ids.append(name)
         self.set_apart(list(apart))
         return left
 
-    def _tell_of_copies(self, path: str, table: Table, left: Sequence[str]) -> None:
+    def _tell_of_copies(self, path: str, table: Table, apart: dict[str, Any]) -> None:
         """A note on rows that repeat another one in every column, ids included, so that they are copies."""
-        ids = [name for name in self.ids if name in table.columns and numbers_rows(np.asarray(table.columns[name]))]
-        copies = exact_copies(list(map(np.asarray, table.columns.values()))) if ids else 0
-        if copies and not copied_rows([table.select(left)], [path]):
+        ids = [name for name, column in observed(apart).items() if numbers_rows(column)]
+        whole = [np.asarray(column) for column in (*table.columns.values(), *apart.values())]
+        copies = exact_copies(whole) if ids else 0
+        if copies and not copied_rows([table], [path]):
             self.notes.append(
                 f"{copies} of {len(table)} rows of {path} repeat another row in every column, {ids[0]!r} too, "
                 "but count as independent: remove these copies"
@@ -203,14 +203,22 @@ class Reading:
         return admitted((table,), (path,), "raise", ours)[0][0] if ours else table
 
 
+def observed(columns: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The values of each column that are not missing, as tables hold them."""
+    there = {name: column[present(column)] for name, column in columns.items()}
+    return {name: np.asarray(Table.of({name: each})[name]) if len(each) else each for name, each in there.items()}
+
+
 def _is_apart(column: np.ndarray) -> tuple[str, str] | None:
     """Why a column is left out unless its kind is declared, and a kind to declare; None for other columns."""
     told = column.compressed() if np.ma.isMaskedArray(column) else column
     words = np.unique(told) if holds_text(told) else told[:0]
     if len(words) >= MANY and holds_dates(words):
-        return "holds dates or times as text", "time" if all(map(is_time, words.tolist())) else "label"
+        kinds = {"time": is_time, "time of day": is_clock}
+        found = (kind for kind, holds in kinds.items() if all(map(holds, words.tolist())))
+        return "holds dates or times as text", next(found, "label")
     if numbers_rows(told):
-        return "only numbers or names the rows", "label" if holds_text(told) else "number"
+        return NUMBERED, "label" if holds_text(told) else "number"
     return None
 
 

@@ -55,7 +55,7 @@ def write_drift(
     sections = [Section("The answer", answer, text, charts=page.sections[0].charts)]
     about = (
         "Means and shares of rows, the smallest p-value first. P-values are for whole columns, corrected for multiple "
-        "testing; the 95 % intervals are simultaneous. Bars show all batches in order."
+        "testing. Bars show all batches in order."
     )
     for head, *rows in compared:
         title = "Which columns differ" if len(compared) == 1 else f"Which columns differ: {head[3]}"

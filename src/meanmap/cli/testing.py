@@ -154,6 +154,7 @@ def two_sample(
         raise refused("give a second file, or --by with the column that defines the samples")
     import meanmap as mm
     from meanmap.cli import inputs
+    from meanmap.core.tables.apart import row_numbers
     from meanmap.stats.samples.two_sample import samples_called
 
     reading = read.reading()
@@ -176,7 +177,9 @@ def two_sample(
     if long:
         options |= reading.of_many_rows()
     tables: list[Any] = list(samples.values())
-    plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
+    asked = row_numbers([table.columns for table in tables]) if columns and not long else []
+    options["kinds"] = dict.fromkeys(asked, "number") | options["kinds"]
+    plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": options["kinds"], "rng": seed}
     if margin is not None and many:
         raise refused(f"--margin is for two samples, and there are {len(samples)}")
     names = tuple(samples)

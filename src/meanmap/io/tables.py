@@ -9,7 +9,7 @@ labels if none is a number.
 import csv
 import io
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -108,9 +108,10 @@ def read_table(
     (Table(2 rows: height, eyes [labels]), 1)
     """
     policy, marks = policy_and_marks(missing)
-    cells = _cells(decimal, thousands, marks)
-    read = _read(path, columns, delimiter, labels, tell or (lambda note: None), cells, marks, said)
-    return _complete(read, str(path), policy, tell or (lambda note: None))
+    cells, tell = _cells(decimal, thousands, marks), tell or (lambda note: None)
+    read = _read(path, columns, delimiter, labels, tell, cells, marks, said)
+    table, kept = complete_rows(read, path, policy, tell)
+    return table, int(np.sum(~kept))
 
 
 def read_columns(
@@ -128,8 +129,7 @@ def read_columns(
     """Columns of a file as `read_table` reads them, with their missing values: NaN or masked, of labels None."""
     cells = _cells(decimal, thousands, marks)
     read = _read(path, columns, delimiter, labels, tell or (lambda note: None), cells, marks, said)
-    if not len(next(iter(read.values()), ())):
-        raise EmptyError(f"{path} has {'names of columns and no rows' if read else 'no columns'}.")
+    _check_rows(read, path)
     for name, values in read.items():
         if holds_text(values):
             read[name] = values.astype(object)
@@ -199,11 +199,24 @@ def _as_labels(values: np.ndarray, where: str) -> np.ndarray:
     return np.where(absent_in(values), "", as_kind(np.asarray(values), "label", where))
 
 
-def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[str], object]) -> tuple[Table, int]:
-    gone = np.zeros(len(next(iter(columns.values()), ())), bool)
-    counts = {}
-    if not len(gone):
+def _as_words(values: np.ndarray) -> np.ndarray:
+    """Labels as text again, "" for missing ones."""
+    return np.array(["" if value is None else value for value in values.tolist()])
+
+
+def _check_rows(columns: Mapping[str, Any], path: str | Path) -> None:
+    if not len(next(iter(columns.values()), ())):
         raise EmptyError(f"{path} has {'names of columns and no rows' if columns else 'no columns'}.")
+
+
+def complete_rows(
+    columns: dict[str, Any], path: str | Path, missing: str, tell: Callable[[str], object]
+) -> tuple[Table, np.ndarray]:
+    """Columns as `read_columns` reads them, with missing values handled, and which rows were kept."""
+    _check_rows(columns, path)
+    columns = {name: _as_words(values) if values.dtype == object else values for name, values in columns.items()}
+    gone = np.zeros(len(next(iter(columns.values()))), bool)
+    counts = {}
     for name, values in columns.items():
         absent = absent_in(values).reshape(len(gone), -1).any(axis=1)
         number = missing == "category" and (holds_numbers(values) or holds_times(values))
@@ -217,7 +230,7 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
         if missing == "category":
             if absent.any():
                 columns[name] = np.where(absent, MISSING_LABEL, values)
-                tell(left_out(path, len(gone), len(gone), f"{name!r} ({absent.sum()})").removesuffix("."))
+                tell(left_out(str(path), len(gone), len(gone), f"{name!r} ({absent.sum()})").removesuffix("."))
             continue
         gone |= absent
         counts |= {name: int(absent.sum())} if absent.any() else {}
@@ -225,9 +238,9 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
     if gone.all():
         raise EmptyError(f"{path} has no row without a missing value: one is missing in {where}.")
     if counts:
-        said = left_out(path, len(gone), int(np.sum(~gone)), where, beside=len(columns) > 1)
+        said = left_out(str(path), len(gone), int(np.sum(~gone)), where, beside=len(columns) > 1)
         tell(said.removesuffix("."))
-    return Table.of({name: unmasked(values[~gone]) for name, values in columns.items()}), int(gone.sum())
+    return Table.of({name: unmasked(values[~gone]) for name, values in columns.items()}), ~gone
 
 
 def _text(
