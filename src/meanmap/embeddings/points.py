@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.domains import holds_vectors
-from meanmap.core.door import Door
+from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, in_columns, joined, library_of, of_batch
 from meanmap.core.tables.schema import Schema
@@ -20,7 +20,7 @@ from meanmap.embeddings.readouts import Readouts
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product, streamed_product
 from meanmap.kernels.reading import check_alike
-from meanmap.plots.beliefs import MOST_QUERIES, BeliefPaged, of_number
+from meanmap.plots.beliefs import MOST_QUERIES, BeliefPaged, belief_text, of_number
 from meanmap.plots.facts import Page, Section
 from meanmap.plots.intervals import intervals_chart
 
@@ -28,6 +28,8 @@ __all__ = ["PointEmbedding", "Weights", "weighted_sums"]
 
 # Weights whose sum is this share of their absolute sum or less are no distribution.
 NO_MASS = 1e-6
+# Of beliefs about numbers with many values so many are said, if they have so much of the mass.
+MOST_SHARES, LEAST_SHARE, MANY_VALUES = 3, 0.1, 21
 
 
 def weighted_sums(kernel: Kernel, at: Any, points: Points, weights: Array, door: Door) -> Any:
@@ -225,7 +227,14 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
         if len(points) == 1 or (self.batch and len(points) == self.batch[0]):
             return [{"mean": float(value), "observed": True, "levels": [float(value)]} for value in points[:, 0]]
         each = [self[i] for i in range(min(self.batch[0], MOST_QUERIES))] if self.batch else [self]
-        return [of_number(one) for one in each]
+        return [of_number(one) | {"shares": one._frequent()} for one in each]
+
+    def _frequent(self) -> dict[float, float]:
+        """Numbers with much of the mass, such as zero, and their probabilities, the largest first."""
+        values, places = np.unique(np.asarray(self.points[:, 0]), return_inverse=True)
+        mass = np.bincount(places, np.asarray(self._shares()))
+        best = [at for at in np.argsort(-mass, kind="stable")[:MOST_SHARES] if mass[at] >= LEAST_SHARE]
+        return {float(values[at]): float(mass[at]) for at in best} if len(values) >= MANY_VALUES else {}
 
     @property
     def _is_law(self) -> bool:
@@ -252,6 +261,11 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
         chart = intervals_chart("The belief", [f"{name}" for name in names], mean, low, high, "mean and 95 % interval")
         facts = {"mean": mean, "interval": [low, high]}
         return Page("A belief", "", (Section("The belief", "", charts=(chart,), tables=(table,)),), facts)
+
+    def __str__(self) -> str:
+        """The belief in numbers, a line for each query, where it is one about a number or about labels."""
+        queries = self._in_numbers() if all_concrete(self) else []
+        return "\n".join([*map(belief_text, queries), repr(self)])
 
     def __repr__(self) -> str:
         n = self.source.shape[-1]

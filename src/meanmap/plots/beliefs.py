@@ -101,11 +101,13 @@ def belief_text(numbers: Mapping[str, Any]) -> str:
     if "observed" in numbers:
         return f"observed: {numbers['mean']:.4g}"
     low, high = numbers["interval"]
-    return f"mean {numbers['mean']:.4g}, sd {numbers['sd']:.3g}, 95 % interval {low:.4g} to {high:.4g}"
+    said = f"mean {numbers['mean']:.4g}, sd {numbers['sd']:.3g}, 95 % interval {low:.4g} to {high:.4g}"
+    return said + "".join(f", {value:.4g} with probability {p:.2g}" for value, p in numbers.get("shares", {}).items())
 
 
 def belief_facts(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """A belief as plain values."""
     if "probabilities" in numbers:
         return {"probabilities": {label_text(label): value for label, value in numbers["probabilities"].items()}}
-    return {name: numbers[name] for name in ("mean", "sd", "interval", "observed") if name in numbers}
+    shares = {"shares": {f"{value:g}": p for value, p in numbers["shares"].items()}} if numbers.get("shares") else {}
+    return {name: numbers[name] for name in ("mean", "sd", "interval", "observed") if name in numbers} | shares

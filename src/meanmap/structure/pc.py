@@ -1,6 +1,6 @@
 """Causal discovery: the PC algorithm with any test of conditional independence."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any
@@ -210,7 +210,7 @@ def _search(
     adjacency, answers = find_skeleton(tests, level, knowledge, most_given, executor)
     found = find_colliders(adjacency, answers, level, knowledge, max(answers.levels, default=0))
     matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
-    return matrix, answers, tuple(_notes(tests, answers, found, refused))
+    return matrix, answers, tuple(_notes(tests, answers, found, refused, level, knowledge.barred))
 
 
 def _few(notes: list[str]) -> list[str]:
@@ -220,10 +220,40 @@ def _few(notes: list[str]) -> list[str]:
     return [f"{notes[0]} The same holds for {len(notes) - 1} other triples or edges."]
 
 
-def _notes(tests: Tests, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
+def _cancelled(names: Sequence[str], answers: Answers, triple: tuple[int, int, int], level: float, barred: Any) -> str:
+    """The other explanation of a contradictory collider a → b ← c, and what to type: the edge between a and c was
+    removed because their dependence nearly cancels.
+    """
+    a, b, c = triple
+    asked = answers.of(a, c)
+    joint = min((given for given in asked if b in given), key=lambda given: asked[given], default=())
+    if not asked or (joint and asked[joint] > level):
+        return ""
+    apart = max(asked, key=lambda given: asked[given])
+    condition = f"given {', '.join(names[i] for i in apart)}" if apart else "without conditioning on anything"
+    found = f"found independent {condition} (p = {asked[apart]:.2g})"
+    if joint:
+        found += f" and dependent given {', '.join(names[i] for i in joint)} (p = {asked[joint]:.2g})"
+    first, last = (c, a) if barred[a, c] else (a, c)
+    return (
+        f" {names[a]} and {names[c]} were {found}. If {names[b]} is not an effect of both, then dependences of "
+        f"{names[a]} and {names[c]} nearly cancel, and their edge is missing: "
+        f"required=[({names[first]!r}, {names[last]!r})] adds it."
+    )
+
+
+def _notes(
+    tests: Tests,
+    answers: Answers,
+    found: Colliders,
+    refused: list[tuple[int, int]],
+    level: float,
+    barred: np.ndarray,
+) -> list[str]:
     names = tests.names
     against = [
         f"{names[a]} → {names[b]} ← {names[c]}{CONTRADICTS}it was not used to orient edges."
+        f"{_cancelled(names, answers, (a, b, c), level, barred)}"
         for a, b, c in found.conflicting
     ]
     unsaid = [

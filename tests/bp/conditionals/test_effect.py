@@ -505,3 +505,43 @@ def test_print_says_what_notes_say():
     far = fitted.do({"z": 50.0}, ["y"], rng=0)
     assert "note: values['z'] has 1 value far outside" in str(far)
     assert "in row 3" in str(mm.bp.DependencyNetwork().fit({name: table[name] for name in "zy"}))
+
+
+def test_the_answer_of_the_page_is_a_number():
+    """It was the question again."""
+    table = confounded(3)
+    network = mm.bp.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")])
+    found = network.effect(table, "y", of="t", from_="old", to="new", rng=0)
+    low, high = found.interval()
+    (section,) = found._as_page().sections
+    change = f"by {found.difference().value:.3g} (90 % interval {low:.3g} to {high:.3g})"
+    assert section.answer == f"Setting t to new rather than old changes the mean of y {change}."
+    assert section.text.startswith("The effect of 't' from 'old' to 'new' on 'y', with intervals of 90 %. Adjusted")
+    labels = table | {"y": np.where(np.asarray(table["y"], float) > np.median(table["y"]), "high", "low")}
+    found = network.effect(labels, "y", of="t", from_="old", to="new", rng=0)
+    answer = found._as_page().sections[0].answer
+    for label in ("high", "low"):
+        assert f"the share of {label} by {found.difference(label).value:.3g} (90 % interval " in answer
+
+
+def test_a_printed_belief_says_its_mean_its_interval_and_frequent_values():
+    """It said PointEmbedding and how many points."""
+    rng = np.random.default_rng(4)
+    dose = rng.normal(size=600)
+    cost = np.where(rng.random(600) < 0.5, 0.0, np.exp(0.3 * dose + rng.normal(size=600)))
+    arm = rng.choice(["a", "b"], 600)
+    fitted = mm.bp.BayesianNetwork([("dose", "cost"), ("arm", "cost")]).fit({"dose": dose, "cost": cost, "arm": arm})
+    beliefs = fitted.do({"dose": 1.0}, ["cost", "arm"], rng=0)
+    belief = beliefs["cost"]
+    low, high = belief.interval()
+    first, last = str(belief).splitlines()
+    zero = float(np.asarray(belief.expect(lambda x: (x == 0).astype(float))))
+    said = f"mean {belief.mean():.4g}, sd {belief.sd():.3g}, 95 % interval {low:.4g} to {high:.4g}"
+    assert first == f"{said}, 0 with probability {zero:.2g}"
+    assert last == repr(belief)
+    assert last.startswith("PointEmbedding(")
+    assert str(beliefs["arm"]).splitlines()[0].startswith(("a 0.", "b 0."))
+    plain = mm.embed(rng.normal(size=50))
+    assert str(plain).splitlines()[0].startswith("mean ")
+    assert "probability" not in str(plain)
+    assert str(plain - mm.embed(rng.normal(size=50), plain.kernel)).startswith("PointEmbedding(")

@@ -12,6 +12,9 @@ from meanmap.plots.intervals import MOST, intervals_chart
 
 __all__ = ["effect_page", "held_out_page", "scores_page"]
 
+# Of so many labels the changes of their shares are in the answer, the largest ones.
+MOST_SAID = 3
+
 
 def effect_page(effect: Any) -> Page:
     """Differences with their intervals, and the distributions of the outcome in both arms."""
@@ -28,17 +31,31 @@ def effect_page(effect: Any) -> Page:
     table = (("difference of", "estimate", "90 % interval"), *rows)
     head, *rest = str(effect).splitlines()
     said = [line.strip() for line in rest[len(found) :] if not line.startswith("  note: ")]
-    text = "; ".join(said)
+    more = "; ".join(said)
+    text = f"{head[:1].upper()}{head[1:]}. {more[:1].upper()}{more[1:]}."
     notes = (("note",), *((note,) for note in effect.notes))
     title = f"The effect of {effect.of} on {effect.on}"
     section = Section(
         "The answer",
-        f"{head[:1].upper()}{head[1:]}.",
-        f"{text[:1].upper()}{text[1:]}.",
+        _answer(effect, found),
+        text,
         charts=tuple(charts),
         tables=(table, notes),
     )
     return Page(title, "", (section,), effect.to_dict())
+
+
+def _answer(effect: Any, found: Mapping[str, Any]) -> str:
+    """The change of the mean, or of the shares that change most, in a sentence."""
+    largest = sorted(found, key=lambda name: -abs(found[name].value))[:MOST_SAID]
+    shown = largest if effect.labels else ["mean"]
+    changes = []
+    for name in shown:
+        low, high = found[name].interval()
+        what = f"the {name}" if effect.labels else f"the {name} of {effect.on}"
+        changes.append(f"{what} by {found[name].value:.3g} (90 % interval {low:.3g} to {high:.3g})")
+    values = f"{label_text(effect.to)} rather than {label_text(effect.from_)}"
+    return f"Setting {effect.of} to {values} changes {', '.join(changes)}."
 
 
 def _arms(effect: Any, labels: list[str], names: list[str]) -> Chart:
