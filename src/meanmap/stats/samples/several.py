@@ -24,7 +24,10 @@ def several_samples(
         groups, told = grouped(samples, by, missing, kinds, keeps)
         return list(groups), list(groups.values()), told
     names, listed = named(samples)
-    return names, *((listed, ()) if keeps is None else without_row_numbers(listed, names, (*keeps, *(kinds or {}))))
+    if keeps is None:
+        return names, listed, ()
+    kept, told = without_row_numbers(listed, names, (*keeps, *(kinds or {})))
+    return names, kept, told
 
 
 def named(samples: Data) -> tuple[list[str], list[Any]]:
