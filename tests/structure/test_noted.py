@@ -65,3 +65,15 @@ def test_names_of_rows_have_no_values_far_from_others():
     notes = mm.pc({**table(), "id": [f"r{i}" for i in range(150)]}, rng=0).report.notes
     assert any("column 'id' of table holds texts" in note for note in notes)
     assert not any("standard deviations" in note for note in notes)
+
+
+def test_a_gap_in_a_constant_column_costs_no_row():
+    """A remark in a tenth of the rows, always the same one, left a tenth of the rows."""
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=100)
+    table = {"a": a, "b": a + rng.normal(size=100), "remark": [None if k % 10 else "see below" for k in range(100)]}
+    found = mm.pc(table, missing="drop", kinds={"remark": "label"}, rng=0)
+    assert found.names == ("a", "b")
+    assert "column 'remark' is constant: nothing depends on it, and it is left out." in found.report.notes
+    assert not any("were left out: a value is missing" in note for note in found.report.notes)
+    assert found.pvalues == mm.pc({name: table[name] for name in "ab"}, rng=0).pvalues

@@ -14,8 +14,10 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.order import alike_in_order
-from meanmap.core.tables.schema import few_columns, opened, varying
+from meanmap.core.tables.schema import Schema, few_columns, opened, varying
+from meanmap.core.tables.table import Table
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
 from meanmap.graphs import PDAG
@@ -153,12 +155,15 @@ def pc(
     random = Rng.of(rng)
     schema, told = None, ()
     if not isinstance(table, ConditionalTests):
+        table, dull = _varying_if_dropped(table, missing, kinds)
+        kinds = {name: kind for name, kind in (kinds or {}).items() if name not in dull}
         (table,), (schema,), told = opened((table,), ("table",), missing, kinds, least=LEAST_POINTS)
+        told = (*dull.values(), *told)
         if schema is not None:
-            table, dull = varying(table, schema)
-            told = (*told, *dull)
-            if len(schema.columns) - len(dull) < 2:
-                raise EmptyError(few_columns(schema, dull))
+            table, more = varying(table, schema)
+            told = (*told, *more)
+            if len(schema.columns) - len(more) < 2:
+                raise EmptyError(few_columns(schema, more))
         told = (*told, *alike_in_order((table,), ("table",), HARM, paired=True))
     tests = _tests(table, test, kernel, level, random)
     if len(tests.names) < 2:
@@ -187,6 +192,18 @@ def pc(
         seed=random.seed,
         schema=schema,
     )
+
+
+def _varying_if_dropped(table: Data, missing: object, kinds: Mapping[str, Any] | None) -> tuple[Data, dict[str, str]]:
+    """The table without its constant columns, by name with their notes, if rows with missing values are to be dropped:
+    a value that is missing there costs no row.
+    """
+    if policy_and_marks(missing)[0] != "drop" or not Table.has_names(table):
+        return table, {}
+    schema = Schema.of(table, kinds=kinds)
+    left, notes = varying(table, schema)
+    names = [name for name, column in zip(schema.names, schema.columns, strict=True) if column.distinct == 1]
+    return left, dict(zip(names, notes, strict=True))
 
 
 def _tests(table: Data, test: Any, kernel: Kernel | str | None, level: float, random: Rng) -> Tests:

@@ -1,7 +1,5 @@
 """Wild cells: which are, which are not, where they stand among gaps, and how they are named."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -72,7 +70,7 @@ def test_in_tests_a_wild_cell_is_named_with_its_sample_and_what_to_type():
     assert "1e+06 in row 501 (counted from 0)" in wild_notes([{"a": gaps}], ["x"])[0]
 
 
-@pytest.mark.parametrize("function", ["two", "several", "independent", "effect", "dependence", "embedded"])
+@pytest.mark.parametrize("function", ["two", "several", "independent", "effect", "dependence"])
 def test_functions_where_wild_cells_count_say_so_once(function):
     x, y = 5 + column(0)[:80], 5 + column(1)[:80]
     wild = y.copy()
@@ -86,11 +84,6 @@ def test_functions_where_wild_cells_count_say_so_once(function):
             "effect": lambda: mm.two_sample_effect({"a": x}, {"a": other}, rng=0),
             "dependence": lambda: mm.independence_effect(x, other, rng=0),
         }
-        if function == "embedded":
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                mm.embed({"a": other})
-            return [str(each.message) for each in said]
         return made[function]().warnings
 
     assert sum("48213.7 in row 17" in note for note in notes(wild)) == 1

@@ -247,10 +247,12 @@ def admitted(
     *,
     paired: bool = False,
     least: int = 1,
+    wild: bool = True,
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples as functions take them: missing values handled by `settle`, columns converted to `kinds`.
 
-    Notes name columns that may not be what they seem, and rows that are copies.
+    Notes name columns that may not be what they seem, rows that are copies and, unless samples are paired, `wild`
+    cells.
 
     Examples
     --------
@@ -267,7 +269,7 @@ def admitted(
     samples, notes = settle(samples, names, missing, paired, least)
     notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
     notes += (*(copied_columns if paired else same_samples)(samples, names), *apart)
-    notes += () if paired else wild_notes(samples, names, kinds or ())
+    notes += wild_notes(samples, names, kinds or ()) if wild and not paired else ()
     if not kinds:
         return samples, notes
     split = list(map(raw_columns, samples, names))
@@ -298,7 +300,7 @@ def opened(
     kernel can read, and `brief` for arrays, except for the first sample.
     """
     left, notes = settle(samples, names, missing, paired, least)
-    found, more = admitted(left, names, "raise", kinds, paired=paired)
+    found, more = admitted(left, names, "raise", kinds, paired=paired, wild=False)
     notes += more
     schemas = []
     for i, (sample, read, name) in enumerate(zip(left, found, names, strict=True)):

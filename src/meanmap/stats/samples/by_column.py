@@ -197,8 +197,8 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     --------
     >>> before, after = [0.0] * 7 + [3.0, 4.0, 5.0], [0.0] * 6 + [3.0, 4.0, 5.0, 8.0]
     >>> print(mostly_one_value(before, after, ("x", "y"), 0.95)[:1])
-    what       x     y     difference (95 %, simultaneous for 2 comparisons)
-    value = 0  70 %  60 %  -10 (-50.6 to 33.9) points
+    what                    x  y  difference (95 %, simultaneous for 2 comparisons)
+    mean value where not 0  4  5  1 (-3.08 to 5.08)
     """
     one, other = (_by_name(sample, name) for sample, name in zip((first, second), names, strict=True))
     both = {name: (x, other[name]) for name, x in one.items() if name in other and x.ndim == 1}
