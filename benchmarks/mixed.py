@@ -20,7 +20,6 @@ import scipy.stats
 import meanmap as mm
 from benchmarks import pages
 from benchmarks.table import list_table
-from meanmap import ep
 from meanmap.stats.multiple import holm
 
 __all__ = ["MODELS", "calibrate", "page"]
@@ -101,27 +100,50 @@ def ordinal(rng):
     return _ranked(found, truth, rng)
 
 
+def labels(rng):
+    """Ten groups with two rows of each of three labels, whose effects in a group are correlated: seven components."""
+    g, k = np.repeat(np.arange(10), 6), np.tile(np.repeat(np.arange(3), 2), 10)
+    first, second, third = (2 * rng.beta(b, b) - 1 for b in (1.5, 1.5, 1.0))
+    third = third * np.sqrt((1 - first**2) * (1 - second**2)) + first * second
+    correlation = np.array([[1, first, second], [first, 1, third], [second, third, 1]])
+    sds = np.array([_half(rng, 1) for _ in range(3)])
+    effects = rng.normal(size=(10, 3)) @ np.linalg.cholesky(correlation).T * sds
+    means, sigma = rng.normal(size=3), _half(rng, 1)
+    # The intercept is the value at the means of all columns.
+    y = means[0] + np.array([-1, 2, -1])[k] * means[1] / 3 + np.array([-1, -1, 2])[k] * means[2] / 3
+    y = y + effects[g, k] + sigma * rng.normal(size=60)
+    names = "abc"
+    truth = {f"k[{one}]": means[at] for at, one in ((1, "b"), (2, "c"))}
+    truth |= {f"sd(k[{one}] | g)": sds[at] for at, one in enumerate(names)}
+    pairs = ((0, 1), (0, 2), (1, 2))
+    truth |= {f"cor(k[{names[i]}], k[{names[j]}] | g)": correlation[i, j] for i, j in pairs}
+    truth["sigma"] = sigma
+    priors: dict[str, Any] = {"Intercept": (0.0, 1.0), "k[b]": (0.0, 1.0), "k[c]": (0.0, 1.0), "sigma": 1.0}
+    priors |= {f"sd(k[{one}] | g)": 1.0 for one in names}
+    data = {"y": y, "k": np.array(list(names))[k], "g": g}
+    return _ranked(mm.fit("y ~ k + (0 + k | g)", data, priors=priors), truth, rng)
+
+
 def censored(rng):
-    """Sixty rows with known noise, of which those above a limit are known to be above it, by `ep.Interval`."""
-    x = _even(rng, 60)
-    w = rng.normal(size=2)
-    y, limit = w[0] + w[1] * x + 0.5 * rng.normal(size=60), 0.5
-    above = y > limit
-    weights, z = ep.Variable("w", ep.MultivariateNormal.standard(2)), ep.Variable("z", ep.Normal, plate=60)
-    factors: list[Any] = [ep.Dot(np.column_stack([np.ones(60), x]), weights, z)]
-    if above.any():
-        factors.append(ep.Interval(z[np.flatnonzero(above)], limit, np.inf, noise=0.5))
-    if not above.all():
-        factors.append(ep.Gaussian(z[np.flatnonzero(~above)], observed=y[~above], precision=4.0))
-    post = ep.infer(ep.FactorGraph(*factors))
-    belief: Any = post["w"]
-    shares = scipy.stats.norm.cdf((w - belief.mean()) / np.sqrt(np.diag(belief.cov())))
-    return dict(zip(("Intercept", "x"), map(float, shares), strict=True)), post.report.status == "converged"
+    """Twelve groups of five rows with normal noise, of which those above a limit are known to be above it."""
+    g, x = np.repeat(np.arange(12), 5), _even(rng, 60)
+    while True:
+        truth = {"Intercept": rng.normal(), "x": rng.normal()}
+        truth |= {"sd(Intercept | g)": _half(rng, 1), "sigma": _half(rng, 1)}
+        y = truth["Intercept"] + truth["x"] * x + truth["sd(Intercept | g)"] * rng.normal(size=12)[g]
+        y += truth["sigma"] * rng.normal(size=60)
+        # Data in which no row has a value are drawn again.
+        if (y <= 0.5).any():
+            break
+    data = {"y": np.minimum(y, 0.5), "status": np.where(y > 0.5, "right", "none"), "x": x, "g": g}
+    priors = {"Intercept": (0.0, 1.0), "x": (0.0, 1.0), "sd(Intercept | g)": 1.0, "sigma": 1.0}
+    return _ranked(mm.fit("censored(y, status) ~ x + (1 | g)", data, priors=priors), truth, rng)
 
 
 MODELS: dict[str, Run] = {
     "intercepts": intercepts,
     "slopes": slopes,
+    "labels": labels,
     "crossed": crossed,
     "ordinal": ordinal,
     "censored": censored,

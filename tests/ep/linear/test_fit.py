@@ -246,6 +246,25 @@ def test_what_a_table_cannot_tell_is_said():
         fit("y ~ x", DATA).predict({"x": [1.0, np.nan]})
 
 
+@pytest.mark.parametrize(
+    ("formula", "named"),
+    [
+        ("y ~ C(g) + (1 | g)", "(1 | g)"),
+        ("y ~ x + C(h) + (1 | g)", ""),
+        ("y ~ x * C(g) + (1 + x | g)", "(1 | g), (0 + x | g)"),
+        ("y ~ pair + (1 | half)", "(1 | half)"),
+        ("y ~ x + (1 | g)", ""),
+    ],
+)
+def test_shared_columns_that_give_each_group_a_value_of_its_own_are_noted(formula, named):
+    """There was no word, though the priors alone decide between C(g) and (1 | g)."""
+    # Two groups with a column that differs between them are the same.
+    half = DATA.g > DATA.g.median()
+    notes = fit(formula, DATA.assign(half=half.map({True: "b", False: "a"}), pair=3.0 - half)).report.notes
+    listed = [note for note in notes if note.startswith("columns of effects that all rows share already give each")]
+    assert [note.split("Leave out these columns, or ")[1] for note in listed] == [n for n in named.split(", ") if n]
+
+
 def test_categories_keep_their_order_and_whole_numbers_their_names():
     """The first category is the reference, as in R and pandas; labels came in alphabetical order without a word."""
     found = fit("y ~ k + C(h) + (1 | h)", DATA.assign(k=pd.Categorical(DATA.k, ["lo", "mid", "hi"])))
@@ -337,7 +356,7 @@ def test_gaps_are_refused_or_left_out():
         ("log(y) ~ x", "gaussian", ColumnError, r"has 'log', which is not a known function.* np.log\(x\)"),
         ("cbind(b, c) ~ x", "binomial", ColumnError, r"numbers of successes are p\(successes, trials\)"),
         ("y ~ factor(k)", "gaussian", ColumnError, r"Type C\(x\) for labels"),
-        ("censored(y, b) ~ x", "gaussian", ColumnError, "Censored and truncated responses are not supported"),
+        ("censored(y, b) ~ x", "gaussian", ColumnError, "status in censored.* holds numbers"),
         ("y ~ x + (x - 1 | g)", "gaussian", ParameterError, r"type \(0 \+ x \| group\)"),
         ("y ~ .", "gaussian", ParameterError, "for all other columns is not supported; name them"),
         ("b / c ~ x", "binomial", ParameterError, r"response is several terms; expected .* p\(successes, trials\)"),

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("formulae")
 
-from meanmap.ep.linear import fit, integrate
+from meanmap.ep.linear import fit, problem
 
 FORMULA = "y ~ x + (1 | g) + (0 + x | g)"
 
@@ -51,7 +51,7 @@ def test_slopes_of_groups_with_one_row_each(seed):
 
 
 def test_a_lattice_that_ends_too_early_says_so(monkeypatch):
-    monkeypatch.setattr(integrate, "_NODES", (100, 100))
+    monkeypatch.setattr(problem, "_NODES", (100, 100))
     report = fit(FORMULA, one_row_each(11)).report
     assert report.status == "converged, but standard deviations may be wrong"
     assert any("tails are cut off, and their intervals may be too narrow" in note for note in report.notes)

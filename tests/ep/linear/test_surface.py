@@ -6,8 +6,9 @@ import scipy.stats
 
 pytest.importorskip("formulae")
 
-from meanmap.ep.linear import fit, integrate
+from meanmap.ep.linear import fit, lattice, sampled
 from meanmap.ep.linear.mixtures import quantiles
+from meanmap.ep.linear.problem import Height
 from meanmap.ep.linear.surface import SplitNormal, Surface
 
 TAILS = np.array([0.025, 0.25, 0.975])
@@ -16,16 +17,16 @@ TAILS = np.array([0.025, 0.25, 0.975])
 class _Skewed:
     """A problem whose posterior is of independent logs of Gamma variables, turned."""
 
-    most_nodes = 2000
+    most_nodes, together = 2000, 16
 
     def __init__(self, size, shape):
         self.shape, self.turn = shape, np.linalg.qr(np.random.default_rng(size).normal(size=(size, size)))[0]
 
-    def height_at(self, chart, psi, start=None):
+    def heights_at(self, chart, psis, starts):
         # About the mode, in standard deviations by the curvature there.
-        t = self.turn @ psi / np.sqrt(self.shape)
-        value = float((self.shape * (t - np.exp(t))).sum())
-        return integrate.Height(value, self.turn.T @ (np.sqrt(self.shape) * (1 - np.exp(t))), None)
+        t = psis @ self.turn.T / np.sqrt(self.shape)
+        values, slopes = self.shape * (t - np.exp(t)).sum(1), np.sqrt(self.shape) * (1 - np.exp(t)) @ self.turn
+        return [Height(float(value), slope, None) for value, slope in zip(values, slopes, strict=True)]
 
     def ends(self):
         """Of each t, in standard deviations."""
@@ -35,13 +36,13 @@ class _Skewed:
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize(("shape", "depth"), [(3.0, 7.0), (3.0, 10.0), (1000.0, 7.0), (1000.0, 5.5)])
 def test_quantiles_of_skewed_laws_do_not_depend_on_where_the_lattice_ends(size, shape, depth, monkeypatch):
-    monkeypatch.setattr(integrate, "_DEPTH", depth)
+    monkeypatch.setattr(lattice, "_DEPTH", depth)
     problem = _Skewed(size, shape)
-    half = integrate._APART[size] / 2
-    found = integrate._lattice(problem, None, np.zeros(size), np.eye(size), None)
+    half = lattice.APART[size] / 2
+    found = lattice.lattice(problem, None, np.zeros(size), np.eye(size), None)
     heights = np.array([place[2].value for place in found.values()])
     slopes = half * np.stack([place[2].gradient for place in found.values()])
-    steps = np.array(integrate._steps(size))
+    steps = np.array(lattice.steps_of(size))
     surface = Surface(np.array(list(found)), steps, heights, slopes, half**2, np.zeros(size), half * np.eye(size))
     points, shares = surface.points()
     for values in (points @ problem.turn.T).T:
@@ -49,7 +50,7 @@ def test_quantiles_of_skewed_laws_do_not_depend_on_where_the_lattice_ends(size, 
 
 
 def test_a_lattice_of_one_node_has_the_curvature_at_the_mode():
-    alone = Surface(np.zeros((1, 2), int), np.array(integrate._steps(2)), np.zeros(1), np.zeros((1, 2)), 1.0,
+    alone = Surface(np.zeros((1, 2), int), np.array(lattice.steps_of(2)), np.zeros(1), np.zeros((1, 2)), 1.0,
                     np.zeros(2), np.eye(2))  # fmt: skip
     np.testing.assert_allclose(alone._curvatures(), [np.eye(2)], atol=1e-12)
 
@@ -83,7 +84,7 @@ def by_integration(groups, each, y, index):
 @pytest.mark.parametrize("depth", [7.0, 11.0])
 def test_intervals_of_components_beside_numerical_integration(spread, depth, monkeypatch):
     """Ends differed by up to .13 standard deviations between lattices."""
-    monkeypatch.setattr(integrate, "_DEPTH", depth)
+    monkeypatch.setattr(lattice, "_DEPTH", depth)
     rng = np.random.default_rng(11)
     index = np.repeat(np.arange(6), 5)
     y = 3 * (rng.normal(size=6) * spread + rng.normal(size=(5, 6))).T.ravel()
@@ -96,8 +97,9 @@ def test_intervals_of_components_beside_numerical_integration(spread, depth, mon
     np.testing.assert_allclose((drawn - exact[:, 2:]) / exact[:, 1:2], 0, atol=0.06)
 
 
-def test_more_than_four_components_are_noted_where_a_design_misses_them():
+def test_more_than_four_components_are_noted_where_a_design_misses_them(monkeypatch):
     """Standard deviations near 0 were off by one of theirs, and intervals of sigma ended at -1.3 and +3.2 of its."""
+    monkeypatch.setattr(sampled, "_ROWS", (100, 100))
     rng = np.random.default_rng(3)
     g, k = rng.integers(0, 12, 240), rng.integers(0, 3, 240)
     table = {"y": rng.normal(size=12)[g] + rng.normal(size=240), "g": g, "k": np.array(list("abc"))[k]}

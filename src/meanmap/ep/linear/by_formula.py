@@ -16,10 +16,12 @@ from meanmap.ep.linear.doubts import doubts, fractions
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.linear.formula import Formula
-from meanmap.ep.linear.integrate import Node, Problem, integrate
+from meanmap.ep.linear.integrate import Node, integrate
 from meanmap.ep.linear.likelihoods import FAMILIES
+from meanmap.ep.linear.limits import limited
 from meanmap.ep.linear.ordered import cumulative, first_gaps, read_levels
-from meanmap.ep.linear.response import read_response
+from meanmap.ep.linear.problem import Problem
+from meanmap.ep.linear.response import Response, read_response
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.separation import separated
 from meanmap.ep.linear.shared import Shared, shared_names
@@ -34,6 +36,9 @@ _DRAWS, _DOUBTED = (2_000_000, 40, 2000), 0.7
 _FIRST, _ALIKE = (200_000, 40, 200), 0.97
 # Weights with this effective number of draws are trusted whatever their tail.
 _NEARLY_ALL = 0.6
+# Weighted draws of components that are worth fewer equal ones than this leave ends of intervals off by a third of a
+# standard deviation or more.
+_WORTH = 60
 # If the last nodes of a lattice have more than this share of the probability, some of it lies outside.
 _LATE = 0.015
 
@@ -69,7 +74,9 @@ def fit(
         The distribution of the response. Bernoulli takes two labels, and models the one that means yes, or else the
         second; `use["yes"] ~ ...` models one label against all others. Binomial takes `p(successes, trials) ~ ...`.
         Cumulative takes ordered labels, numbers or an ordered pandas.Categorical: P(y ≤ k) = logistic(threshold_k −
-        predictor).
+        predictor). Gaussian, t and gamma take `censored(y, status) ~ ...`, with status "none", "left" (the value is
+        below y), "right" (above y) or "interval" (`censored(low, high, status)`), and `truncated(y, lb=0, ub=10) ~ ...`
+        where values outside the limits were never recorded.
     link : {"identity", "logit", "probit", "log"}, optional
         The first link of the family by default.
     weights : str, optional
@@ -140,12 +147,14 @@ def fit(
             raise ParameterError(f"weights has {counts.min():g}; expected numbers of 0 or more, some above 0.")
     levels: tuple[Any, ...] = ()
     if law.ordered:
-        (response, levels, name), trials = read_levels(read, data), np.ones(len(counts))
-        law = cumulative(len(levels))
+        response, levels, name = read_levels(read, data)
+        given, law = Response(response, np.ones(len(counts)), name), cumulative(len(levels))
     else:
-        response, trials, name = read_response(read, law)
-    scaled = Scaled.of(read, response, law, counts)
-    observed = Observed.of((response - scaled.base) / scaled.unit, trials, read.rows.offset / scaled.unit, counts)
+        given = read_response(read, law)
+        law = limited(law, given.limits) if given.limits else law
+    scaled = Scaled.of(read, given.values, law, counts)
+    response, low, high = ((each - scaled.base) / scaled.unit for each in (given.values, given.low, given.high))
+    observed = Observed.of(response, given.trials, read.rows.offset / scaled.unit, counts, low, high)
     predictor = scaled.predictor(read.rows)
     if not predictor.blocks:
         raise ParameterError(f"formula {formula!r} has no effects; expected at least an intercept: 'y ~ 1'.")
@@ -157,10 +166,10 @@ def fit(
     for at, parameter in enumerate(law.parameters, start=components.size - len(law.parameters)):
         begin[at] = law.first.get(parameter, 0.0)
     if levels:
-        begin[components.size - len(law.parameters) :] = first_gaps(response, counts)
+        begin[components.size - len(law.parameters) :] = first_gaps(given.values, counts)
     model, log_evidence, coordinates = integrate(problem, begin)
     nodes = model.nodes
-    log_evidence -= float(counts.sum()) * np.log(scaled.unit)
+    log_evidence -= float(law.densities(observed) @ counts) * np.log(scaled.unit)
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
     notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, law.ends)
@@ -169,7 +178,8 @@ def fit(
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged, effects)
     return Fitted(
         read,
-        name,
+        given.name,
+        given.limits,
         levels,
         scaled,
         model,
@@ -239,8 +249,15 @@ def _report(
         listed = ", ".join(effects[at] for at in problem.near_0)
         notes.append(
             f"the data do not rule out that {listed} is 0, and with more than four components of variance, here "
-            f"{problem.components.size}, logs are treated as nearly normal: estimates of components may be off by a "
-            "standard deviation. Use fewer: (1 + x || g) has no correlations, (1 | g) no slopes"
+            f"{problem.components.size}, and so many rows, logs are treated as nearly normal: estimates of components "
+            "may be off by a standard deviation. Use fewer: (1 + x || g) has no correlations, (1 | g) no slopes"
+        )
+    if problem.worth < _WORTH:
+        doubted = True
+        notes.append(
+            f"{problem.components.size} components of variance were integrated by {len(nodes)} weighted draws, which "
+            f"are worth only {problem.worth:.0f} equal ones: ends of their intervals may be off. Use fewer: "
+            "(1 + x || g) has no correlations, (1 | g) no slopes"
         )
     if judged is not None:
         shape = pareto_shape(judged.logs)

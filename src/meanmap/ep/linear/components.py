@@ -19,16 +19,16 @@ class HalfStudent:
     degrees: float
     scale: float
 
-    def log_density(self, log: float) -> float:
+    def log_density(self, log: np.ndarray) -> np.ndarray:
         """Of the log."""
         nu, square = self.degrees, (np.exp(log) / self.scale) ** 2
         constant = np.log(2) + gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi) / 2 - np.log(self.scale)
-        return float(constant - (nu + 1) / 2 * np.log1p(square / nu) + log)
+        return constant - (nu + 1) / 2 * np.log1p(square / nu) + log
 
-    def slope(self, log: float) -> float:
+    def slope(self, log: np.ndarray) -> np.ndarray:
         """Derivative of the log density by the log."""
         square = (np.exp(log) / self.scale) ** 2
-        return float(1 - (self.degrees + 1) * square / (self.degrees + square))
+        return 1 - (self.degrees + 1) * square / (self.degrees + square)
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class GammaLog:
     shape: float
     rate: float
 
-    def log_density(self, log: float) -> float:
+    def log_density(self, log: np.ndarray) -> np.ndarray:
         """Of the log."""
-        return float(self.shape * (np.log(self.rate) + log) - gammaln(self.shape) - self.rate * np.exp(log))
+        return self.shape * (np.log(self.rate) + log) - gammaln(self.shape) - self.rate * np.exp(log)
 
-    def slope(self, log: float) -> float:
+    def slope(self, log: np.ndarray) -> np.ndarray:
         """Derivative of the log density by the log."""
-        return float(self.shape - self.rate * np.exp(log))
+        return self.shape - self.rate * np.exp(log)
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,14 @@ class Components:
                 start += k + k * (k - 1) // 2
         return found
 
+    @property
+    def logs_of_sds(self) -> np.ndarray:
+        """Places in φ of the logs of standard deviations of effects."""
+        return np.array([at for _, width, start in self.parts() for at in range(start, start + width)], int)
+
     def likelihood(self, phi: np.ndarray) -> np.ndarray:
-        """The parameters of the likelihood."""
-        return phi[len(phi) - len(self.parameters) :]
+        """The parameters of the likelihood; of many φ along the last axis."""
+        return phi[..., phi.shape[-1] - len(self.parameters) :]
 
     def covariances(self, phi: np.ndarray) -> list[np.ndarray]:
         """Of the effects of a group, block by block; of many φ along the last axis."""
@@ -106,34 +111,37 @@ class Components:
         means = [*(mean for mean, _ in self.fixed), *(np.zeros(len(each)) for each in groups)]
         return Prior(tuple(means), (*(covariance for _, covariance in self.fixed), *groups))
 
-    def log_density(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
-        """Of φ a priori, and its gradient."""
-        total, gradient, scale = 0.0, np.zeros(len(phi)), iter(self.scales)
+    def log_density(self, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of φ a priori, and its gradient; of many φ along the last axis."""
+        total, gradient, scale = np.zeros(phi.shape[:-1]), np.zeros(phi.shape), iter(self.scales)
         for _, k, start in self.parts():
             for at in range(start, start + k):
                 law = next(scale)
-                total += law.log_density(phi[at])
-                gradient[at] = law.slope(phi[at])
+                total = total + law.log_density(phi[..., at])
+                gradient[..., at] = law.slope(phi[..., at])
             at = start + k
             for i in range(1, k):
                 for level in range(i):
                     # Beta(b, b) on (−1, 1), and dρ/dz = 1 − ρ².
                     b = 1 + (k - 2 - level) / 2
-                    total += float(-2 * b * _log_cosh(phi[at]) - _log_beta(b))
-                    gradient[at] = -2 * b * np.tanh(phi[at])
+                    total = total - 2 * b * _log_cosh(phi[..., at]) - _log_beta(b)
+                    gradient[..., at] = -2 * b * np.tanh(phi[..., at])
                     at += 1
-        for at, law in enumerate(self.parameters, start=len(phi) - len(self.parameters)):
-            total += law.log_density(phi[at])
-            gradient[at] = law.slope(phi[at])
+        for at, law in enumerate(self.parameters, start=phi.shape[-1] - len(self.parameters)):
+            total = total + law.log_density(phi[..., at])
+            gradient[..., at] = law.slope(phi[..., at])
         return total, gradient
 
     def chain(self, phi: np.ndarray, by_covariance: Sequence[np.ndarray]) -> np.ndarray:
-        """The gradient by φ of a function of the covariances, from its derivative by each."""
-        gradient, count = np.zeros(len(phi)), len(phi) - len(self.parameters)
+        """The gradient by φ of a function of the covariances, from its derivative by each; of many φ along the last
+        axis.
+        """
+        size = phi.shape[-1]
+        gradient, count = np.zeros(phi.shape), size - len(self.parameters)
         # A complex step this small is a derivative without rounding.
-        moved = self.covariances(phi + 1e-30j * np.eye(len(phi))[:count])
+        moved = self.covariances(phi[..., None, :] + 1e-30j * np.eye(size)[:count])
         for by, each in zip(by_covariance, moved, strict=True):
-            gradient[:count] += (by * np.imag(each)).sum((1, 2)) / 1e-30
+            gradient[..., :count] += (by[..., None, :, :] * np.imag(each)).sum((-2, -1)) / 1e-30
         return gradient
 
 
@@ -152,8 +160,8 @@ def covariance(logs: np.ndarray, partial: np.ndarray) -> np.ndarray:
     return scaled @ np.swapaxes(scaled, -1, -2)
 
 
-def _log_cosh(z: float) -> float:
-    return float(abs(z) + np.log1p(np.exp(-2 * abs(z))) - np.log(2))
+def _log_cosh(z: np.ndarray) -> np.ndarray:
+    return np.abs(z) + np.log1p(np.exp(-2 * np.abs(z))) - np.log(2)
 
 
 @cache

@@ -78,8 +78,9 @@ class Coordinates:
         return phi
 
     def slopes(self, psi: np.ndarray) -> np.ndarray:
-        """dφ / dψ at one point, by complex steps, which have no cancellation."""
-        return np.imag(self.joined(psi + 1e-30j * np.eye(len(psi)))).T / 1e-30
+        """dφ / dψ at points along the last axis, by complex steps, which have no cancellation."""
+        moved = self.joined(psi[..., None, :] + 1e-30j * np.eye(psi.shape[-1]))
+        return np.swapaxes(np.imag(moved), -1, -2) / 1e-30
 
     @cached_property
     def log_volume(self) -> float:

@@ -6,13 +6,13 @@ from meanmap.core.held import holds_floats
 from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.wild import WildCells
 from meanmap.core.tables.written import Written, words_of
-from meanmap.ep.linear.formula import Formula, Rows
+from meanmap.ep.linear.formula import Formula, Groups, Rows
 from meanmap.ep.linear.levels import cell_of, respelled_groups
 from meanmap.ep.linear.predictor import Predictor
 
 __all__ = ["doubts", "far_outside", "fractions", "read_as_text"]
 
-# A column that keeps less than this share of its variance given those before it is a linear combination of them.
+# A column that keeps less than this share of its variance given other columns is a linear combination of them.
 _COLLINEAR = 1e-10
 # More labels than this that all read as dates are likely to be dates.
 _LABELS = 20
@@ -47,6 +47,8 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
             found.append(f"{group.name!r} has one group, so the data do not show how groups differ")
         elif noisy and len(group.levels) == len(group.index):
             found += [_one_row_each(group.name)] if "Intercept" in group.labels else []
+        else:
+            found += _in_shared(formula, group)
     for name, levels in formula.unused.items():
         listed = ", ".join(map(repr, levels))
         found.append(f"no row has the level{'s' if len(levels) > 1 else ''} {listed} of {name!r}: left out")
@@ -95,6 +97,27 @@ def far_outside(formula: Formula, rows: Rows) -> list[str]:
         columns = [rows.frame[key].tolist() for key in keys]
         found += respelled_groups(group.name, columns[0] if len(keys) == 1 else list(zip(*columns, strict=True)), known)
     return list(dict.fromkeys(found))
+
+
+def _in_shared(formula: Formula, group: Groups) -> list[str]:
+    """A note on effects that shared columns already give to each group, such as C(g) beside (1 | g)."""
+    shared, count, found = formula.rows.shared, len(group.levels), []
+    if count > shared.shape[1]:
+        return []
+    lengths = np.sqrt((shared**2).sum(0))
+    columns, rows = shared / np.where(lengths > 0, lengths, 1.0), np.arange(len(shared))
+    for label, design in zip(group.labels, group.design.T, strict=True):
+        own = np.zeros((len(shared), count))
+        own[rows, group.index] = design
+        left = own - columns @ np.linalg.lstsq(columns, own)[0]
+        if ((left**2).sum(0) <= _COLLINEAR * (own**2).sum(0)).all():
+            what = "an intercept" if label == "Intercept" else f"a coefficient of {label!r}"
+            found.append(
+                f"columns of effects that all rows share already give each group of {group.name!r} {what} of its own: "
+                f"the data do not show sd({label} | {group.name}), and the priors decide between the two. Leave out "
+                f"these columns, or {'(1' if label == 'Intercept' else f'(0 + {label}'} | {group.name})"
+            )
+    return found
 
 
 def _one_row_each(name: str) -> str:

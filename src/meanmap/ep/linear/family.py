@@ -12,28 +12,43 @@ __all__ = ["Family", "Observed"]
 
 @dataclass(frozen=True)
 class Observed:
-    """Responses; `trials` of binomial ones; offsets of the predictors; frequency weights of the rows."""
+    """Responses; `trials` of binomial ones; offsets of the predictors; frequency weights of the rows; limits of
+    censored or truncated ones.
+    """
 
     response: np.ndarray
     trials: np.ndarray
     offset: np.ndarray
     weights: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
     @classmethod
     def of(
-        cls, response: np.ndarray, trials: Numbers = 1.0, offset: Numbers = 0.0, weights: Numbers = 1.0
+        cls,
+        response: np.ndarray,
+        trials: Numbers = 1.0,
+        offset: Numbers = 0.0,
+        weights: Numbers = 1.0,
+        low: Numbers = -np.inf,
+        high: Numbers = np.inf,
     ) -> "Observed":
         """With arguments that are scalars, or have one entry per row."""
-        spread = (np.broadcast_to(np.asarray(each, float), response.shape) for each in (trials, offset, weights))
+        others = (trials, offset, weights, low, high)
+        spread = (np.broadcast_to(np.asarray(each, float), response.shape) for each in others)
         return cls(np.asarray(response, float), *spread)
 
     def taken(self, rows: slice | np.ndarray) -> "Observed":
         """Some of the rows."""
-        return Observed(self.response[rows], self.trials[rows], self.offset[rows], self.weights[rows])
+        return Observed(*(each[rows] for each in self._all))
 
     def columns(self) -> "Observed":
         """For several predictors per row, (n, nodes)."""
-        return Observed(*(each[:, None] for each in (self.response, self.trials, self.offset, self.weights)))
+        return Observed(*(each[:, None] for each in self._all))
+
+    @property
+    def _all(self) -> tuple[np.ndarray, ...]:
+        return (self.response, self.trials, self.offset, self.weights, self.low, self.high)
 
 
 # A function of responses, predictors without offsets, and parameters.
@@ -73,6 +88,8 @@ class Family:
         Whether responses may be two labels, are shares of trials, or are ordered labels.
     ends : int
         At how many ends of the responses the likelihood may increase without bound: at 0 alone, or also at all trials.
+    censored : bool
+        Whether rows may be known only to be between two limits.
     """
 
     name: str
@@ -92,6 +109,14 @@ class Family:
     of_trials: bool = False
     ordered: bool = False
     ends: int = 0
+    censored: bool = False
+
+    def densities(self, observed: Observed) -> np.ndarray:
+        """1 for rows whose likelihood is a density of the response, which has its unit, and 0 for probabilities of
+        censored rows.
+        """
+        seen = (observed.low == observed.high) if self.censored else np.ones(len(observed.response), bool)
+        return seen.astype(float)
 
     def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The log density times the weight of the row."""

@@ -57,6 +57,7 @@ class Fitted(Paged, Value):
 
     formula: Formula
     response: str
+    limits: str
     levels: tuple[Any, ...]
     scaled: Scaled
     model: Integrated
@@ -86,7 +87,8 @@ class Fitted(Paged, Value):
         """The expected response at the fitted rows, or at new ones, as a pandas frame: estimate, sd, low, high.
 
         New groups have the distribution of all groups; a binomial response is the share of successes. Ordered labels
-        have a row for the probability of each; `predict(frame)["estimate"].unstack()` has a column for each.
+        have a row for the probability of each; `predict(frame)["estimate"].unstack()` has a column for each. A censored
+        or truncated response has the mean that it has without its limits.
         """
         pandas: Any = import_module("pandas")
         data = handed_over(data)
@@ -171,7 +173,8 @@ class Fitted(Paged, Value):
     def simulate(self, data: Data | None = None, draws: int = 200, rng: Seed = None) -> np.ndarray:
         """New responses (draws, n) at the fitted rows, or at others; to compare with the observed ones.
 
-        New groups have the distribution of all groups; rows of one new group share its effects.
+        New groups have the distribution of all groups; rows of one new group share its effects. Censored or truncated
+        responses are drawn without their limits.
         """
         data = handed_over(data)
         rows = self.formula.rows if data is None else self.formula.later(data)
@@ -188,7 +191,8 @@ class Fitted(Paged, Value):
         Gabry 2017).
         """
         pandas: Any = import_module("pandas")
-        found = log_densities(self.model) - self.model.observed.weights * np.log(self.scaled.unit)
+        of_unit = self.model.observed.weights * self.model.family.densities(self.model.observed)
+        found = log_densities(self.model) - of_unit * np.log(self.scaled.unit)
         return pandas.Series(found, self.formula.rows.kept, name="log_density")
 
     def plot(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
@@ -231,6 +235,11 @@ class Fitted(Paged, Value):
         return found
 
     def _check(self, draws: int, rng: Seed) -> Check:
+        if self.limits:
+            raise ParameterError(
+                f"the response {self.response!r} is {self.limits}, and simulate() draws it without limits, so that "
+                "they cannot be compared."
+            )
         observed = self.model.observed
         response = observed.response * self.scaled.unit + self.scaled.base
         if self.levels:
@@ -290,11 +299,11 @@ class Fitted(Paged, Value):
         facts = {"formula": self.formula.text, "log_evidence": float(self.log_evidence),
                  "estimates": {n: dict(zip(columns, each, strict=True)) for n, *each in rows}}  # fmt: skip
         sections = [Section("Effects and components of variance", said[1], charts=charts, tables=(table, notes))]
-        if not brief:
-            if self.formula.rows.groups:
-                charts = tuple(each.chart() for each in self._group_ranges(0.95))
-                sections.append(Section("Effects of groups", "The effect of each group, the largest first.",
-                                        code="found.group_effects()", charts=charts))  # fmt: skip
+        if not brief and self.formula.rows.groups:
+            charts = tuple(each.chart() for each in self._group_ranges(0.95))
+            sections.append(Section("Effects of groups", "The effect of each group, the largest first.",
+                                    code="found.group_effects()", charts=charts))  # fmt: skip
+        if not brief and not self.limits:
             said = "The model does not reproduce shares outside the interval of the simulated ones."
             chart = self._check(200, 0).chart()
             sections.append(Section("Responses", said, code="found.plot_check()", charts=(chart,)))
@@ -307,6 +316,7 @@ class Fitted(Paged, Value):
         counts += [f"weights sum to {total:g}"] if (self.model.observed.weights != 1).any() else []
         counts += [f"{group.name}: {len(group.levels)} groups" for group in rows.groups]
         counts += [" < ".join(map(str, self.levels))] if self.levels else []
+        counts += self._limited()
         counts += [f"probability of {self.response}"] if family.of_labels else []
         lines = [f"{self.formula.text}", f"  family {family.name}, link {family.link}; {', '.join(counts)}"]
         if self.formula.references:
@@ -316,6 +326,15 @@ class Fitted(Paged, Value):
         lines += aligned(table)
         lines.append(f"  log evidence {self.log_evidence:.6g}; {self.report.status}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.report.notes)])
+
+    def _limited(self) -> list[str]:
+        """How many rows are censored on which side, or that rows are truncated."""
+        low, high = np.isfinite(self.model.observed.low), np.isfinite(self.model.observed.high)
+        if self.limits != "censored":
+            return [self.limits] if self.limits else []
+        inside = low & high & (self.model.observed.low < self.model.observed.high)
+        sides = {"left": ~low, "right": ~high, "interval": inside}
+        return [f"censored: {', '.join(f'{n.sum()} {side}' for side, n in sides.items() if n.any()) or 'none'}"]
 
     def __repr__(self) -> str:
         return f"Fitted({self.formula.text!r}, {self.model.family.name}; {self.report.status})"

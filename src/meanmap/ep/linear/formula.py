@@ -13,6 +13,7 @@ from meanmap.core.types import Data
 from meanmap.ep.linear.brackets import read_brackets
 from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
 from meanmap.ep.linear.levels import refused_levels
+from meanmap.ep.linear.limits import censored, truncated
 
 __all__ = ["Formula", "Groups", "Rows"]
 
@@ -22,8 +23,9 @@ _TYPED = {
     "as": "Type C(x) for labels.",
     "ns": "Splines are bs(x, df=5).",
     "s": "Splines are bs(x, df=5).",
-    "censored": "Censored and truncated responses are not supported by mm.fit.",
-    "truncated": "Censored and truncated responses are not supported by mm.fit.",
+    "cens": "Censored responses are censored(y, status).",
+    "trunc": "Truncated responses are truncated(y, lb=0, ub=10).",
+    "Surv": "Censored responses are censored(time, status), with status 'none' or 'right'.",
 }
 
 
@@ -87,7 +89,8 @@ class Formula:
         used = (*sorted(response), *self.asked)
         self.unused = {name: found for name in used if (found := unused_levels(columns[name]))}
         with _told(text):
-            self.matrices = formulae("formulae.matrices").DesignMatrices(model, frame, environment([{"np": np}]))
+            known = environment([{"np": np, "censored": censored, "truncated": truncated}])
+            self.matrices = formulae("formulae.matrices").DesignMatrices(model, frame, known)
             for together in self.brackets:
                 has_one = any(_is_one(term.expr) for term in together.terms)
                 for expr in (term.expr for term in together.terms if not _is_one(term.expr)):

@@ -219,4 +219,5 @@ def _ordered(nesting: Nesting, effects: list[np.ndarray]) -> np.ndarray:
     parts, start = dict(zip(nesting.factors, factors, strict=True)), 0
     for at in nesting.shared:
         parts[at] = shared[start : (start := start + nesting.blocks[at].width)]
-    return np.concatenate([parts[at].reshape(-1, shared.shape[1]) for at in range(len(nesting.blocks))])
+    blocks, count = nesting.blocks, shared.shape[1]
+    return np.concatenate([parts[at].reshape(block.total, count) for at, block in enumerate(blocks)])

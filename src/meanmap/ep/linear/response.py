@@ -1,6 +1,6 @@
 """The response of a formula as its family requires it, or an error that explains why it does not fit."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,19 +10,42 @@ from meanmap.core.values import says_yes
 from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.levels import counted, not_numbers
+from meanmap.ep.linear.limits import LIMITS
 
-__all__ = ["read_response"]
+__all__ = ["Response", "read_response"]
 
 
-def read_response(formula: Formula, law: Family) -> tuple[np.ndarray, np.ndarray, str]:
-    """The values of the response, the numbers of trials, and the name of the response."""
+class Response(NamedTuple):
+    """Values, numbers of trials, the name, and the limits of a censored or truncated response, with this word."""
+
+    values: np.ndarray
+    trials: np.ndarray
+    name: str
+    low: np.ndarray | float = -np.inf
+    high: np.ndarray | float = np.inf
+    limits: str = ""
+
+
+def read_response(formula: Formula, law: Family) -> Response:
+    """The response as its family requires it."""
     found, family = formula.matrices.response, law.name
     values, name = np.asarray(found.design_matrix, float), str(found.name)
     one = np.ones(len(values))
     if found.kind == "proportion":
         if not law.of_trials:
             raise ParameterError(f"{name} is a share of trials; type family='binomial'.")
-        return _within(values[:, 0], values[:, 1], name), values[:, 1], name
+        return Response(_within(values[:, 0], values[:, 1], name), values[:, 1], name)
+    limits = next((each for each in LIMITS if name.startswith(f"{each}(")), "")
+    if limits:
+        values, low, high = values.T
+        _demand(values, law.fits(values), name, family, law.expected)
+        if limits == "censored" and ((low == -np.inf).all() or (high == np.inf).all()):
+            side = "below" if (low == -np.inf).all() else "above"
+            raise ParameterError(
+                f"every row of {name!r} is known only to be {side} its value, so that there is no best estimate; "
+                "expected some rows with status 'none' or 'interval'."
+            )
+        return Response(values, one, name, low, high, limits)
     if law.of_trials:
         raise ParameterError(
             f"the response {name!r} of family='binomial' has no number of trials; type p(successes, trials) ~ ..., or "
@@ -33,7 +56,7 @@ def read_response(formula: Formula, law: Family) -> tuple[np.ndarray, np.ndarray
     _demand(values, law.fits(values), name, family, law.expected)
     if values.min() == values.max():
         raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows; it must vary.")
-    return values, one, name
+    return Response(values, one, name)
 
 
 def _of_two(values: np.ndarray, found: Any, name: str, law: Family, formula: Formula) -> tuple[np.ndarray, str]:

@@ -1,11 +1,13 @@
-"""The posterior of the components from its heights at nodes: those of a lattice, or of a design for five and more."""
+"""The posterior of the components between nodes: from heights at those of a lattice, or, for five and more components,
+from weighted draws or a design.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
-__all__ = ["SplitNormal", "Surface", "even_points"]
+__all__ = ["Drawn", "SplitNormal", "Surface", "even_points"]
 
 # Steps between nodes are 1 in half spacings: nodes within this distance of a point have a say in its height.
 _RADIUS = 2.0
@@ -151,6 +153,18 @@ class SplitNormal:
         places = np.where(even < share, ndtri(np.minimum(down, 0.5)), ndtri(np.maximum(up, 0.5)))
         sides = np.where(even < share, below, above)
         return self.middle + (places * sides) @ self.axes.T, -(places**2).sum(1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Weighted draws (n, d) with their shares."""
+
+    psi: np.ndarray
+    shares: np.ndarray
+
+    def points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates (n, d) with shares."""
+        return self.psi, self.shares
 
 
 def even_points(count: int, size: int) -> np.ndarray:

@@ -1,0 +1,83 @@
+"""The posterior mode of the components, and coordinates about it in which the posterior is nearly normal."""
+
+import numpy as np
+
+from meanmap.ep.linear.coordinates import Coordinates
+from meanmap.ep.linear.problem import Height, Problem
+from meanmap.ep.linear.sites import Settled
+
+__all__ = ["mode_of", "straightest"]
+
+# Half the step for differences of gradients, and the smallest and largest plausible curvature.
+_DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
+# Where coordinates are compared, in standard deviations; logs that move by less are nearly linear; the largest weight
+# of one end of an axis.
+_FAR, _STRAIGHT, _VERY = 2.0, 0.5, 10.0
+# Steps to the mode, how often each is halved, the gain in log probability not worth another, and the largest log.
+_STEPS, _HALVINGS, _GAIN, _BOUND = 60, 8, 1e-3, 12.0
+
+
+def mode_of(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarray, Settled | None]:
+    """Maximise by quasi-Newton steps (BFGS), none of which moves a log by more than 1."""
+    phi, (height, gradient, settled, _) = begin, start
+    inverse = np.eye(len(begin)) / max(1.0, float(np.abs(gradient).max()))
+    for _ in range(_STEPS):
+        step = inverse @ gradient
+        if step @ gradient / 2 < _GAIN:
+            break
+        step /= max(1.0, float(np.abs(step).max()))
+        step = np.clip(phi + step, -_BOUND, _BOUND) - phi
+        for _ in range(_HALVINGS):
+            new, slope, run, _ = problem.height(phi + step, settled)
+            if new > height:
+                break
+            step = step / 2
+        else:
+            break
+        turned = gradient - slope
+        along = float(step @ turned)
+        if along > 0:
+            beside = np.eye(len(phi)) - np.outer(step, turned) / along
+            inverse = beside @ inverse @ beside.T + np.outer(step, step) / along
+        phi, height, gradient, settled = phi + step, new, slope, run
+    return phi, settled
+
+
+def straightest(problem: Problem, mode: np.ndarray, best: Settled | None) -> tuple[Coordinates, np.ndarray]:
+    """Coordinates in which the posterior is nearest to Normal, and standard deviations along its axes as columns.
+
+    The criterion is the log density two standard deviations from the mode on all axes, which should be 2 lower. If no
+    log changes much over that distance, all coordinates are equivalent.
+    """
+    curvature = _curvature(problem, mode, best)
+    plain, *others = problem.coordinates().candidates()
+    axes, far = _axes(curvature), (-_FAR, _FAR)
+    if not others or np.abs(_FAR * axes).max() < _STRAIGHT:
+        return plain, axes
+    found = [(plain, axes)]
+    for chart in others:
+        slopes = chart.slopes(chart.split(mode))
+        found.append((chart, _axes(slopes.T @ curvature @ slopes)))
+    phis = [
+        chart.joined(chart.split(mode) + np.array([side * axis for axis in axes.T for side in far]))
+        for chart, axes in found
+    ]
+    ends = np.concatenate([mode[None], *phis])
+    top, *heights = [height.value for height in problem.heights(ends, [best] * len(ends))]
+    bent = np.abs(np.array(heights).reshape(len(found), -1) - top + _FAR**2 / 2).clip(max=_VERY).sum(1)
+    return found[int(bent.argmin())]
+
+
+def _curvature(problem: Problem, mode: np.ndarray, best: Settled | None) -> np.ndarray:
+    """Minus the second derivatives at the mode, in φ."""
+    size = len(mode)
+    moved = mode + _DIFFERENCE * np.concatenate([-np.eye(size), np.eye(size)])
+    low, high = np.split(np.array([height.gradient for height in problem.heights(moved, [best] * (2 * size))]), 2)
+    curvature = (low - high) / (2 * _DIFFERENCE)
+    return (curvature + curvature.T) / 2
+
+
+def _axes(curvature: np.ndarray) -> np.ndarray:
+    """Columns are standard deviations along the axes of curvature."""
+    values, vectors = np.linalg.eigh(curvature)
+    return vectors / np.sqrt(np.clip(values, _FLAT, _SHARP))

@@ -1,0 +1,201 @@
+"""The posterior of components at given values: the evidence of a run, its gradient, and corrections by draws."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.coordinates import Coordinates
+from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.predictor import Predictor
+from meanmap.ep.linear.sites import Settled, settle
+from meanmap.ep.linear.stacked import Stack
+from meanmap.ep.linear.weights import affordable, weighted
+
+__all__ = ["Height", "Problem"]
+
+# The smallest and largest maximum number of nodes; in between, the limit is this many predictors over all nodes, more
+# if sites are exact.
+_NODES, _MET, _MET_EXACT = (600, 2000), 200_000, 3_000_000
+# Numbers held in memory at once where nodes are evaluated together, and the most of these.
+_PIECE, _TOGETHER = 1_000_000, 256
+# The longest step of sweeps, and a shorter one to use if these do not converge.
+_LONG, _SHORT = 1.5, 0.5
+# Evaluations of the likelihood for a correction of the evidence at a node, the least and the most draws for it.
+_EVALUATIONS, _DRAWS = 500_000, (4, 64)
+# A few draws are enough if the standard error of the correction is below this.
+_FEW, _SURE = 8, 0.01
+
+
+class Height(NamedTuple):
+    """The log posterior of the components at one point, its gradient, and the run; `later` makes the run if it is
+    needed.
+    """
+
+    value: float
+    gradient: np.ndarray
+    settled: Settled | None
+    later: Callable[[], Settled] | None = None
+
+    @property
+    def run(self) -> Settled | None:
+        """The run, made now if there is none."""
+        return self.settled if self.later is None else self.later()
+
+
+@dataclass
+class Problem:
+    """A model whose evidence is a function of its components."""
+
+    predictor: Predictor
+    components: Components
+    family: Family
+    observed: Observed
+    tolerance: float = 1e-4
+    runs: int = 0
+    sweeps: int = 0
+    # If the lattice was truncated, the share of the probability in the last fifth of its nodes.
+    late: float = 0.0
+    # If there is a design in place of a lattice, the standard deviations of effects that may be 0.
+    near_0: tuple[int, ...] = ()
+    # If nodes are weighted draws, how many equally weighted ones they are worth.
+    worth: float = np.inf
+
+    @property
+    def most_nodes(self) -> int:
+        """The largest number of nodes."""
+        return int(np.clip((_MET_EXACT if self.family.exact else _MET) // self.predictor.rows, *_NODES))
+
+    @cached_property
+    def stack(self) -> Stack | None:
+        """For many nodes at once, if that is possible."""
+        if not self.family.exact or self.predictor.nesting is None:
+            return None
+        return Stack(self.predictor, self.predictor.nesting, self.components, self.family, self.observed)
+
+    @property
+    def together(self) -> int:
+        """How many nodes are evaluated at once."""
+        return 1 if self.stack is None else int(np.clip(_PIECE // self.stack.room, 1, _TOGETHER))
+
+    def coordinates(self) -> Coordinates:
+        """The chart in which all standard deviations are split."""
+        sizes = tuple(block.size for block in self.predictor.blocks)
+        return Coordinates.of(self.components, sizes, self.family.parameters)
+
+    def run(self, phi: np.ndarray, start: Settled | None = None) -> Settled | None:
+        """Effects given components, starting from the sites of another run; None if there is no joint belief.
+
+        If long steps do not converge, shorter ones are tried.
+        """
+        prior, parameters = self.components.prior(phi), self.components.likelihood(phi)
+        found = None
+        for begin, longest in ((start, _LONG), (None, _LONG), (None, _SHORT))[start is None :]:
+            try:
+                found = settle(
+                    self.predictor,
+                    prior,
+                    self.family,
+                    self.observed,
+                    parameters,
+                    begin,
+                    self.tolerance,
+                    longest=longest,
+                )
+            except np.linalg.LinAlgError:
+                continue
+            self.runs, self.sweeps = self.runs + 1, self.sweeps + found.sweeps
+            if found.converged:
+                break
+        return found
+
+    def gradient(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
+        """The gradient of the log evidence of a converged run; sites contribute nothing, since the evidence is
+        stationary in them.
+        """
+        by, prior = [], settled.joint.prior
+        for at in range(len(self.components.fixed), len(prior.covariances)):
+            covariance, precision, size = prior.covariances[at], prior.precisions[at], self.predictor.blocks[at].size
+            by.append(precision @ (settled.joint.second_moment(at) - size * covariance) @ precision / 2)
+        gradient = self.components.chain(phi, by)
+        count = len(self.components.parameters)
+        if count:
+            gradient[len(phi) - count :] = self._by_parameters(phi, settled)
+        return gradient
+
+    def _by_parameters(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
+        parameters = self.components.likelihood(phi)
+        if self.family.exact:
+            # For the noise: slopes are quadratic in η, and Σ weight · variance of predictors is the trace of
+            # Aᵀ W A P⁻¹, which is that of P P⁻¹ less that of Q P⁻¹.
+            joint = settled.joint
+            slopes = self.family.weighted_slopes(self.observed, settled.means, parameters)
+            traces = [np.trace(q @ joint.total_covariance(at)) for at, q in enumerate(joint.prior.precisions)]
+            return np.array([float(each.sum()) + self.predictor.total - sum(traces) for each in slopes])
+        total, step = np.zeros(len(parameters)), 8192
+        for at in range(0, self.predictor.rows, step):
+            rows = slice(at, at + step)
+            observed = self.observed.taken(rows)
+            eta, log_mass = settled.taken(rows).log_tilt(self.family, observed, parameters)
+            mass = np.exp(log_mass - log_mass.max(0))
+            mass /= mass.sum(0)
+            slopes = self.family.weighted_slopes(observed, eta, parameters)
+            total += [float((mass * each).sum()) for each in slopes]
+        return total
+
+    def correction(self, phi: np.ndarray, settled: Settled | None) -> float:
+        """The correction of the log evidence of a converged run by weighted draws."""
+        if settled is None or self.family.exact:
+            return 0.0
+        draws, parameters = affordable(settled, _EVALUATIONS, *_DRAWS), self.components.likelihood(phi)
+        found = weighted(settled, self.family, self.observed, parameters, min(draws, _FEW))
+        if draws <= _FEW or (1 / found.effective - 1) / _FEW < _SURE**2:
+            return found.gain
+        return weighted(settled, self.family, self.observed, parameters, draws).gain
+
+    def height(self, phi: np.ndarray, start: Settled | None = None, sloped: bool = True) -> Height:
+        """Log evidence plus log prior, its gradient if asked (else 0), and the run; −∞ if the run fails."""
+        settled = self.run(phi, start)
+        if settled is None:
+            return Height(-np.inf, np.zeros(len(phi)), None)
+        log_prior, slope = self.components.log_density(phi)
+        gradient = self.gradient(phi, settled) + slope if sloped else np.zeros(len(phi))
+        return Height(settled.log_evidence + float(log_prior), gradient, settled)
+
+    def heights(self, phis: np.ndarray, starts: Sequence[Settled | None], sloped: bool = True) -> list[Height]:
+        """`height` at several points, together if possible."""
+        stack = self.stack
+        if stack is None or len(phis) == 1:
+            return [self.height(phi, start, sloped) for phi, start in zip(phis, starts, strict=True)]
+        found = []
+        for at in range(0, len(phis), self.together):
+            piece = phis[at : at + self.together]
+            try:
+                stacked = stack.at(piece)
+            except np.linalg.LinAlgError:
+                found += [self.height(phi, None, sloped) for phi in piece]
+                continue
+            log_priors, slopes = self.components.log_density(piece)
+            values = stacked.log_evidences + log_priors
+            # Far out, where precisions have no Cholesky factors of 64 bits.
+            values = np.where(np.isfinite(values), values, -np.inf)
+            gradients = stacked.gradients() + slopes if sloped else np.zeros(piece.shape)
+            self.runs, self.sweeps = self.runs + len(piece), self.sweeps + len(piece)
+            # Without slopes most points are not needed again.
+            runs = [partial(stacked.settled, node) if sloped else None for node in range(len(piece))]
+            found += [Height(float(v), g, None, run) for v, g, run in zip(values, gradients, runs, strict=True)]
+        return found
+
+    def height_at(self, chart: Coordinates, psi: np.ndarray, start: Settled | None = None) -> Height:
+        """Like `height`, as a function of the coordinates ψ of the chart."""
+        return self.heights_at(chart, psi[None], [start])[0]
+
+    def heights_at(self, chart: Coordinates, psis: np.ndarray, starts: Sequence[Settled | None]) -> list[Height]:
+        """Like `heights`, as a function of the coordinates ψ of the chart."""
+        heights, slopes = self.heights(chart.joined(psis), starts), chart.slopes(psis)
+        return [
+            height._replace(gradient=slope.T @ height.gradient) for height, slope in zip(heights, slopes, strict=True)
+        ]
