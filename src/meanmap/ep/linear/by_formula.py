@@ -153,7 +153,8 @@ def fit(
         given = read_response(read, law)
         law = limited(law, given.limits) if given.limits else law
     scaled = Scaled.of(read, given.values, law, counts)
-    response, low, high = ((each - scaled.base) / scaled.unit for each in (given.values, given.low, given.high))
+    low, high = ((each - scaled.base) / scaled.unit for each in (given.low, given.high))
+    response = (given.values - scaled.base) / scaled.unit
     observed = Observed.of(response, given.trials, read.rows.offset / scaled.unit, counts, low, high)
     predictor = scaled.predictor(read.rows)
     if not predictor.blocks:

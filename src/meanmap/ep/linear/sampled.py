@@ -183,12 +183,6 @@ def sampled(
     return {(at,): place for at, place in enumerate(zip(psis, (logs - volume).tolist(), heights, strict=True))}
 
 
-def _nearest(first: SplitNormal, points: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The known point next to each point, in axes."""
-    own, others = (np.linalg.solve(first.axes, each.T).T for each in (points, known))
-    return ((own[:, None] - others) ** 2).sum(2).argmin(1)
-
-
 def _worth(logs: np.ndarray) -> float:
     """How many equally weighted draws those with these logs of weights are worth."""
     weights = np.exp(logs - logs.max())
