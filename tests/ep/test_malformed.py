@@ -15,6 +15,10 @@ def G(*factors):
     return ep.FactorGraph(*factors)
 
 
+class Votes(ep.Dirichlet):
+    """A family of the user's own, of vectors."""
+
+
 # By what is wrong: the model, and part of what is said.
 MODELS = {
     "no factors": (lambda: G(), "the graph has no factors; expected at least one"),
@@ -140,11 +144,9 @@ MODELS = {
         lambda: ep.infer(G(ep.Logistic(N(), observed=1)), lambda questions: 3),
         "returned 3 messages for Logistic(z); expected 2",
     ),
-    "learned vectors": (
-        lambda: ep.infer(
-            G(ep.Density(lambda w: -w @ w, ep.Variable("w", ep.MultivariateNormal.standard(2)))), ep.Learned()
-        ),
-        "messages about vectors are not learned. Type messages=",
+    "learned vectors of another family": (
+        lambda: ep.infer(G(ep.Density(lambda p: -p @ p, ep.Variable("p", Votes.standard(2)))), ep.Learned()),
+        "a Votes; expected numbers, normal vectors or a Dirichlet: other messages are not learned. Type messages=",
     ),
     "quadrature over three": (
         lambda: ep.infer(G(ep.Density(lambda a, b, c: -a * b * c, N("a"), N("b"), N("c"))), ep.Quadrature()),

@@ -101,6 +101,9 @@ class Dirichlet(Family):
         """The shape of one draw, `(k,)`."""
         return (self.coefficient_log_x.shape[-1],)
 
+    def _exponents(self) -> tuple[Any, ...]:
+        return (self.concentration,)
+
     def _proper(self) -> Any:
         return (self.concentration > 0).all(-1)
 

@@ -82,7 +82,9 @@ def test_values_of_arguments_are_those_that_functions_take():
 def test_vectors_are_sampled_and_functions_that_fail_are_left_to_the_run():
     w = ep.Variable("w", ep.MultivariateNormal.standard(2))
     factor = as_now(ep.Density(lambda w: -float(np.abs(w).sum()), w, name="f"), 1)
-    assert cheapest.cheapest(factor)[1] == "sampling, as messages of vectors are not learned"
+    assert (
+        cheapest.cheapest(factor)[1] == "sampling, as messages of vectors are learned only where ep.Learned() is given"
+    )
 
     def fails(a, b, c):
         raise ValueError("no licence")

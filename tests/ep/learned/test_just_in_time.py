@@ -217,17 +217,21 @@ def test_settings_that_cannot_be_are_refused(arguments, error, message):
         ep.Learned(**arguments)
 
 
+class Votes(ep.Dirichlet):
+    """A family that nobody taught a target."""
+
+
 def test_families_that_are_not_learned_are_refused_before_the_run():
-    w, z = ep.Variable("w", ep.MultivariateNormal.standard(2)), ep.Variable("z", ep.Normal(0.0, 1.0))
-    ridge, label = ep.Density(lambda w: -(w**2).sum(), w, name="ridge"), ep.Logistic(z, observed=1, name="label")
-    refused = r"ridge has 'w', a MultivariateNormal; expected numbers: messages about vectors are not learned"
+    p, z = ep.Variable("p", Votes.standard(3)), ep.Variable("z", ep.Normal(0.0, 1.0))
+    votes, label = ep.Density(lambda p: jax.numpy.log(p[0]), p, name="votes"), ep.Logistic(z, observed=1, name="label")
+    refused = r"votes has 'p', a Votes; expected numbers, normal vectors or a Dirichlet: other messages are not learned"
     with pytest.raises(KindError, match=refused) as error:
-        ep.infer(ep.FactorGraph(ridge, label), messages=ep.Learned())
-    # What it says to type is an answer: the precision 1 of the prior and 2 of the factor.
+        ep.infer(ep.FactorGraph(votes, label), messages=ep.Learned())
+    # What it says to type is an answer: one vote for the first of three.
     (typed,) = re.findall(r"Type messages=({.*?});", str(error.value))
     messages = eval(typed, {"ep": ep}) | {"label": ep.Learned()}
-    post = ep.infer(ep.FactorGraph(ridge, label), messages=messages, rng=0)
-    np.testing.assert_allclose(post["w"].cov(), np.eye(2) / 3, atol=0.01)
+    post = ep.infer(ep.FactorGraph(votes, label), messages=messages, rng=0)
+    np.testing.assert_allclose(post["p"].mean(), [0.5, 0.25, 0.25], atol=0.01)
 
 
 def label(n):

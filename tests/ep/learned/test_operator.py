@@ -267,6 +267,3 @@ def test_what_cannot_be_learned_is_said(trained):
     vague = ep.extending.Answer((ep.Normal.from_natural(np.zeros(20), -2 * came.precision),), np.full(20, np.nan))
     with pytest.raises(InputError, match="none of 20 answers can be learned from"):
         MessageOperator(target="tilted moments").learn((came,), vague)
-    vector = ep.MultivariateNormal.standard(2, (4,))
-    with pytest.raises(KindError, match="messages to a MultivariateNormal are not learned"):
-        MessageOperator().learn((vector,), ep.extending.Answer((vector,), np.zeros(4)))

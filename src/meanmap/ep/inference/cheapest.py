@@ -48,7 +48,7 @@ def cheapest(factor: BlackBoxFactor) -> tuple[Oracle | HostOracle, str]:
         kept = is_remembered(factor, [variable.family for variable in factor.integrated()])
         return oracle, "a table of its values" if kept else "quadrature"
     if not all(a.known or a.variable.family in (Normal, Beta, Gamma, Bernoulli) for a in factor.arguments):
-        return oracle, "sampling, as messages of vectors are not learned"
+        return oracle, "sampling, as messages of vectors are learned only where ep.Learned() is given"
     seconds = seconds_each(factor)
     messages = _SWEEPS * (factor.plate or 1)
     sampled = messages * oracle.points * seconds

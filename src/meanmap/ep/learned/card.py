@@ -1,6 +1,7 @@
 """The card of an operator: what it learned from, how far it was off when audited, and when not to use it."""
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -136,12 +137,22 @@ def ranges(factor: FactorLike, seen: Recorded) -> tuple[tuple[str, float, float]
     for argument, came in zip(factor.arguments, seen.incoming, strict=True):
         table = coordinates((came,))
         if isinstance(came, Family):
-            place = came.coordinates[-1]
+            place, d = came.coordinates[-1], came.dimension
             name = ("" if place == "x" else f"{place} ") + argument.name
-            low, high = table.min(0), table.max(0)
-            low[1], high[1] = np.exp(low[1]), np.exp(high[1])
-            found += [(f"{name}, {what}", low[at], high[at]) for at, what in enumerate(("mean", "variance"))]
+            names = [f"{name}[{at}]" for at in range(d)] if came.event_shape else [name]
+            pairs = [f"{one} and {other}" for one, other in combinations(names, 2)] if table.shape[1] > 2 * d else []
+            words = [
+                *((f"{each}, mean", _same) for each in names),
+                *((f"{each}, variance", np.exp) for each in names),
+                *((f"{each}, correlation", np.tanh) for each in pairs),
+            ]
+            ends = zip(words, table.min(0), table.max(0), strict=True)
+            found += [(text, back(low), back(high)) for (text, back), low, high in ends]
         else:
             given += 1
             found.append((f"given {given}", table.min(), table.max()))
     return tuple((name, float(low), float(high)) for name, low, high in found)
+
+
+def _same(number: Any) -> Any:
+    return number

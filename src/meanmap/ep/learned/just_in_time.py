@@ -18,6 +18,7 @@ from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator, NothingToLearn
 from meanmap.ep.learned.recorded import families_into, families_of
 from meanmap.ep.learned.signature import Functions, Signature
+from meanmap.ep.learned.targets import is_learned
 from meanmap.ep.oracles.host import HostOracle, check_answer
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.oracles.sampling import ImportanceSampling
@@ -77,16 +78,16 @@ class Learned(HostOracle):
 
     Notes
     -----
-    Works for factors of Normal, Beta, Gamma and Bernoulli variables and given numbers. An improper incoming message has
-    no embedding and is always asked, and so is one outside the range of those that were answered. Learning pays for
-    oracles over about .3 ms a message; the report says what was gained or lost. Doubt is that of one message. Biased
-    errors add up over a plate in the beliefs that its members share, so at convergence a sample of `initial / 2`
-    predictions is compared with the oracle: if its errors, scaled up to all members, move a shared belief by more than
-    .05 standard deviations and two standard errors, it is learned, sweeps go on, and the next sample is twice as large,
-    drawn anew where the oracle samples. If predictions for a plate are still biased after all of it was learned twice,
-    if sweeps do not converge, or if they lose messages, the oracle is asked from then on. The report says what bias
-    remains. The log normalisers of predictions are corrected by the mean error of the last sample, and the report
-    states the standard error that is left.
+    Works for factors of Normal, MultivariateNormal, Beta, Dirichlet, Gamma and Bernoulli variables and given numbers.
+    An improper incoming message has no embedding and is always asked, and so is one outside the range of those that
+    were answered. Learning pays for oracles over about .3 ms a message; the report says what was gained or lost. Doubt
+    is that of one message. Biased errors add up over a plate in the beliefs that its members share, so at convergence a
+    sample of `initial / 2` predictions is compared with the oracle: if its errors, scaled up to all members, move a
+    shared belief by more than .05 standard deviations and two standard errors, it is learned, sweeps go on, and the
+    next sample is twice as large, drawn anew where the oracle samples. If predictions for a plate are still biased
+    after all of it was learned twice, if sweeps do not converge, or if they lose messages, the oracle is asked from
+    then on. The report says what bias remains. The log normalisers of predictions are corrected by the mean error of
+    the last sample, and the report states the standard error that is left.
 
     What was learned belongs to a function and the data that it reads. In every run a function on the host is called at
     four points, and its code and the globals it names are compared; where either differs it is learned anew. Changes of
@@ -178,12 +179,13 @@ class Learned(HostOracle):
         # The factor may name this object as its own oracle, which is not the one that is asked.
         self._oracles[factor.name] = with_oracle(replaced(factor, oracle=None), self.oracle).oracle
         for argument in factor.arguments:
-            if not (argument.known or argument.variable.family.is_scalar()):
+            if not (argument.known or is_learned(argument.variable.family)):
                 family = argument.variable.family.__name__
                 raise KindError(
-                    f"{factor.name} has {argument.name!r}, a {family}; expected numbers: messages about vectors are "
-                    f"not learned. Type messages={{{factor.name!r}: ep.ImportanceSampling()}}; factors of numbers that "
-                    "are to be learned are named beside it, with ep.Learned()."
+                    f"{factor.name} has {argument.name!r}, a {family}; expected numbers, normal vectors or a "
+                    "Dirichlet: other messages are not learned. Type "
+                    f"messages={{{factor.name!r}: ep.ImportanceSampling()}}; factors that are to be learned are named "
+                    "beside it, with ep.Learned()."
                 )
 
     def answer(self, questions: Questions) -> Answer:

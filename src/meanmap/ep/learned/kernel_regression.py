@@ -13,7 +13,8 @@ from meanmap.core.settings import one_of, truth
 from meanmap.core.types import Array
 from meanmap.ep.learned.points import laws, thinned, varying
 from meanmap.ep.learned.regression import Estimate, Regression
-from meanmap.families import PointMass
+from meanmap.ep.learned.vectors import principal_axes
+from meanmap.families import Dirichlet, MultivariateNormal, PointMass
 from meanmap.features import TwoStage
 from meanmap.kernels import RBF
 from meanmap.kernels.base import Kernel
@@ -48,7 +49,18 @@ def _inner(points: tuple[Any, ...], widths: str, part: float) -> ExpectedProduct
 def _separate(points: tuple[Any, ...], widths: str, part: float) -> tuple[EmbeddingGaussian, ...]:
     inner = [_inner((law,), widths, part) for law in points]
     alone = [ExpectedProduct(one.kernel[0], one.coordinate[0]) for one in inner]
-    return tuple(EmbeddingGaussian.around(one, law) for one, law in zip(alone, points, strict=True))
+    return tuple(_around(one, law) for one, law in zip(alone, points, strict=True))
+
+
+def _around(inner: ExpectedProduct, points: Any) -> EmbeddingGaussian:
+    """The outer width from distances of embeddings, or from random features of them where these have no formula."""
+    several = points if isinstance(points, tuple) else (points,)
+    if not any(isinstance(law, Dirichlet) for law in several):
+        return EmbeddingGaussian.around(inner, points)
+    phi = TwoStage.draw(inner, like=points, d_in=_MOST, rng=0)(points)
+    norms = (phi**2).sum(1)
+    squares = norms[:, None] + norms - 2 * phi @ phi.T
+    return EmbeddingGaussian(inner, np.sqrt(np.median(squares[np.triu_indices(len(phi), 1)]) / 2))
 
 
 def _moments(points: Array, widths: str, part: float) -> MeanVariance:
@@ -71,7 +83,7 @@ def _median(values: np.ndarray) -> np.ndarray:
 
 # The kernels of the draft, section 4 and appendix B, each with a part of the lengthscales that some messages suggest.
 KERNELS: dict[str, Callable[[Any, str, float], Kernel]] = {
-    "embedding": lambda points, *scale: EmbeddingGaussian.around(_inner(points, *scale), points),
+    "embedding": lambda points, *scale: _around(_inner(points, *scale), points),
     "product of embeddings": lambda points, *scale: TupleProduct(_separate(points, *scale)),
     "sum of embeddings": lambda points, *scale: TupleSum(_separate(points, *scale)),
     "expected product": _inner,
@@ -113,7 +125,8 @@ class KernelRegression(Regression):
     Notes
     -----
     Jitkrittum et al. (2015), Algorithm 1 and section 4; leave-one-out: appendix A of its draft, which
-    sums squared errors; Rasmussen and Williams (2006), equation 5.10. Fitting n rows costs
+    sums squared errors; Rasmussen and Williams (2006), equation 5.10. Normal vectors are embedded in the principal axes
+    of their spread: units do not matter, and a rotation no more than other random features. Fitting n rows costs
     n D² + D³, never n × n, more rows D² each, a prediction D_in D_out + D_out².
     """
 
@@ -125,9 +138,10 @@ class KernelRegression(Regression):
     tune: str | None = "leave-one-out"
     as_normal: bool = False
     seed: int = 0
-    # What `fit` finds: positions of the messages that vary, features, the posterior; and for some messages the features
-    # and the ratio of squared leave-one-out errors to those stated.
+    # What `fit` finds: positions of the messages that vary, axes of vectors, features, the posterior; and for some
+    # messages the features and the ratio of squared leave-one-out errors to those stated.
     positions: tuple[int, ...] = ()
+    axes: Any = None
     features: Any = None
     posterior: Any = None
     places: Any = None
@@ -151,14 +165,19 @@ class KernelRegression(Regression):
         sources = [incoming] if also is None else [incoming, also]
         everything = tuple(_joined(parts) for parts in zip(*sources, strict=True))
         positions = varying(everything) or (0,)
-        points = laws(incoming, positions, self.as_normal)
-        spread = thinned(laws(everything, positions, self.as_normal), _MOST)
-        best, least = self, np.inf
+        axes = {
+            at: principal_axes(everything[at], self.widths == "total")
+            for at in positions
+            if isinstance(everything[at], MultivariateNormal)
+        }
+        start = replace(self, positions=positions, axes=axes)
+        points, spread = start._points(incoming), thinned(start._points(everything), _MOST)
+        best, least = start, np.inf
         for part in _PARTS if self.tune else _PARTS[:1]:
             features = self._draw(KERNELS[self.kernel](spread, self.widths, part), points)
             phi = features(points)
-            start = OnlineRegression.start(features.size, numbers.shape[1], noise=self.noise)
-            posterior = start.update(phi, numbers)
+            prior = OnlineRegression.start(features.size, numbers.shape[1], noise=self.noise)
+            posterior = prior.update(phi, numbers)
             mean, variance = posterior.leave_one_out(phi, numbers)
             errors = (numbers - mean) ** 2
             if self.tune == "marginal likelihood":
@@ -169,8 +188,11 @@ class KernelRegression(Regression):
                 some = spread_rows(len(phi), _MOST)
                 excess = errors[some] / (variance + self.noise)[some, None]
                 found = {"features": features, "posterior": posterior, "places": phi[some], "excess": excess}
-                best, least = replace(self, positions=positions, **found), score
+                best, least = replace(start, **found), score
         return best
+
+    def _points(self, incoming: tuple[Any, ...]) -> tuple[Any, ...]:
+        return laws(incoming, self.positions, self.as_normal, self.axes)
 
     def _draw(self, kernel: Kernel, points: tuple[Any, ...]) -> Any:
         alone = len(points) == 1 and not points[0].event_shape
@@ -179,12 +201,12 @@ class KernelRegression(Regression):
 
     def add(self, incoming: tuple[Any, ...], numbers: np.ndarray) -> "KernelRegression":
         """A Kalman step for each row, or a few rows at once."""
-        phi = self.features(laws(incoming, self.positions, self.as_normal))
+        phi = self.features(self._points(incoming))
         return replace(self, posterior=self.posterior.update(phi, numbers))
 
     def predict(self, incoming: tuple[Any, ...]) -> Estimate:
         """Mean, deviation √(φᵀSφ + s²) by number, and φᵀSφ / s²."""
-        phi = self.features(laws(incoming, self.positions, self.as_normal))
+        phi = self.features(self._points(incoming))
         mean, variance = self.posterior.predict(phi)
         deviation = np.sqrt(variance + self.noise)[:, None] * self.inflation(phi)
         return Estimate(mean, deviation, variance / self.noise)
@@ -208,7 +230,7 @@ class KernelRegression(Regression):
         S after learning does not depend on the answers, so a batch is chosen before any of it is asked: always the
         newest of those that are left, given those that were chosen. Cost O(m²) a choice among m.
         """
-        phi = self.features(laws(incoming, self.positions, self.as_normal))
+        phi = self.features(self._points(incoming))
         posterior, chosen = self.posterior, []
         for start in range(0, len(phi), _BLOCK):
             block = phi[start : start + _BLOCK]

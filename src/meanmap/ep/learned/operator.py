@@ -263,12 +263,7 @@ def _divergences(incoming: tuple[Any, ...], sent: tuple[Any, ...], moved: tuple[
 def _divergence(came: Any, first: Array, second: Array) -> Any:
     one, two = (jax.tree.map(jnp.add, came, message) for message in (first, second))
     proper = one.is_proper() & two.is_proper()
-    safe = type(came).standard(came.shape)
-
-    def chosen(law):
-        return jax.tree.map(lambda a, b: jnp.where(proper, a, b), law, safe)
-
-    return jnp.where(proper, chosen(two).kl(chosen(one)), jnp.inf)
+    return jnp.where(proper, two.where(proper, came).kl(one.where(proper, came)), jnp.inf)
 
 
 def _alike(incoming: tuple[Any, ...]) -> bool:

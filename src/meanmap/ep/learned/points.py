@@ -9,12 +9,15 @@ import numpy as np
 
 from meanmap.core.points import bucket, count, pad, rows
 from meanmap.core.types import Data, Points
-from meanmap.families import Family, Normal, PointMass
+from meanmap.ep.learned import vectors
+from meanmap.families import Family, MultivariateNormal, Normal, PointMass
 
 __all__ = ["Range", "coordinates", "in_bucket", "laws", "thinned", "varying"]
 
 # A message counts as outside if it lies beyond the observed range by more than this share of the range.
 _MARGIN = 0.1
+# Correlations beyond this are as good as 1.
+_TIED = 1 - 1e-12
 
 
 def in_bucket(function: Callable[[Any], Any], batch: Data) -> np.ndarray:
@@ -26,7 +29,8 @@ def in_bucket(function: Callable[[Any], Any], batch: Data) -> np.ndarray:
 def coordinates(incoming: tuple[Any, ...]) -> np.ndarray:
     """Rows of numbers: for each message mean and log variance where it spreads like a Normal, and what is given.
 
-    A Gamma is described in log x and a Beta in logit x, where spreads over many decades are alike.
+    A Gamma and a Dirichlet are described in log x and a Beta in logit x, where spreads over many decades are alike; a
+    normal vector by means, log variances and the inverse hyperbolic tangents of its correlations.
     """
     columns = []
     for value in incoming:
@@ -35,9 +39,16 @@ def coordinates(incoming: tuple[Any, ...]) -> np.ndarray:
             continue
         if isinstance(value, Normal):
             mean, variance = value.precision_mean / value.precision, 1 / value.precision
+        elif isinstance(value, MultivariateNormal):
+            mean, covariance = vectors.moments(value)
+            variance = np.diagonal(covariance, axis1=1, axis2=2)
         else:
             mean, variance = in_bucket(_moments, value)
         columns += [mean.reshape(len(mean), -1), np.log(variance.reshape(len(mean), -1))]
+        if isinstance(value, MultivariateNormal):
+            rows, others = np.triu_indices(variance.shape[1], 1)
+            together = covariance[:, rows, others] / np.sqrt(variance[:, rows] * variance[:, others])
+            columns.append(np.arctanh(np.clip(together, -_TIED, _TIED)))
     return np.concatenate(columns, axis=1)
 
 
@@ -56,10 +67,16 @@ def varying(incoming: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def laws(incoming: tuple[Any, ...], positions: tuple[int, ...], as_normal: bool = False) -> tuple[Any, ...]:
+def laws(
+    incoming: tuple[Any, ...],
+    positions: tuple[int, ...],
+    as_normal: bool = False,
+    axes: dict[int, np.ndarray] | None = None,
+) -> tuple[Any, ...]:
     """The messages at some positions as distributions with an embedding: a given number is a point mass.
 
-    With `as_normal` every message is replaced by the Normal of its mean and variance, as the authors of the paper do.
+    With `as_normal` every message about a number is replaced by the Normal of its mean and variance, as the authors of
+    the paper do. Vectors at the positions of `axes` are turned into these.
     """
     found: list[Any] = []
     for at in positions:
@@ -67,7 +84,9 @@ def laws(incoming: tuple[Any, ...], positions: tuple[int, ...], as_normal: bool 
         if not isinstance(value, Family):
             numbers = np.reshape(value, (len(value), -1))
             found.append(PointMass(numbers[:, 0]) if numbers.shape[1] == 1 else PointMass(numbers, event_axes=1))
-        elif as_normal and not isinstance(value, Normal):
+        elif isinstance(value, MultivariateNormal):
+            found.append(vectors.in_axes(value, axes[at]) if axes else value)
+        elif as_normal and not (isinstance(value, Normal) or value.event_shape):
             found.append(Normal(*in_bucket(lambda law: (law.mean(), law.var()), value)))
         else:
             found.append(value)

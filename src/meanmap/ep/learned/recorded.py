@@ -79,8 +79,13 @@ def families_of(incoming: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def families_into(factor: FactorLike) -> tuple[str, ...]:
-    """Names of the families that come into a factor, and "given" for numbers."""
-    return tuple("given" if a.known else a.variable.family.__name__ for a in factor.arguments)
+    """The same names for what comes into a factor."""
+    found = []
+    for argument in factor.arguments:
+        length = None if argument.known else argument.variable.dimension
+        name = "given" if argument.known else argument.variable.family.__name__
+        found.append(name if length is None else f"{name}[{length}]")
+    return tuple(found)
 
 
 def laws_among(incoming: tuple[Any, ...]) -> list[Family]:

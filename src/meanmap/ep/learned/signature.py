@@ -152,6 +152,10 @@ def _near(message: Any, rows: np.ndarray, away: np.ndarray) -> np.ndarray:
     if kind.states is not None:
         return np.array(kind.states)[(away > 0).astype(int)]
     sd, line = np.sqrt(np.asarray(message.var())[rows]), kind.coordinates[-1]
+    away = away.reshape(-1, *(1,) * (mean.ndim - 1))
+    if line == "log" and message.event_shape:
+        shares = mean * np.exp(away * sd / mean)
+        return shares / shares.sum(-1, keepdims=True)
     if line == "log":
         return LINES[line](np.log(mean) + away * sd / mean)
     if line == "logit":

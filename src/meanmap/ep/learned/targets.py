@@ -13,11 +13,12 @@ import numpy as np
 
 from meanmap.core.errors import KindError
 from meanmap.core.types import Array
+from meanmap.ep.learned import vectors
 from meanmap.ep.learned.points import in_bucket
 from meanmap.ep.learned.recorded import Recorded, laws_among
-from meanmap.families import Family, Gamma, Normal
+from meanmap.families import Dirichlet, Family, Gamma, MultivariateNormal, Normal
 
-__all__ = ["TARGETS", "Derivatives", "Target", "TiltedMoments"]
+__all__ = ["TARGETS", "Derivatives", "Target", "TiltedMoments", "is_learned"]
 
 
 class Target(ABC):
@@ -42,10 +43,11 @@ class Target(ABC):
         """The numbers of all directions side by side, and log Z = log ∫ f Π p_l where it is known throughout."""
         pairs = list(zip(seen.incoming, seen.messages, strict=True))
         for came, went in pairs:
-            if went is not None and not came.is_scalar():
+            if went is not None and not is_learned(type(came)):
                 raise KindError(
-                    f"messages to a {type(came).__name__} are not learned, only those about numbers. Give the factor "
-                    "an oracle of its own: messages={'name of the factor': ep.ImportanceSampling()}."
+                    f"messages to a {type(came).__name__} are not learned, only those about numbers, normal vectors "
+                    "and a Dirichlet. Give the factor an oracle of its own: "
+                    "messages={'name of the factor': ep.ImportanceSampling()}."
                 )
         columns = [self.of(came, went) for came, went in pairs if went is not None]
         if np.isfinite(seen.log_normaliser).all():
@@ -59,14 +61,14 @@ class Target(ABC):
             if not isinstance(came, Family):
                 messages.append(None)
                 continue
-            width = len(came.natural)
+            width = _width(came)
             messages.append(self.message(came, values[:, at : at + width]))
             at += width
         return tuple(messages)
 
     def log_normaliser(self, incoming: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
         """The last column as log ∫ f Π exp(η·t); NaN if log Z is not among the columns."""
-        if values.shape[1] == sum(len(came.natural) for came in laws_among(incoming)):
+        if values.shape[1] == sum(map(_width, laws_among(incoming))):
             return np.full(len(values), np.nan)
         return values[:, -1] + log_normalisers(incoming)
 
@@ -76,9 +78,13 @@ class Derivatives(Target):
     """Derivatives of log Z, the logarithm of what the factor is worth to its incoming messages.
 
     Of a Normal N(m, v): α = ∂ log Z/∂m = (m_t − m)/v and the precision τ = 1/v_t − 1/v, as log τ where the factor is
-    log-concave (`logarithm`). Of a Beta and a Gamma: the logarithms of the ratios of both tilted parameters to the
+    log-concave (`logarithm`). Of a Beta, Dirichlet and Gamma: the logarithms of the ratios of tilted parameters to the
     incoming ones, which exist also where the message is improper. Of other families, such as a Bernoulli: the natural
     parameters that are sent.
+
+    Of a normal vector N(m, V): α = V⁻¹(m_t − m) and the symmetric matrix N with V_t⁻¹ = L⁻ᵀ exp(LᵀNL) L⁻¹ for V = LLᵀ,
+    whichever root L is. Whatever is predicted, the belief that follows is proper; N is close to the precision of the
+    message where this adds little to the belief, and both change with the coordinates as a gradient and a precision do.
 
     Attributes
     ----------
@@ -95,8 +101,10 @@ class Derivatives(Target):
         return cls(all((m.precision > 0).all() for m in seen.messages if isinstance(m, Normal)))
 
     def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
-        """(α, log τ or τ); (log a_t/a, log b_t/b); log odds."""
+        """(α, log τ or τ); (α, N); (log a_t/a, log b_t/b); log odds."""
         with np.errstate(invalid="ignore", divide="ignore"):
+            if isinstance(incoming, MultivariateNormal):
+                return vectors.derivatives(incoming, outgoing)
             if isinstance(incoming, Normal):
                 (mean, variance), tau = mean_variance(incoming), outgoing.precision
                 alpha = (outgoing.precision_mean - mean * tau) / (1 + variance * tau)
@@ -104,17 +112,19 @@ class Derivatives(Target):
             if (exponents := incoming._exponents()) is None:
                 return np.stack(outgoing.natural, axis=1)
             ratios = [1 + sent / came for came, sent in zip(exponents, outgoing.natural, strict=True)]
-            return np.log(np.stack(ratios, axis=1))
+            return np.log(_side_by_side(ratios))
 
     def message(self, incoming: Family, values: np.ndarray) -> Family:
         """τ and m τ + α (1 + v τ); a (exp r − 1): no difference of nearly equal numbers anywhere."""
+        if isinstance(incoming, MultivariateNormal):
+            return vectors.from_derivatives(incoming, values)
         if isinstance(incoming, Normal):
             alpha, tau = values[:, 0], np.exp(values[:, 1]) if self.logarithm else values[:, 1]
             mean, variance = mean_variance(incoming)
             return Normal.from_natural(mean * tau + alpha * (1 + variance * tau), tau)
         if (exponents := incoming._exponents()) is None:
             return type(incoming).from_natural(*values.T)
-        changes = [came * np.expm1(ratio) for came, ratio in zip(exponents, values.T, strict=True)]
+        changes = [came * np.expm1(ratio) for came, ratio in zip(exponents, _apart(values, exponents), strict=True)]
         return type(incoming).from_natural(*changes)
 
 
@@ -122,8 +132,9 @@ class Derivatives(Target):
 class TiltedMoments(Target):
     """What the authors of the paper regress: the tilted distribution, from which the message follows by division.
 
-    Of a Normal the mean and log variance of the tilted distribution, of a Beta its log parameters; of a Gamma the log
-    parameters of the message itself. Where it is improper they do not exist, and the answer cannot be learned.
+    Of a Normal the mean and log variance of the tilted distribution (of a vector, the logarithm of the covariance
+    matrix), of a Beta and Dirichlet its log parameters; of a Gamma the log parameters of the message itself. Where it
+    is improper they do not exist, and the answer cannot be learned.
     """
 
     name = "tilted moments"
@@ -137,6 +148,8 @@ class TiltedMoments(Target):
     def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """(m_t, log v_t); (log a_t, log b_t); (log shape, log rate) of the message."""
         with np.errstate(invalid="ignore", divide="ignore"):
+            if isinstance(incoming, MultivariateNormal):
+                return vectors.tilted(incoming, outgoing)
             if isinstance(incoming, Normal):
                 precision = incoming.precision + outgoing.precision
                 mean = (incoming.precision_mean + outgoing.precision_mean) / precision
@@ -145,10 +158,12 @@ class TiltedMoments(Target):
                 return np.stack(outgoing.natural, axis=1)
             if isinstance(incoming, Gamma):
                 return np.log(np.stack([outgoing.shape_parameter, outgoing.rate], axis=1))
-            return np.log(np.stack([c + s for c, s in zip(exponents, outgoing.natural, strict=True)], 1))
+            return np.log(_side_by_side([c + s for c, s in zip(exponents, outgoing.natural, strict=True)]))
 
     def message(self, incoming: Family, values: np.ndarray) -> Family:
         """The tilted distribution over the incoming one."""
+        if isinstance(incoming, MultivariateNormal):
+            return vectors.from_tilted(incoming, values)
         if isinstance(incoming, Normal):
             precision = np.exp(-values[:, 1])
             return Normal.from_natural(
@@ -158,11 +173,33 @@ class TiltedMoments(Target):
             return type(incoming).from_natural(*values.T)
         if isinstance(incoming, Gamma):
             return Gamma(*np.exp(values.T))
-        changes = [tilted - came for tilted, came in zip(np.exp(values.T), exponents, strict=True)]
+        changes = [tilted - came for tilted, came in zip(_apart(np.exp(values), exponents), exponents, strict=True)]
         return type(incoming).from_natural(*changes)
 
 
 TARGETS: dict[str, type[Target]] = {each.name: each for each in (Derivatives, TiltedMoments)}
+
+
+def is_learned(family: type[Family]) -> bool:
+    """Whether messages about variables of a family are learned: numbers, normal vectors and shares."""
+    return family.is_scalar() or family in (MultivariateNormal, Dirichlet)
+
+
+def _width(came: Family) -> int:
+    """How many numbers there are for one direction."""
+    if isinstance(came, MultivariateNormal):
+        return vectors.width(came.dimension)
+    return sum(int(np.prod(leaf.shape[1:])) for leaf in came.natural)
+
+
+def _side_by_side(arrays: list[Any]) -> np.ndarray:
+    return np.concatenate([array.reshape(len(array), -1) for array in arrays], axis=1)
+
+
+def _apart(values: np.ndarray, arrays: tuple[Any, ...]) -> list[np.ndarray]:
+    """Columns in the shapes of some arrays."""
+    ends = np.cumsum([int(np.prod(array.shape[1:])) for array in arrays])[:-1]
+    return [part.reshape(array.shape) for part, array in zip(np.split(values, ends, axis=1), arrays, strict=True)]
 
 
 def log_normalisers(incoming: tuple[Any, ...]) -> np.ndarray:
