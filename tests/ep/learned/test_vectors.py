@@ -149,7 +149,11 @@ def test_predictions_are_within_what_the_operator_says_of_a_grid(trained):
     assert inside.mean() > 0.9
     assert np.isinf(doubt[~inside]).all()
     assert np.median(kl[inside]) < 0.01 * np.median(beliefs.kl(new))
-    assert 2 * kl[inside].mean() < (doubt[inside] ** 2).mean()
+    near = inside & (said.novelty < 4)
+    assert near.sum() > 60
+    assert 2 * kl[near].mean() < (doubt[near] ** 2).mean()
+    # Of normal errors 5% are beyond two deviations; of 190 up to 11% may be, at three standard errors.
+    assert (np.sqrt(2 * kl) > 2 * doubt)[inside].mean() < 0.11
     assert (np.sqrt((trained.scores((new,), exact) ** 2)[inside].mean(0)) < 1.5).all()
     # It tells where it is off.
     from scipy.stats import spearmanr
@@ -157,27 +161,37 @@ def test_predictions_are_within_what_the_operator_says_of_a_grid(trained):
     assert spearmanr(kl[inside], doubt[inside]).statistic > 0.5
 
 
-def test_units_rotations_and_the_order_of_rows_matter_less_than_what_is_doubted(trained):
-    rng = np.random.default_rng(9)
-    came, new = trained.seen.incoming[0], vectors(100, 2, 10)
-    exact = trained.seen.answer.messages[0]
+def test_units_and_the_order_of_rows_do_not_matter(trained):
+    new, exact = vectors(100, 2, 10), trained.seen.answer.messages[0]
     said = trained.predict((new,))
-    inside = ~said.outside
-    rotation = np.linalg.qr(rng.normal(size=(2, 2)))[0]
-    for matrix in (rotation, np.diag([1e3, 1e-2]), rotation @ np.diag([1e3, 1e-2]) @ rotation):
-        there, sent = moved(came, matrix), moved(came * exact, matrix)
-        other = MessageOperator().learn((there,), ep.extending.Answer((sent / there,), trained.seen.log_normaliser))
-        changed = moved(new, matrix) * other.predict((moved(new, matrix),)).messages[0]
-        back = moved(changed, np.linalg.inv(matrix))
-        distance = 2 * (new * said.messages[0]).kl(back)
-        assert distance[inside].mean() < (trained.doubt((new,), said)[inside] ** 2).mean()
-    order = rng.permutation(len(came))
-    shuffled = MessageOperator().learn_recorded(trained.seen[order]).predict((new,))
-    np.testing.assert_allclose(shuffled.novelty, said.novelty, rtol=0.3)
+    units, came = np.diag([1e3, 1e-2]), trained.seen.incoming[0]
+    there, total = moved(came, units), trained.seen.log_normaliser
+    # log ∫ f(w) exp(η·t(w)) dw is in the units of w.
+    answer = ep.extending.Answer((moved(came * exact, units) / there,), total + np.log(units.diagonal()).sum())
+    other = MessageOperator().learn((there,), answer).predict((moved(new, units),))
+    np.testing.assert_allclose(other.novelty, said.novelty, rtol=1e-4)
+    back = moved(moved(new, units) * other.messages[0], np.linalg.inv(units))
+    assert (new * said.messages[0]).kl(back).max() < 1e-6
+    order = np.random.default_rng(9).permutation(256)
+    one, two = (MessageOperator(SMALL).learn_recorded(seen) for seen in (trained.seen[:256], trained.seen[:256][order]))
+    np.testing.assert_allclose(one.predict((new,)).numbers, two.predict((new,)).numbers, atol=1e-6)
+
+
+def test_a_rotation_matters_as_little_as_other_features_do(trained):
+    """Both operators are in doubt, and differ by less than that."""
+    new, came = vectors(200, 2, 10), trained.seen.incoming[0]
+    rotation = np.linalg.qr(np.random.default_rng(9).normal(size=(2, 2)))[0]
+    there, sent = moved(came, rotation), moved(came * trained.seen.messages[0], rotation)
+    answer = ep.extending.Answer((sent / there,), trained.seen.log_normaliser)
+    said, other = trained.predict((new,)), MessageOperator().learn((there,), answer).predict((moved(new, rotation),))
+    back = moved(moved(new, rotation) * other.messages[0], rotation.T)
+    squares, doubt = 2 * (new * said.messages[0]).kl(back), trained.doubt((new,), said)
+    inside = ~(said.outside | other.outside)
+    assert (squares < 2 * doubt**2)[inside].mean() > 0.8
 
 
 def test_correlations_leave_the_range_too(trained):
-    tied = ep.MultivariateNormal(np.zeros((1, 2)), [[[0.5, 0.49999], [0.49999, 0.5]]])
+    tied = ep.MultivariateNormal(np.zeros((1, 2)), np.array([[[0.5, 0.49999], [0.49999, 0.5]]]))
     assert trained.beyond((tied,)).tolist() == [True]
     low, high = trained.range.low, trained.range.high
     assert len(low) == len(high) == 5
@@ -205,8 +219,10 @@ def test_an_operator_of_vectors_is_kept_in_a_file_and_reused(trained, tmp_path):
 
 
 def test_what_is_far_from_what_was_learned_is_asked(trained):
-    far = ep.MultivariateNormal([[0.0, 0.0], [40.0, 0.0], [0.0, 0.0]], [np.eye(2) / 2, np.eye(2), 900 * np.eye(2)])
-    learned = ep.Learned(ep.ImportanceSampling(2000), initial=20, audit=0.0, refresh=False).reuse(BEND, trained)
+    known = trained.seen.incoming[0]
+    means, covariances = [known.mean()[0], [40.0, 0.0], [0.0, 0.0]], [known.cov()[0], np.eye(2), 900 * np.eye(2)]
+    far, sampled = ep.MultivariateNormal(np.stack(means), np.stack(covariances)), ep.ImportanceSampling(2000)
+    learned = ep.Learned(sampled, initial=20, audit=0.0, refresh=False, threshold=1.0).reuse(BEND, trained)
     learned.check(BEND)
     answer = learned.answer(ep.extending.Questions.of(BEND, (far,), 1.0, jax.random.key(0), 0))
     assert learned.diary("bend").outside == 2

@@ -34,6 +34,7 @@ def coordinates(incoming: tuple[Any, ...]) -> np.ndarray:
     """
     columns = []
     for value in incoming:
+        covariance = None
         if not isinstance(value, Family):
             columns.append(np.reshape(value, (len(value), -1)))
             continue
@@ -45,7 +46,7 @@ def coordinates(incoming: tuple[Any, ...]) -> np.ndarray:
         else:
             mean, variance = in_bucket(_moments, value)
         columns += [mean.reshape(len(mean), -1), np.log(variance.reshape(len(mean), -1))]
-        if isinstance(value, MultivariateNormal):
+        if covariance is not None:
             rows, others = np.triu_indices(variance.shape[1], 1)
             together = covariance[:, rows, others] / np.sqrt(variance[:, rows] * variance[:, others])
             columns.append(np.arctanh(np.clip(together, -_TIED, _TIED)))

@@ -35,13 +35,13 @@ def derivatives(incoming: MultivariateNormal, outgoing: MultivariateNormal) -> n
     N = R log(I + R⁻¹TR⁻ᵀ) Rᵀ.
     """
     (mean, _), precision = moments(incoming), incoming.precision + outgoing.precision
-    proper = np.isfinite(precision).all((1, 2))
-    proper[proper] = np.linalg.eigvalsh(precision[proper])[:, 0] > 0
+    known = np.isfinite(precision).all((1, 2), keepdims=True)
+    proper = np.linalg.eigvalsh(np.where(known, precision, 0.0))[:, :1] > 0
     moved = outgoing.precision_mean - _times(outgoing.precision, mean)
-    safe = np.where(proper[:, None, None], precision, incoming.precision)
+    safe = np.where(proper[..., None], precision, incoming.precision)
     alpha = _times(incoming.precision, np.linalg.solve(safe, moved[..., None])[..., 0])
     numbers = _flat(alpha, _in_units_of(incoming, outgoing.precision, np.log1p))
-    return np.where(proper[:, None], numbers, np.nan)
+    return np.where(proper, numbers, np.nan)
 
 
 def from_derivatives(incoming: MultivariateNormal, numbers: np.ndarray) -> MultivariateNormal:
@@ -72,12 +72,13 @@ def from_tilted(incoming: MultivariateNormal, numbers: np.ndarray) -> Multivaria
 def principal_axes(law: MultivariateNormal, spread: bool) -> np.ndarray:
     """B (d, d): x = By turns the mean covariance, with the `spread` of the means or without it, into I.
 
-    The columns are the principal axes, each as long as the standard deviation along it.
+    They are the principal axes in units of standard deviations, so that B follows a change of units exactly.
     """
     mean, covariance = moments(law)
     total = covariance.mean(0) + (np.cov(mean.T, bias=True).reshape(covariance.shape[1:]) if spread else 0.0)
-    values, axes = np.linalg.eigh(total)
-    return axes * np.sqrt(values)
+    scale = np.sqrt(total.diagonal())
+    values, axes = np.linalg.eigh(total / np.multiply.outer(scale, scale))
+    return scale[:, None] * axes * np.sqrt(values)
 
 
 def in_axes(law: MultivariateNormal, axes: np.ndarray) -> MultivariateNormal:
