@@ -1,6 +1,7 @@
 """Permutations of a two-sample statistic as one matrix product."""
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,10 +142,7 @@ class CentredFeatures(Centred):
 
     def __init__(self, phi: np.ndarray):
         size, self._unit = len(phi), _largest(phi)
-        phi = phi / self._unit
-        squares = np.einsum("ij,ij->i", phi, phi)
-        off = np.sum((phi.T @ phi) ** 2) - squares @ squares
-        self.norm = self._unit**2 * float(np.sqrt(max(off, 0) / (size * (size - 1))))
+        self._phi = phi = phi / self._unit
         centred = phi - phi.mean(axis=0)
         diagonal = np.einsum("ij,ij->i", centred, centred)
         # The diagonal of H diag(d) H, solved for d.
@@ -153,6 +151,14 @@ class CentredFeatures(Centred):
         self._d, self._mean = d, level
         self.level, self.spread = self._unit**2 * level, self._unit**2 * (d - level)
         self._centred = centred.astype(np.float32)
+
+    @cached_property
+    def norm(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Computed where it is asked for: that of units is not."""
+        phi, size = self._phi, len(self._phi)
+        squares = np.einsum("ij,ij->i", phi, phi)
+        off = np.sum((phi.T @ phi) ** 2) - squares @ squares
+        return self._unit**2 * float(np.sqrt(max(off, 0) / (size * (size - 1))))
 
     def rounding(self, n: int) -> float:
         """Of a square from which the sum over the diagonal is taken."""

@@ -73,7 +73,7 @@ def order_in_doubt(left: Residuals, right: Residuals) -> np.ndarray | None:
     found = []
     for (u, one), (v, other) in zip(_parts(left), _parts(right), strict=True):
         turn, _, back = np.linalg.svd(u.T @ v)
-        sides = (_scaled(u @ turn[:, 0]), one), (_scaled(v @ back[0]), other)
+        sides = (_scaled(u @ turn[:, 0]), taken_by(one)), (_scaled(v @ back[0]), taken_by(other))
         for j in columns:
             order = np.argsort(given.where[:, j], kind="stable")
             found += [(_score(sides, *next_to(order, reach)), order) for reach in REACHES]
@@ -92,11 +92,12 @@ def told_nearby(pvalue: float, before: float) -> str:
     )
 
 
-def _score(sides: tuple[tuple[np.ndarray, Fit], ...], one: np.ndarray, other: np.ndarray) -> float:
-    """Σ wᵢ wⱼ over pairs, minus its mean for regressions of noise, in its standard deviations."""
+def _score(sides: tuple[tuple[np.ndarray, np.ndarray], ...], one: np.ndarray, other: np.ndarray) -> float:
+    """Σ wᵢ wⱼ over pairs, minus its mean for regressions of noise, in its standard deviations; of each side residuals
+    and what the regression took (`taken_by`).
+    """
     w, expected = np.sum([side for side, _ in sides], axis=0), 0.0
-    for side, fit in sides:
-        taken = taken_by(fit)
+    for side, taken in sides:
         noise = float(side @ side) / max(len(side) - float(np.sum(taken**2)), 1.0)
         expected -= noise * float(np.einsum("ij,ij->", taken[one], taken[other]))
     products = w[one] * w[other]

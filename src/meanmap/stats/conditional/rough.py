@@ -46,17 +46,18 @@ class Leaves:
     @classmethod
     def of(cls, z: np.ndarray, targets: np.ndarray, number: int) -> "Leaves":
         """One tree of all rows, or several of rows drawn with repetition, that are cut where targets change most."""
+        from sklearn import config_context
         from sklearn.tree import DecisionTreeRegressor
 
         n, generator = len(z), np.random.default_rng(SEED)
         order = np.lexsort((*targets.T, *z.T))  # rows are drawn in an order of their own
         z, targets = z[order], targets[order]
-        leaves = int(np.clip(n // ROWS_FOR_A_LEAF, 2, MOST_LEAVES))
-        found = []
+        leaves, narrow = int(np.clip(n // ROWS_FOR_A_LEAF, 2, MOST_LEAVES)), z.astype(np.float32)  # as trees read them
+        tree, found = DecisionTreeRegressor(min_samples_leaf=LEAST_LEAF, max_leaf_nodes=leaves, random_state=SEED), []
         for _ in range(number):
             rows = np.arange(n) if number == 1 else generator.integers(0, n, n)
-            tree = DecisionTreeRegressor(min_samples_leaf=LEAST_LEAF, max_leaf_nodes=leaves, random_state=SEED)
-            cuts = tree.fit(z[rows], targets[rows]).tree_
+            with config_context(skip_parameter_validation=True):
+                cuts = tree.fit(narrow[rows], np.ascontiguousarray(targets[rows]), check_input=False).tree_
             found.append(np.stack([cuts.feature, cuts.threshold, cuts.children_left, cuts.children_right], axis=1))
         return cls(tuple(found))
 
