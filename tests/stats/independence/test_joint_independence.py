@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +18,7 @@ from meanmap.core.errors import (
 from meanmap.kernels import RBF
 from meanmap.stats.independence import joint_independence, joint_permuted
 from meanmap.stats.independence.joint_independence import _gamma, _joint, joint_independence_test
+from meanmap.stats.independence.shifts import Shifts
 
 FAILURE_RATE = 1e-5
 
@@ -63,6 +66,7 @@ def test_landmarks_see_nearly_all_of_the_statistic(monkeypatch):
     rng = np.random.default_rng(6)
     a, b = rng.integers(0, 3, (2, 120))
     table = {"a": a.astype(str), "b": b.astype(str), "c": np.where(rng.uniform(size=120) < 0.4, a + b, a).astype(str)}
+    monkeypatch.setattr(Shifts, "draw", staticmethod(partial(Shifts.draw, few=True)))
     whole = joint_independence_test(table, n_permutations=99, rng=0)
     monkeypatch.setattr(joint_independence, "MOST_WHOLE", 10)
     found = joint_independence_test(table, n_permutations=99, rng=0)

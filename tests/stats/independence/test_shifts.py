@@ -63,6 +63,18 @@ def test_few_shifts_are_by_whole_steps():
     assert max(drawn.chosen[0]) < 16
 
 
+@pytest.mark.parametrize(("n", "count", "sizes"), [(50, 12, [13]), (9, 19, [6, 7, 7]), (10, 9, [10])])
+def test_few_shifts_follow_each_other_and_the_data_are_first(n, count, sizes):
+    for seed in range(20):
+        drawn = Shifts.draw(n, count, np.random.default_rng(seed), few=True)
+        size = n // drawn.step
+        assert sorted(map(len, drawn.chosen)) == sizes
+        assert drawn.chosen[0][0] == 0
+        for taken in drawn.chosen:
+            assert len(set(taken.tolist())) == len(taken)
+            assert np.sum(np.diff(taken) % size != 1) <= 1  # all in a row, begun again at most once
+
+
 def test_correlations():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 9))
@@ -82,13 +94,14 @@ def test_permutations_are_drawn_without_the_identity_and_without_repeats_in_a_co
     assert 0 not in shifts.chosen[0][1:]
 
 
-def test_the_rank_of_the_data_is_uniform_among_its_permutations():
+@pytest.mark.parametrize("few", [False, True])
+def test_the_rank_of_the_data_is_uniform_among_its_permutations(few):
     """Exactness itself, with three cosets of nine shifts and a statistic without ties."""
     rng = np.random.default_rng(2)
     trials, count, ranks = 4000, 19, np.zeros(20)
     for _ in range(trials):
         x, y = rng.exponential(size=(2, 9))
-        shifts = Shifts.draw(9, count, rng)
+        shifts = Shifts.draw(9, count, rng, few)
         x, y = x[shifts.base], y[shifts.base]
         values = shifts.values(lambda order, x=x, y=y: correlations(x, y[order] ** 3))
         ranks[np.sum(values[1:] > values[0])] += 1

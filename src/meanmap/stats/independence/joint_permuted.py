@@ -1,13 +1,14 @@
 """Joint independence under permutations, seen at landmarks: exact as with whole Gram matrices, linear in the rows."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.door import Door
-from meanmap.core.points import count, rows, slices
+from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.types import Points
 from meanmap.features.base import transformed
@@ -69,22 +70,24 @@ def permuted_at_landmarks(
 def _means(values: Sequence[np.ndarray], orders: Sequence[np.ndarray], step: int, chosen: np.ndarray) -> np.ndarray:
     """Of products of all variables, the k-th in its order and shifted by k s steps, for each chosen s, (m, shifts).
 
-    Of two variables shifts are copied, for one product of matrices; of more, slices stand for all shifts.
+    Of two variables shifts are copied, for one product of matrices; of more, slices stand for shifts that follow each
+    other.
     """
     (m, n), d = values[0].shape, len(values)
     whole, size = n // step * step, n // step
-    copied = d == 2
-    shifts = chosen if copied else np.arange(size)
-    found = np.empty((m, len(shifts)))
+    copied, most = d == 2, max(1, min(TOGETHER // n, size // (d - 1)))
+    runs = [0, *([] if copied else (np.flatnonzero(np.diff(chosen) != 1) + 1).tolist()), len(chosen)]
+    parts = [slice(a, min(a + most, stop)) for start, stop in pairwise(runs) for a in range(start, stop, most)]
+    found = np.empty((m, len(chosen)))
     for landmark, out in enumerate(track(found, "landmarks")):
         first, *others = (each[landmark][order] for each, order in zip(values, orders, strict=True))
         windows = [sliding_window_view(np.concatenate([other[:whole]] * 3), whole) for other in others]
-        for part in slices(len(shifts), max(1, min(TOGETHER // n, size // (d - 1)))):
+        for part in parts:
             product = None
             for k, window in enumerate(windows, 1):
-                at, by = k * step * shifts[part] % whole, k * step
+                at, by = k * step * chosen[part] % whole, k * step
                 shifted = window[at] if copied else window[at[0] : at[0] + by * len(at) : by]
                 product = shifted if product is None else product * shifted
             out[part] = product @ first[:whole]
         out += np.prod([first, *others], axis=0)[whole:].sum(dtype=float)
-    return (found if copied else found[:, chosen]) / n
+    return found / n

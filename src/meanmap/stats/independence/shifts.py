@@ -48,12 +48,22 @@ class Shifts:
     def draw(cls, n: int, n_permutations: int, generator: np.random.Generator, few: bool = False) -> "Shifts":
         """As many cosets of n shifts as are needed, and a random choice of `n_permutations` among them.
 
-        With `few` steps are as large as leaves enough shifts of one order.
+        With `few` steps are as large as leaves enough shifts of one order, and shifts that follow each other are taken,
+        of which no others need to be computed. The identity is at a random place among all that are taken: they look
+        the same from each of them, as a random choice does.
         """
-        base = generator.permutation(n)
-        step = max(1, n // (n_permutations + 1)) if few else 1
+        base, total = generator.permutation(n), n_permutations + 1
+        step = max(1, n // total) if few else 1
         size = n // step
-        cosets = -(-(n_permutations + 1) // size)
+        cosets = -(-total // size)
+        if few:
+            counts = np.full(cosets, total // cosets) + (np.arange(cosets) < total % cosets)
+            ends, place = np.cumsum(counts), int(generator.integers(total))
+            own = int(np.searchsorted(ends, place, side="right"))
+            before = place - int(ends[own] - counts[own])
+            first = np.r_[0 : counts[own] - before, size - before : size]
+            chosen = (first, *(np.arange(count) for count in np.delete(counts, own).tolist()))
+            return cls(base, (np.arange(n), *(generator.permutation(n) for _ in range(cosets - 1))), chosen, step)
         picked = 1 + generator.choice(cosets * size - 1, n_permutations, replace=False, shuffle=False)
         picked = np.concatenate([[0], np.sort(picked)])
         orders = (np.arange(n), *(generator.permutation(n) for _ in range(cosets - 1)))
