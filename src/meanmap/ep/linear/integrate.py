@@ -11,7 +11,7 @@ from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.lattice import APART, Place, lattice, steps_of
 from meanmap.ep.linear.mode import mode_of, straightest
-from meanmap.ep.linear.problem import Problem
+from meanmap.ep.linear.problem import Height, Problem
 from meanmap.ep.linear.sampled import RADIUS, affordable_draws, design, evenly_chosen, sampled
 from meanmap.ep.linear.sites import Settled
 from meanmap.ep.linear.surface import Drawn, SplitNormal, Surface
@@ -81,10 +81,11 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
             laid = sampled(problem, chart, _split(values, middle, axes), laid)
         else:
             problem.near_0 = _near_0(problem, mode, best, values[0])
-    places = [(chart.joined(psi), weight, height) for psi, weight, height in laid.values()]
+    phis = chart.joined(np.array([psi for psi, _, _ in laid.values()]))
+    places = [(phi, weight, height) for phi, (_, weight, height) in zip(phis, laid.values(), strict=True)]
     heights = np.array([height.value + log_weight for _, log_weight, height in places])
     if drawn and not problem.family.exact:
-        heights += _corrections(problem, places, heights)
+        heights += _corrections(problem, phis, [place[2] for place in places], heights)
     else:
         for at in np.flatnonzero(heights > heights.max() - _CORRECTED):
             heights[at] += problem.correction(places[at][0], places[at][2].settled)
@@ -94,8 +95,8 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     kept, masses = _drawn(shares, [height.value for *_, height in places]) if drawn else _kept(shares)
     chosen = [places[at][2] for at in kept]
     if drawn and problem.stack is not None:
-        chosen = problem.heights(np.array([places[at][0] for at in kept]), [None] * len(kept))
-    runs = [(places[at][0], mass, height.run) for at, mass, height in zip(kept, masses, chosen, strict=True)]
+        chosen = problem.heights(phis[kept], [None] * len(kept))
+    runs = [(phi, mass, height.run) for phi, mass, height in zip(phis[kept], masses, chosen, strict=True)]
     found = tuple(Node(phi, float(mass), settled) for phi, mass, settled in runs if settled is not None)
     if len(mode) in APART:
         surface = _surface(laid, heights, middle, axes)
@@ -106,11 +107,10 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     return Integrated(found, *fitted, surface), log_evidence, chart
 
 
-def _corrections(problem: Problem, places: list[Place], heights: np.ndarray) -> np.ndarray:
+def _corrections(problem: Problem, phis: np.ndarray, runs: list[Height], heights: np.ndarray) -> np.ndarray:
     """Of all draws, by a regression on components and their squares from some of them, within the range of these."""
-    phis = np.array([phi for phi, _, _ in places])
     chosen = np.unique(evenly_chosen(np.exp(heights - heights.max()), _MEASURED))
-    found = np.array([problem.correction(phis[at], places[at][2].settled) for at in chosen])
+    found = np.array([problem.correction(phis[at], runs[at].settled) for at in chosen])
     standard = (phis - phis[chosen].mean(0)) / np.maximum(phis[chosen].std(0), 1e-9)
     columns = np.concatenate([np.ones((len(phis), 1)), standard, standard**2], axis=1)
     solved = np.linalg.lstsq(columns[chosen], found)[0]

@@ -40,18 +40,15 @@ def lattice(
     """
     size = len(mode)
     apart = APART[size]
-    steps, volume = steps_of(size), size * np.log(apart) - (np.log(2) if size > 1 else 0.0)
-    moved = apart / 2 * np.array(steps, float)
+    steps, volume = np.array(steps_of(size)), size * np.log(apart) - (np.log(2) if size > 1 else 0.0)
+    moved = apart / 2 * steps
     lost = (moved**2).sum(1) / 4
     found: dict[_Node, Place] = {}
-    ahead: dict[_Node, Height] = {}
+    ahead: dict[_Node, Place] = {}
     middle: _Node = (0,) * size
     waiting: list[tuple[float, _Node, _Node]] = [(-np.inf, middle, middle)]
     top = -np.inf
     most, together = problem.most_nodes, problem.together
-
-    def place(at: _Node) -> np.ndarray:
-        return mode + apart / 2 * axes @ np.array(at, float)
 
     while waiting and len(found) < most:
         short, at, near = heappop(waiting)
@@ -63,14 +60,17 @@ def lattice(
                 if one not in found and one not in ahead and -other >= top - _DEPTH:
                     due.setdefault(one, beside)
             starts = [found[beside][2].settled if beside in found else best for beside in due.values()]
-            ahead |= zip(due, problem.heights_at(chart, np.array(list(map(place, due))), starts), strict=True)
-        height = ahead.pop(at)
-        found[at] = place(at), volume, height
+            places = mode + apart / 2 * np.array(list(due)) @ axes.T
+            heights = problem.heights_at(chart, places, starts)
+            ahead |= {key: (place, volume, height) for key, place, height in zip(due, places, heights, strict=True)}
+        found[at] = ahead.pop(at)
+        height = found[at][2]
         top = max(top, height.value)
-        promised = (height.value + moved @ (axes.T @ height.gradient) - lost).tolist()
-        for step, value in zip(steps, promised, strict=True):
-            beside = tuple(a + b for a, b in zip(at, step, strict=True))
-            if beside not in found and value >= top - _DEPTH:
+        promised = height.value + moved @ (axes.T @ height.gradient) - lost
+        enough = promised >= top - _DEPTH
+        neighbours = map(tuple, (np.array(at) + steps[enough]).tolist())
+        for beside, value in zip(neighbours, promised[enough].tolist(), strict=True):
+            if beside not in found:
                 heappush(waiting, (-value, beside, at))
     if len(found) == most:
         heights = np.array([height.value for _, _, height in found.values()]) - top

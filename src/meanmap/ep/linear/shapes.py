@@ -48,10 +48,17 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
     means, sds, ratios = np.empty(shape), np.empty(shape), dict[tuple[int, int], np.ndarray]()
     runs: dict[int, np.ndarray] = {}
     left = 0 if model.family.exact or len(combinations) * len(model.observed.response) > _HELD else _MOST
+    shared = len(model.components.fixed[0][0]) if model.components.fixed else 0
+    of_shared = shared > 0 and not combinations[:, shared:].any()
     for at, node in enumerate(nodes):
-        toward = node.settled.joint.solve(combinations)
+        joint = node.settled.joint
+        means[:, at] = combinations @ joint.mean
+        if left <= 0 and of_shared:
+            own = combinations[:, :shared]
+            sds[:, at] = np.sqrt(np.maximum((own @ joint.within(0)[0] * own).sum(1), np.finfo(float).tiny))
+            continue
+        toward = joint.solve(combinations)
         sds[:, at] = np.sqrt(np.maximum((combinations * toward).sum(1), np.finfo(float).tiny))
-        means[:, at] = combinations @ node.settled.joint.mean
         if left <= 0:
             continue
         law = _Rows.at(node, model)

@@ -152,7 +152,7 @@ class Stacked:
                     total += column * own[:, block.index]
         return total
 
-    @property
+    @cached_property
     def log_evidences(self) -> np.ndarray:
         """Of each node."""
         stack, logs = self.stack, self.stack.components.likelihood(self.phis)[:, 0]
@@ -218,6 +218,5 @@ class Stacked:
         scale = np.exp(-2 * parameters[0])
         weights, shifts = (scale * each for each in stack.sites)
         gains = stack.family.weighted(stack.observed, np.zeros(len(weights)), parameters)
-        evidence = joint.log_normaliser - prior.log_normaliser(tuple(block.size for block in stack.predictor.blocks))
-        evidence += float(gains.sum())
+        evidence = float(self.log_evidences[node])
         return Settled(self.predictors[node], weights, shifts, joint, evidence, gains, 1, 0.0, True)
