@@ -47,21 +47,29 @@ class SeenTogether:
         those of the rows counts as the nearest of them.
         """
         asked = [self._coordinates(name, at[name]) for name in (known, other)]
-        own = sum(self._tree((name,))[0].query(each)[0] for name, each in zip((known, other), asked, strict=True))
-        tree, apart = self._tree((known, other))
-        return tree.query(np.concatenate(asked, axis=1))[0] > FAR * apart + own + np.finfo(float).eps
+        own = sum(self._tree((name,)).query(each)[0] for name, each in zip((known, other), asked, strict=True))
+        both = known, other
+        if both not in self._reach:
+            away = self._tree(both).query(self._tree(both).data, k=2)[0][:, 1]
+            self._reach[both] = FAR * float(np.quantile(away, 1 - OUTER))
+        return self._tree(both).query(np.concatenate(asked, axis=1))[0] > self._reach[both] + own + np.finfo(float).eps
 
-    def _tree(self, names: tuple[Hashable, ...]) -> tuple[Any, float]:
-        """The rows in the columns of some parents, and how far the outermost are from the nearest other; kept."""
+    def _tree(self, names: tuple[Hashable, ...]) -> Any:
+        """The rows in the columns of some parents; kept."""
         from scipy.spatial import KDTree
 
         if names not in self._trees:
-            tree = KDTree(np.concatenate([self._coordinates(name, self.parents[name]) for name in names], axis=1))
-            self._trees[names] = tree, float(np.quantile(tree.query(tree.data, k=2)[0][:, 1], 1 - OUTER))
+            columns = [self._coordinates(name, self.parents[name]) for name in names]
+            self._trees[names] = KDTree(np.concatenate(columns, axis=1))
         return self._trees[names]
 
     @cached_property
-    def _trees(self) -> dict[tuple[Hashable, ...], tuple[Any, float]]:
+    def _trees(self) -> dict[tuple[Hashable, ...], Any]:
+        return {}
+
+    @cached_property
+    def _reach(self) -> dict[tuple[Hashable, ...], float]:
+        """How far pairs of values may be from the nearest row; kept."""
         return {}
 
     def _coordinates(self, name: Hashable, values: np.ndarray) -> np.ndarray:
