@@ -79,7 +79,7 @@ def families_of(incoming: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def families_into(factor: FactorLike) -> tuple[str, ...]:
-    """The same names for what comes into a factor."""
+    """The names of the families of the messages into a factor, with their dimensions; "given" for numbers."""
     found = []
     for argument in factor.arguments:
         length = None if argument.known else argument.variable.dimension

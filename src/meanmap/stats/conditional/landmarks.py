@@ -101,7 +101,7 @@ def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[
 
 
 def lighter(landmarks: tuple[Landmarks, ...], weight: float) -> tuple[Landmarks, ...]:
-    """The same with another weight."""
+    """The landmarks with another weight."""
     return tuple(replace(part, weight=weight) for part in landmarks)
 
 
