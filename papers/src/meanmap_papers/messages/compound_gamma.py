@@ -131,8 +131,8 @@ def run(setting: Setting) -> Outcome:
     from meanmap.ep.learned import log_compound_gamma
     from meanmap_papers.messages.judges import worst_z
 
-    count, repeats = setting.choose(smoke=(120, 1), quick=(500, 3), paper=(1000, 5))
-    timed = setting.choose(smoke=10, quick=100, paper=200)  # the last problems, when everything is compiled and learned
+    count, repeats = setting.choose(smoke=(120, 1), quick=(250, 3), paper=(500, 5))
+    timed = setting.choose(smoke=10, quick=50, paper=50)  # the last problems, when everything is compiled and learned
     factor = ep.Density(log_compound_gamma, ep.Variable("tau", ep.Gamma))
     every: dict[str, list[Followed]] = {LIBRARY: [], CODE: []}
     quadrature, rates = [], []
