@@ -216,10 +216,13 @@ def root_mean_square(gram: np.ndarray) -> float:
     size = len(gram)
     off = np.ascontiguousarray(gram).ravel()[:-1].reshape(size - 1, size + 1)[:, 1:]  # no copy of many values
     _largest(gram.diagonal())
-    unit = _largest(off)
-    scaled = off if SAFE < unit < 1 / SAFE else off / unit
-    total = float(np.sqrt(np.einsum("ij,ij->", scaled, scaled) / off.size))
-    return total if scaled is off else unit * total
+    with np.errstate(all="ignore"):
+        total = float(np.einsum("ij,ij->", off, off))
+    if SAFE < total < 1 / SAFE:
+        return float(np.sqrt(total / off.size))
+    unit = _largest(off)  # of numbers that are very large or small, or refused
+    scaled = off / unit
+    return unit * float(np.sqrt(np.einsum("ij,ij->", scaled, scaled) / off.size))
 
 
 def _root_mean_square(off: np.ndarray) -> float:
