@@ -428,7 +428,7 @@ def test_several_parquet_files_are_one_table(tmp_path, monkeypatch):
     twice = run("independence", tmp_path / "day", "--x", "a", "--y", "a")
     assert "the column 'a' is named twice among the variables" in twice.stderr
     pattern = tmp_path / "day" / "[01].parquet"
-    monkeypatch.delattr(inputs, "read_table")  # which reads them whole
+    monkeypatch.delattr(inputs, "read_columns")  # which reads them whole
     found = run("conditional", pattern, "--x", "a", "--y", "b", "--z", "c", *options, "--labels", "c")
     given, some = json.loads(found.stdout), (frame[:14_000].select(name) for name in "abc")
     whole = mm.conditional_independence_test(*some, kinds={"c": "label"}, **settings)

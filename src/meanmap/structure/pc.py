@@ -156,7 +156,7 @@ def pc(
     schema, told = None, ()
     if not isinstance(table, ConditionalTests):
         table, dull = _varying_if_dropped(table, missing, kinds)
-        kinds = {name: kind for name, kind in (kinds or {}).items() if name not in dull}
+        kinds = {name: kind for name, kind in (kinds or {}).items() if name not in dull} if dull else kinds
         (table,), (schema,), told = opened((table,), ("table",), missing, kinds, least=LEAST_POINTS)
         told = (*dull.values(), *told)
         if schema is not None:
