@@ -252,6 +252,27 @@ def test_what_is_printed_predicted_and_drawn():
         found.plot_check()
 
 
+def test_columns_that_separate_censored_rows_are_named():
+    """A treatment whose rows are all censored has no best coefficient."""
+    rng = np.random.default_rng(11)
+    table = {"y": rng.normal(size=40), "x": rng.normal(size=40), "treated": np.arange(40) % 2}
+    status = np.where(rng.random(40) < 0.3, "right", "none")
+    notes = fit("censored(y, status) ~ x + treated", {**table, "status": status}).report.notes
+    assert notes == ()
+    alone = np.where(table["treated"] == 1, "right", status)
+    notes = fit("censored(y, status) ~ x + treated", {**table, "status": alone}).report.notes
+    assert any(
+        note.startswith("'treated' separates the response in some rows: the likelihood has no") for note in notes
+    )
+
+
+def test_status_may_be_categories_and_values_computed():
+    table = pd.DataFrame(grouped(np.random.default_rng(12)))
+    table["time"] = np.exp(table.y)
+    found = fit("censored(np.log(time), status) ~ 1 + (1 | g)", table.astype({"status": "category"}))
+    np.testing.assert_allclose(found.to_frame(), fit("censored(y, status) ~ 1 + (1 | g)", table).to_frame(), rtol=1e-6)
+
+
 @pytest.mark.parametrize("family", ["t", "gamma"])
 def test_other_families(family):
     rng = np.random.default_rng(10)

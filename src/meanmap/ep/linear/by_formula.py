@@ -173,7 +173,7 @@ def fit(
     log_evidence -= float(law.densities(observed) @ counts) * np.log(scaled.unit)
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
-    notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, law.ends)
+    notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, law)
     notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
     effects = [f"sd({label} | {group.name})" for group in read.rows.groups for label in group.labels]
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged, effects)

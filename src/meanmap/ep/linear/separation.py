@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from meanmap.ep.linear.family import Observed
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.scaled import Scaled
 
@@ -12,16 +12,18 @@ __all__ = ["separated", "separating"]
 _MOST, _ABOVE = 1_000_000, 1e-6
 
 
-def separated(formula: Formula, scaled: Scaled, observed: Observed, ends: int) -> list[str]:
-    """A note on each set of columns of shared effects that separates the labels, or the counts of 0 from the rest.
-
-    `ends` is a field of the family.
+def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family) -> list[str]:
+    """A note on each set of columns of shared effects that separates the labels, the counts of 0 from the rest, or
+    rows censored on one side from the rest.
     """
-    if not ends:
+    if not law.ends and not law.censored:
         return []
     columns = (formula.rows.shared - scaled.middle) / scaled.spread
     counted, response = observed.weights > 0, observed.response
-    signs = np.where((ends == 2) & (response == observed.trials), 1, np.where(response == 0, -1, 0))
+    high, low = (law.ends == 2) & (response == observed.trials), response == 0
+    if law.censored:
+        high, low = observed.high == np.inf, observed.low == -np.inf
+    signs = np.where(high, 1, np.where(low, -1, 0))
     found = []
     for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
         names = [formula.names[at] for at in chosen]
