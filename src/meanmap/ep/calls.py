@@ -1,7 +1,7 @@
 """Calls of a user's function on the host: at many points, counted, timed, and with its errors as it raised them."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -40,12 +40,15 @@ def has_failed() -> bool:
 
 
 class Spent(NamedTuple):
-    """What a function on the host took in a run, and its slowest call of single values with its arguments."""
+    """What a function on the host took in a run, its slowest call of single values with its arguments, and how many
+    evaluations gave "nan", "inf" and "-inf", each with the arguments of the first.
+    """
 
     evaluations: int = 0
     seconds: float = 0.0
     slowest: float = 0.0
     there: tuple[Any, ...] = ()
+    not_finite: Mapping[str, tuple[int, tuple[Any, ...]]] = {}
 
 
 # While functions are called, how it goes is shown so often, in seconds.
@@ -117,19 +120,27 @@ class Host:
     def counted(self, flat: list[np.ndarray]) -> np.ndarray:
         """Values for many points, counted and timed for the run."""
         if not self.vectorised:
-            return self._each(flat)
-        start = time.perf_counter()
-        try:
-            return self._all(flat)
-        finally:
-            self._charge(Spent(len(flat[0]), time.perf_counter() - start))
+            found = self._each(flat)
+        else:
+            start = time.perf_counter()
+            try:
+                found = self._all(flat)
+            finally:
+                self._charge(Spent(len(flat[0]), time.perf_counter() - start))
+        if not np.isfinite(found).all():
+            self._charge(Spent(not_finite=_not_finite(found, flat[1:] if self.random else flat)))
+        return found
 
     def _charge(self, more: Spent) -> None:
         for account in _accounts:
             known = account.get(self.name, Spent())
             slowest = max(known, more, key=lambda each: each.slowest)
             sums = known.evaluations + more.evaluations, known.seconds + more.seconds
-            account[self.name] = Spent(*sums, *slowest[2:])
+            not_finite = dict(known.not_finite)
+            for value, (count, there) in more.not_finite.items():
+                before, first = not_finite.get(value, (0, there))
+                not_finite[value] = before + count, first
+            account[self.name] = Spent(*sums, slowest.slowest, slowest.there, not_finite)
 
     def _each(self, flat: list[np.ndarray]) -> np.ndarray:
         out, began, count = np.empty(flat[0].shape[0]), time.perf_counter(), 0
@@ -191,6 +202,16 @@ def without_copies(values: list[np.ndarray]) -> int:
     like_last = [(value == value[-1]).reshape(len(value), -1).all(axis=1) for value in values]
     others = np.flatnonzero(~np.logical_and.reduce(like_last))
     return min(int(others[-1]) + 2, len(values[0])) if len(others) else 1
+
+
+def _not_finite(found: np.ndarray, given: list[np.ndarray]) -> dict[str, tuple[int, tuple[Any, ...]]]:
+    """How many values are no finite numbers, by which, and the arguments of the first."""
+    each = {"nan": np.isnan(found), "inf": found == np.inf, "-inf": found == -np.inf}
+    return {
+        name: (int(these.sum()), tuple(_plain(value[these.argmax()]) for value in given))
+        for name, these in each.items()
+        if these.any()
+    }
 
 
 def in_words(values: tuple[Any, ...]) -> str:

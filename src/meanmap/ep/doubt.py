@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.families import Family
 
-__all__ = ["ENOUGH", "Lean", "between", "from_covariance", "jackknife"]
+__all__ = ["ENOUGH", "Lean", "between", "from_covariance", "jackknife", "mean_error"]
 
 
 # Answers of rules, which are exact where nothing is wrong, are in no doubt below this many standard deviations.
@@ -74,8 +74,16 @@ def from_covariance(belief: Family, covariance: jax.Array) -> jax.Array:
     return jnp.sqrt(jnp.maximum((fisher * covariance).sum(), 0))
 
 
-def jackknife(project: Callable[[jax.Array], Family], log_weights: jax.Array, groups: int) -> tuple[Any, jax.Array]:
-    """Standard errors of a projection's natural parameters, and its doubt, by leaving out each of some groups.
+def mean_error(belief: Family, covariance: jax.Array) -> jax.Array:
+    """The standard error of the mean of a belief, given the covariance of its natural parameters (numbers only)."""
+    slope = jax.grad(lambda eta: jnp.asarray(type(belief).from_natural(*eta)._mean()))(jnp.stack(belief.natural))
+    return jnp.sqrt(jnp.maximum(slope @ covariance @ slope, 0))
+
+
+def jackknife(
+    project: Callable[[jax.Array], Family], log_weights: jax.Array, groups: int
+) -> tuple[Any, jax.Array, jax.Array]:
+    """Standard errors of a projection's natural parameters and of its mean, and its doubt, by leaving out groups.
 
     Consecutive points form a group, so that dependence along a chain stays inside one.
     """
@@ -84,5 +92,8 @@ def jackknife(project: Callable[[jax.Array], Family], log_weights: jax.Array, gr
     whole = project(log_weights)
     parts = jax.vmap(lambda g: project(jnp.where(group == g, -jnp.inf, log_weights)))(jnp.arange(groups))
     share = (groups - 1) / groups
-    errors = jax.tree.map(lambda leaf: jnp.sqrt(share * ((leaf - leaf.mean(0)) ** 2).sum(0)), parts)
-    return errors, jnp.sqrt(share * (2 * parts.kl(whole)).sum())
+
+    def error(leaf):
+        return jnp.sqrt(share * ((leaf - leaf.mean(0)) ** 2).sum(0))
+
+    return jax.tree.map(error, parts), error(parts._mean()), jnp.sqrt(share * (2 * parts.kl(whole)).sum())

@@ -91,7 +91,7 @@ class FactorLike(Protocol):
         ...
 
     def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
-        """The log factor at points, for one member, and what each output takes as nodes."""
+        """The log factor at points, for one member, what outputs take as nodes, and where it is undefined."""
         ...
 
     def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Any) -> tuple:
@@ -116,6 +116,12 @@ class Answer(eqx.Module):
     doubt : array or None
         The estimated error of each member's beliefs, in standard deviations: the root of the expected 2 KL between the
         belief that follows and the one an exact message would give, the largest over arguments. None where exact.
+    mean_errors : tuple or None
+        Standard errors of the means of the beliefs that follow, by argument, as the draws show them; None without
+        sampling.
+    undefined : array or None
+        The share of the incoming distribution on which the function returned no number, for each member; None where it
+        has no function.
     """
 
     messages: tuple[Any, ...]
@@ -123,6 +129,8 @@ class Answer(eqx.Module):
     errors: tuple[Any, ...] | None = None
     effective: Any = None
     doubt: Any = None
+    mean_errors: tuple[Any, ...] | None = None
+    undefined: Any = None
 
     def __getitem__(self, members: object) -> "Answer":
         """The answers to some members of a plate."""
@@ -136,13 +144,14 @@ class Answer(eqx.Module):
                 return None
             return jax.tree.map(lambda a, b: _placed(a, members, b), mine, theirs)
 
-        errors = None
-        if self.errors is not None and other.errors is not None:
-            errors = tuple(map(fill, self.errors, other.errors))
+        def fill_each(mine, theirs):
+            return None if mine is None or theirs is None else tuple(map(fill, mine, theirs))
+
+        single = ("log_normaliser", "effective", "doubt", "undefined")
+        total, effective, doubt, undefined = (fill(getattr(self, n), getattr(other, n)) for n in single)
         messages = tuple(map(fill, self.messages, other.messages))
-        rest = (fill(getattr(self, n), getattr(other, n)) for n in ("log_normaliser", "effective", "doubt"))
-        total, effective, doubt = rest
-        return Answer(messages, total, errors, effective, doubt)
+        errors, mean_errors = (fill_each(getattr(self, n), getattr(other, n)) for n in ("errors", "mean_errors"))
+        return Answer(messages, total, errors, effective, doubt, mean_errors, undefined)
 
 
 class Factor(eqx.Module):

@@ -73,6 +73,9 @@ class BlackBoxFactor(Factor):
         log_factor : array (points,)
         outputs : dict
             For each position that is an output, the points it takes as nodes.
+        undefined : array (points,) of bool
+            Where the function returned no number: the factor is zero there. Of a log density this is NaN, of an output
+            ±∞ too. A log density of ∞, and an output outside of its range, are NaN in `log_factor`: no answer.
         """
 
     @abstractmethod
@@ -97,7 +100,8 @@ class Density(BlackBoxFactor):
     ----------
     log_factor : callable
         From one value of each argument to one number, the log of a non-negative function that needs no normaliser; −∞
-        where the factor is zero. A JAX function is compiled; any other Python function is called for every point.
+        where the factor is zero. NaN counts as −∞, and a note says where it came; ∞ is refused. A JAX function is
+        compiled; any other Python function is called for every point.
     *arguments : Variable or array_like
         Variables, or known numbers for each member.
     vectorised : bool
@@ -145,7 +149,8 @@ class Density(BlackBoxFactor):
     def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:
         """The log of the factor to its power; no outputs."""
         del incoming
-        return power * found, {}
+        undefined = jnp.isnan(found)
+        return jnp.where(undefined, -jnp.inf, jnp.where(found == jnp.inf, jnp.nan, power * found)), {}, undefined
 
 
 class BlackBox(BlackBoxFactor):
@@ -156,8 +161,9 @@ class BlackBox(BlackBoxFactor):
     Parameters
     ----------
     function : callable
-        From one value of each input to one value of the output. A JAX function is compiled; any other Python function
-        is called for every point.
+        From one value of each input to one value of the output. Inputs for which it returns NaN or ±∞ count as
+        impossible, and a note says where. A JAX function is compiled; any other Python function is called for every
+        point.
     *arguments : Variable or array_like
         The inputs, variables or known numbers for each member, and last the output, a Variable.
     random : bool
@@ -233,15 +239,22 @@ class BlackBox(BlackBoxFactor):
         logits = before_sigmoid(self, arguments, mapped) if kind.coordinates[-1] == "logit" else None
         if logits is None:
             return self.judge(call(self, arguments, mapped, key if self.random else None), incoming, power)
+        undefined = jnp.isnan(logits)
+        logits = _defined(logits, undefined)
         nodes = inside(kind, jax.nn.sigmoid(logits))._replace(coordinate=logits)
-        return log_message(incoming[last], nodes), {last: nodes}
+        return jnp.where(undefined, -jnp.inf, log_message(incoming[last], nodes)), {last: nodes}, undefined
 
     def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:
         """The log of the message from the output, at the images of the points."""
         del power
-        last = len(incoming) - 1
-        nodes = inside(type(incoming[last]), found)
-        return log_message(incoming[last], nodes), {last: nodes}
+        last, undefined = len(incoming) - 1, ~jnp.isfinite(found)
+        nodes = inside(type(incoming[last]), _defined(found, undefined))
+        return jnp.where(undefined, -jnp.inf, log_message(incoming[last], nodes)), {last: nodes}, undefined
+
+
+def _defined(values: jax.Array, undefined: jax.Array) -> jax.Array:
+    """Values with one of the others in place of those that are undefined, which have no weight."""
+    return jnp.where(undefined, values[jnp.argmin(undefined)], values)
 
 
 def Product(a: Argument, b: Argument, out: Argument, *, name: str | None = None) -> BlackBox:

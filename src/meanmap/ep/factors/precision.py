@@ -208,7 +208,7 @@ def _whole(answer: Answer, incoming: tuple[Any, ...]) -> Answer:
             total = total + HALF_LOG_TWO_PI / 2
         towards = jnp.where(own.precision_mean == 0, 0.0, own.precision_mean * met)
         total = total + jnp.where(none, towards, own.precision_mean * centre / 2) + jnp.where(nothing, jnp.inf, 0.0)
-    return Answer(answer.messages, total, answer.errors, doubt=answer.doubt)
+    return Answer(answer.messages, total, answer.errors, doubt=answer.doubt, undefined=answer.undefined)
 
 
 def _told(own: Normal, other: Any, precision: Array) -> list[jax.Array]:

@@ -48,7 +48,9 @@ def curvatures(factor: BlackBoxFactor, beliefs: dict[str, Any], sent: tuple[Any,
         values = {at: came[at][None] for at in asked}
         for at, part in zip(places, jnp.split(moved, np.cumsum(lengths)[:-1]), strict=True):
             values[at] = part.reshape(came[at].shape)[None]
-        return factor.weigh(values, came, jnp.asarray(1.0), jax.random.key(0))[0].sum()
+        found, _, undefined = factor.weigh(values, came, jnp.asarray(1.0), jax.random.key(0))
+        # Where the function has no value there are no derivatives either.
+        return jnp.where(undefined, jnp.nan * (moved**2).sum(), found).sum()
 
     start = np.concatenate([middles[at].reshape(len(middles[at]), -1) for at in places], axis=1)
     spread = np.concatenate([_spread(factor.arguments[at], beliefs, len(start)) for at in places], axis=1)

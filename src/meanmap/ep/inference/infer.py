@@ -167,6 +167,7 @@ def infer(
         evidence = -np.inf if record.impossible else run.evidence(verdict)
         record.impossible = record.impossible or without_room(factors, evidence)
         evidence = -np.inf if record.impossible else evidence
+        record.without_value = run.without_value(verdict)
         record.rough = rough(factors, int(memory.number))
         if not (record.interrupted or record.impossible or record.stuck):
             record.advice = advice(run, verdict, tuple(model.variables))

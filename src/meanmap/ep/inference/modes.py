@@ -75,7 +75,7 @@ def at_mode(model: FactorGraph, slopes: Callable[[np.ndarray], Slopes], begin: n
         factor.name: (Normal.from_natural(precision_mean, curvature), *(None,) * (len(factor.arguments) - 1)),
     }
     return Posterior(
-        {}, messages, np.nan, Report("not run", False, 0, [], {}, ()), None, {}, {}, {}, dict(model.variables)
+        {}, messages, np.nan, Report("not run", False, 0, [], {}, ()), None, {}, {}, {}, {}, dict(model.variables)
     )
 
 

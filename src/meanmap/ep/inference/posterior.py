@@ -39,6 +39,10 @@ class Posterior(Paged, Mapping[str, Family]):
         By the name of a factor, its message to each of its arguments; None for what is given.
     effective_sample_size : dict
         For each factor whose messages were sampled, one number for each member.
+    standard_errors : dict
+        For each variable that a factor with sampled messages takes or gives, the standard error of its mean that comes
+        from sampling, in the shape of the mean: independent errors of members and factors added up. How errors move
+        other messages is not part of it, nor what no draw came near.
     oracles : dict
         By the name of a black-box factor, what computed its messages: `infer(model, post.oracles)` uses the same again,
         with what was learned.
@@ -67,12 +71,13 @@ class Posterior(Paged, Mapping[str, Family]):
         seed: int | None,
         effective: dict[str, np.ndarray],
         doubt: dict[str, np.ndarray],
+        standard_errors: dict[str, np.ndarray],
         oracles: dict[str, Any],
         variables: dict[str, Variable],
     ):
         self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
-        self.effective_sample_size, self.doubt = effective, doubt
+        self.effective_sample_size, self.doubt, self.standard_errors = effective, doubt, standard_errors
         self._variables = variables
 
     @classmethod
@@ -107,11 +112,20 @@ class Posterior(Paged, Mapping[str, Family]):
             record.advice = notes or record.advice
             record.narrow = bool(record.advice) and exact is None
             record.wide = any(TOO_WIDE in note for note in record.advice)
-        report = record.report(policy, log_evidence)
+        report = record.report(policy, log_evidence, found)
         black = ((at, factor) for at, factor in enumerate(factors) if isinstance(factor, BlackBoxFactor))
         oracles = {factor.name: record.hosts.get(at, factor.oracle) for at, factor in black}
         return cls(
-            found, messages, log_evidence, report, seed, record.effective, record.doubt, oracles, model.variables
+            found,
+            messages,
+            log_evidence,
+            report,
+            seed,
+            record.effective,
+            record.doubt,
+            record.sampled.standard_errors,
+            oracles,
+            model.variables,
         )
 
     def update(self, batch: FactorGraph, messages: object = None, **settings: Any) -> "Posterior":
@@ -171,6 +185,7 @@ class Posterior(Paged, Mapping[str, Family]):
             new.seed,
             new.effective_sample_size,
             new.doubt,
+            new.standard_errors,
             self.oracles | new.oracles,
             # The user's own objects, by which the next batch is recognised.
             self._variables | batch.variables,
@@ -214,8 +229,15 @@ class Posterior(Paged, Mapping[str, Family]):
 
     def __str__(self) -> str:
         lines = [f"Posterior, {self.report}"]
-        lines += [f"  {name}: {belief!r}" for name, belief in self._beliefs.items()]
+        lines += [f"  {name}: {belief!r}{self._sampled(name)}" for name, belief in self._beliefs.items()]
         return "\n".join([*lines, f"  log evidence {self.log_evidence:.5g}"])
+
+    def _sampled(self, name: str) -> str:
+        """The standard error of sampling in a mean, in words; empty where there is none."""
+        error = self.standard_errors.get(name)
+        if error is None:
+            return ""
+        return f", standard error of the mean by sampling {np.array2string(error, precision=2, threshold=8)}"
 
 
 def _joined(factor: Factor, variables: dict[str, Variable]) -> Factor:

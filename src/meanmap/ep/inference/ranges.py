@@ -1,4 +1,4 @@
-"""Whether the function of a black box gives values that its output, or a log density, cannot have."""
+"""Whether the function of a black box gives values that its output, or a log density, cannot have, or none at all."""
 
 from typing import Any
 
@@ -7,21 +7,26 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.ep.calling import call
-from meanmap.ep.calls import user_errors
+from meanmap.ep.calls import Spent, in_words, user_errors
 from meanmap.ep.lines import inside, to_nodes
 from meanmap.ep.sweeps.plan import Plan, State
 from meanmap.ep.sweeps.sweep import compiled_cavities
 from meanmap.families import Family
 
-__all__ = ["left_range"]
+__all__ = ["TOLD", "left_range", "undefined"]
 
 # Where functions are checked, in standard deviations of the incoming message. Quadrature rules go much further, and log
-# densities are checked as far out as these: a single NaN spoils a message.
+# densities are checked as far out as these: a single ∞ spoils a message.
 LOOKED_AT, ALL_OVER = (-1.0, 0.0, 1.0), tuple(float(at) for at in sorted(range(-9, 10), key=abs))
+# Points without a value are told of where they have more than this share of what comes in: rules leave out the rest.
+TOLD = 1e-12
+# Such a point is looked for on a grid over one or two numbers, in these steps, and among so many draws of the rest.
+_STEPS, _DRAWS = {1: 0.125, 2: 0.5}, 1000
 
 
 def left_range(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
-    """A note if the function of a factor leaves the range of its output for one of these members; else empty.
+    """A note if the function of a factor leaves the range of its output for one of these members, or has no value at
+    any point that is looked at; else empty.
 
     The output of a log density is any number, or −∞. Functions that draw at random are not asked.
     """
@@ -48,30 +53,87 @@ def _of_member(factor: Any, out: Any, incoming: tuple[Any, ...], member: int) ->
         arguments[position] = _points(arguments[position], ALL_OVER if out is None else LOOKED_AT)
     images = np.asarray(call(factor, arguments, over), float)
     if out is None:
-        outside = np.flatnonzero(np.isnan(images))
+        wrong, nothing = images == np.inf, np.isnan(images)
     else:
-        outside = np.flatnonzero(np.isnan(np.asarray(inside(type(incoming[-1]), jnp.asarray(images)).x)))
-    if not len(outside):
+        nothing = ~np.isfinite(images)
+        wrong = np.isnan(np.asarray(inside(type(incoming[-1]), jnp.asarray(images)).x)) & ~nothing
+    if not (wrong.any() or nothing.all()):
         return ""
-    point = int(outside[0])
-    shown = [
-        f"{factor.arguments[at].name} = {np.array2string(np.asarray(arguments[at][point]), precision=3)}" for at in over
-    ]
+    point = int(wrong.argmax())
     where = f" at [{member}]" if factor.plate is not None else ""
-    said = f"the function of {factor.name}{where} is {images[point]:.3g} for {', '.join(shown)}"
+    said = f"the function of {factor.name}{where} is {images[point]:.3g} for {_shown(factor, arguments, over, point)}"
+    if not wrong.any():
+        return f"{said}, and has no value at any of {len(images)} points: there is nothing to learn from it"
     if out is None:
-        return f"{said}: return -inf where the factor is zero"
+        return f"{said}: a density is finite; return -inf where the factor is zero"
     return (
         f"{said}, and {out.name!r} is a {out.family.__name__}, {_range_of(out.family)}: give a function that stays "
         "there, or another family"
     )
 
 
-def _points(message: Family, places: tuple[float, ...]) -> jax.Array:
+def undefined(
+    plan: Plan, state: State, at: int, factor: Any, shares: np.ndarray, spent: Spent | None, power: float
+) -> str:
+    """A note on points for which the function of a factor returned no number, with one of them; empty without any.
+
+    `shares` are those of the incoming distributions of its members, and `spent` is what a function on the host took.
+    """
+    density, member = getattr(factor, "powered", False), int(np.argmax(shares))
+    share = float(np.max(shares))
+    names = ("nan",) if density else ("nan", "inf", "-inf")
+    met = {name: spent.not_finite[name] for name in names if spent is not None and name in spent.not_finite}
+    if not met and not share > TOLD:
+        return ""
+    where = f" at [{member}]" if factor.plate is not None and not met else ""
+    said, much = f"the function of {factor.name}{where}", f", on {share:.2g} of what comes in" if share > TOLD else ""
+    advice = "return -inf where the factor is zero" if density else "return a number where the inputs are possible"
+    if met:
+        name, (_, there) = next(iter(met.items()))
+        total = sum(each for each, _ in met.values())
+        shown = ", ".join(f"{a.name} = {in_words((value,))}" for a, value in zip(factor.arguments, there, strict=False))
+        said += f" is {name} for {shown}, the first of {total:,} such calls"
+    else:
+        said += f" is {_found(plan, state, at, factor, member, power)}"
+    return f"{said}{much}: that counts as impossible; {advice}"
+
+
+def _found(plan: Plan, state: State, at: int, factor: Any, member: int, power: float) -> str:
+    """What a compiled function is where it has no value, near the middle of what comes in, in words."""
+    incoming, _ = compiled_cavities(plan, state, at, power)
+    incoming = tuple(_one(value, member, factor.plate) for value in incoming)
+    over, arguments = factor.inputs(incoming), list(incoming[: len(incoming) - factor.outputs])
+    line = len(over) in _STEPS and all(not incoming[k].event_shape and incoming[k].states is None for k in over)
+    if line:
+        steps = np.arange(0, 9.5, _STEPS[len(over)])
+        axis = np.unique([-steps, steps])
+        axes = np.meshgrid(*[axis] * len(over), indexing="ij")
+        order = np.argsort(sum(each.ravel() ** 2 for each in axes), kind="stable")
+        for position, each in zip(over, axes, strict=True):
+            arguments[position] = _points(incoming[position], each.ravel()[order])
+    else:
+        for position in over:
+            arguments[position] = jnp.asarray(incoming[position].sample(_DRAWS, position))
+    key = jax.random.key(0) if factor.random else None
+    images = np.asarray(call(factor, arguments, over, key), float)
+    nothing = np.isnan(images) if getattr(factor, "powered", False) else ~np.isfinite(images)
+    if not nothing.any():
+        return "nan in places"
+    point = int(nothing.argmax())
+    return f"{images[point]:.3g} for {_shown(factor, arguments, over, point)}"
+
+
+def _shown(factor: Any, arguments: list[Any], over: tuple[int, ...], point: int) -> str:
+    """The unknowns at a point."""
+    values = {factor.arguments[at].name: np.asarray(arguments[at][point]) for at in over}
+    return ", ".join(f"{name} = {np.array2string(value, precision=3)}" for name, value in values.items())
+
+
+def _points(message: Family, places: tuple[float, ...] | np.ndarray) -> jax.Array:
     """Points at these standard deviations from the middle of a proper distribution, along the first axis."""
     name = message.coordinates[-1]
     middle, reach = jnp.asarray(message.mean_in(name)), jnp.sqrt(jnp.asarray(message.variance_in(name)))
-    points = jnp.stack([middle + each * reach for each in places])
+    points = middle + np.reshape(places, (-1, *(1,) * middle.ndim)) * reach
     return points if message.event_shape else to_nodes(type(message), points, jnp.zeros(())).x
 
 

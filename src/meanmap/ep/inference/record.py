@@ -1,6 +1,7 @@
 """The record of a run: how far beliefs moved, and what happened to which message of which factor."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ from meanmap.core.report import Report
 from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
+from meanmap.ep.inference.sampled import LARGE, Sampled
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.sampling import FEW
 from meanmap.ep.sweeps.plan import fetched
 from meanmap.ep.sweeps.sweep import EVENTS
+from meanmap.families import Family
 
 __all__ = ["Record"]
 
@@ -25,6 +28,8 @@ _SLOW = 1.0
 
 # Samples of an effective size below this are too few points for a mean and a variance.
 _LEAST_POINTS = 5.0
+# Where a function has no value on a larger share of what comes in, the status says so.
+_NOTICED = 1e-3
 # Doubt of samples, and of messages learned from them, is reported beyond this: they always have an error.
 _DOUBTED_SAMPLES = 0.1
 
@@ -52,6 +57,11 @@ class Record:
         self.stuck = False
         self.effective: dict[str, np.ndarray] = {}
         self.doubt: dict[str, np.ndarray] = {}
+        self.sampled = Sampled()
+        # By factor, the share of what comes in to each member on which its function returned no number, and notes on
+        # this.
+        self.undefined: dict[str, np.ndarray] = {}
+        self.without_value: tuple[str, ...] = ()
         self.converged = self.interrupted = False
         self.starts: list[str] = []
         self.advice: tuple[str, ...] = ()
@@ -70,9 +80,11 @@ class Record:
         self.last, self.stuck, self.beyond = verdict.events, verdict.stuck, verdict.beyond
         self.totals += [[int(row.sum()) for row in event] for event in self.last]
         for factor, one in zip(self.factors, verdict.happened, strict=True):
-            for kept, value in ((self.effective, one.effective), (self.doubt, one.doubt)):
+            stated = (self.effective, one.effective), (self.doubt, one.doubt), (self.undefined, one.undefined)
+            for kept, value in stated:
                 if value is not None:
                     kept[factor.name] = np.array(fetched(value)[: factor.plate] if factor.plate else value)
+        self.sampled = Sampled.of(self.factors, verdict.happened)
 
     def finish(self, at_once: bool) -> None:
         """Beliefs have converged; `at_once`: nothing would move in another sweep."""
@@ -84,8 +96,9 @@ class Record:
         """Sweeps made no progress, and the run restarts with this share of each step."""
         self.starts.append(f"after sweep {len(self.residuals)} with {share:.2g} of each step")
 
-    def report(self, policy: str, log_evidence: float) -> Report:
-        """The run in words and counts; the notes say which members of which factor."""
+    def report(self, policy: str, log_evidence: float, found: Mapping[str, Family]) -> Report:
+        """The run, which `found` these beliefs, in words and counts; the notes say which members of which factor."""
+        sampling = self.sampled.in_deviations(found)
         counts = {
             f"{factor.name}: {what}": int(total)
             for factor, row in zip(self.factors, self.totals, strict=True)
@@ -116,6 +129,7 @@ class Record:
             high = doubt > (_DOUBTED_SAMPLES if name in sampled else ENOUGH)
             if high.any():
                 notes.append(f"{name}{_where(high)}: beliefs may be off by {_off(doubt[high].max())}")
+        notes += (*self.without_value, *self.sampled.notes(sampling))
         notes += self._together()
         for at, oracle in self.hosts.items():
             factor: Any = self.factors[at]
@@ -140,13 +154,13 @@ class Record:
             notes.append("the log evidence is not a number: an improper message leaves a factor without a normaliser")
         counts |= {f"{name}: evaluations of its function": spent.evaluations for name, spent in self.spent.items()}
         return Report(
-            self._status(),
+            self._status(sampling),
             self.converged and not self.impossible,
             len(self.residuals),
             self.residuals,
             counts,
             tuple(notes),
-            self._seconds(),
+            self._seconds() | self.sampled.measures(sampling),
             {f"{name}: messages by": way for name, way in self.choices.items()},
         )
 
@@ -179,11 +193,15 @@ class Record:
                 )
         return notes
 
-    def _status(self) -> str:
+    def _status(self, sampling: Mapping[str, float]) -> str:
         if self.impossible:
             return "stopped at impossible data"
         if self.converged and any(size.min() < _LEAST_POINTS for size in self.effective.values()):
             return "converged, but samples missed where the mass is"
+        if self.converged and (self.sampled.few or max(sampling.values(), default=0.0) > LARGE):
+            return "converged, but errors of sampling are large"
+        if self.converged and any(share.max() > _NOTICED for share in self.undefined.values()):
+            return "converged, but a function returned no number in places"
         if self.converged:
             size = "large" if self.wide else "small"
             return f"converged, but standard deviations may be too {size}" if self.narrow else "converged"

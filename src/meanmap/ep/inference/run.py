@@ -15,7 +15,7 @@ from meanmap.ep.factor import replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.pace import Pace
-from meanmap.ep.inference.ranges import left_range
+from meanmap.ep.inference.ranges import left_range, undefined
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
@@ -275,6 +275,16 @@ class Run:
         asked = ask_host(plan, state, at, self.hosts[at], self.keys[at], None, self.power)
         self.record.asked[at] += asked.number
         return asked
+
+    def without_value(self, verdict: Verdict) -> tuple[str, ...]:
+        """Notes on functions that returned no number somewhere."""
+        notes, record = [], self.record
+        for at, factor in enumerate(record.factors):
+            shares = record.undefined.get(factor.name, np.zeros(1))
+            if isinstance(factor, BlackBoxFactor):
+                spent = record.spent.get(factor.name)
+                notes.append(undefined(self.plan, verdict.state, at, factor, shares, spent, self.power))
+        return tuple(filter(None, notes))
 
     def evidence(self, verdict: Verdict) -> float:
         """The logarithm of the evidence.

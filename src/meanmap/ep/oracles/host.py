@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -120,6 +121,8 @@ def ask_host(
     answer = blank
     if asked:
         found = check_answer(oracle, questions[good])
+        if found.undefined is None and questions.undefined:  # an oracle that learns passes questions on
+            found = replace(found, undefined=np.full(asked, max(questions.undefined)))
         answer = found if good.all() else _blank(found, len(questions)).put(good, found)
     widened = jax.tree.map(lambda leaf: jnp.asarray(pad(leaf, shape[0]) if shape else leaf[0], jnp.float64), answer)
     return Asked(incoming, usable, widened, asked)
@@ -154,12 +157,13 @@ def check_answer(oracle: HostOracle, questions: Questions) -> Answer:
                 f"message {position} of {_label(oracle)} for {name} has batch shape {message.shape} and event shape "
                 f"{message.event_shape}; expected {(count,)} and {own.event_shape}, one for each question."
             )
-    for part in ("log_normaliser", "effective", "doubt"):
+    for part in ("log_normaliser", "effective", "doubt", "undefined"):
         value = getattr(answer, part)
         if value is not None and np.shape(value) != (count,):
             raise ShapeError(f"{part} of {_label(oracle)} for {name} has shape {np.shape(value)}; expected {(count,)}.")
     total = np.full(count, np.nan) if answer.log_normaliser is None else answer.log_normaliser
-    return Answer(tuple(messages), total, answer.errors, answer.effective, answer.doubt)
+    rest = answer.errors, answer.effective, answer.doubt, answer.mean_errors, answer.undefined
+    return Answer(tuple(messages), total, *rest)
 
 
 def _like(questions: Questions) -> tuple[Any, ...]:

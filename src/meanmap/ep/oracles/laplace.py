@@ -105,7 +105,8 @@ class Laplace(Oracle):
             doubts.append(judge.doubt + doubt.between(sampled, belief))
         _, log_determinant = jnp.linalg.slogdet(precision)
         log_total = tilted.log_density(mode) + (mode.shape[0] * jnp.log(2 * jnp.pi) - log_determinant) / 2
-        return Answer(tuple(messages), log_total, tuple(errors), judge.effective, jnp.stack(doubts).max())
+        worst = jnp.stack(doubts).max()
+        return Answer(tuple(messages), log_total, tuple(errors), judge.effective, worst, undefined=judge.undefined)
 
 
 class AroundMode(Sampler):

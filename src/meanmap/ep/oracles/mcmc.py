@@ -102,6 +102,7 @@ class MCMC(Oracle):
         _, outputs = tilted.weigh(u)
         equal = jnp.zeros(len(u))
         messages, errors, doubts = [None] * len(incoming), [None] * len(incoming), []
+        mean_errors: list[Any] = [None] * len(incoming)
         places = list(zip(tilted.over, tilted.nodes(u), strict=True))
         places += [(at, Nodes(grid.coordinate, grid.x, jnp.zeros(()))) for at, grid in outputs.items()]
         for at, grid in places:
@@ -110,10 +111,11 @@ class MCMC(Oracle):
                 return project(type(incoming[at]), grid, log_weights)
 
             messages[at] = jax.tree.map(jnp.subtract, belief(equal), incoming[at])
-            errors[at], doubted = doubt.jackknife(belief, equal, _PIECES)
+            errors[at], mean_errors[at], doubted = doubt.jackknife(belief, equal, _PIECES)
             doubts.append(doubted)
-        log_total = self._log_total(tilted, u, weighing)
-        return Answer(tuple(messages), log_total, tuple(errors), _effective(u), jnp.stack(doubts).max())
+        log_total, undefined = self._log_total(tilted, u, weighing)
+        worst = jnp.stack(doubts).max()
+        return Answer(tuple(messages), log_total, tuple(errors), _effective(u), worst, tuple(mean_errors), undefined)
 
     def _sample(self, tilted: Tilted, key: jax.Array) -> jax.Array:
         """Draws (draws, d), chain after chain.
@@ -145,13 +147,15 @@ class MCMC(Oracle):
         found = jax.vmap(chain)(jax.random.split(key, self.chains))
         return centre + scale * found.reshape(-1, found.shape[-1])
 
-    def _log_total(self, tilted: Tilted, u: jax.Array, key: jax.Array) -> jax.Array:
+    def _log_total(self, tilted: Tilted, u: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The log normaliser, and the share of the cavity on which the function returned no number."""
         mean = u.mean(0)
         nodes, log_cavity = student_points(tilted, mean, _precision(u - mean, tilted.scale()), len(u), key)
         values = {at: grid.x for at, grid in zip(tilted.over, nodes, strict=True)}
-        log_factor, _ = tilted.factor.weigh(values, tilted.incoming, tilted.power, None)
+        log_factor, _, undefined = tilted.factor.weigh(values, tilted.incoming, tilted.power, None)
         laws = sum(tilted.incoming[at].log_normaliser for at in tilted.over)
-        return jax.nn.logsumexp(log_cavity + log_factor) + laws
+        share = jnp.where(undefined, jax.nn.softmax(log_cavity), 0.0).sum()
+        return jax.nn.logsumexp(log_cavity + log_factor) + laws, share
 
 
 def _bounded(state: Any) -> Any:

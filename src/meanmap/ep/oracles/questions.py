@@ -1,6 +1,6 @@
 """The questions to an oracle on the host: the incoming messages of many members of a factor, as NumPy arrays."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -42,6 +42,9 @@ class Questions:
         Randomness, one row for each member: the same in every sweep.
     sweep : int or None
         Which sweep asks, from 0; None when it is for the evidence, after the last one.
+    undefined : list of numbers
+        For each answer of a compiled oracle, the largest share of an incoming distribution on which the function
+        returned no number.
 
     Notes
     -----
@@ -65,6 +68,7 @@ class Questions:
     power: float
     keys: np.ndarray
     sweep: int | None = 0
+    undefined: list[float] = field(default_factory=list, compare=False)
 
     @classmethod
     def of(
@@ -138,4 +142,7 @@ class Questions:
             keys = jax.random.wrap_key_data(jnp.asarray(padded.keys))
             answer = compiled_answer(factor, jax.tree.map(jnp.asarray, padded.incoming), self.power, keys)
             # Cut by NumPy: JAX would compile a program for every number of questions.
-            return jax.tree.map(lambda leaf: np.array(leaf)[: len(self)], answer)
+            answer = jax.tree.map(lambda leaf: np.array(leaf)[: len(self)], answer)
+        if answer.undefined is not None:
+            self.undefined.append(float(np.max(answer.undefined)))
+        return answer

@@ -71,7 +71,7 @@ class Tilted(NamedTuple):
         """The log of the tilted distribution at points, and the nodes of outputs."""
         nodes = self.nodes(u)
         values = {at: grid.x for at, grid in zip(self.over, nodes, strict=True)}
-        log_factor, outputs = self.factor.weigh(values, self.incoming, self.power, None)
+        log_factor, outputs, _ = self.factor.weigh(values, self.incoming, self.power, None)
         return self.log_cavity(nodes) + log_factor, outputs
 
     def log_density(self, u: jax.Array) -> jax.Array:

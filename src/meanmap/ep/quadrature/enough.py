@@ -158,7 +158,7 @@ def _levels(message: Family) -> jax.Array:
 
 def _judged(factor: FactorLike, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:
     """The log factor where a function has these values, and what outputs have moments of."""
-    log_factor, outputs = factor.judge(found, incoming, power)
+    log_factor, outputs, _ = factor.judge(found, incoming, power)
     return log_factor, [value for at, nodes in outputs.items() for value in values(type(incoming[at]), nodes)]
 
 

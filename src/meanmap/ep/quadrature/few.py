@@ -30,7 +30,7 @@ class FewNodes(Oracle):
         polynomials = hermevander(nodes, _NODES)[:, _DEGREES] / np.sqrt(factorial(_DEGREES))
         cavity = incoming[at]
         mean, sd = cavity.precision_mean / cavity.precision, 1 / jnp.sqrt(cavity.precision)
-        log_factor, _ = factor.weigh({at: mean + sd * nodes}, incoming, power, None)
+        log_factor, *_ = factor.weigh({at: mean + sd * nodes}, incoming, power, None)
         top = log_factor.max()
         total, *sums = jnp.exp(log_factor - top) @ (polynomials * (weights / weights.sum())[:, None])
         moved, two, *last = (each / total for each in sums)
@@ -42,4 +42,4 @@ class FewNodes(Oracle):
         total = cavity.log_normaliser + jnp.log(total) + top
         one = [None] * len(incoming)
         messages, errors = ((*one[:at], each, *one[at + 1 :]) for each in (message, error))
-        return Answer(messages, total, errors, doubt=doubt)
+        return Answer(messages, total, errors, doubt=doubt, undefined=jnp.zeros(()))

@@ -1,6 +1,7 @@
 """Answers by quadrature rules, with their doubt: few nodes for all members, better rules for doubtful ones."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -98,14 +99,20 @@ def answered(
 
 
 def conclude(
-    incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any, overlooked: Any = 0.0, cautious: Any = False
+    incoming: tuple[Any, ...],
+    found: Weighed,
+    grid: Grid,
+    settled: Any,
+    overlooked: Any = 0.0,
+    undefined: Any = 0.0,
+    cautious: Any = False,
 ) -> Answer:
     """The messages by the first of several rules, with errors estimated from the others.
 
     Two rules give the error of the second; a third shows how fast they converge: if the differences are d and d', the
     next is d d/d'. With `cautious`, as near kinks, neither is trusted, because errors decrease slowly there, and d may
     be small by chance. The doubt includes the share of the mass that may have been `overlooked`; a member that is not
-    `settled` may have overlooked any share.
+    `settled` may have overlooked any share. The factor was `undefined` on this share of the incoming messages at least.
     """
     messages: list[Any] = [None] * len(incoming)
     errors: list[Any] = [None] * len(incoming)
@@ -127,7 +134,8 @@ def conclude(
         worst = worst + jnp.sqrt(jnp.where(weights > 0, weights * found.error**2, 0.0).sum())
     worst = jnp.where(settled, worst, jnp.maximum(worst, 1.0))
     total = jax.nn.logsumexp(found.height + grid.log_weights[0])
-    return Answer(tuple(messages), total, tuple(errors), doubt=worst)
+    undefined = jnp.maximum(undefined, found.undefined(grid))
+    return Answer(tuple(messages), total, tuple(errors), doubt=worst, undefined=undefined)
 
 
 def where_doubtful(
@@ -148,6 +156,8 @@ def where_doubtful(
         chosen = jnp.nonzero(waiting, size=min(size, at_once), fill_value=jnp.argmax(waiting))[0]
         better = jax.vmap(careful)(jax.tree.map(lambda leaf: leaf[chosen], questions))
         put = jax.tree.map(lambda leaf, new: leaf.at[chosen].set(new), answer, better)
+        # A grid that follows the mass may have left what the first one saw.
+        put = replace(put, undefined=jnp.maximum(put.undefined, answer.undefined))
         return put, waiting.at[chosen].set(False)
 
     waiting = ~(plain.doubt <= doubt.ENOUGH)

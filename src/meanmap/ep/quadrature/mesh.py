@@ -81,6 +81,9 @@ class Weighed(NamedTuple):
     marks : array (2, marks) or (3, marks), or None
         Points where a function of one number is known to be finer than the points can show, or where one of two was
         looked at, and in the last row heights there.
+    log_undefined : array (points,) or None
+        The log density of the incoming messages where the factor has no value, −∞ elsewhere; None where it has values
+        everywhere.
     """
 
     height: jax.Array
@@ -89,6 +92,13 @@ class Weighed(NamedTuple):
     messages: dict[int, Callable[[jax.Array], Family]]
     error: Any = None
     marks: Any = None
+    log_undefined: Any = None
+
+    def undefined(self, grid: Grid) -> jax.Array:
+        """The share of the incoming messages' mass on the points of a grid where the factor has no value."""
+        if self.log_undefined is None:
+            return jnp.zeros(())
+        return jnp.minimum(jnp.exp(jax.nn.logsumexp(self.log_undefined + grid.log_weights[0])), 1.0)
 
 
 class Spread(NamedTuple):

@@ -43,10 +43,11 @@ class Box(NamedTuple):
 
 def followed(
     weigh: Callable[..., Weighed], windows: list[Any], count: int, depth: float = DEPTH, steps: bool = False
-) -> tuple[Grid, Weighed, jax.Array]:
+) -> tuple[Grid, Weighed, jax.Array, jax.Array]:
     """Points (x, y) where a function of two numbers has its mass, with three rules, what it is there, and what is not.
 
-    The last is the share of the distribution that these points may have overlooked.
+    Then the share of the distribution that these points may have overlooked, and the largest share of the incoming
+    messages on which the function has no value, on any grid on the way.
 
     Parameters
     ----------
@@ -68,23 +69,24 @@ def followed(
     search = Search(free, count // 2 - (count // 2 - 1) % 4, depth, (high - low) / 2 if steps else None)
 
     def unfinished(carried):
-        _, fits, stands, rounds = carried
+        _, fits, stands, rounds, _ = carried
         return ~fits & ~stands & (rounds < _ROUNDS)
 
     def move(carried):
-        box, _, _, rounds = carried
+        box, _, _, rounds, before = carried
         # Of several members some are done, for which a function on the host need not be called: a grid of no numbers.
         box = jax.tree.map(lambda leaf: jnp.where(unfinished(carried), leaf, jnp.nan), box)
-        new, fits = _fitted(weigh, box, search)
+        new, fits, undefined = _fitted(weigh, box, search)
         apart = jnp.maximum(jnp.abs(new.low - box.low), jnp.abs(new.high - box.high))
         stands = (apart <= _STANDS * (box.high - box.low)).all() & (new.slope == box.slope)
-        return new, fits, stands, rounds + 1
+        return new, fits, stands, rounds + 1, jnp.fmax(before, undefined)
 
-    box, *_ = jax.lax.while_loop(unfinished, move, (start, jnp.asarray(False), jnp.asarray(False), 0))
+    first = (start, jnp.asarray(False), jnp.asarray(False), 0, jnp.zeros(()))
+    box, *_, undefined = jax.lax.while_loop(unfinished, move, first)
     grid, axes = _grid(box, free, count)
     found = weigh(*grid.points)
     # Half as many nodes may have stepped over what all of them show.
-    return grid, found, _overlooked(axes, found, grid, search)
+    return grid, found, _overlooked(axes, found, grid, search), undefined
 
 
 def bent(found: Weighed, shape: list[int]) -> jax.Array:
@@ -113,8 +115,8 @@ def _grid(box: Box, free: np.ndarray, count: int) -> tuple[Grid, list[jax.Array]
     return Grid(points, rules.reshape(3, -1)), [line.points for line in lines]
 
 
-def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array]:
-    """A better box, and whether this one was good."""
+def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array, jax.Array]:
+    """A better box, whether this one was good, and the share of the incoming messages without values on it."""
     free = search.free
     grid, axes = _grid(box, free, search.nodes)
     found = weigh(*grid.points, moving=True)
@@ -164,7 +166,7 @@ def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array]:
             new_high = new_high.at[k].max(jnp.where(matters, at, -jnp.inf).max())
             seen = seen & ~(matters & ((now < box.low[k]) | (now > box.high[k]))).any()
     fits = seen & ~turned & ~grow.any() & ((new_high - new_low > _FITS * span) | ~free).all()
-    return Box(new_low, new_high, slope, pivot), fits
+    return Box(new_low, new_high, slope, pivot), fits, found.undefined(grid)
 
 
 def _hidden(axes: list[jax.Array], height: jax.Array, free: np.ndarray) -> jax.Array:

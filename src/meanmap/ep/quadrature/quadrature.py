@@ -32,8 +32,8 @@ __all__ = ["Quadrature"]
 _OF_ONE_VALUE, _TOO_PRECISE, _NO_WEIGHT = 1e8, 1e12, 1e-3
 
 # An interpolated function of two numbers is evaluated first in this share of the window of the cavity, for a Normal
-# ±2.1 standard deviations; it must be finite beside points where the density is above e⁻¹⁴ of the peak.
-_FIRST, _DEPTH_OF_VOID = 0.22, 14.0
+# ±2.1 standard deviations.
+_FIRST = 0.22
 
 # Nodes along each dimension.
 _DEFAULT = {1: NODES, 2: 97}
@@ -60,14 +60,15 @@ class Quadrature(Oracle):
     solvers with a tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows
     tenfold along a piece, and not at outliers. A function of two numbers is called first within 2.1 standard deviations
     of the mean of the cavity, and further out only where the tilted density is above e⁻²⁰ of its peak at an end or at
-    one of 64 points. Where it is NaN or −∞ there is no mass; a member whose density is above e⁻¹⁴ of the peak beside
-    such points is refused. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as for solvers whose
+    one of 64 points. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as for solvers whose
     steps depend on the arguments, are stated and not reduced further; after 4096 evaluations, those below 10⁻³.
 
     Polynomials are checked at values between their nodes. Each sixteenth of the mass of the root of a belief, .22
     standard deviations at its centre, has a point at which the function was called; where all rows share the function,
     so has each eightieth of the mass of the incoming message. Over two numbers each of 64 shares of the mass of the
-    roots of both distributions has one. A peak that fits between these points, and is 0 at them, is missed.
+    roots of both distributions has one. A peak that fits between these points, and is 0 at them, is missed, and so is
+    one that stands where the incoming message has next to no mass, beyond 9.5 standard deviations of a Normal, with a
+    valley before it: `doubt` does not know of either. A wider prior makes it look further.
 
     Parameters
     ----------
@@ -162,9 +163,9 @@ class Quadrature(Oracle):
             if kept:  # a solver may take minutes far out, or fail there
                 windows = [_middle(incoming[at], one) for at, one in zip(over, windows, strict=True)]
             depth = DEPTH_OF_TWO if kept else DEPTH
-            grid, found, overlooked = followed(weigh, windows, self._count(over), depth, steps=kept)
+            grid, found, overlooked, undefined = followed(weigh, windows, self._count(over), depth, steps=kept)
             shape = [2 if one is None else self._count(over) for one in windows]
-            return conclude(incoming, found, grid, True, overlooked, cautious=bent(found, shape))
+            return conclude(incoming, found, grid, True, overlooked, undefined, cautious=bent(found, shape))
         if windows[0] is None:
             known = jnp.array(incoming[over[0]].states)
             states = Grid(known, jnp.zeros((3, len(known))))
@@ -186,19 +187,18 @@ def _weigher(
         error = marks = None
         if is_remembered(factor, [type(incoming[at]) for at in over]):
             found, error, marks = known_well(factor, incoming, over, coordinates, log_cavity, power, moving)
-            void = jnp.isnan(found) & (len(over) == 2)
-            some = found[jnp.argmax(jnp.isfinite(found))]  # of what has no mass, an output is like any other
-            log_factor, outputs = factor.judge(jnp.where(void, some, found), incoming, power)
+            log_factor, outputs, undefined = factor.judge(found, incoming, power)
         else:
-            log_factor, outputs = factor.weigh({at: grid.x for at, grid in nodes.items()}, incoming, power, None)
-            void = None
-        height = log_cavity + log_factor
-        if void is not None and len(over) == 2:
-            height = _without_void(height, void)
+            places = {at: grid.x for at, grid in nodes.items()}
+            log_factor, outputs, undefined = factor.weigh(places, incoming, power, None)
+        # Where a value cannot be, there is no answer at all.
+        height = jnp.where(jnp.isnan(log_factor).any(), jnp.nan, log_cavity + log_factor)
+        log_undefined = log_cavity - sum(incoming[at].log_normaliser for at in over)
+        log_undefined = jnp.where(undefined, log_undefined, -jnp.inf)
         places = nodes | {at: Nodes(*map(jnp.ravel, out)) for at, out in outputs.items()}
         wanted = [value for at, grid in places.items() for value in values(type(incoming[at]), grid)]
         messages = {at: _projection(incoming[at], grid) for at, grid in places.items()}
-        return Weighed(height, log_factor, wanted, messages, error, marks)
+        return Weighed(height, log_factor, wanted, messages, error, marks, log_undefined)
 
     return weigh
 
@@ -207,18 +207,6 @@ def _middle(message: Any, window: Any) -> tuple[jax.Array, jax.Array]:
     """The part of a window about the mean that is looked at first."""
     mean = jnp.asarray(message.mean_in(message.coordinates[-1]))
     return tuple(mean + _FIRST * (end - mean) for end in window)
-
-
-def _without_void(height: jax.Array, void: jax.Array) -> jax.Array:
-    """The log of a distribution on a square grid, which has no mass in the void, where a function is no number.
-
-    No numbers at all where it has mass beside such points.
-    """
-    height = jnp.where(void, -jnp.inf, height)
-    side = round(height.size**0.5)
-    beside = jax.lax.reduce_window(void.reshape(side, side), False, jnp.logical_or, (3, 3), (1, 1), "SAME").ravel()
-    lost = void.all() | (beside & (height >= height.max() - _DEPTH_OF_VOID)).any()
-    return jnp.where(lost, jnp.nan, height)
 
 
 def _projection(incoming: Any, nodes: Nodes) -> Callable[[jax.Array], Any]:

@@ -1,5 +1,6 @@
 """A sweep through plates member by member, in one compiled loop: each sees what the ones before it have sent."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -101,8 +102,8 @@ def _one_member(
     kept = jax.tree.map(put(0), sent, now.messages[0])
     messages = (*state.messages[:at], kept, *state.messages[at + 1 :])
     events = put(1)(happened.events, one.events)
-    rest_of = jax.tree.map(put(0), (happened.effective, happened.doubt), (one.effective, one.doubt))
-    return State(messages, now.beliefs), Happened(events, *rest_of)
+    stated = jax.tree.map(put(0), replace(happened, events=None), replace(one, events=None))
+    return State(messages, now.beliefs), replace(stated, events=events)
 
 
 def _member(factor: Factor, shape: tuple[int, ...], i: Any) -> Factor:

@@ -69,11 +69,13 @@ class Swept(NamedTuple):
 
 
 class Happened(eqx.Module):
-    """What happened to the messages of one factor: flags (4, members) for `EVENTS`, and the oracle's doubts."""
+    """What happened to the messages of a factor: flags (4, members) for `EVENTS`, and the errors its oracle states."""
 
     events: Any
     effective: Any
     doubt: Any
+    mean_errors: Any
+    undefined: Any
 
 
 def sweep(plan: Plan, state: State, key: jax.Array, settings: Settings, policy: str) -> Swept:
@@ -179,7 +181,7 @@ def absorb(
         sent.append(select(good if _member_by_member(port) else fine.all(), moved, before))
     new, reverted = _keep_beliefs_proper(plan, state, at, tuple(sent))
     events = jnp.stack([improper, active & ~usable, active & usable & ~numbers, reverted & active])
-    return new, Happened(events, answer.effective, answer.doubt)
+    return new, Happened(events, answer.effective, answer.doubt, answer.mean_errors, answer.undefined)
 
 
 def _keep_beliefs_proper(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> tuple[State, jax.Array]:
