@@ -210,16 +210,14 @@ def test_python_functions_are_asked_for_the_same_points():
     assert jax.config.jax_enable_x64 is False
 
 
-@pytest.mark.parametrize(("mean", "share"), [(0.5, "0.31"), (3.0, "0.0013")])
+@pytest.mark.parametrize(("mean", "share"), [(0.5, 0.31), (3.0, 0.00135)])
 def test_a_log_density_without_numbers_on_a_part_is_zero_there_and_named(mean, share):
     z = ep.Variable("z", ep.Normal(mean, 1.0))
     post = ep.infer(ep.FactorGraph(ep.Density(jnp.log, z, name="log")))
     assert post.report.status == "converged, but a function returned no number in places"
-    told = (
-        f"the function of log is nan for z = -0.125, on {share} of what comes in: that counts as impossible; return "
-        "-inf where the factor is zero"
-    )
-    assert told in post.report.notes
+    (note,) = [note for note in post.report.notes if note.startswith("the function of log is nan for z = -0.125, on ")]
+    assert note.endswith(" of what comes in: that counts as impossible; return -inf where the factor is zero")
+    assert float(note.split(", on ")[1].split()[0]) == pytest.approx(share, rel=0.3)  # by a rule of few nodes
     zero = ep.Density(lambda z: jnp.where(z > 0, jnp.log(jnp.where(z > 0, z, 1.0)), -jnp.inf), z)
     other = ep.infer(ep.FactorGraph(zero))
     assert other.report.status == "converged"
