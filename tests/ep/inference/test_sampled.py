@@ -55,6 +55,7 @@ def ratio_of_squares(stated, off):
     return ((off / stated) ** 2).mean(), *chi2.ppf([5e-5, 1 - 5e-5], n) / n
 
 
+@pytest.mark.slow
 def test_stated_errors_of_a_vector_hold():
     posts = [vector(4000, seed) for seed in range(24)]
     precision = np.eye(4) + np.outer(WEIGHTS, WEIGHTS) / 0.25
@@ -71,6 +72,7 @@ def test_stated_errors_of_a_vector_hold():
     assert abs(along.mean()) < 5 * along.std() / 24**0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", [ep.ImportanceSampling(2000), ep.Stratified(200)])
 def test_stated_errors_of_what_rows_share_hold(oracle):
     """Members draw independently: the squares of their errors add up."""
