@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from meanmap.cli.commands import app
-from meanmap.core.errors import KindError
+from meanmap.core.errors import InputError, KindError
 from meanmap_papers import commands, registry, reproduce
 from meanmap_papers.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, how_judged, verdict
 from meanmap_papers.parts import Parts
@@ -225,6 +226,19 @@ def test_the_workers_of_a_scheduler_run_experiments(tmp_path, monkeypatch):
     refused = CliRunner().invoke(app, [*command, address])
     assert refused.exit_code == 2
     assert "no scheduler answers at" in refused.stderr
+
+
+def test_the_command_fails_if_nothing_ran(tmp_path, monkeypatch):
+    def lacks_data(setting: Setting) -> Outcome:
+        raise InputError("data are missing")
+
+    lacking = Experiment(**{**vars(TOY), "run": lacks_data})
+    monkeypatch.setattr(registry, "find", {TOY.id: lacking}.__getitem__)
+    monkeypatch.setattr(commands, "_workers_of", lambda _: nullcontext(ThreadPoolExecutor(1)))
+    monkeypatch.setattr(reproduce, "find", lambda _: lacking)
+    done = CliRunner().invoke(app, ["reproduce", TOY.id, "--scale", "smoke", "--folder", str(tmp_path)])
+    assert "not run: InputError: data are missing" in done.stdout
+    assert done.exit_code == 1
 
 
 def test_what_was_measured_before_a_stop_is_not_measured_again(tmp_path, monkeypatch):

@@ -3,6 +3,8 @@
 import datetime
 import errno
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,8 +12,9 @@ import polars
 import pytest
 from typer.testing import CliRunner
 
+import meanmap
 import meanmap as mm
-from meanmap.cli import inputs
+from meanmap.cli import inputs, pages
 from meanmap.cli.commands import app
 from meanmap.cli.options import refusals
 
@@ -231,6 +234,11 @@ def test_units_do_not_matter_unless_asked(tmp_path):
     assert run("two-sample", *paths, "--fail-on-reject", "--no-scale", "--seed", 0).exit_code == 0
 
 
+def test_python_m_is_the_same_command():
+    done = subprocess.run([sys.executable, "-m", "meanmap", "--version"], capture_output=True, text=True, check=True)
+    assert meanmap.__version__ in done.stdout
+
+
 def test_picture_and_page(files, tmp_path):
     first, second, _ = files
     picture, page = tmp_path / "null.svg", tmp_path / "page.html"
@@ -245,6 +253,15 @@ def test_picture_and_page(files, tmp_path):
         "--seed 1",
     ):
         assert expected in text
+
+
+def test_a_page_needs_no_package_of_pictures(files, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(pages, "find_spec", lambda name: None)
+    page = tmp_path / "page.html"
+    assert run("two-sample", *files[:2], "--report", page, "--seed", 1).exit_code == 0
+    assert "Which columns differ" in page.read_text()
+    assert "The witness function" not in page.read_text()
 
 
 def test_pages_of_mixed_tables_and_of_samples_too_large_to_keep(tmp_path):

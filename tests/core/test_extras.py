@@ -79,6 +79,13 @@ def test_a_missing_package_is_named_with_the_extra_to_install(name, monkeypatch)
         call()
 
 
+def test_edges_are_rows_of_a_frame_without_networkx(monkeypatch):
+    tree = mm.chow_liu({"x": x, "y": y}, rng=0)
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    assert list(tree.to_frame().columns) == ["from", "to", "weight"]
+    assert list(mm.structure.pc({"x": x, "y": y}, rng=0).to_frame().columns)[:2] == ["from", "to"]
+
+
 def test_every_extra_is_known_to_errors_as_it_is_declared():
     declared = {
         (package, extra)

@@ -60,6 +60,8 @@ def reproduce(
         said = f"not run: {record.reason}" if failed else f"{record.verdict} (scale {scale}). {record.answer}"
         say(f"{experiment.id}: {said}")
     say(f"\n{write_report(folder, chosen, records)}: open it in a browser.")
+    if all(isinstance(each, Failure) for each in records):
+        raise typer.Exit(1)
     if fail_on_miss and any(isinstance(each, Failure) or each.verdict != "reproduced" for each in records):
         raise typer.Exit(1)
 

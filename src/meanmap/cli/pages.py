@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,8 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
         return []
     sections = []
     first, second = samples
-    if 1 <= len(result.columns) <= 2 and not result.widths and in_columns(result.witness.points):
+    drawn = 1 <= len(result.columns) <= 2 and not result.widths and in_columns(result.witness.points)
+    if drawn and find_spec("matplotlib"):
         text = f"Above zero {first} is denser, below zero {second} is."
         picture = (figure_of(lambda: result.plot_witness(names=(first, second))), "The witness function.")
         sections.append(

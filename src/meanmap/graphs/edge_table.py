@@ -10,19 +10,20 @@ __all__ = ["EdgeTable", "edge_rows"]
 
 
 class EdgeTable:
-    """A result with `to_networkx`, whose edges are rows of a frame."""
+    """A result with `known_edges`, pairs of names with what is known of them, which are rows of a frame."""
 
     def to_frame(self) -> Any:
-        """A pandas frame with a row for each edge: from, to, and all attributes in `to_networkx`."""
+        """A pandas frame with a row for each edge: from, to, and all that is known of it."""
         rows = edge_rows(self)
         names = dict.fromkeys(["from", "to", *(name for row in rows for name in row)])
         return frame_of({name: [row.get(name, np.nan) for row in rows] for name in names})
 
 
 def edge_rows(graph: Any) -> list[dict[str, Any]]:
-    """Each edge once, with its attributes; undirected edges are marked."""
-    found: dict[Any, dict[str, Any]] = {}
-    for a, b, data in graph.to_networkx().edges(data=True):
-        known = {name: value for name, value in data.items() if value is not None}
-        found.setdefault((a, b) if data.get("directed") else frozenset((a, b)), {"from": a, "to": b, **known})
-    return list(found.values())
+    """Each edge once, with its attributes, in the order of the nodes."""
+    number = {name: at for at, name in enumerate(graph.names)}
+    found = []
+    for a, b, data in graph.known_edges():
+        ends = (a, b) if data.get("directed") else sorted((a, b), key=number.__getitem__)
+        found.append(dict(zip(("from", "to"), ends, strict=True)) | data)
+    return sorted(found, key=lambda row: number[row["from"]])

@@ -216,8 +216,12 @@ class Graph(Paged):
 
         graph = networkx.Graph()
         graph.add_nodes_from(self.names)
-        graph.add_edges_from(self.named_edges)
+        graph.add_edges_from(self.known_edges())
         return graph
+
+    def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
+        """The edges as pairs of names, with what is known of each: here nothing."""
+        return [(a, b, {}) for a, b in self.named_edges]
 
     def __repr__(self) -> str:
         nodes, edges = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((self.size, "node"), (len(self.edges), "edge")))

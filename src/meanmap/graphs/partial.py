@@ -138,10 +138,14 @@ you doubt that, change the graph and ask again.
 
         graph = networkx.DiGraph()
         graph.add_nodes_from(self.names)
-        graph.add_edges_from(self.named("directed"), directed=True)
-        for a, b in self.named("undirected"):
-            graph.add_edges_from([(a, b), (b, a)], directed=False)
+        for a, b, known in self.known_edges():
+            graph.add_edges_from([(a, b)] if known["directed"] else [(a, b), (b, a)], **known)
         return graph
+
+    def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
+        """The edges as pairs of names, with what is known of each: here whether it is directed."""
+        arrows = [(a, b, {"directed": True}) for a, b in self.named("directed")]
+        return arrows + [(a, b, {"directed": False}) for a, b in self.named("undirected")]
 
     def plot(self, ax: Axes | None = None, *, positions: Mapping[Hashable, Any] | None = None) -> Any:
         """Draw the graph; returns the matplotlib Axes. `positions` maps names to (x, y)."""

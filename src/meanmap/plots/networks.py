@@ -67,7 +67,7 @@ def _above(at: np.ndarray, links: Sequence[Link]) -> np.ndarray:
 
 def _places(size: int, links: Sequence[Link]) -> np.ndarray:
     """Distances on the page follow those along edges: SMACOF (Gansner, Koren & North 2004), parts side by side."""
-    ends = np.array([(each.first, each.second) for each in links], int).reshape(-1, 2)
+    ends = np.array([(each.first, each.second) for each in links], np.int32).reshape(-1, 2)  # as older SciPy wants
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size)).tocsr()
     number, part = connected_components(graph, directed=False)
     found, left = np.zeros((size, 2)), 0.0

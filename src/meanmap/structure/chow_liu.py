@@ -82,16 +82,17 @@ class DependenceTree(EdgeTable, Graph):
     notes: tuple[str, ...] = ()
     schema: Schema | None = None
 
-    def to_networkx(self) -> Any:
-        """A `networkx.Graph` with weight, and pvalue and support where there are any, on each edge."""
-        graph = super().to_networkx()
+    def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
+        """The edges as pairs of names, with weight, and pvalue and support where there are any."""
+        found = []
         for e, pair in enumerate(self.named_edges):
-            graph.edges[pair]["weight"] = float(self.weights[e])
+            known = {"weight": float(self.weights[e])}
             if len(self.pvalues):
-                graph.edges[pair]["pvalue"] = float(self.pvalues[e])
+                known["pvalue"] = float(self.pvalues[e])
             if self.support:
-                graph.edges[pair]["support"] = self.support.get(pair, 0.0)
-        return graph
+                known["support"] = self.support.get(pair, 0.0)
+            found.append((*pair, known))
+        return found
 
     def plot(self, ax: Axes | None = None, *, positions: Mapping[Hashable, Any] | None = None) -> Any:
         """Draw the tree, with the support or the weight of each edge; returns the matplotlib Axes."""
@@ -99,7 +100,9 @@ class DependenceTree(EdgeTable, Graph):
             pair: f"{self.support.get(pair, 0):.0%}" if self.support else f"{weight:.2g}"
             for pair, weight in zip(self.named_edges, self.weights, strict=True)
         }
-        return draw(super().to_networkx(), ax, positions=positions, labels=labels, support=self.support)
+        return draw(
+            Graph(self.names, self.edges).to_networkx(), ax, positions=positions, labels=labels, support=self.support
+        )
 
     def _as_page(self, brief: bool = False) -> Page:
         pairs = list(self.named_edges)

@@ -85,14 +85,22 @@ class DiscoveredGraph(EdgeTable, PDAG):
             "on two others only together, as on whether they agree, has no line to them." + halves
         )
 
-    def to_networkx(self) -> Any:
-        """As for a PDAG, with pvalue and adjusted on each edge, and support and arrow if they were requested."""
-        graph = super().to_networkx()
+    def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
+        """As for a PDAG, with pvalue and adjusted of each edge, and support and arrow if they were requested."""
         tested = {"pvalue": self.pvalues, "adjusted": self.adjusted}
         halves = {"support": self.support, "arrow": self.arrows} if self.support else {}
-        for pair, known in graph.edges.items():
-            known.update({name: found[pair] for name, found in tested.items() if pair in found})
-            known.update({name: found.get(pair, 0.0) for name, found in halves.items()})
+        edges = super().known_edges()
+        for a, b, known in edges:
+            known.update({name: found[a, b] for name, found in tested.items() if (a, b) in found})
+            known.update({name: found.get((a, b), 0.0) for name, found in halves.items()})
+        return edges
+
+    def to_networkx(self) -> Any:
+        """As for a PDAG, with what is known of each edge; `arrow` is that of its own direction."""
+        graph = super().to_networkx()
+        if self.support:
+            for pair, known in graph.edges.items():
+                known["arrow"] = self.arrows.get(pair, 0.0)
         return graph
 
     def _labels(self) -> dict[tuple, str]:

@@ -53,9 +53,18 @@ class ArrowScores(Paged, EdgeTable, Value):
     def to_networkx(self) -> Any:
         """A `networkx.DiGraph` with `gain` and `error` on each edge."""
         graph = self.graph.to_networkx()
-        for pair, gain in self.arrows.items():
-            graph.edges[pair].update(gain=gain.mean, error=gain.error)
+        graph.add_edges_from(self.known_edges())
         return graph
+
+    @property
+    def names(self) -> Sequence[Hashable]:
+        """The variables of the graph."""
+        return self.graph.names
+
+    def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
+        """The arrows as pairs of names, with the gain of each and its standard error."""
+        gains = {pair: {"gain": gain.mean, "error": gain.error} for pair, gain in self.arrows.items()}
+        return [(a, b, known | gains.get((a, b), {})) for a, b, known in self.graph.known_edges()]
 
     def _as_page(self, brief: bool = False) -> Page:
         return scores_page(self)
