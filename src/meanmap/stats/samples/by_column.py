@@ -201,8 +201,8 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     mean value where not 0  4  5  1 (-3.08 to 5.08)
     """
     one, other = (_by_name(sample, name) for sample, name in zip((first, second), names, strict=True))
-    both = {name: (x, other[name]) for name, x in one.items() if name in other and x.ndim == 1}
-    numeric = {name: pair for name, pair in both.items() if all(family_of(each) == "number" for each in pair)}
+    both = {name: (x, other[name]) for name, x in one.items() if name in other}
+    numeric = {name: pair for name, pair in both.items() if all(x.ndim == 1 and x.dtype.kind in "iuf" for x in pair)}
     parts = [each for name, pair in numeric.items() for each in _of_numbers(name, *pair)[1:]]
     return _estimated(parts, names, confidence)
 
