@@ -105,6 +105,8 @@ def test_features_of_several_kernels_say_what_whole_gram_matrices_say(monkeypatc
     """Under the same permutations, of which there are more than rows."""
     rng = np.random.default_rng(3)
     x, group = rng.normal(size=(90, 2)), rng.integers(0, 3, 90)
+    draw = Shifts.draw  # features take others, in larger steps
+    monkeypatch.setattr(Shifts, "draw", lambda n, count, generator, few=False: draw(n, count, generator))
     for first, second in ((x[:, 0], x[:, 1] + 0.2 * np.sin(3 * x[:, 0])), (x, group.astype(str))):
         monkeypatch.setattr(independence, "MOST_FOR_GRAMS", 1500)
         whole = mm.independence_test(first, second, n_permutations=199, rng=0)

@@ -140,7 +140,6 @@ def closeness_test(
     (x, y), names, told = two_samples(x, y, by, missing, kinds, keeps)
     (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
     told += heard
-    columns = mostly_one_value(x, y, (str(names[0]), str(names[1])), 0.95)
     with Door() as door:
         more = [] if reference is None else two_samples(*reference, None, missing, kinds)[0]
         if more and design is not None:
@@ -149,6 +148,7 @@ def closeness_test(
         listed, heard = read_texts((x, y, *more), called, kernel, kinds)
         told += heard
         together = read_samples(listed, called, kernel, random.generator, door, scale)
+        columns = mostly_one_value(x, y, (str(names[0]), str(names[1])), 0.95)
         pair = _pair(together, 0)
         cells = cells_of(pair.sizes, names, design)
         found = difference_of(pair, random.generator, door, cells)
