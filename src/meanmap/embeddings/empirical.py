@@ -14,6 +14,7 @@ from meanmap.core.notes import warn_of
 from meanmap.core.points import count
 from meanmap.core.settings import one_of
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.embeddings import shrinkage
@@ -90,6 +91,7 @@ def embed(
     # Under a kernel on distributions a batch of distributions is a sample of points like any other.
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)
+    check_order((x, weights), ("x", "weights"))
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
     warn_of(told)
     if kernel is None:

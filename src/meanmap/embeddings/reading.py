@@ -10,6 +10,7 @@ from meanmap.core.arrays import check_paired, check_rows
 from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import count
+from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data, KernelLike
 from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis
@@ -83,6 +84,7 @@ def read_pairs(
     schema_y: Schema | None = None,
 ) -> tuple[Side, Side]:
     """Two samples of equal length, at least two pairs; later ones are read by the schemas."""
+    check_order((x, y), ("x", "y"))
     first, second = read_side(x, kernel_x, "x", door, schema_x), read_side(y, kernel_y, "y", door, schema_y)
     check_paired(first.count, second.count)
     check_rows(first.count, "x", least=2)

@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_paired
 from meanmap.core.errors import ColumnError, EmptyError
 from meanmap.core.settings import whole_number
+from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Array
 from meanmap.learning.conditional_mixture import ConditionalMixture, matrix_of, scaled_squares
 
@@ -104,6 +105,7 @@ def nadaraya_watson_density(u: Array, v: Array) -> ConditionalMixture:
 
 def _chosen(u: Array, v: Array, centres: int | None, solve: Solve, ridges: np.ndarray) -> ConditionalMixture:
     """The mixture whose widths and ridge have the greatest mean log density on held-out folds."""
+    check_order((u, v), ("u", "v"))
     u, v = matrix_of(u, "u"), matrix_of(v, "v")
     check_paired(len(u), len(v), "u", "v")
     if len(u) < LEAST_PAIRS:

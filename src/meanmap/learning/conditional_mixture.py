@@ -7,6 +7,7 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite, check_paired
 from meanmap.core.errors import ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Array, Data, Seed
 
 __all__ = ["ConditionalMixture", "matrix_of", "scaled_squares"]
@@ -61,6 +62,7 @@ class ConditionalMixture:
 
     def log_density(self, u: Array, v: Array) -> np.ndarray:
         """log p(vᵢ | uᵢ) for n pairs, (n,)."""
+        check_order((u, v), ("u", "v"))
         u, v = self._read(u, "u", self.u_centres), self._read(v, "v", self.v_centres)
         check_paired(len(u), len(v), "u", "v")
         return _log_total(self.log_weights(u) + self.log_components(v))

@@ -10,7 +10,7 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.points import on_host
 from meanmap.core.rng import Rng
 from meanmap.core.tables.chunks import any_once, source_of
-from meanmap.core.tables.indices import check_order
+from meanmap.core.tables.indices import check_order, check_order_beside
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import kinds_of_picked, picked
@@ -215,7 +215,9 @@ class OfSamples(Asked):
     scale: bool = True
 
     def check_order(self) -> None:
-        """Rows of different samples do not belong together."""
+        """Refuse values for each row whose labels contradict this; rows of different samples do not belong together."""
+        within, clusters, weights = self.said
+        check_order_beside(self.parts, self.names, within=within, clusters=clusters, weights=weights)
 
     @property
     def kernel(self) -> KernelLike:

@@ -26,7 +26,56 @@ IN_ANOTHER_ORDER = {
     "condition": lambda: mm.condition(FRAME.a, OTHER),
     "regression": lambda: ep.models.poisson_regression(FRAME[["a"]], OTHER.abs().round()),
     "labels": lambda: ep.models.logistic_regression(FRAME[["a"]], OTHER > 0),
+    "process": lambda: ep.models.gp_classification(FRAME[["a"]], OTHER > 0),
+    "exposure": lambda: ep.models.poisson_regression(FRAME[["a"]], FRAME.b.abs().round(), exposure=OTHER.abs() + 1),
+    "mapping": lambda: mm.independence_test({"a": FRAME.a}, OTHER),
+    "embedding": lambda: mm.embed(FRAME.a, weights=OTHER.abs()),
+    "operator": lambda: mm.embeddings.cross_covariance(FRAME.a, OTHER, mm.kernels.RBF(1.0), mm.kernels.RBF(1.0)),
+    "bet": lambda: mm.stats.IndependenceBet.of(FRAME.a, OTHER),
+    "likelihood": lambda: mm.bp.CentredLikelihood.fit(FRAME.a, OTHER),
+    "likelihood by groups": lambda: mm.bp.CentredLikelihood.fit(FRAME.a, FRAME.b, groups=FRAME.index[::-1].to_series()),
+    "likelihood with noise": lambda: mm.bp.NoiseLikelihood.fit(FRAME.a, OTHER),
+    "learned likelihood": lambda: mm.bp.LearnedLikelihood.fit(FRAME.a, OTHER),
+    "density": lambda: mm.learning.least_squares_density(FRAME.a, OTHER),
 }
+
+FIRST, SECOND = FRAME[["a", "site"]][:30], FRAME[["a", "site"]][30:]
+OF_SAMPLES = {
+    "two": lambda **said: mm.two_sample_test(FIRST, SECOND, rng=0, **said),
+    "two by kinds": lambda **said: mm.two_sample_test(FIRST, SECOND, kinds={"site": "label"}, rng=0, **said),
+    "two mappings": lambda **said: mm.two_sample_test(dict(FIRST), dict(SECOND), rng=0, **said),
+    "k": lambda **said: mm.k_sample_test([FIRST, SECOND], rng=0, **said),
+    "effect of two": lambda **said: mm.two_sample_effect(FIRST, SECOND, rng=0, **said),
+    "effect of two by kinds": lambda **said: mm.two_sample_effect(
+        FIRST, SECOND, kinds={"site": "label"}, rng=0, **said
+    ),
+    "effect of k": lambda **said: mm.k_sample_effect({"one": FIRST, "two": SECOND}, rng=0, **said),
+    "closeness": lambda **said: mm.closeness_test(FIRST, SECOND, margin=0.5, rng=0, **said),
+}
+BESIDE = {
+    "weights": FRAME.c.abs() + 0.1,
+    "within": pd.Series(["u", "v"] * 30),
+    "clusters": pd.Series(np.arange(60) // 2),
+}
+
+
+@pytest.mark.parametrize("argument", BESIDE)
+@pytest.mark.parametrize("ask", OF_SAMPLES.values(), ids=OF_SAMPLES)
+def test_what_is_given_for_each_row_of_samples_is_in_their_order(ask, argument):
+    """Weights of 120 rows in another order made p .031 of .242."""
+    with pytest.raises(ColumnError, match=rf"in another order.* Pass {argument}.loc\[pandas.concat\(.*\).index\]"):
+        ask(**{argument: BESIDE[argument].iloc[::-1]})
+
+
+def test_samples_and_their_weights_in_the_same_order_are_tested():
+    weights = BESIDE["weights"]
+    wanted = mm.two_sample_test(FIRST, SECOND, weights=weights.to_numpy(), rng=0).pvalue
+    x, y, shuffled = FIRST, SECOND, weights.sample(frac=1, random_state=0)
+    assert mm.two_sample_test(x, y, weights=weights, rng=0).pvalue == wanted
+    assert mm.two_sample_test(x, y, weights=shuffled.loc[pd.concat([x, y]).index], rng=0).pvalue == wanted
+    assert mm.two_sample_test(x, y, weights=weights.set_axis(range(1, 61)), rng=0).pvalue == wanted
+    numbered = y.reset_index(drop=True)
+    assert mm.two_sample_test(x, numbered, weights=weights, rng=0).pvalue == wanted
 
 
 @pytest.mark.parametrize("ask", IN_ANOTHER_ORDER.values(), ids=IN_ANOTHER_ORDER)

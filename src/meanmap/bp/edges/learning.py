@@ -32,6 +32,7 @@ from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.arrays import check_paired
 from meanmap.core.door import Door
 from meanmap.core.points import rows, spread_rows
+from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -219,6 +220,7 @@ class LearnedLikelihood(Likelihood):
         >>> bool(low < 0.2 < high)
         True
         """
+        check_order((hidden, observed), ("hidden", "observed"))
         return cls.between(sample_of(hidden, None, "hidden"), sample_of(observed, kernel, "observed"))
 
     @classmethod

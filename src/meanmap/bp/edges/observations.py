@@ -28,6 +28,7 @@ from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.points import count, in_columns, rows, slices, spread_rows
 from meanmap.core.tables.chunks import side_by_side
 from meanmap.core.tables.doubts import doubts
+from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
@@ -235,6 +236,7 @@ class NoiseLikelihood(Likelihood):
         >>> likelihood.covariance.round(1).tolist()
         [[0.3]]
         """
+        check_order((hidden, observed), ("hidden", "observed"))
         return cls.of(sample_of(hidden, None, "hidden"), numbers(observed, "observed"))
 
     @classmethod
@@ -320,6 +322,7 @@ class CentredLikelihood(Likelihood):
         >>> bool(low < 0.1 < high)
         True
         """
+        check_order((hidden, observed, groups), ("hidden", "observed", "groups"))
         x = numbers(hidden, "hidden")
         seen = sample_of(observed, kernel, "observed")
         check_paired(len(x), seen.count, "hidden", "observed")

@@ -12,6 +12,7 @@ from meanmap.core.points import bucket
 from meanmap.core.progress import track
 from meanmap.core.protocols import handed_over
 from meanmap.core.settings import one_of
+from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
 from meanmap.core.values import plain
@@ -206,6 +207,7 @@ def gp_classification(
     one_of(link, "link", LINKS)
     if kernel is not None and not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel, such as mm.kernels.RBF(1.0).")
+    check_order((X, y), ("X", "y"))
     warn_of_doubts(X)
     names, points = None, X
     if kernel is None:

@@ -25,6 +25,7 @@ class CountRegression(Regression):
 
     def predict(self, X: Data, exposure: Numbers = 1.0) -> np.ndarray:
         """The expected count at new rows, exposure × E exp(xᵀw)."""
+        check_order((X, exposure), ("X", "exposure"))
         mean, variance = self._predictor(X)
         return _exposure(exposure, len(mean)) * np.exp(mean + variance / 2)
 
@@ -32,6 +33,7 @@ class CountRegression(Regression):
         self, X: Data, exposure: Numbers = 1.0, confidence: float = 0.95
     ) -> tuple[np.ndarray, np.ndarray]:
         """Prediction interval for a new count with at least this probability: lower and upper ends, both included."""
+        check_order((X, exposure), ("X", "exposure"))
         mean, variance = self._predictor(X)
         times = _exposure(exposure, len(mean))
         furthest = np.exp(np.minimum(mean + 8 * np.sqrt(variance), 300)) * times
@@ -83,7 +85,7 @@ def poisson_regression(
     >>> bool(abs(fit.coefficients.mean()[1] - 1) < 3 * fit.coefficients.sd()[1])
     True
     """
-    check_order((X, y), ("X", "y"))
+    check_order((X, y, exposure), ("X", "y", "exposure"))
     design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)
     counts = read_outcomes(y, len(matrix))
     times = _exposure(exposure, len(matrix))

@@ -15,6 +15,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import by_name, probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.doubts import doubts
+from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.missing import settle
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
@@ -271,6 +272,8 @@ def _settle(x: Data, y: Data, missing: str, paired: bool, told: Collection[str])
 
     Another warning names columns that may not be what they seem, except those whose kind is `told`.
     """
+    if paired:
+        check_order((x, y), NAMES)
     batch, notes = settle((x, y), NAMES, missing, paired)
     warn_of((*notes, *doubts(batch, NAMES, told, apart=paired)))
     return batch

@@ -12,6 +12,7 @@ from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, one_of
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.indices import check_order_beside
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
 from meanmap.stats.designs.reading import kept_columns
@@ -137,6 +138,7 @@ def closeness_test(
     random = Rng.of(rng)
     reference = _reference(margin)
     keeps = kept_columns(kernel, within, clusters, weights) if reference is None else None
+    check_order_beside((x, y), ("x", "y"), within=within, clusters=clusters, weights=weights)
     (x, y), names, told = two_samples(x, y, by, missing, kinds, keeps)
     (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
     told += heard

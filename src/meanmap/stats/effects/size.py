@@ -7,6 +7,7 @@ from meanmap.core.door import Door
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.indices import check_order_beside
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.designs.reading import kept_columns
@@ -16,7 +17,7 @@ from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.by_column import Differences, mostly_one_value
 from meanmap.stats.samples.samples import read_samples
-from meanmap.stats.samples.several import several_samples
+from meanmap.stats.samples.several import named, several_samples
 from meanmap.stats.samples.two_sample import two_samples
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.stats.texts import read_texts
@@ -116,6 +117,7 @@ def two_sample_effect(
     """
     probability(confidence)
     random = Rng.of(rng)
+    check_order_beside((x, y), ("x", "y"), within=within, clusters=clusters, weights=weights)
     (x, y), names, told = two_samples(x, y, by, missing, kinds, kept_columns(kernel, within, clusters, weights))
     (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
     read, more = read_texts((x, y), names, kernel, kinds)
@@ -174,6 +176,9 @@ def k_sample_effect(
     probability(confidence)
     random = Rng.of(rng)
     keeps = kept_columns(kernel, within, clusters, weights)
+    if by is None:
+        names, listed = named(samples)
+        check_order_beside(listed, names, within=within, clusters=clusters, weights=weights)
     names, listed, told = several_samples(samples, by, missing, kinds, keeps)
     if by is None:
         listed, more = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
