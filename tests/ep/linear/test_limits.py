@@ -153,6 +153,41 @@ def test_truncation_beside_direct_integration():
 
 
 @pytest.mark.parametrize("kind", ["censored", "truncated"])
+@pytest.mark.parametrize("family", ["t", "gamma"])
+def test_other_families_beside_direct_integration(family, kind):
+    rng = np.random.default_rng(13)
+    y = rng.gamma(2.0, 1.0, size=60) if family == "gamma" else 2.0 + rng.standard_t(4, size=60)
+    limit = 3.0 if kind == "censored" else 4.0
+    status = np.where(y > limit, "right", "none")
+    y = np.minimum(y, limit) if kind == "censored" else y[y <= limit]
+    response = "censored(y, status)" if kind == "censored" else "truncated(y, ub=4.0)"
+    found = fit(f"{response} ~ 1", {"y": y, "status": status[: len(y)]}, family)
+    logs = np.linspace(-1.5, 1.5, 61)
+    if family == "gamma":
+        centre = np.log(y.mean() + 1e-3)
+        eta, shape = np.meshgrid(centre + np.linspace(-1.5, 4, 221), np.linspace(-1.5, 3, 121), indexing="ij")
+        heights = -(((eta - centre) / 2.5) ** 2) / 2 - np.log1p((np.exp(shape) / 10) ** 2) + shape
+        law, extra = stats.gamma(np.exp(shape), scale=np.exp(eta - shape)), ("alpha", np.exp(shape))
+    else:
+        base = np.median(y)
+        unit = np.median(np.abs(y - base)) / 0.6745
+        eta, logs, nu = np.meshgrid(np.linspace(-2, 3, 51), logs, np.linspace(-1, 5.5, 41), indexing="ij")
+        heights = -((eta / 2.5) ** 2) / 2 + half_student(logs) + 2 * nu - 0.1 * np.exp(nu)
+        eta = base + unit * eta
+        law, extra = stats.t(np.exp(nu), eta, unit * np.exp(logs)), ("sigma", unit * np.exp(logs))
+    for one, side in zip(y, status, strict=False):
+        if kind == "censored":
+            heights = heights + (law.logsf(one) if side == "right" else law.logpdf(one))
+        else:
+            heights = heights + law.logpdf(one) - law.logcdf(limit)
+    shown = found.to_frame()
+    for name, values in (("Intercept", eta), extra):
+        mean, sd = moments(heights, values)
+        assert shown.loc[name, "estimate"] == pytest.approx(mean, abs=0.08 * sd)
+        assert shown.loc[name, "sd"] == pytest.approx(sd, rel=0.08)
+
+
+@pytest.mark.parametrize("kind", ["censored", "truncated"])
 def test_many_rows_have_the_estimates_of_maximum_likelihood(kind):
     rng = np.random.default_rng(5)
     x = rng.normal(size=3000)
