@@ -19,9 +19,9 @@ __all__ = ["RADIUS", "Kernels", "Sides", "affordable_draws", "design", "evenly_c
 RADIUS, _CORNERS = 1.1, 6
 # Rows up to which components are integrated by draws, how many equally weighted draws are enough, and the most draws;
 # each for normal responses and others.
-_ROWS, _ENOUGH, _DRAWS = (20_000, 5000), (4000.0, 400.0), (8000, 2000)
+_ROWS, _ENOUGH, _DRAWS = (20_000, 5000), (4000.0, 800.0), (8000, 2000)
 # Draws of the first round; later rounds double all draws. Numbers in memory over all draws, which limit these.
-_FIRST, _LEAST, _STORED = 250, 600, (30_000_000, 400_000)
+_FIRST, _LEAST, _STORED = 250, 600, (30_000_000, 1_000_000)
 # The most kernels of a proposal, their degrees of freedom, and the share of the first proposal in all later ones.
 _KERNELS, _NU, _FLOOR = 500, 6.0, 0.1
 # Standard deviations above which probabilities are computed by their leading terms.
