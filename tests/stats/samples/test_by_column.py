@@ -177,6 +177,8 @@ def test_a_column_that_is_mostly_zeros_is_compared_by_the_share_of_zeros_and_by_
     assert str(by["0", None]).startswith("cost = 0: ")
     assert str(others).startswith("mean cost where not 0: ")
     assert others.to_dict()["without"] == "0"
+    lines = str(mm.two_sample_test({"cost": x}, {"cost": x[::-1]}, n_permutations=99, rng=0)).splitlines()
+    assert sum(line.startswith("  column") for line in lines) == 3  # although none is clear
 
 
 @pytest.mark.parametrize(

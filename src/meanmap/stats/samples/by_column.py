@@ -227,10 +227,14 @@ def are_tables(samples: Sequence[Any]) -> bool:
 
 
 def said_of(found: Sequence[ColumnDifference]) -> list[str]:
-    """The clear differences, a line each; where there are few also the clearest of other columns."""
+    """The clear differences, a line each; where there are few also the clearest of other columns, and all three of a
+    column of which most rows have one number.
+    """
     said = [each for each in found if each.clear][:MOST_SAID]
+    whole = {each.column for each in found if each.without is not None}
     for each in found:
-        if len(said) < LEAST_SAID and each.column not in {other.column for other in said}:
+        new = each.column not in {other.column for other in said} or (each.column in whole and each not in said)
+        if len(said) < LEAST_SAID and new:
             said.append(each)
     more = len(found) - len(said)
     where = in_python("in result.differences", "on the page of --report")
