@@ -216,7 +216,7 @@ def test_a_log_density_without_numbers_on_a_part_is_zero_there_and_named(mean, s
     post = ep.infer(ep.FactorGraph(ep.Density(jnp.log, z, name="log")))
     assert post.report.status == "converged, but a function returned no number in places"
     (note,) = [note for note in post.report.notes if note.startswith("the function of log is nan for z = -0.125, on ")]
-    assert note.endswith(" of what comes in: that counts as impossible; return -inf where the factor is zero")
+    assert note.endswith(" of its input: that counts as impossible; return -inf where the factor is zero")
     assert float(note.split(", on ")[1].split()[0]) == pytest.approx(share, rel=0.3)  # by a rule of few nodes
     zero = ep.Density(lambda z: jnp.where(z > 0, jnp.log(jnp.where(z > 0, z, 1.0)), -jnp.inf), z)
     other = ep.infer(ep.FactorGraph(zero))

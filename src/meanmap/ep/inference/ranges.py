@@ -18,7 +18,7 @@ __all__ = ["TOLD", "left_range", "undefined"]
 # Where functions are checked, in standard deviations of the incoming message. Quadrature rules go much further, and log
 # densities are checked as far out as these: a single ∞ spoils a message.
 LOOKED_AT, ALL_OVER = (-1.0, 0.0, 1.0), tuple(float(at) for at in sorted(range(-9, 10), key=abs))
-# Points without a value are told of where they have more than this share of what comes in: rules leave out the rest.
+# Points without a value are told of where they have more than this share of the cavity: rules leave out the rest.
 TOLD = 1e-12
 # Such a point is looked for on a grid over one or two numbers, in these steps, and among so many draws of the rest.
 _STEPS, _DRAWS = {1: 0.125, 2: 0.5}, 1000
@@ -86,7 +86,7 @@ def undefined(
     if not met and not share > TOLD:
         return ""
     where = f" at [{member}]" if factor.plate is not None and not met else ""
-    said, much = f"the function of {factor.name}{where}", f", on {share:.2g} of what comes in" if share > TOLD else ""
+    said, much = f"the function of {factor.name}{where}", f", on {share:.2g} of its input" if share > TOLD else ""
     advice = "return -inf where the factor is zero" if density else "return a number where the inputs are possible"
     if met:
         name, (_, there) = next(iter(met.items()))
@@ -99,7 +99,7 @@ def undefined(
 
 
 def _found(plan: Plan, state: State, at: int, factor: Any, member: int, power: float) -> str:
-    """What a compiled function is where it has no value, near the middle of what comes in, in words."""
+    """What a compiled function is where it has no value, near the middle of its input, in words."""
     incoming, _ = compiled_cavities(plan, state, at, power)
     incoming = tuple(_one(value, member, factor.plate) for value in incoming)
     over, arguments = factor.inputs(incoming), list(incoming[: len(incoming) - factor.outputs])

@@ -28,7 +28,7 @@ _SLOW = 1.0
 
 # Samples of an effective size below this are too few points for a mean and a variance.
 _LEAST_POINTS = 5.0
-# Where a function has no value on a larger share of what comes in, the status says so.
+# Where a function has no value on a larger share of its input, the status says so.
 _NOTICED = 1e-3
 # Doubt of samples, and of messages learned from them, is reported beyond this: they always have an error.
 _DOUBTED_SAMPLES = 0.1
@@ -58,7 +58,7 @@ class Record:
         self.effective: dict[str, np.ndarray] = {}
         self.doubt: dict[str, np.ndarray] = {}
         self.sampled = Sampled()
-        # By factor, the share of what comes in to each member on which its function returned no number, and notes on
+        # By factor, the share of the input of each member on which its function returned no number, and notes on
         # this.
         self.undefined: dict[str, np.ndarray] = {}
         self.without_value: tuple[str, ...] = ()

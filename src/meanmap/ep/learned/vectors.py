@@ -12,8 +12,8 @@ __all__ = ["derivatives", "from_derivatives", "from_tilted", "in_axes", "moments
 
 Function = Callable[[np.ndarray], np.ndarray]
 
-# No belief is more than exp of this many times as precise as what came in: far from all that was learned, predictions
-# would overflow.
+# No belief is more than exp of this many times as precise as the incoming message: predictions far from all that was
+# learned would overflow.
 _MOST = 200.0
 
 
@@ -31,8 +31,8 @@ def moments(law: MultivariateNormal) -> tuple[np.ndarray, np.ndarray]:
 def derivatives(incoming: MultivariateNormal, outgoing: MultivariateNormal) -> np.ndarray:
     """α and N of `Derivatives`, (n, d + d (d + 1)/2); NaN where the tilted covariance is not positive definite.
 
-    With the precision V⁻¹ = RRᵀ of what came in and T of what is sent, the tilted one is R (I + R⁻¹TR⁻ᵀ) Rᵀ, and
-    N = R log(I + R⁻¹TR⁻ᵀ) Rᵀ.
+    With the precision V⁻¹ = RRᵀ of the incoming message and T of the outgoing one, the tilted one is
+    R (I + R⁻¹TR⁻ᵀ) Rᵀ, and N = R log(I + R⁻¹TR⁻ᵀ) Rᵀ.
     """
     (mean, _), precision = moments(incoming), incoming.precision + outgoing.precision
     known = np.isfinite(precision).all((1, 2), keepdims=True)
@@ -88,7 +88,7 @@ def in_axes(law: MultivariateNormal, axes: np.ndarray) -> MultivariateNormal:
 
 
 def _in_units_of(incoming: MultivariateNormal, matrix: Array, function: Function) -> np.ndarray:
-    """R f(R⁻¹MR⁻ᵀ) Rᵀ, with the function f of the eigenvalues and the precision RRᵀ of what came in."""
+    """R f(R⁻¹MR⁻ᵀ) Rᵀ, with the function f of the eigenvalues and the precision RRᵀ of the incoming message."""
     root = np.linalg.cholesky(incoming.precision)
     half = np.linalg.solve(root, matrix)
     relative = np.linalg.solve(root, half.swapaxes(1, 2))

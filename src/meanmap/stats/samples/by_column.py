@@ -202,7 +202,8 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     """
     one, other = (_by_name(sample, name) for sample, name in zip((first, second), names, strict=True))
     both = {name: (x, other[name]) for name, x in one.items() if name in other}
-    numeric = {name: pair for name, pair in both.items() if all(x.ndim == 1 and x.dtype.kind in "iuf" for x in pair)}
+    plain = {name: pair for name, pair in both.items() if all(x.ndim == 1 for x in pair)}
+    numeric = {name: pair for name, pair in plain.items() if all(family_of(x) == "number" for x in pair)}
     parts = [each for name, pair in numeric.items() for each in _of_numbers(name, *pair)[1:]]
     return _estimated(parts, names, confidence)
 
