@@ -119,6 +119,26 @@ MODELS = {
         lambda: ep.infer(G(ep.Density(lambda z: str(float(z)), N()))),
         "for one value of each argument; expected numbers",
     ),
+    "function returns complex numbers": (
+        lambda: ep.Density(lambda z: jnp.exp(1j * z), N()),
+        "returned complex numbers; expected real ones",
+    ),
+    "function on the host returns complex numbers": (
+        lambda: ep.infer(G(ep.Density(lambda z: np.complex128(float(z)), N()))),
+        "for one value of each argument; expected numbers",
+    ),
+    "given numbers are ragged": (lambda: ep.Density(lambda z, x: -z, N(), [[1.0, 2.0], [3.0]]), "ragged"),
+    "given numbers are missing": (lambda: ep.Density(lambda z, x: -z, N(), [1.0, None]), "has 1 missing value"),
+    "given numbers have two axes": (
+        lambda: ep.Density(lambda z, x: -z, N(), np.ones((2, 3))),
+        "expected at most 1 axes, the plate first",
+    ),
+    "one unknown twice": (lambda: (lambda z: G(ep.Density(lambda a, b: -a * b, z, z)))(N()), "has 'z' twice"),
+    "a ufunc of two": (lambda: ep.Density(np.add, N()), "add() takes from 2 to 3 positional arguments but 1 was given"),
+    "keywords are missing": (
+        lambda: ep.Density(lambda z, *, s: -s * z, N()),
+        "missing 1 required keyword-only argument: 's'",
+    ),
     "output is given": (lambda: ep.BlackBox(jnp.exp, N(), 1.0), "is its output, and must be a Variable"),
     "a vector as output": (
         lambda: ep.BlackBox(lambda z: z, N(), ep.Variable("w", ep.MultivariateNormal.standard(2))),
@@ -173,7 +193,7 @@ MODELS = {
     "tolerance negative": (lambda: ep.infer(G(ep.Logistic(N(), observed=1)), tolerance=-1.0), "tolerance is"),
     "sweeps is a fraction": (lambda: ep.infer(G(ep.Logistic(N(), observed=1)), sweeps=2.5), "sweeps is 2.5"),
 }
-SLOW = {"function returns text"}
+SLOW = {"function returns text", "function on the host returns complex numbers"}
 
 
 @pytest.mark.parametrize("wrong", [pytest.param(k, marks=pytest.mark.slow if k in SLOW else ()) for k in MODELS])

@@ -64,6 +64,8 @@ def is_host_function(function: Callable[..., Any], arguments: tuple[Any, ...], n
             _call_with_numbers(function, examples, name, error)
             return True
     _check_number(getattr(out, "shape", type(out).__name__), name)
+    if jnp.issubdtype(out.dtype, jnp.complexfloating):
+        raise KindError(f"the function of {name} returned complex numbers; expected real ones, such as jnp.real(...).")
     return False
 
 

@@ -251,7 +251,11 @@ def refuse_dates(value: object, name: str) -> None:
 
 def _first_label(value: object) -> str | None:
     """The first entry of what holds text."""
-    entries = np.asarray(value).ravel() if hasattr(value, "dtype") or isinstance(value, list | tuple) else np.empty(0)
+    try:
+        listed = hasattr(value, "dtype") or isinstance(value, list | tuple)
+        entries = np.asarray(value).ravel() if listed else np.empty(0)
+    except ValueError:  # a ragged list, which is refused where it is read
+        return None
     return str(entries[0]) if entries.size and isinstance(entries[0], str) else None
 
 
