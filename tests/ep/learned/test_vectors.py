@@ -275,3 +275,67 @@ def test_features_of_shares_are_means_of_the_features_of_draws():
     draws = np.concatenate([draws.real, draws.imag], axis=1)
     errors = (draws.mean(0) - inner((came,))[3]) / (draws.std(0) / np.sqrt(n))
     assert np.sqrt((errors**2).mean()) == pytest.approx(1, abs=0.35)
+
+
+def two_sources(w, near, away, count):
+    """Log likelihood of a count from two sources, seen with these weights; NumPy, many points at once."""
+    rate = near * np.exp(w[..., 0]) + away * np.exp(w[..., 1])
+    return count * np.log(rate) - rate
+
+
+class Grid(ep.extending.HostOracle):
+    """Messages about vectors of two numbers by a grid over each incoming one."""
+
+    def __init__(self, size=91, reach=6.0):
+        line = np.linspace(-reach, reach, size)
+        self.u = np.stack(np.meshgrid(line, line, indexing="ij"), -1).reshape(-1, 2)
+
+    def answer(self, questions):
+        came, *given = questions.incoming
+        root = np.linalg.cholesky(came.cov())
+        w = came.mean()[:, None] + self.u @ root.swapaxes(1, 2)
+        logs = two_sources(w, *(each[:, None] for each in given)) - (self.u**2).sum(1) / 2
+        top = logs.max(1, keepdims=True)
+        weights = np.exp(logs - top)
+        total = weights.sum(1)
+        mean = (weights[:, None] @ w)[:, 0] / total[:, None]
+        gaps = w - mean[:, None]
+        covariance = (gaps * (weights / total[:, None])[..., None]).swapaxes(1, 2) @ gaps
+        tilted = ep.MultivariateNormal(mean, (covariance + covariance.swapaxes(1, 2)) / 2)
+        area = np.exp(-(self.u**2).sum(1) / 2).sum()
+        return ep.extending.Answer(
+            (tilted / came, *(None for _ in given)), np.log(total / area) + top[:, 0] + came.log_normaliser
+        )
+
+
+def counts_of(units, seed):
+    """Three counts of each unit, whose two sources have unknown logarithms."""
+    rng, which = np.random.default_rng([seed, 3]), np.repeat(np.arange(units), 3)
+    logs, (near, away) = (1 + 0.7 * rng.normal(size=(units, 2)))[which], rng.uniform(0.2, 2, (2, 3 * units))
+    count = rng.poisson(near * np.exp(logs[:, 0]) + away * np.exp(logs[:, 1])).astype(float)
+    w = ep.Variable("w", ep.MultivariateNormal(np.ones(2), 0.49 * np.eye(2)), plate=units)
+    return ep.FactorGraph(ep.Density(two_sources, w[which], near, away, count, name="counts", vectorised=True))
+
+
+def test_a_python_function_of_vectors_is_learned_while_a_run_goes_on():
+    model, learned = counts_of(16, 20), ep.Learned(Grid(), initial=200, operator=MessageOperator(SMALL))
+    for _ in range(2):  # the second run is of the same function, and knows it
+        post = ep.infer(model, learned, rng=0, sweeps=8)
+        assert len(learned._learners) == 1
+        assert post["w"].is_proper().all()
+    assert post.report.counts["counts: predicted"] > 0
+    # As good as the exact run is after as many sweeps, within what is doubted.
+    exact = ep.infer(model, Grid(), rng=0, sweeps=8)
+    assert np.median(2 * exact["w"].kl(post["w"])) < 0.01
+
+
+@pytest.mark.slow
+def test_a_run_with_vectors_ends_where_its_oracle_does():
+    """It asks for everything where predictions keep sweeps from converging, and says so."""
+    model, learned = counts_of(30, 11), ep.Learned(Grid())
+    exact, post = (ep.infer(model, messages, rng=0, tolerance=1e-4) for messages in (Grid(), learned))
+    assert (2 * exact["w"].kl(post["w"])).max() < 0.01
+    diary = learned.diary("counts")
+    assert diary.predicted > 0
+    if diary.gave_up:
+        assert any("all messages were asked from then on" in note for note in post.report.notes)

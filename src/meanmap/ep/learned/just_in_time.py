@@ -80,14 +80,16 @@ class Learned(HostOracle):
     -----
     Works for factors of Normal, MultivariateNormal, Beta, Dirichlet, Gamma and Bernoulli variables and given numbers.
     An improper incoming message has no embedding and is always asked, and so is one outside the range of those that
-    were answered. Learning pays for oracles over about .3 ms a message; the report says what was gained or lost. Doubt
-    is that of one message. Biased errors add up over a plate in the beliefs that its members share, so at convergence a
-    sample of `initial / 2` predictions is compared with the oracle: if its errors, scaled up to all members, move a
-    shared belief by more than .05 standard deviations and two standard errors, it is learned, sweeps go on, and the
-    next sample is twice as large, drawn anew where the oracle samples. If predictions for a plate are still biased
-    after all of it was learned twice, if sweeps do not converge, or if they lose messages, the oracle is asked from
-    then on. The report says what bias remains. The log normalisers of predictions are corrected by the mean error of
-    the last sample, and the report states the standard error that is left.
+    were answered. Learning pays for oracles over about .3 ms a message; the report says what was gained or lost.
+    Messages about vectors are predicted within their doubt, but whole runs have not been cheaper by them: predictions
+    keep sweeps from converging, and the oracle is asked in the end. Doubt is that of one message. Biased errors add up
+    over a plate in the beliefs that its members share, so at convergence a sample of `initial / 2` predictions is
+    compared with the oracle: if its errors, scaled up to all members, move a shared belief by more than .05 standard
+    deviations and two standard errors, it is learned, sweeps go on, and the next sample is twice as large, drawn anew
+    where the oracle samples. If predictions for a plate are still biased after all of it was learned twice, if sweeps
+    do not converge, or if they lose messages, the oracle is asked from then on. The report says what bias remains. The
+    log normalisers of predictions are corrected by the mean error of the last sample, and the report states the
+    standard error that is left.
 
     What was learned belongs to a function and the data that it reads. In every run a function on the host is called at
     four points, and its code and the globals it names are compared; where either differs it is learned anew. Changes of
