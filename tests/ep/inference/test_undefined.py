@@ -147,7 +147,8 @@ def test_nan_of_a_log_density_is_impossible_and_named(way):
     assert " is nan for " in note
     assert float(note.split("z = ")[1].strip("[").split()[0].rstrip(",]")) >= END
     assert note.endswith("that counts as impossible; return -inf where the factor is zero")
-    assert "on 0.1" in note  # Φ(−1.2) is .115
+    # Φ(−1.2), by a rule of few nodes, or where a table was filled.
+    assert float(note.split(", on ")[1].split()[0]) == pytest.approx(0.115, rel=0.3)
 
 
 @pytest.mark.parametrize("way", by_day("draws of a vector"))
