@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from meanmap import ep
-from meanmap.ep.learned.signature import Functions
+from meanmap.ep.learned.signature import Functions, _points
 
 CENTRE = 1.0
 HELD = types.ModuleType("held")
@@ -128,3 +128,13 @@ def test_frames_are_the_same_as_long_as_their_values_are():
     one, same = (functions.signature(factor, 1.0) for _ in range(2))
     frame["y"] = [1.0, 3.0]
     assert one == same != functions.signature(factor, 1.0)
+
+
+def test_points_where_a_function_of_shares_is_compared_are_shares():
+    law = ep.Dirichlet(np.random.default_rng(0).uniform(0.5, 9.0, (8, 3)))
+    (points,) = _points((law,))
+    assert points.shape == (4, 3)
+    np.testing.assert_allclose(points.sum(1), 1.0)
+    assert (points > 0).all()
+    (vectors,) = _points((ep.MultivariateNormal.standard(2, (8,)),))
+    np.testing.assert_allclose(vectors, np.outer([0.3, -0.7, 1.1, -1.4], [1.0, 1.0]))

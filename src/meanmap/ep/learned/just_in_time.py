@@ -148,7 +148,7 @@ class Learned(HostOracle):
         """The setting of the paper and its code, to compare with: tilted moments, frozen widths, no audits.
 
         The limit is −9, every message is replaced by a Normal for its embedding, widths come from the mean variance of
-        the first batch, and the oracle draws 500,000 points from N(0, 200).
+        the first batch, and the oracle draws 500,000 points from N(0, 200): inputs have to be numbers.
         """
         oracle = ImportanceSampling(500_000, proposal=Normal(0.0, 200.0), paired=False) if oracle is None else oracle
         regression = KernelRegression(d_in=300, d_out=500, widths="within", tune=None, as_normal=True)
