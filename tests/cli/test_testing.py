@@ -102,9 +102,9 @@ def test_effects(files):
 def test_a_margin(files):
     first, second, table = files
     found = run("two-sample", first, second, "--margin", "5", "--seed", 0)
-    asked = "Do first.csv and second.csv differ by less than a shift of {} standard deviations?"
+    asked = "Do first.csv and second.csv differ by less than a shift of all columns by {} standard deviations?"
     assert f"{asked.format(5)} Yes: shown at level 0.05, p = " in found.stdout
-    assert "closer than after a shift of 5 standard deviations: shown" in found.stdout
+    assert "closer than after a shift of all columns by 5 standard deviations: shown" in found.stdout
     refused = run("two-sample", table, "--by", "group", "--margin", "1")
     assert "--margin is for two samples, and there are 3" in refused.stderr
     # The samples are two standard deviations apart: a large p-value is no sign that they are close.

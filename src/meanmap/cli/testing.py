@@ -187,7 +187,8 @@ def two_sample(
     with samples_called(names[0], names[1]):
         if margin is not None:
             result = mm.closeness_test(tables[0], tables[1], margin, **plain, **design)
-            question = f"Do {' and '.join(names)} differ by less than a shift of {margin:g} standard deviations?"
+            shift = f"a shift of all columns by {margin:g} standard deviations"
+            question = f"Do {' and '.join(names)} differ by less than {shift}?"
         else:
             result = (
                 mm.k_sample_test(samples, kernel=kernel, **options)

@@ -1,11 +1,14 @@
 """Tests of closeness: level at the boundary, power on both sides, margins in words, and a million rows."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.stats
 
 import meanmap as mm
 from meanmap.core.errors import InputError, KindError, ParameterError
+from meanmap.stats.samples.by_column import moved_further
 
 KERNEL = mm.kernels.RBF(1.5)
 FAILURE_RATE = 1e-5
@@ -120,3 +123,27 @@ def test_tails_that_only_the_second_sample_shows_are_told():
         mm.closeness_test(x, usual, 0.5, claim="far", rng=0),
     ):
         assert not any(said in text for text in other.warnings)
+
+
+def test_nothing_is_close_if_one_column_moved_further_than_the_margin():
+    """A shift of all columns includes one by a standard deviation of a heavy tail, beside which one is not seen."""
+    rng = np.random.default_rng(5)
+
+    def sample(by):
+        cost = np.where(rng.random(800) < 0.3, rng.lognormal(5, 1.3, 800), 0.0)
+        return {"seconds": rng.normal(60 * by, 60, 800), "cost": cost, "revenue": rng.lognormal(4, 1.2, 800)}
+
+    found = mm.closeness_test(sample(0.0), sample(1.0), margin=0.2, rng=0)
+    assert found.pvalue == 1
+    (note,) = (each for each in found.warnings if each.startswith("not close"))
+    assert re.search(r"by more than 0.2 standard deviations: seconds by (0.9|1|1.1)\d?$", note)
+    assert mm.closeness_test(sample(0.0), sample(0.0), margin=0.2, rng=0).reject()
+
+
+def test_the_mean_of_a_column_at_the_margin_seldom_counts_as_further():
+    rng = np.random.default_rng(6)
+    further = 0
+    for _ in range(300):
+        x, y = rng.normal(size=(200, 3)), rng.normal([0.3, 0.0, 0.0], 1.0, size=(250, 3))
+        further += bool(moved_further(x, y, ("x", "y"), 0.3))
+    assert further <= scipy.stats.binom.isf(FAILURE_RATE, 300, 0.05 / 3)

@@ -84,8 +84,8 @@ def tails_of_other(found: Difference, pair: Samples, names: Sequence[str], so: s
 
 
 def says_little(columns: Sequence[ColumnDifference]) -> tuple[str, ...]:
-    """The note on columns of which most rows have one number, from the differences of its share."""
-    found = [f"{each.column} ({each.label})" for each in columns if each.label is not None]
+    """The note on columns of which most rows have one number, from the differences of the others' means."""
+    found = [f"{each.column} ({each.without})" for each in columns if each.without is not None]
     more = f" and {len(found) - 3} more columns" if len(found) > 3 else ""
     said = f"more than half of the rows have one number in {', '.join(found[:3])}{more}: standard deviations say little"
     return (f"{said} about such columns. Compare the share of that number, and the mean of the others.",) * bool(found)

@@ -19,7 +19,7 @@ from meanmap.stats.designs.reading import kept_columns
 from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, says_little, tails_of, tails_of_other
 from meanmap.stats.effects.groups import AtShift, Difference, difference_of
 from meanmap.stats.result import Null, TestResult
-from meanmap.stats.samples.by_column import mostly_one_value
+from meanmap.stats.samples.by_column import mostly_one_value, moved_further
 from meanmap.stats.samples.samples import Samples, read_samples
 from meanmap.stats.samples.two_sample import two_samples
 from meanmap.stats.texts import read_texts
@@ -93,9 +93,10 @@ def closeness_test(
         As for `two_sample_test`.
     margin : float, or two samples
         The largest distance that still counts as close: that of a shift of all columns of x by this many standard
-        deviations; with unit="share", that of moving this share of the rows as far as rows lie apart; or the estimated
-        distance between two reference samples (a, b) that are known to be similar enough, which is taken as exact and
-        does not go with `within`, `clusters` and `weights`.
+        deviations, where nothing is called close if the mean of one column is shown to differ by more; with
+        unit="share", that of moving this share of the rows as far as rows lie apart; or the estimated distance between
+        two reference samples (a, b) that are known to be similar enough, which is taken as exact and does not go with
+        `within`, `clusters` and `weights`.
     claim : {"close", "far"}
         What to show. "close": the null hypothesis is that the distance is at least the margin; "far": it is at most the
         margin.
@@ -169,6 +170,13 @@ def closeness_test(
     told += says_little(columns) if heavy else ()
     null = Null("null distribution at the margin", law.draws(bound, random.generator, DRAWS, error), exact=False)
     pvalue = law.below(bound, error=error) if claim == "close" else law.above(bound, error)
+    further = (
+        moved_further(x, y, (called[0], called[1]), float(margin))
+        if heavy and claim == "close" and design is None
+        else []
+    )
+    if further:
+        pvalue, told = 1.0, (*told, _alone(further, float(margin)))
     return ClosenessResult(
         law.squared,
         float(pvalue),
@@ -213,7 +221,17 @@ def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
         raise InputError(
             f"the first sample has too few rows to estimate the distance of a shift by {margin:g} standard deviations."
         )
-    return at, f"after a shift of {margin:g} standard deviations"
+    return at, f"after a shift of all columns by {margin:g} standard deviations"
+
+
+def _alone(further: list[tuple[str, float]], margin: float) -> str:
+    """The note where single columns differ by more than the margin, so that nothing is called close."""
+    said = ", ".join(f"{name} by {shift:.2g}" for name, shift in further[:3])
+    more = f" and {len(further) - 3} more" if len(further) > 3 else ""
+    return (
+        f"not close, whatever all columns together say: single columns differ in their means by more than {margin:g} "
+        f"standard deviations: {said}{more}"
+    )
 
 
 def _pair(samples: Samples, start: int) -> Samples:

@@ -67,9 +67,10 @@ def two_sample_effect(
     Returns
     -------
     Effect
-        Distance (MMD), share of rows that would have to change, and the equivalent shift of all columns. Standard
-        deviations say little about a column that is mostly zeros: for columns of which more than half of the rows have
-        one number, the change of its share and of the mean of the others come first.
+        Distance (MMD), share of rows that would have to change, and the equivalent shift of all columns.
+        Standard deviations say little about a column that is mostly zeros: if more than half of the rows have one
+        number in a column, the differences of all columns come first, for that column also the change of its share and
+        of the mean of the others.
 
     Notes
     -----

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from meanmap.core.language import in_python
 from meanmap.core.tables.chunks import source_of
@@ -18,7 +18,7 @@ from meanmap.core.types import Data
 from meanmap.core.values import Value, frame_of, label_text, plain, says_yes
 from meanmap.stats.result import Interval
 
-__all__ = ["ColumnDifference", "Differences", "differences", "mostly_one_value", "said_of"]
+__all__ = ["ColumnDifference", "Differences", "differences", "mostly_one_value", "moved_further", "said_of"]
 
 # This many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
 MOST_LABELS = 3
@@ -185,27 +185,48 @@ def differences(
     site b 0.25 0.75 False
     weight None 75.0 77.0 False
     """
-    one, other = Table.of(first, names[0]), Table.of(second, names[1])
-    both = {name: (one.columns[name], other.columns[name]) for name in one.names if name in other.names}
+    both = _both(Table.of(first, names[0]), Table.of(second, names[1]), names)
     return _estimated([each for name, pair in both.items() for each in _compared(name, *pair)], names, confidence)
 
 
 def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confidence: float) -> Differences:
-    """Only those of numbers that more than half of all rows have, and of the means without them, also for arrays.
+    """The differences of all columns, also of arrays, if more than half of all rows have one number in one; else none.
 
     Examples
     --------
     >>> before, after = [0.0] * 7 + [3.0, 4.0, 5.0], [0.0] * 6 + [3.0, 4.0, 5.0, 8.0]
-    >>> print(mostly_one_value(before, after, ("x", "y"), 0.95)[:1])
-    what                    x  y  difference (95 %, simultaneous for 2 comparisons)
-    mean value where not 0  4  5  1 (-3.08 to 5.08)
+    >>> print(mostly_one_value(before, after, ("x", "y"), 0.95))
+    what                    x     y     difference (95 %, simultaneous for 3 comparisons)
+    mean value where not 0  4     5     1 (-3.59 to 5.59)
+    mean value              1.2   2     0.8 (-2.15 to 3.75)
+    value = 0               70 %  60 %  -10 (-55.5 to 38.8) points
     """
+    parts = [each for name, pair in _both(first, second, names).items() for each in _compared(name, *pair)]
+    return _estimated(parts if any(each.without is not None for each in parts) else [], names, confidence)
+
+
+def moved_further(first: Data, second: Data, names: tuple[str, str], margin: float) -> list[tuple[str, float]]:
+    """Numbers whose means are shown to differ by more than `margin` standard deviations of the first sample, and by how
+    many they do: tests of all columns by the normal limit, at level .05 after Bonferroni's correction.
+    """
+    found = []
+    for name, (one, other) in _both(first, second, names).items():
+        if family_of(one) != "number" or family_of(other) != "number" or one.ndim > 1:
+            continue
+        x, y = np.asarray(one, float), np.asarray(other, float)
+        unit = float(np.std(x, ddof=1)) if len(x) > 1 else 0.0
+        if unit > 0 and len(y) > 1:
+            shift = abs(float(np.mean((y - x.mean()) / unit)))
+            fourth = float(np.mean(((x - x.mean()) / unit) ** 4))
+            error = np.sqrt(1 / len(x) + np.var(y / unit, ddof=1) / len(y) + margin**2 * (fourth - 1) / (4 * len(x)))
+            found.append((name, shift, ndtr((margin - shift) / error)))
+    return [(name, shift) for name, shift, pvalue in found if pvalue * len(found) < 0.05]
+
+
+def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The columns that both samples have."""
     one, other = (_by_name(sample, name) for sample, name in zip((first, second), names, strict=True))
-    both = {name: (x, other[name]) for name, x in one.items() if name in other}
-    plain = {name: pair for name, pair in both.items() if all(x.ndim == 1 for x in pair)}
-    numeric = {name: pair for name, pair in plain.items() if all(family_of(x) == "number" for x in pair)}
-    parts = [each for name, pair in numeric.items() for each in _of_numbers(name, *pair)[1:]]
-    return _estimated(parts, names, confidence)
+    return {name: (x, other[name]) for name, x in one.items() if name in other}
 
 
 def _by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
