@@ -373,6 +373,25 @@ def test_one_odd_cell_costs_its_batch_and_no_other(tmp_path):
     assert "in 1 batch" in again.stdout
 
 
+def test_a_later_run_with_nothing_new_but_an_unreadable_file_answers_all_the_same(tmp_path):
+    """It was one line of error, without a table, in every later run."""
+    rng = np.random.default_rng(12)
+    written(tmp_path, rng, "reference", 400)
+    written(tmp_path, rng, "b0", 60)
+    written(tmp_path, rng, "b1", 60).astype(object).assign(a="abc").to_csv(tmp_path / "b1.csv", index=False)
+    asked = [tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0, "--state", tmp_path / "state"]
+    assert run(*asked).exit_code == 2
+    for _ in range(2):
+        later = run(*asked)
+        assert later.exit_code == 2
+        assert "There is no new batch after b0.csv. Not judged: b1.csv, see below." in later.stdout
+        assert re.search(r"^  b0.csv +60 ", later.stdout, re.MULTILINE)
+        assert re.search(r"note: .*'abc'.* This batch was not judged$", later.stdout, re.MULTILINE)
+    assert list(json.loads(run(*asked, "--json").stdout)["not judged"]) == ["b1.csv"]
+    written(tmp_path, rng, "b2", 60, 3.0)
+    assert "No: alarm at b2.csv. Not judged: b1.csv" in run(*asked).stdout
+
+
 def test_copies_of_the_reference_and_of_earlier_batches_are_named(tmp_path):
     rng = np.random.default_rng(7)
     reference = written(tmp_path, rng, "reference", 400)

@@ -95,7 +95,7 @@ def drift(
         if copied := copies.note(name, batch):
             watched.note(f"{copied}.", name)
         watched.add(name, batch, monitor)
-    if unread and len(unread) == len(paths):
+    if unread and not watched.batches:
         raise next(iter(unread.values()))
     if not watched.batches:
         raise refused("no batch has 2 rows or more; expected one file per batch")
