@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.absent import unmasked
-from meanmap.core.arrays import check_lengths
+from meanmap.core.arrays import check_lengths, refuse_name
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
 from meanmap.core.pieces.sources import lies_elsewhere
@@ -130,6 +130,7 @@ def _column(data: Data, name: Any) -> Any:
         if str(name) not in data:
             raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, data))}.")
         return data[str(name)]
+    refuse_name(data, "data")
     array = np.asarray(unmasked(data))
     if array.ndim != 2:
         raise KindError(

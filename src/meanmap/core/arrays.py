@@ -43,6 +43,7 @@ __all__ = [
     "read_levels",
     "read_matrix",
     "reader_of",
+    "refuse_name",
 ]
 
 # The square of a distance between points within this many times the largest number's root overflows in no sum.
@@ -61,11 +62,7 @@ def as_array(data: Data, argument: str) -> np.ndarray:
 
     Dates and times become seconds, of dates since 1970.
     """
-    if isinstance(data, str | bytes):
-        raise KindError(
-            f"{argument} is the text {data!r}; expected numbers, one row per point. "
-            f"To use a file, read it first, for example with {reader_of(data)}."
-        )
+    refuse_name(data, argument, "numbers, one row per point")
     array = plain(data, argument)
     if is_categorical(data):
         raise KindError(
@@ -89,6 +86,16 @@ def as_array(data: Data, argument: str) -> np.ndarray:
         array = seconds(array, argument)
     check_numeric(array, argument)
     return array
+
+
+def refuse_name(data: object, argument: str, expected: str = "a table") -> None:
+    """Refuse a text or path, which may be meant as the name of a file."""
+    if isinstance(data, str | bytes | Path):
+        called = str(data) if isinstance(data, Path) else data
+        raise KindError(
+            f"{argument} is the text {called!r}; expected {expected}. "
+            f"To use a file, read it first, for example with {reader_of(data)}."
+        )
 
 
 def reader_of(path: object) -> str:
@@ -117,6 +124,7 @@ def plain(data: Any, argument: str) -> np.ndarray:
             f"{argument} is ragged: its rows differ in length. Give every point the same columns."
         ) from error
     if array.dtype == object and array.ndim == 0:
+        refuse_name(data, argument, "points: a list, an array or a table")
         came = "None" if data is None else f"of the kind {type(data).__name__}"
         raise KindError(f"{argument} is {came}; expected points: a list, an array or a table.")
     array = _dates(_vectors(array)) if array.dtype == object and array.size else array

@@ -11,6 +11,7 @@ __all__ = [
     "is_arrow",
     "is_batches",
     "is_dask",
+    "is_dataset",
     "is_frame",
     "is_lazy",
     "is_pandas",
@@ -41,7 +42,8 @@ def is_arrow(frame: object) -> bool:
 
 def is_frame(data: Data) -> bool:
     """Whether data are a frame of any of these."""
-    return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
+    # The names of the columns of a lazy frame are costly, as polars warns.
+    return not is_lazy(data) and hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
 
 
 def names_of_frame(frame: Any) -> list[Any]:
@@ -88,6 +90,11 @@ def is_batches(source: Data) -> bool:
     return hasattr(source, "read_all") and hasattr(source, "read_next_batch")
 
 
+def is_dataset(source: Data) -> bool:
+    """Whether it is a dataset of Arrow, of files or in memory."""
+    return hasattr(source, "to_batches") and hasattr(source, "count_rows") and hasattr(source, "to_table")
+
+
 def no_frame(columns: object, argument: str) -> KindError:
     """The error for columns by name, in a dictionary or an xarray Dataset, where a frame is needed."""
     made = f"{argument}.to_dataframe()" if hasattr(columns, "to_dataframe") else f"pandas.DataFrame({argument})"
@@ -109,6 +116,8 @@ def refuse_unread(source: Data, argument: str) -> None:
         what, method = "a lazy frame", "collect"
     elif is_batches(source):
         what, method = "a reader of record batches", "read_all"
+    elif is_dataset(source):
+        what, method = "a dataset of Arrow", "to_table"
     if what:
         typed = f"what its {method}() returns" if " " in argument else f"{argument}.{method}()"
         raise KindError(f"{argument} is {what}, whose rows are not in memory: pass {typed}.")

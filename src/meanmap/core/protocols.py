@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import is_sparse
 from meanmap.core.errors import KindError
 from meanmap.core.extras import optional
 
@@ -28,6 +29,8 @@ def hands_over(value: object) -> bool:
     kind = type(value)
     if kind.__module__.split(".")[0] in READ:
         return False
+    if is_sparse(value):
+        return getattr(value, "format", "csr") != "csr"
     if kind.__module__.startswith("narwhals."):
         return hasattr(kind, "to_native")
     if _is_dataset(kind) or _is_labelled_array(kind):
@@ -55,7 +58,8 @@ def handed_over(value: Any) -> Any:
 
     Objects with `__arrow_c_stream__`, such as a DuckDB relation or an ADBC result, become a polars frame, or an Arrow
     table if polars is not installed. Narwhals frames are unwrapped, and xarray data sets become their variables, and
-    its arrays their values.
+    its arrays their values. Sparse matrices are read by rows (CSR): those of other formats have no rows to take, or are
+    dictionaries.
     Samples in a list and columns in a dictionary are converted, too.
 
     Raises
@@ -77,6 +81,8 @@ def handed_over(value: Any) -> Any:
         return dict(zip(value, found, strict=True)) if isinstance(value, dict) else type(value)(found)
     if not hands_over(value):
         return value
+    if is_sparse(value):
+        return value.tocsr()
     if hasattr(value, "to_native"):
         return handed_over(value.to_native())
     if _is_labelled_array(type(value)):

@@ -104,3 +104,34 @@ def test_other_columns_of_arrow_stay_as_they_are():
     assert result["k"].to_pylist() == ["u", "u", "v"]
     times = arrow.table({"when": arrow.array([None, 10, None], arrow.timestamp("s", "Europe/Berlin"))})
     assert filled(times, FOUND)["when"].type == times["when"].type
+
+
+@pytest.mark.parametrize("kind", ["Categorical", "Enum"])
+def test_labels_of_polars_stay_labels(kind):
+    polars = pytest.importorskip("polars", reason="polars is not installed here")
+    dtype = polars.Enum(["low", "mid", "high"]) if kind == "Enum" else polars.Categorical()
+    there = polars.Series("size", ["low", None, "high", None], dtype=dtype)
+    result = filled(polars.DataFrame({"size": there}), {"size": (np.array([1, 3]), np.array(["high", "mid"]))})["size"]
+    assert result.dtype == there.dtype
+    assert result.to_list() == ["low", "high", "high", "mid"]
+
+
+def test_a_label_that_a_column_cannot_hold_makes_it_text():
+    """As where a model has learned from another table."""
+    polars = pytest.importorskip("polars", reason="polars is not installed here")
+    new = {"size": (np.array([1]), np.array(["huge"]))}
+    there = polars.Series("size", ["low", None], dtype=polars.Enum(["low", "mid"]))
+    assert filled(polars.DataFrame({"size": there}), new)["size"].to_list() == ["low", "huge"]
+    column = pd.Categorical(["low", None], ["low", "mid"])
+    assert filled(pd.DataFrame({"size": column}), new)["size"].tolist() == ["low", "huge"]
+
+
+def test_imputed_labels_keep_their_kind():
+    polars = pytest.importorskip("polars", reason="polars is not installed here")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    labels = polars.Series(np.where(x > 0, "up", "down")).cast(polars.Enum(["down", "up"]))
+    model = mm.KernelGraph([("x", "g")]).fit(polars.DataFrame({"x": x, "g": labels}))
+    gaps = polars.DataFrame({"x": [1.0, -1.0], "g": polars.Series(["up", None], dtype=labels.dtype)})
+    assert model.impute(gaps)["g"].dtype == labels.dtype
+    assert model.impute(gaps)["g"].to_list() == ["up", "down"]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.absent import unmasked
+from meanmap.core.arrays import is_categorical, reader_of, refuse_name
 from meanmap.core.containers import is_pandas, is_polars, refuse_unread
 from meanmap.core.errors import KindError
 from meanmap.core.held import holds_floats, holds_times
@@ -30,10 +31,11 @@ def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
     refuse_unread(frame, argument)
     if named := named_columns(frame, argument):
         return named
-    if ParquetFiles.holds(frame):
+    if ParquetFiles.holds(frame) and reader_of(frame) == "pandas.read_parquet":
         raise KindError(
             f"{argument} is Parquet files, whose rows are not in memory: pass polars.read_parquet({argument})."
         )
+    refuse_name(frame, argument)
     array = np.asarray(unmasked(frame))
     if array.ndim != 2:
         raise KindError(
@@ -65,6 +67,8 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
                 rows, values = named[str(name)]
                 series = copy[name]
                 plain = holds_floats(values) or (values.dtype.kind == "i" and not _holds_whole(series))
+                if is_categorical(series) and not set(values.tolist()) <= set(series.cat.categories):
+                    series = series.astype(object)
                 series = series.astype(float) if plain and not holds_floats(series) else series.copy()
                 series.iloc[rows] = _in_unit(values, series)
                 copy[name] = series
@@ -127,11 +131,15 @@ def _in_unit(values: np.ndarray, series: Any) -> Any:
 
 
 def _polars(series: Any, column: np.ndarray) -> Any:
-    """A column of Polars with these values; times, whole numbers and floats keep their type."""
+    """A column of Polars with these values; times, whole numbers, floats and labels keep their type."""
     whole, float_ = column.dtype.kind == "i", holds_floats(column)
     if holds_times(column) or (whole and series.dtype.is_integer()) or (float_ and series.dtype.is_float()):
         return type(series)(series.name, column).cast(series.dtype)
-    return type(series)(series.name, column.tolist())
+    found = type(series)(series.name, column.tolist())
+    if not is_categorical(series):
+        return found
+    labels = found.cast(series.dtype, strict=False)
+    return found if labels.null_count() > found.null_count() else labels  # an Enum lacks labels of the model
 
 
 def _arrow(column: Any, values: np.ndarray) -> Any:

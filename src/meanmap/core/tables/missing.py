@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.absent import absent, unmasked
-from meanmap.core.arrays import check_lengths
+from meanmap.core.arrays import check_lengths, refuse_name
 from meanmap.core.containers import is_pandas, is_rotations, is_sparse, refuse_unread
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
@@ -53,6 +53,7 @@ def length(sample: Any) -> int:
     shape = getattr(sample, "shape", None)
     if shape:
         return int(shape[0])
+    refuse_name(sample, "a sample", "points: a list, an array or a table")
     if shape is not None or not hasattr(sample, "__len__"):
         raise KindError(f"a sample is a {type(sample).__name__}; expected points: a list, an array or a table.")
     return len(sample)

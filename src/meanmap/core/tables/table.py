@@ -104,6 +104,8 @@ class Table:
     @staticmethod
     def looks_like_one(data: Data) -> bool:
         """Whether `data` has named columns."""
+        if is_sparse(data):  # those of one format are dictionaries
+            return False
         return isinstance(data, Table | Mapping) or bool(_fields(data)) or is_frame(data) or is_stream(data)
 
     @staticmethod
@@ -277,6 +279,8 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
 
 
 def _readable(names: Sequence[str], columns: Sequence[Any], argument: str) -> tuple[list[str], list[Any]]:
+    for name, each in zip(names, columns, strict=True):
+        refuse_unread(each, f"{argument}[{name!r}]")
     read = (readable(each, f"{argument}[{name!r}]") for name, each in zip(names, columns, strict=True))
     return list(names), [in_cells(each) for each in read]
 

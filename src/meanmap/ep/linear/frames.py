@@ -9,7 +9,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from meanmap.core.arrays import is_categorical
+from meanmap.core.arrays import is_categorical, refuse_name
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.extras import optional
@@ -42,6 +42,7 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
         raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, MISSING))}.")
     data = handed_over(data)
     refuse_unread(data, argument)
+    refuse_name(data, argument)
     if not Table.looks_like_one(data):
         raise InputError(f"{argument} is a {type(data).__name__}; expected a table whose columns have names.")
     names, known = list(wanted), Table.names_in(data, argument)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import refuse_name
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import KindError
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import elsewhere
@@ -169,6 +171,8 @@ def _check_named(line: object, data: object) -> None:
     """Refuse a malformed question, or one about data whose columns have no names."""
     if isinstance(data, str) and not isinstance(line, str):
         raise KindError(f"the question {data!r} comes second; expected it first, and then the table.")
+    refuse_name(data, "the table")
+    refuse_unread(data, "the table")
     if not Table.has_names(data):
         remedy = "pass a DataFrame."
         if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from meanmap.core.arrays import reader_of
+from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import (
     ColumnError,
     EmptyError,
@@ -73,6 +74,7 @@ def grouped(
             f"by= is for a table in memory, and {str(frame)!r} is the name of a file: read it first, for example with "
             f"{reader_of(frame)}."
         )
+    refuse_unread(frame, "the table")
     by = str(by) if is_whole(by) else by
     if not isinstance(by, str) or not source_of(frame).named:
         raise KindError(f"by is {by!r}; expected the name of a column of the one table that is given.")

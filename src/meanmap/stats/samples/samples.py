@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_rows, plain
+from meanmap.core.arrays import check_rows, plain, refuse_name
 from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
@@ -303,6 +303,7 @@ def _strangers(samples: list[Any], names: Sequence[str], kinds: Mapping[str, str
 
 def read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
     """The reference as a table with its schema, or unchanged if it has no columns."""
+    refuse_name(reference, "reference")
     if kinds or named_columns(reference, "reference"):
         schema = Schema.of(reference, kinds=kinds, names=("reference",))
         return schema.read(reference, "reference"), schema
