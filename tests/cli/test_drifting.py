@@ -64,8 +64,8 @@ def test_json_holds_the_same(folder):
 
 
 def test_files_of_a_folder_and_of_a_pattern_come_in_the_order_of_their_numbers(folder, tmp_path):
-    for day in (9, 10, 100):
-        (tmp_path / f"day{day}.csv").write_text((folder / "days" / "day0.csv").read_text())
+    for day, other in ((9, 0), (10, 1), (100, 2)):
+        (tmp_path / f"day{day}.csv").write_text((folder / "days" / f"day{other}.csv").read_text())
     for batches in (tmp_path, tmp_path / "day*.csv"):
         said = json.loads(run(folder / "reference.csv", batches, "--seed", 0, "--json").stdout)
         assert [each["batch"] for each in said["batches"]] == ["day9.csv", "day10.csv", "day100.csv"]
@@ -392,19 +392,97 @@ def test_a_later_run_with_nothing_new_but_an_unreadable_file_answers_all_the_sam
     assert "No: alarm at b2.csv. Not judged: b1.csv" in run(*asked).stdout
 
 
-def test_copies_of_the_reference_and_of_earlier_batches_are_named(tmp_path):
+def test_copies_of_the_reference_and_of_parts_of_earlier_batches_are_named(tmp_path):
     rng = np.random.default_rng(7)
     reference = written(tmp_path, rng, "reference", 400)
     first = written(tmp_path, rng, "b1", 60)
-    first.to_csv(tmp_path / "b2.csv", index=False)
+    first[:50].to_csv(tmp_path / "b2.csv", index=False)
     reference[:50].to_csv(tmp_path / "b3.csv", index=False)
     written(tmp_path, rng, "b4", 60)
-    said = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0).stdout
-    notes = [line for line in said.splitlines() if "rows are also in" in line]
+    found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0)
+    notes = [line for line in found.stdout.splitlines() if "rows are also in" in line]
     assert [note.split("a copy")[0].strip() for note in notes] == [
-        "note: b2.csv: 60 of 60 rows are also in b1.csv:",
+        "note: b2.csv: 50 of 50 rows are also in b1.csv:",
         "note: b3.csv: 50 of 50 rows are also in reference.csv:",
     ]
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize("runs", ["one run", "two runs"])
+def test_a_file_with_all_rows_of_an_earlier_batch_is_named_and_not_judged(runs, tmp_path):
+    """A later run skipped it without its name, and with exit code 0: a frozen pipeline looked healthy for ever."""
+    rng = np.random.default_rng(7)
+    written(tmp_path, rng, "reference", 400)
+    for name in ("b1", "b2"):
+        written(tmp_path, rng, name, 60)
+    state = ["--seed", 0, *(["--state", tmp_path / "state"] if runs == "two runs" else [])]
+    if runs == "two runs":
+        assert run(tmp_path / "reference.csv", tmp_path / "b?.csv", *state).exit_code == 0
+    (tmp_path / "b3.csv").write_bytes((tmp_path / "b1.csv").read_bytes())
+    found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", *state)
+    assert found.exit_code == 2
+    assert "Not judged: b3.csv, see below." in found.stdout
+    assert "note: b3.csv holds the same rows as b1.csv: " in found.stdout
+    assert re.search(r"^  b2.csv +60 ", found.stdout, re.MULTILINE)
+    assert not re.search(r"^  b3.csv +60 ", found.stdout, re.MULTILINE)
+    if runs == "two runs":
+        assert "2 files were read by an earlier run and skipped" in found.stdout
+        again = run(tmp_path / "reference.csv", tmp_path / "b?.csv", *state)  # the copy was told
+        assert again.exit_code == 0
+        assert "3 files were read by an earlier run and skipped" in again.stdout
+
+
+def test_files_of_one_name_in_two_folders_are_two_files(tmp_path):
+    rng = np.random.default_rng(7)
+    written(tmp_path, rng, "reference", 400)
+    for day in ("day1", "day2"):
+        (tmp_path / day).mkdir()
+    written(tmp_path / "day1", rng, "part", 60)
+    asked = [tmp_path / "reference.csv", tmp_path / "day*" / "part.csv", "--seed", 0, "--state", tmp_path / "state"]
+    assert run(*asked).exit_code == 0
+    (tmp_path / "day2" / "part.csv").write_bytes((tmp_path / "day1" / "part.csv").read_bytes())
+    found = run(*asked)
+    assert found.exit_code == 2
+    assert "day2/part.csv holds the same rows as day1/part.csv" in found.stdout
+
+
+def test_the_state_and_its_files_may_move_together(tmp_path):
+    rng = np.random.default_rng(7)
+    (tmp_path / "here").mkdir()
+    written(tmp_path / "here", rng, "reference", 400)
+    written(tmp_path / "here", rng, "b1", 60)
+    for place in ("here", "there"):
+        if place == "there":
+            (tmp_path / "here").rename(tmp_path / "there")
+        folder = tmp_path / place
+        found = run(folder / "reference.csv", folder / "b?.csv", "--seed", 0, "--state", folder / "state")
+        assert found.exit_code == 0
+    assert "1 file was read by an earlier run and skipped" in found.stdout
+
+
+def test_standard_input_is_new_in_every_run(tmp_path):
+    """Its name, and not its content, told that it had been read: every later run skipped it."""
+    rng = np.random.default_rng(7)
+    written(tmp_path, rng, "reference", 400)
+    for number in (1, 2):
+        rows = written(tmp_path, rng, "b1", 60).to_csv(index=False)
+        asked = [tmp_path / "reference.csv", "-", "--seed", 0, "--state", tmp_path / "state"]
+        found = CliRunner().invoke(app, ["drift", *map(str, asked)], input=rows)
+        assert found.exit_code == 0
+        assert len(re.findall(r"^  - +60 ", found.stdout, re.MULTILINE)) == number
+
+
+def test_small_files_that_agree_by_chance_are_judged_in_later_runs_too(tmp_path):
+    rng = np.random.default_rng(8)
+    for name, n in (("reference", 400), ("b1", 9)):
+        columns = {"site": rng.choice(["n", "s"], n), "count": rng.poisson(2, n)}
+        pd.DataFrame(columns).to_csv(tmp_path / f"{name}.csv", index=False)
+    asked = [tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0, "--state", tmp_path / "state"]
+    assert run(*asked).exit_code == 0
+    (tmp_path / "b2.csv").write_bytes((tmp_path / "b1.csv").read_bytes())
+    found = run(*asked)
+    assert found.exit_code == 0
+    assert "in 1 batch" in found.stdout
 
 
 def test_rows_that_agree_by_chance_are_no_copies(tmp_path):

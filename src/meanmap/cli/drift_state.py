@@ -1,6 +1,7 @@
 """The file with which `meanmap drift` continues an earlier run."""
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,21 +11,22 @@ from meanmap.cli.options import refused
 
 __all__ = ["Kept"]
 
-FIELDS = ("monitor", "batches", "values", "asked", "reference", "seen")
+FIELDS = ("monitor", "batches", "values", "asked", "reference", "files")
 
 
 @dataclass(frozen=True)
 class Kept:
     """The monitor after some batches, the results for these, and the settings.
 
-    Files are identified by their content, so that those of an earlier run are not counted twice.
+    Files are identified by their content and their place relative to the state file, so that those of an earlier run
+    are not counted twice, and copies of them under another name are recognised.
     """
 
     monitor: Any
     batches: list[dict[str, Any]]
     values: list[dict[str, Any]]
     asked: Mapping[str, Any]
-    seen: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, path: Path, reference: str, asked: Mapping[str, Any]) -> "Kept | None":
@@ -46,23 +48,34 @@ class Kept:
                     f"{path} was written with {name.replace('_', ' ')} {held['asked'][name]!r}, now it is {value!r}; "
                     "repeat the earlier setting, or use another --state file"
                 )
-        return cls(held["monitor"], held["batches"], held["values"], asked, tuple(held["seen"]))
+        return cls(held["monitor"], held["batches"], held["values"], asked, tuple(map(tuple, held["files"])))
 
-    def unseen(self, paths: Sequence[str], notes: list[str]) -> list[str]:
-        """The files that no earlier run has read; a note reports the others."""
-        left = [path for path in paths if _digest(path) not in self.seen]
-        if len(left) < len(paths):
-            known = len(paths) - len(left)
+    def unseen(self, path: Path, files: Sequence[str], notes: list[str]) -> tuple[list[str], dict[str, str]]:
+        """The files that no earlier run has read, and which of them have the content of another that one has read; a
+        note reports the others.
+        """
+        read, places = set(self.files), dict(reversed(self.files))
+        found = {file: (_digest(file), _place(file, path)) for file in files}
+        left = [file for file in files if file == "-" or found[file] not in read]
+        if len(left) < len(files):
+            known = len(files) - len(left)
             notes.append(f"{known} file{'s were' if known > 1 else ' was'} read by an earlier run and skipped")
-        return left
+        return left, {file: places[found[file][0]] for file in left if found[file][0] in places}
 
-    def write(self, path: Path, reference: str, before: "Kept | None", paths: Sequence[str]) -> None:
+    def write(self, path: Path, reference: str, before: "Kept | None", files: Sequence[str]) -> None:
         """Write the state file."""
         import meanmap as mm
 
-        seen = [*(before.seen if before else ()), *map(_digest, paths)]
-        values = self.monitor, self.batches, self.values, dict(self.asked), _digest(reference), seen
-        mm.save(dict(zip(FIELDS, values, strict=True)), path)
+        read = [(_digest(file), _place(file, path)) for file in files if file != "-"]
+        values = self.monitor, self.batches, self.values, dict(self.asked), _digest(reference)
+        held = dict(zip(FIELDS, (*values, [*(before.files if before else ()), *read]), strict=True))
+        mm.save(held, path)
+
+
+def _place(file: str, state: Path) -> str:
+    """Where a file is, seen from the state file."""
+    place, folder = Path(file).resolve(), state.resolve().parent
+    return Path(os.path.relpath(place, folder)).as_posix() if place.drive == folder.drive else place.as_posix()
 
 
 def _digest(path: str) -> str:

@@ -63,7 +63,8 @@ def drift(
     asked = {"within": names_in(within), "run_length": run_length, "margin": margin, "columns": chosen}
     asked |= {"missing": reading.missing, "kinds": str(reading.kinds)}
     before = None if state is None else Kept.of(state, reference, asked)
-    if before is None:
+    copied: dict[str, str] = {}
+    if state is None or before is None:
         settings = {"run_length": run_length, "within": names_in(within) or None, "margin": margin, "missing": policy}
         monitor = mm.DriftMonitor.of(data, kinds=reading.kinds, rng=seed, **settings)
         reading.notes += monitor.notes
@@ -72,11 +73,11 @@ def drift(
 
         monitor = before.monitor
         reading.notes += admitted((data,), ("reference",), policy)[1]
-        paths = before.unseen(paths, reading.notes)
+        paths, copied = before.unseen(state, paths, reading.notes)
     watched.gaps = monitor.gaps is not None
     watched.begin(before)
-    copies, unread = Copies(), {}
-    copies.note(watched.name, data)
+    copies, unread = Copies(reference), {}
+    copies.add(reference, data)
     for path in paths:
         name, told = Path(path).name, len(reading.notes)
         try:
@@ -86,14 +87,20 @@ def drift(
                 if batch is None:
                     watched.note("fewer than 2 rows, so it is skipped.", name)
                     continue
-                monitor = monitor.step(batch)
+                after = monitor.step(batch)
         except (InputError, KindError) as problem:  # of this batch: the others are judged, and the exit code says so
             del reading.notes[told:]
             unread[path] = problem
             watched.unread[name] = str(problem)
             continue
-        if copied := copies.note(name, batch):
-            watched.note(f"{copied}.", name)
+        copy = copies.find(path, batch, copied.get(path, ""))
+        if copy and copy.whole:  # another error of what writes the files
+            watched.unread[name] = copy.said
+            continue
+        if copy:
+            watched.note(copy.said, name)
+        copies.add(path, batch)
+        monitor = after
         watched.add(name, batch, monitor)
     if unread and not watched.batches:
         raise next(iter(unread.values()))
@@ -112,7 +119,7 @@ def drift(
         _tell(question, monitor, watched, columns_found, reading)
     if any(each["alarm"] for each in watched.new):
         raise typer.Exit(1)
-    if unread:
+    if watched.unread:
         raise typer.Exit(2)
 
 
