@@ -128,17 +128,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        return getattr(_loaded(_NAMES[name]), name)
-    if name in __all__ or name in _FOLDERS:
-        return _loaded(f"meanmap.{name}")
-    from difflib import get_close_matches
+if not TYPE_CHECKING:  # so that type checkers refuse other names
 
-    meant = [] if name.startswith("_") else get_close_matches(name, __all__, 1)
-    raise AttributeError(
-        f"module 'meanmap' has no attribute {name!r}{f'; did you mean {meant[0]!r}?' if meant else ''}"
-    )
+    def __getattr__(name: str) -> Any:
+        if name in _NAMES:
+            return getattr(_loaded(_NAMES[name]), name)
+        if name in __all__ or name in _FOLDERS:
+            return _loaded(f"meanmap.{name}")
+        from difflib import get_close_matches
+
+        meant = [] if name.startswith("_") else get_close_matches(name, __all__, 1)
+        raise AttributeError(
+            f"module 'meanmap' has no attribute {name!r}{f'; did you mean {meant[0]!r}?' if meant else ''}"
+        )
 
 
 def _loaded(module: str) -> ModuleType:

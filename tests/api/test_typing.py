@@ -31,7 +31,17 @@ REVEALED = (
     "fit.summary()",
 )
 # Arrays, of NumPy or JAX.
-ARRAYS = ("posterior['w'].mean()", "posterior['w'].log_density([0.0])", "embedded([0.0])", "belief.mean()")
+ARRAYS = (
+    "posterior['w'].mean()",
+    "posterior['w'].cov()",
+    "posterior['w'].log_density([0.0])",
+    "embedded([0.0])",
+    "belief.mean()",
+)
+# Names that are not there, which type checkers refuse.
+MISSPELT = ("mm.two_sampel_test", "mm.estimators.FourierFeature", "mm.io.to_arvis")
+# Names that load when they are first used.
+LATE = ("mm.fit", "mm.graphs.Graph", "mm.core.Table", "mm.features", "mm.estimators.FourierFeatures", "mm.io.to_arviz")
 CHECKERS = {
     "basedpyright": (["--pythonpath", sys.executable], r'Type of ".*" is "(.*)"', "0 errors"),
     "mypy": (["--strict", "--python-executable", sys.executable], r'Revealed type is "(.*)"', "Success"),
@@ -65,3 +75,16 @@ def test_main_calls_have_types(checker, tmp_path):
         f"{call}: {kind}" for call, kind in zip(REVEALED, revealed, strict=True) if re.search(r"Any|Unknown", kind)
     ] == []
     assert fine in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_names_that_are_not_there_are_found(checker, tmp_path):
+    """Whatever a module looks up when it is asked, so that importing it costs little."""
+    pytest.importorskip(checker, reason=f"pip install {checker}, and this test runs")
+    script = tmp_path / "user.py"
+    script.write_text("import meanmap as mm\n" + "".join(f"print({name})\n" for name in (*LATE, *MISSPELT)))
+    command = [sys.executable, "-m", checker, *CHECKERS[checker][0], str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    wrong = [int(line) for line in re.findall(r"user\.py:(\d+)(?::\d+)?(?: -|:) error", done.stdout)]
+    assert wrong == [len(LATE) + 2 + k for k in range(len(MISSPELT))], done.stdout + done.stderr

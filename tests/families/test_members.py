@@ -228,3 +228,38 @@ def test_mixture():
     with pytest.raises(KindError, match="Laplace is not an exponential family"):
         Mixture(Laplace([0.0, 1.0]), [0.5, 0.5]).project()
     assert isinstance(PointMass(1.0).sample(2, rng=0), np.ndarray)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        Normal([0.0, 1.0], [1.0, 4.0]),
+        MultivariateNormal([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]]),
+        Dirichlet([[1.0, 2.0, 3.0], [0.1, 4.0, 1.0]]),
+        Categorical([[0.2, 0.3, 0.5], [0.9, 0.05, 0.05]]),
+        PointMass([1.0, 2.0], event_axes=1),
+        Mixture(Normal([0.0, 3.0], 1.0), [0.3, 0.7]),
+        Mixture(MultivariateNormal([[0.0, 0.0], [3.0, 1.0]], np.eye(2)), [0.3, 0.7]),
+        Mixture(Dirichlet([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0]]), [0.3, 0.7]),
+    ],
+    ids=repr,
+)
+def test_every_family_has_a_covariance(family):
+    """Of a number it is the variance; of several entries a matrix, symmetric, with the variances on its diagonal."""
+    cov, var = family.cov(), family.var()
+    if var.ndim == len(family.shape):
+        np.testing.assert_array_equal(cov, var)
+        return
+    assert cov.shape == (*var.shape, var.shape[-1])
+    np.testing.assert_allclose(np.diagonal(cov, axis1=-2, axis2=-1), var, rtol=1e-13)
+    np.testing.assert_allclose(cov, np.swapaxes(cov, -2, -1), atol=1e-15)
+
+
+def test_covariances_are_those_of_the_formulas():
+    a = np.array([1.0, 2.0, 3.0])
+    expected = (np.diag(a) * 6 - np.outer(a, a)) / (36 * 7)
+    np.testing.assert_allclose(Dirichlet(a).cov(), expected, rtol=1e-13)
+    p = np.array([0.2, 0.3, 0.5])
+    np.testing.assert_allclose(Categorical(p).cov(), np.diag(p) - np.outer(p, p), rtol=1e-12)
+    law = Mixture(MultivariateNormal([[0.0, 0.0], [3.0, 1.0]], np.eye(2)), [0.3, 0.7])
+    np.testing.assert_allclose(law.cov(), np.eye(2) + 0.21 * np.array([[9.0, 3.0], [3.0, 1.0]]), rtol=1e-12)

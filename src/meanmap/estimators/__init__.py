@@ -42,10 +42,12 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'meanmap.estimators' has no attribute {name!r}")
-    return getattr(import_module(f"meanmap.estimators.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # so that type checkers refuse other names
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'meanmap.estimators' has no attribute {name!r}")
+        return getattr(import_module(f"meanmap.estimators.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -101,11 +101,19 @@ class Distribution(Paged, eqx.Module):
         require_proper(self, "standard deviation")
         return run(_root_variance, self)
 
+    def cov(self) -> Array:
+        """The covariance matrix of the entries of x, their axis twice; the variance of a number."""
+        require_proper(self, "covariance")
+        return run(type(self)._covariance, self)
+
     @abstractmethod
     def _mean(self) -> Array: ...
 
     @abstractmethod
     def _variance(self) -> Array: ...
+
+    def _covariance(self) -> Array:
+        return self._variance()
 
     def mean_in(self, coordinate: str | None = None) -> Array:
         """The mean in one of `coordinates`, such as E[log x] of a Gamma."""

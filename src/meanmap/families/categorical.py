@@ -12,6 +12,7 @@ from meanmap.core.types import Array
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, points_with_weights
 from meanmap.families.reading import as_fields, check_members, read_parameters
+from meanmap.families.simplex import covariance_of_shares
 from meanmap.families.weights import normalised_weights
 
 __all__ = ["Categorical"]
@@ -145,6 +146,9 @@ class Categorical(Family):
     def _variance(self) -> Array:
         p = self._mean()
         return p * (1 - p)
+
+    def _covariance(self) -> Array:
+        return covariance_of_shares(self._mean())
 
     def _expected_statistics(self) -> tuple[Array, ...]:
         return (self._mean(),)

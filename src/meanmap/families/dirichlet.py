@@ -15,6 +15,7 @@ from meanmap.families.inversion import parameters_from_expected_logs
 from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.real_gamma import trigamma
 from meanmap.families.simplex import (
+    covariance_of_shares,
     dirichlet_divergence,
     dirichlet_entropy,
     dirichlet_log_density,
@@ -130,6 +131,9 @@ class Dirichlet(Family):
     def _variance(self) -> Array:
         mean = self._mean()
         return mean * (1 - mean) / (self.concentration.sum(-1, keepdims=True) + 1)
+
+    def _covariance(self) -> Array:
+        return covariance_of_shares(self._mean()) / (self.concentration.sum(-1)[..., None, None] + 1)
 
     def _moments_in(self, coordinate: str) -> tuple[Array, Array]:
         del coordinate

@@ -72,6 +72,9 @@ class PointMass(Limit):
     def _variance(self) -> Array:
         return jnp.zeros_like(self.x)
 
+    def _covariance(self) -> Array:
+        return jnp.zeros((*self.x.shape, *self.event_shape), self.x.dtype)
+
     def _moments_in(self, coordinate: str) -> tuple[Array, Array]:
         return self._in(coordinate), jnp.zeros_like(self.x)
 

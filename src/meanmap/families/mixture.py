@@ -102,6 +102,13 @@ class Mixture(Distribution):
     def _variance(self) -> Array:
         return self._total_variance(self.components._mean(), self.components._variance())
 
+    def _covariance(self) -> Array:
+        mean, inner = self.components._mean(), self.components._covariance()
+        if mean.ndim == self.weights.ndim:
+            return self._total_variance(mean, inner)
+        apart = mean - self._mix(mean, 1)[..., None, :]
+        return self._mix(inner + apart[..., :, None] * apart[..., None, :], 2)
+
     def _total_variance(self, mean: Array, variance: Array) -> Array:
         trailing = mean.ndim - self.weights.ndim
         centre = jnp.expand_dims(self._mix(mean, trailing), -1 - trailing)

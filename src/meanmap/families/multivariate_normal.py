@@ -10,7 +10,6 @@ from jax.scipy.linalg import solve_triangular
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.types import Array
-from meanmap.families.base import require_proper
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, one_normal
 from meanmap.families.reading import as_fields, check_members, members, read_parameters, run
@@ -114,11 +113,6 @@ class MultivariateNormal(Family):
     def event_shape(self) -> tuple[int, ...]:
         """The shape of one draw, `(d,)`."""
         return (self.precision_mean.shape[-1],)
-
-    def cov(self) -> Array:
-        """The covariance matrix V, shape `shape + (d, d)`."""
-        require_proper(self, "covariance")
-        return run(type(self)._covariance, self)
 
     def _proper(self) -> Any:
         if isinstance(self.precision, jax.Array):

@@ -16,6 +16,7 @@ from meanmap.families.real_gamma import (
 )
 
 __all__ = [
+    "covariance_of_shares",
     "dirichlet_divergence",
     "dirichlet_entropy",
     "dirichlet_log_density",
@@ -25,6 +26,11 @@ __all__ = [
     "log_shares",
     "with_total",
 ]
+
+
+def covariance_of_shares(mean: Array) -> Array:
+    """diag(m) − m mᵀ, the covariance of indicators of labels with probabilities m."""
+    return mean[..., :, None] * (jnp.eye(mean.shape[-1], dtype=mean.dtype) - mean[..., None, :])
 
 
 def log_shares(parameters: Array) -> Array:

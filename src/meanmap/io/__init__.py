@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "FileFormatError", "load", "posterior_draws", "read_table", "save", "to_arviz"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in ("posterior_draws", "to_arviz"):
-        raise AttributeError(f"module 'meanmap.io' has no attribute {name!r}")
-    from meanmap.io import draws
+if not TYPE_CHECKING:  # so that type checkers refuse other names
 
-    return getattr(draws, name)
+    def __getattr__(name: str) -> Any:
+        if name not in ("posterior_draws", "to_arviz"):
+            raise AttributeError(f"module 'meanmap.io' has no attribute {name!r}")
+        from meanmap.io import draws
+
+        return getattr(draws, name)
 
 
 def __dir__() -> list[str]:
