@@ -295,6 +295,30 @@ def test_a_sensor_that_sticks_for_half_of_the_rows_is_recognised(tmp_path):
     assert rows["share of a = 1011.4"]["reference"] < 0.02
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_stuck_column_comes_before_those_that_are_related_to_it(seed, tmp_path):
+    """All tie on the smallest p-value, as relations to the stuck column broke: those that were well came first."""
+    rng = np.random.default_rng(seed)
+    for name, n in (("reference", 1000), ("b1", 200)):
+        heat = rng.normal(21, 4, n)
+        pressure = rng.normal(1013, 8, n) + 0.5 * (heat - 21)
+        frame = pd.DataFrame({"copy": pressure, "heat": heat, "pressure": pressure, "flow": rng.gamma(2, 15, n)})
+        if name == "b1":
+            frame["pressure"] = 1012.87
+        frame.round(2).to_csv(tmp_path / f"{name}.csv", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0, "--json")
+    columns = json.loads(found.stdout)["compared"][0]["columns"]
+    tied = {each["column"] for each in columns if each["pvalue"] == columns[0]["pvalue"]}
+    assert {"copy", "pressure"} <= tied
+    stuck = [each for each in columns if each["column"] == "pressure"]
+    assert columns[: len(stuck)] == stuck
+    rows = {each["what"]: each for each in stuck}
+    assert rows["share of pressure = 1012.87"]["clear"] is True
+    assert rows["sd pressure"]["clear"] is True
+    assert rows["sd pressure"]["batches"] == 0  # and not 1e-13, by rounding
+    assert rows["median pressure"]["clear"] is None  # not tested
+
+
 def test_notes_of_many_files_are_one_and_counts_are_sums(tmp_path):
     """Ten batches had ten notes on semicolons, and the rows that the first one lost stood for all."""
     rng = np.random.default_rng(4)

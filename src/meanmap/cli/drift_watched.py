@@ -147,17 +147,20 @@ class Watched:
             before, here = (np.asarray(t.columns[each.column], float) for t in (reference, rows))
             other = {"difference": None, "over time": []}
             if not each.clear or _spreads_differ(before, here):
-                for what, pair in (("sd", (before.std(), here.std())), ("median", each.medians)):
+                for what, pair in (("sd", (_sd(before), _sd(here))), ("median", each.medians)):
                     cells = [*(f"{number:.4g}" for number in pair), ""]
                     other |= {"what": f"{what} {each.column}", "reference": float(pair[0]), "batches": float(pair[1])}
+                    other |= {"clear": _spreads_differ(before, here) if what == "sd" else None}  # medians: no test
                     found.append({**row, **other, "cells": cells})
             if (frequent := _frequent(before, here)) is None:
                 continue
             value, *shares = frequent
             if (each.column, label_text(value)) not in shown:
                 other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
+                other |= {"clear": True}
                 found.append({**row, **other, "cells": [*(f"{100 * share:.3g} %" for share in shares), ""]})
-        return sorted(found, key=lambda each: 1.0 if each["pvalue"] is None else each["pvalue"])
+        sizes = {name: _distance(*pair) for name, pair in zip(reference.names, both, strict=True)}
+        return sorted(found, key=lambda row: (1.0 if row["pvalue"] is None else row["pvalue"], -_size(row, sizes)))
 
     def _missing(self, together: dict[str, Any]) -> list[dict[str, Any]]:
         """Columns with missing values, in the reference and in these rows."""
@@ -197,9 +200,37 @@ def _since(seen: list[Seen], raised: str) -> list[Seen]:
     return seen[int(np.argmax(added >= added.max() / 4)) :]
 
 
+def _size(row: dict[str, Any], sizes: dict[str, float]) -> float:
+    """How far the column of a row has changed by itself, from 0 to 1: of columns with one p-value the first is not one
+    that is only related to another.
+    """
+    if row["what"] == f"missing {row['column']}":
+        return abs(row["batches"] - row["reference"])
+    return sizes[row["column"]]
+
+
+def _distance(first: np.ndarray, second: np.ndarray) -> float:
+    """Between the distributions of a column: the larger of the greatest differences of distribution functions and of
+    shares of one value, or the total variation distance of labels.
+    """
+    from meanmap.core.tables.kinds import family_of
+
+    values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    parts = codes[: len(first)], codes[len(first) :]
+    change = np.subtract(*(np.bincount(part, minlength=len(values)) / len(part) for part in parts))
+    if family_of(first) in ("label", "boolean"):
+        return float(np.abs(change).sum() / 2)
+    return float(max(np.abs(np.cumsum(change)).max(), np.abs(change).max()))
+
+
+def _sd(column: np.ndarray) -> float:
+    """The standard deviation, without rounding errors where all values are equal."""
+    return float(column.std()) if column.min() < column.max() else 0.0
+
+
 def _spreads_differ(first: np.ndarray, second: np.ndarray) -> bool:
     """Whether standard deviations differ by many standard errors; those of log sd are √((kurtosis − 1) / 4n)."""
-    sds = first.std(), second.std()
+    sds = _sd(first), _sd(second)
     if min(sds) == 0.0:
         return max(sds) > 0.0
     kurtoses = (np.mean(((each - each.mean()) / sd) ** 4) for each, sd in zip((first, second), sds, strict=True))
