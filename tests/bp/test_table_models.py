@@ -124,6 +124,18 @@ def test_missing_values_are_seen_to_as_asked(unfitted):
         unfitted.fit(table(), missing="never")
 
 
+@pytest.mark.parametrize("missing", ["pairwise", "drop"])
+def test_gaps_that_go_with_another_column_are_noted_with_every_answer(unfitted, missing):
+    gone = (table()["a"] > 0) & (np.arange(ROWS) % 3 > 0)
+    gaps = table().assign(b=lambda t: t["b"].mask(gone))
+    beliefs = unfitted.fit(gaps, missing=missing).query({"k": "up"}, ["a"], rng=0)
+    (note,) = (note for note in beliefs.report.notes if "the gaps of" in note)
+    there = gaps["b"].notna()
+    means = f"{gaps['a'].mean():.3g} in all rows and {gaps['a'][there].mean():.3g} in those where 'b' is known"
+    assert note.startswith(f"the gaps of 'b' go with 'a': its mean is {means}. They also go with 'k'. Answers may hold")
+    assert note in str(beliefs)
+
+
 def test_numbers_that_are_labels_are_read_as_they_are_told_to_be(unfitted):
     k = np.where(table()["a"] > 0, 10, 20)
     fitted = unfitted.fit(table(k=k), kinds={"k": "label"})

@@ -15,7 +15,9 @@ from meanmap.core.settings import by_name
 from meanmap.core.tables.chunks import count_rows, sampled, source_of
 from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.filling import columns_of
-from meanmap.core.tables.missing import by_pairs, length, present, take
+from meanmap.core.tables.marks import policy_and_marks
+from meanmap.core.tables.missing import by_pairs, gaps_in, length, present, take
+from meanmap.core.tables.selection import selection_notes
 from meanmap.core.tables.table import named_columns
 from meanmap.core.tables.wild import without_wild_cells
 from meanmap.core.types import Data
@@ -53,7 +55,7 @@ class Variables:
         names: Sequence[Hashable] | None,
         most: int,
         missing: str,
-        kinds: Collection[Hashable] = (),
+        kinds: Mapping[Any, Any] | None = None,
         numbers: Collection[Hashable] | None = None,
     ) -> "Variables":
         """Read a table, with at most this many rows, always the same ones; by default all columns are variables.
@@ -70,7 +72,7 @@ class Variables:
         check_lengths({name: length(column) for name, column in raw.items()}, "data")
         by_text = {str(name): column for name, column in raw.items()}
         table, gaps = by_pairs(by_text, argument, missing, LEAST_PAIRS)
-        here = length(next(iter(table.values())))
+        kinds, here = kinds or {}, length(next(iter(table.values())))
         far: dict[Any, tuple[np.ndarray, str]] = {
             name: without_wild_cells(table[str(name)], f"data[{name!r}]", name)
             for name in raw
@@ -80,7 +82,8 @@ class Variables:
         # Cells noted as wild are not noted again as codes.
         others = table | {str(name): take(table[str(name)], np.flatnonzero(~rows)) for name, rows in wild.items()}
         seen = (*doubts([others], [argument], list(map(str, kinds))), *copied_rows([table], [argument]))
-        notes = (*gaps, *seen, *(note for _, note in far.values() if note))
+        unlike = _unlike(by_text, argument, missing, wild, kinds) if gaps else ()
+        notes = (*gaps, *unlike, *seen, *(note for _, note in far.values() if note))
         some, values, there = drawn_rows(here, most), {}, {}
         for name in raw:
             column = table[str(name)] if len(some) == here else take(table[str(name)], some)
@@ -91,6 +94,22 @@ class Variables:
             values[name] = column if mask.all() else take(column, np.flatnonzero(mask))
             there[name] = mask
         return cls(values, there, max(here, number), notes)
+
+
+def _unlike(
+    columns: Mapping[str, Any], argument: str, missing: object, wild: Mapping[Any, np.ndarray], kinds: Mapping[Any, Any]
+) -> tuple[str, ...]:
+    """Notes on gaps that go with the values of other columns, if rows with gaps are left out; wild cells are gaps where
+    these are the rows that are read.
+    """
+    if policy_and_marks(missing)[0] not in ("pairwise", "drop"):
+        return ()
+    gaps = gaps_in(columns, argument, missing).values()
+    there = {name: ~each for name, each in zip(columns, gaps, strict=True)}
+    for name, rows in wild.items():
+        if len(rows) == len(there[str(name)]):
+            there[str(name)] &= ~rows
+    return selection_notes(columns, there, {str(name): kind for name, kind in kinds.items()})
 
 
 def meant(kinds: Mapping[Any, Any] | None) -> dict[Any, Any]:

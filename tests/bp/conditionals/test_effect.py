@@ -1,6 +1,7 @@
 """Effects with intervals: simulated models whose truth is known, and what the graph decides."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -545,3 +546,17 @@ def test_a_printed_belief_says_its_mean_its_interval_and_frequent_values():
     assert str(plain).splitlines()[0].startswith("mean ")
     assert "probability" not in str(plain)
     assert str(plain - mm.embed(rng.normal(size=50), plain.kernel)).startswith("PointEmbedding(")
+
+
+def test_gaps_of_a_cause_that_go_with_the_outcome_are_told_with_the_effect_and_with_what_is_done():
+    table, network = confounded(400), mm.bp.BayesianNetwork(CONFOUNDED)
+    gone = (table["y"] > np.median(table["y"])) & (np.arange(len(table["y"])) % 3 > 0)
+    all_rows, used = table["y"].mean(), table["y"][~gone].mean()
+    table["z"][gone] = np.nan
+    said = "the gaps of 'z' go with 'y': its mean is "
+    found = network.effect(table, "y", of="t", from_="old", to="new", rng=0)
+    (note,) = (note for note in found.notes if said in note)
+    means = [float(word) for word in re.findall(r"(\S+) in (?:all rows|those)", note)]
+    np.testing.assert_allclose(means, [all_rows, used], rtol=0.01)
+    assert note in str(found)
+    assert said in str(network.fit(table).do({"t": "new"}, ["y"], rng=0))

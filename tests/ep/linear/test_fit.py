@@ -342,6 +342,16 @@ def test_gaps_are_refused_or_left_out():
     found = fit("y ~ x + (1 | g)", holes, missing="drop")
     np.testing.assert_allclose(found.to_frame(), fit("y ~ x + (1 | g)", DATA[DATA.h > 0]).to_frame(), rtol=1e-8)
     assert "(15 left out with gaps)" in str(found)
+    assert "the gaps of" not in str(found)
+
+
+def test_gaps_that_go_with_the_response_are_noted():
+    high = DATA.y > DATA.y.median()
+    found = fit("y ~ x + (1 | g)", DATA.assign(x=DATA.x.mask(high)), missing="drop")
+    means = f"{DATA.y.mean():.3g} in all rows and {DATA.y[~high].mean():.3g} in those where 'x' is known"
+    assert f"the gaps of 'x' go with 'y': its mean is {means}. Answers may hold only for rows without" in str(found)
+    gaps_of_response = DATA.assign(y=DATA.y.mask(DATA.x > DATA.x.median()))
+    assert "the gaps of" not in str(fit("y ~ x + (1 | g)", gaps_of_response, missing="drop"))
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def labels_of(kernel: Kernel, data: Data) -> tuple | None:
 
 
 def _from_table(
-    graph: Graph, data: Data, missing: str, kinds: Collection[Hashable], numbers: Collection[Hashable]
+    graph: Graph, data: Data, missing: str, kinds: Mapping[Any, Any], numbers: Collection[Hashable]
 ) -> tuple[list[list[Any]], list[np.ndarray], int, tuple[str, ...]]:
     """Columns without their missing values and wild cells, and for each edge the rows in which both ends are there."""
     found = Variables.of(data, graph.names, MOST_ROWS, missing, kinds, numbers)

@@ -56,7 +56,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
         f"no row has the combination {name!r}: its effect is that of the prior, and so are predictions there"
         for name in formula.empty
     ]
-    return found + read_as_text(formula) + _odd_cells(formula)
+    return [*formula.unlike, *found, *read_as_text(formula), *_odd_cells(formula)]
 
 
 def fractions(weights: np.ndarray, family: str) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.held import holds_floats
+from meanmap.core.tables.selection import selection_notes
 from meanmap.core.types import Data
 from meanmap.ep.linear.brackets import read_brackets
 from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
@@ -83,8 +84,11 @@ class Formula:
         grouped = self._names_of(self.terms)
         response = set(model.response.var_names) - {""}
         self.asked = tuple(sorted({*self._names_of(model.common_terms), *grouped} - {""}))
-        frame, kept = as_frame(data, list(dict.fromkeys([*sorted(response), *self.asked, *also])), missing, "data")
+        names = list(dict.fromkeys([*sorted(response), *self.asked, *also]))
+        frame, kept, gaps = as_frame(data, names, missing, "data")
         columns: Any = data
+        there = dict(zip(names, ~gaps.T, strict=True))
+        self.unlike = selection_notes({name: columns[name] for name in names}, there, against=sorted(response))
         self.truths = tuple(name for name in self.asked if holds_truths(columns[name]))
         used = (*sorted(response), *self.asked)
         self.unused = {name: found for name in used if (found := unused_levels(columns[name]))}
@@ -161,7 +165,7 @@ class Formula:
 
     def later(self, data: Data) -> Rows:
         """The design of rows of another frame, read like the first one."""
-        frame, kept = as_frame(data, self.asked, "refuse", "data")
+        frame, kept, _ = as_frame(data, self.asked, "refuse", "data")
         for name in (each for each in self.asked if each not in self.grouping):
             if holds_floats(self.rows.frame[name]) and not holds_floats(frame[name]):
                 raise ColumnError(

@@ -33,8 +33,8 @@ def formulae(module: str = "formulae") -> Any:
         return import_module(module)
 
 
-def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray]:
-    """These columns as a pandas frame without incomplete rows, and which rows are left.
+def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray, np.ndarray]:
+    """These columns as a pandas frame without incomplete rows, which rows are left, and which cells were missing.
 
     `missing` is "refuse" for callers that have no such argument.
     """
@@ -86,7 +86,7 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
                 f"column {name!r} of {argument} holds times; expected numbers or labels. For days, subtract a time and "
                 "divide by numpy.timedelta64(1, 'D')."
             )
-    return frame, kept
+    return frame, kept, gaps
 
 
 def _column(values: Any, pandas: ModuleType) -> Any:
