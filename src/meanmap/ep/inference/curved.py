@@ -44,22 +44,25 @@ def curvatures(factor: BlackBoxFactor, beliefs: dict[str, Any], sent: tuple[Any,
     lengths = [int(np.prod(middles[at].shape[1:])) for at in places]
     asked = [at for at, a in enumerate(factor.arguments) if not a.known and not (factor.outputs and at == last)]
 
-    def height(moved: Array, came: tuple[Any, ...]) -> Array:
+    def height(moved: Array, came: tuple[Any, ...]) -> tuple[Array, Array]:
         values = {at: came[at][None] for at in asked}
         for at, part in zip(places, jnp.split(moved, np.cumsum(lengths)[:-1]), strict=True):
             values[at] = part.reshape(came[at].shape)[None]
         found, _, undefined = factor.weigh(values, came, jnp.asarray(1.0), jax.random.key(0))
-        # Where the function has no value there are no derivatives either.
-        return jnp.where(undefined, jnp.nan * (moved**2).sum(), found).sum()
+        return found.sum(), undefined.any()
 
     start = np.concatenate([middles[at].reshape(len(middles[at]), -1) for at in places], axis=1)
     spread = np.concatenate([_spread(factor.arguments[at], beliefs, len(start)) for at in places], axis=1)
     size = start.shape[1]
     with jax.enable_x64(True):
-        second = jax.vmap(jax.hessian(height))
+        second = jax.vmap(jax.hessian(height, has_aux=True))
         came = jax.tree.map(jnp.asarray, incoming)
         ends = (start + side * np.sqrt(size) * spread * axis for axis in np.eye(size) for side in (-1, 1))
-        middle, *found = (np.asarray(second(jnp.asarray(place), came)) for place in (start, *ends))
+        evaluated = [second(jnp.asarray(place), came) for place in (start, *ends)]
+    # Where the function has no value there are no derivatives either.
+    middle, *found = (
+        np.where(np.asarray(undefined)[:, None, None], np.nan, np.asarray(hessian)) for hessian, undefined in evaluated
+    )
     mean = np.mean(found, axis=0)
     # A function that is not defined so far out is evaluated at the means.
     return -np.where(np.isfinite(mean).all((1, 2), keepdims=True), mean, middle)
