@@ -91,6 +91,8 @@ class Measurement:
             return
         costs = json.loads(FILE.read_text(encoding="utf-8"))
         for name, seconds in self.seconds.items():
+            if name in costs and self.cases[name] < costs[name][0]:
+                continue  # the other cases were not run: what is known of all stays
             costs.pop(name, None)
             if seconds > MOST_SECONDS:
                 costs[name] = self.cases[name], round(seconds, 1)

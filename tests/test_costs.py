@@ -67,6 +67,16 @@ def test_what_workers_measured_is_added_up_by_their_parent(monkeypatch, tmp_path
     assert json.loads(costs.FILE.read_text()) == {"a": [4, 6.0]}
 
 
+def test_what_is_known_of_all_cases_stays_where_some_were_run(monkeypatch, tmp_path):
+    monkeypatch.setattr(costs, "FILE", tmp_path / "costs.json")
+    costs.FILE.write_text('{"a": [20, 9.0], "b": [2, 1.0]}')
+    measured = costs.Measurement(SimpleNamespace())
+    measured.cases.update(a=2, b=2)
+    measured.seconds.update(a=0.3, b=0.3)
+    measured.pytest_sessionfinish()
+    assert json.loads(costs.FILE.read_text()) == {"a": [20, 9.0]}
+
+
 def test_processes_that_a_test_starts_count():
     before = costs.used()
     subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"], check=True)
