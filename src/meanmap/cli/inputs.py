@@ -9,22 +9,19 @@ import numpy as np
 
 from meanmap.cli.options import before_errors, names_in
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
-from meanmap.core.held import holds_text
 from meanmap.core.meant import no_column
-from meanmap.core.moments import is_clock, is_time
 from meanmap.core.numerals import THOUSANDS_MARKS
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
-from meanmap.core.tables.apart import NUMBERED, left_out_of_table
+from meanmap.core.tables.apart import left_out_of_table, why_apart
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.doubts import copied_rows, exact_copies
 from meanmap.core.tables.kinds import OF_TIMES, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present
-from meanmap.core.tables.order import holds_dates, numbers_rows
+from meanmap.core.tables.order import numbers_rows
 from meanmap.core.tables.schema import admitted, check_alike
 from meanmap.core.tables.table import Table
-from meanmap.core.tables.written import MANY
 from meanmap.core.tables.zones import check_zones
 from meanmap.core.values import label_text
 from meanmap.io.tables import complete_rows, read_columns
@@ -173,9 +170,11 @@ class Reading:
         return {"kinds": self.kinds, "missing": self.marks or self.policy}
 
     def without_ids(self, columns: dict[str, Any], chosen: object) -> list[str]:
-        """The columns to use: those that are named, or all but row numbers, row names, and dates and times as text."""
-        known = [*self.said, *self.keeps] if chosen is None else [*columns]
-        apart = {name: why for name, column in columns.items() if name not in known and (why := _is_apart(column))}
+        """The columns to use: those that are named, or all but row numbers, row names, and dates and times as text. Of
+        columns that a function chooses, those in `keeps` are named.
+        """
+        known = [*self.said, *self.keeps] if chosen is None or callable(chosen) else [*columns]
+        apart = {name: why for name, column in columns.items() if name not in known and (why := why_apart(column))}
         left = [name for name in columns if name not in apart]
         if not left:
             return list(columns)
@@ -207,19 +206,6 @@ def observed(columns: dict[str, Any]) -> dict[str, np.ndarray]:
     """The values of each column that are not missing, as tables hold them."""
     there = {name: column[present(column)] for name, column in columns.items()}
     return {name: np.asarray(Table.of({name: each})[name]) if len(each) else each for name, each in there.items()}
-
-
-def _is_apart(column: np.ndarray) -> tuple[str, str] | None:
-    """Why a column is left out unless its kind is declared, and a kind to declare; None for other columns."""
-    told = column.compressed() if np.ma.isMaskedArray(column) else column
-    words = np.unique(told) if holds_text(told) else told[:0]
-    if len(words) >= MANY and holds_dates(words):
-        kinds = {"time": is_time, "time of day": is_clock}
-        found = (kind for kind, holds in kinds.items() if all(map(holds, words.tolist())))
-        return "holds dates or times as text", next(found, "label")
-    if numbers_rows(told):
-        return NUMBERED, "label" if holds_text(told) else "number"
-    return None
 
 
 def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Table]:

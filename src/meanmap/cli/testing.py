@@ -117,8 +117,14 @@ def ask(
     reading = read.reading()
     design = design_in(within, clusters)
     apart = [*names_in(within), *cluster_columns(clusters)]
+
     # Rows are left out only for missing values in the columns of the question.
-    table = reading.table(data, lambda names: [*Question.read(question, names, apart).names, *apart])
+    def chosen(names: list[str]) -> list[str]:
+        asked = Question.read(question, names, apart)
+        reading.keeps += [*asked.typed, *apart]
+        return [*asked.names, *apart]
+
+    table = reading.table(data, chosen)
     plan = plan_for(question, table, kinds=reading.kinds, **{"within": [], **design})
     result = mm.test(
         question, table, kernel=kernel, n_permutations=permutations, kinds=reading.kinds, rng=seed, **design
@@ -154,7 +160,7 @@ def two_sample(
         raise refused("give a second file, or --by with the column that defines the samples")
     import meanmap as mm
     from meanmap.cli import inputs
-    from meanmap.core.tables.apart import row_numbers
+    from meanmap.core.tables.apart import columns_named
     from meanmap.stats.samples.two_sample import samples_called
 
     reading = read.reading()
@@ -177,14 +183,13 @@ def two_sample(
     if long:
         options |= reading.of_many_rows()
     tables: list[Any] = list(samples.values())
-    asked = row_numbers([table.columns for table in tables]) if columns and not long else []
-    options["kinds"] = dict.fromkeys(asked, "number") | options["kinds"]
-    plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": options["kinds"], "rng": seed}
+    plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
+    read_whole = tables[0].names if columns or by is not None else ()  # ids were left out of the whole table
     if margin is not None and many:
         raise refused(f"--margin is for two samples, and there are {len(samples)}")
     names = tuple(samples)
     size = None
-    with samples_called(names[0], names[1]):
+    with samples_called(names[0], names[1]), columns_named(read_whole):
         if margin is not None:
             result = mm.closeness_test(tables[0], tables[1], margin, **plain, **design)
             shift = f"a shift of all columns by {margin:g} standard deviations"

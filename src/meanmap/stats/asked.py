@@ -226,7 +226,7 @@ class OfSamples(Asked):
 
     @property
     def keeps(self) -> list[str] | None:
-        """Columns that stay although they number the rows; None for all, where functions of the user read them."""
+        """Columns that stay although they number the rows, say; None for all, where functions of the user read them."""
         return None if self.features is not None else kept_columns(self.kernel, *self.said)
 
     def admit(self) -> None:

@@ -1,11 +1,16 @@
 """Columns that number the rows: which they are, and when they stay."""
 
+import json
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import meanmap as mm
-from meanmap.core.tables.apart import row_numbers, without_row_numbers
+from meanmap.cli.commands import app
+from meanmap.core.tables.apart import apart_in, without_ids
 
 ROWS = 60
 NOTE = "'id' only numbers or names the rows and is left out; to use it, pass kinds={'id': 'number'}"
@@ -18,20 +23,20 @@ def people(seed=0, n=ROWS):
 
 def test_ids_of_one_table_and_of_people_who_were_split_number_the_rows():
     whole = people()
-    assert row_numbers([dict(whole)]) == ["id"]
+    assert list(apart_in([dict(whole)])) == ["id"]
     many = people(n=4 * ROWS)
     split = [dict(part) for _, part in many.groupby(np.random.default_rng(1).integers(0, 4, len(many)))]
-    assert row_numbers(split) == ["id"]
-    assert row_numbers([dict(whole.sample(frac=1, random_state=0))]) == []
-    assert row_numbers([dict(whole)], ["id"]) == []
-    assert row_numbers([dict(whole.assign(id=np.where(np.arange(ROWS) == 3, np.nan, whole.id)))]) == ["id"]
+    assert list(apart_in(split)) == ["id"]
+    assert apart_in([dict(whole.sample(frac=1, random_state=0))]) == {}
+    assert apart_in([dict(whole)], ["id"]) == {}
+    assert list(apart_in([dict(whole.assign(id=np.where(np.arange(ROWS) == 3, np.nan, whole.id)))])) == ["id"]
 
 
 def test_a_table_with_nothing_else_stays_and_so_do_arrays():
     alone = people()[["id"]]
-    assert without_row_numbers([alone], ["x"], [])[0][0] is alone
+    assert without_ids([alone], ["x"], [])[0][0] is alone
     array = people()[["id", "age"]].to_numpy()
-    assert without_row_numbers([array], ["x"], [])[0][0] is array
+    assert without_ids([array], ["x"], [])[0][0] is array
 
 
 @pytest.mark.parametrize("function", [mm.two_sample_test, mm.two_sample_effect, mm.k_sample_test, mm.k_sample_effect])
@@ -91,3 +96,103 @@ def test_a_gap_in_an_id_costs_no_row():
     whole["id"] = np.where(np.arange(ROWS) % 7 == 3, np.nan, whole.id)
     found = mm.two_sample_test(whole, by="arm", missing="drop", n_permutations=99, rng=0)
     assert sum(found.sizes) == ROWS
+
+
+def numbered_by_arm(form, seed=0, n=2 * ROWS):
+    """People, all of A before all of B, and a column that only says so."""
+    rng = np.random.default_rng(seed)
+    place = np.arange(n)
+    numbers = 5000 + np.cumsum(np.tile([1, 1, 3, 1, 2], n // 5))
+    ids = {
+        "gaps": numbers,
+        "text": [f"K-{100000 + k}" for k in place],
+        "code": [f"u{rng.bytes(4).hex()}" for _ in place],
+        "day": [f"{1 + k % 28:02}.{1 + k // 28:02}.2026" for k in place],
+        "hour": [f"{k // 60:02}:{k % 60:02}" for k in place],
+    }[form]
+    return pd.DataFrame({"id": ids, "age": rng.normal(40, 10, n), "arm": np.repeat(["A", "B"], n // 2)})
+
+
+KINDS = {"gaps": "number", "text": "label", "code": "label", "day": "time", "hour": "time of day"}
+
+
+def said(form, shell=False):
+    what = "holds dates or times as text" if form in ("day", "hour") else "only numbers or names the rows"
+    kind = KINDS[form]
+    typed = f"--kinds {shlex.quote(f'id={kind}')}" if shell else f"kinds={{'id': '{kind}'}}."
+    return f"'id' {what} and is left out; to use it, pass {typed}"
+
+
+def halves(table):
+    return [part.drop(columns="arm").reset_index(drop=True) for _, part in table.groupby("arm")]
+
+
+DOORS = {
+    "ask": lambda table, **kinds: mm.test(". ~ arm", table, n_permutations=99, rng=0, **kinds),
+    "two by": lambda table, **kinds: mm.two_sample_test(table, by="arm", n_permutations=99, rng=0, **kinds),
+    "two": lambda table, **kinds: mm.two_sample_test(*halves(table), n_permutations=99, rng=0, **kinds),
+    "k by": lambda table, **kinds: mm.k_sample_test(table, by="arm", n_permutations=99, rng=0, **kinds),
+    "k": lambda table, **kinds: mm.k_sample_test(halves(table), n_permutations=99, rng=0, **kinds),
+    "close": lambda table, **kinds: mm.closeness_test(*halves(table), 0.5, rng=0, **kinds),
+    "effect": lambda table, **kinds: mm.two_sample_effect(*halves(table), rng=0, **kinds),
+    "k effect": lambda table, **kinds: mm.k_sample_effect(table, by="arm", rng=0, **kinds),
+    "independence": lambda table, **kinds: mm.test("age ~ .", table, n_permutations=99, rng=0, **kinds),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("form", KINDS)
+def test_one_rule_at_every_door(door, form):
+    table = numbered_by_arm(form)
+    found, without = DOORS[door](table), DOORS[door](table.drop(columns="id"))
+    assert [note for note in found.warnings if "'id'" in note] == [said(form)]
+    assert not any("consecutive rows" in note or "holds texts" in note for note in found.warnings)
+    size = (lambda each: each.pvalue) if hasattr(found, "pvalue") else (lambda each: each.distance.estimate)
+    assert size(found) == size(without)
+    kept = DOORS[door](table, kinds={"id": KINDS[form]})
+    assert said(form) not in kept.warnings
+
+
+@pytest.mark.parametrize("form", KINDS)
+@pytest.mark.parametrize("ask", [False, True])
+def test_the_same_at_the_command_line(form, ask, tmp_path):
+    table = numbered_by_arm(form)
+    table.to_csv(tmp_path / "t.csv", index=False)
+
+    def answer(*typed):
+        found = CliRunner().invoke(app, ["test", *typed, "--permutations", "99", "--seed", "0", "--json"])
+        assert found.exit_code == 0, found.output
+        return json.loads(found.stdout)
+
+    path = str(tmp_path / "t.csv")
+    found = answer(". ~ arm", path) if ask else answer("two-sample", path, "--by", "arm")
+    assert [note for note in found["notes"] if "'id'" in note] == [said(form, shell=True)]
+    assert found["pvalue"] == DOORS["ask"](table).pvalue
+    named = answer("id + age ~ arm", path) if ask else answer("two-sample", path, "--by", "arm", "--columns", "id,age")
+    assert not any("is left out" in note for note in named["notes"])
+    assert named["pvalue"] < 0.05
+
+
+@pytest.mark.parametrize("form", KINDS)
+def test_columns_that_a_question_names_stay(form):
+    found = mm.test("id + age ~ arm", numbered_by_arm(form), n_permutations=99, rng=0)
+    assert not any("is left out" in note for note in found.warnings)
+    assert "'id' and 'age'" in found.why[0]
+
+
+def test_with_a_kernel_of_the_user_a_dot_stands_for_every_column():
+    table = numbered_by_arm("gaps")
+    found = mm.test(". ~ arm", table, kernel=mm.kernels.RBF(1.0), n_permutations=99, rng=0)
+    assert "'id' and 'age'" in found.why[0]
+
+
+def test_gaps_in_ids_cost_no_rows_and_are_no_error_of_a_question():
+    table = numbered_by_arm("text")
+    table["id"] = table.id.where(np.arange(len(table)) % 7 != 3, None)
+    assert sum(mm.test(". ~ arm", table, n_permutations=99, rng=0).sizes) == len(table)
+
+
+def test_numbers_that_were_not_read_as_such_are_no_names():
+    table = numbered_by_arm("gaps").assign(id=lambda t: [f"{age:.3f}".replace(".", ",") for age in t.age])
+    found = mm.two_sample_test(table, by="arm", n_permutations=99, rng=0)
+    assert not any("is left out" in note for note in found.warnings)

@@ -1,21 +1,43 @@
-"""Columns that only number the rows, which are left out where all columns of a table are compared."""
+"""Columns that only number, name or date the rows, which are left out where all columns of a table are compared."""
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import is_categorical
+from meanmap.core.held import holds_labels, holds_text
 from meanmap.core.language import in_python
+from meanmap.core.moments import is_clock, is_time
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import present, take
-from meanmap.core.tables.order import LEAST_ROWS, array_of, may_be_ids, numbers_rows
+from meanmap.core.tables.order import LEAST_ROWS, array_of, gives_place, holds_dates, may_be_ids, numbers_rows
 from meanmap.core.tables.table import raw_columns
+from meanmap.core.tables.written import MANY, Written
 
-__all__ = ["NUMBERED", "left_out_of_table", "row_numbers", "without_row_numbers"]
+__all__ = ["Why", "apart_in", "columns_named", "left_out_of_table", "why_apart", "why_not_watched", "without_ids"]
 
-NUMBERED = "only numbers or names the rows"
+# Why a column is left out, and a kind to declare so that it stays.
+Why = tuple[str, str]
+NUMBERED, DATED = "only numbers or names the rows", "holds dates or times as text"
+# Texts with more characters are no names of rows.
+LONGEST = 1000
+
+_named: ContextVar[frozenset[str]] = ContextVar("named", default=frozenset())
+
+
+@contextmanager
+def columns_named(names: Collection[str]) -> Iterator[None]:
+    """A scope in which these columns stay, because the user named them."""
+    before = _named.set(frozenset(names))
+    try:
+        yield
+    finally:
+        _named.reset(before)
 
 
 def left_out_of_table(name: str, why: str, kind: str) -> str:
@@ -30,51 +52,124 @@ def left_out_of_table(name: str, why: str, kind: str) -> str:
     return f"{name!r} {why} and is left out; to use it, pass {pass_it}"
 
 
-def without_row_numbers(
-    samples: Sequence[Any], names: Sequence[str], keeps: Collection[str]
+def without_ids(
+    samples: Sequence[Any], names: Sequence[str], design: Collection[str], kinds: Collection[str] | None = None
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """Tables without the columns that number their rows, as ids do, but for those in `keeps`, and notes. Tables with no
-    other column, and samples that are not tables in memory, stay as they are.
+    """Tables without the columns that only number, name or date their rows, and notes. Columns of the `design` stay,
+    and so do those with declared `kinds`. Tables with no other column, and samples that are not tables in memory, stay
+    as they are.
 
     Examples
     --------
     >>> tables = [{"id": range(1, 41, 2), "age": [31] * 20}, {"id": range(2, 41, 2), "age": [47] * 20}]
-    >>> without_row_numbers(tables, ["x", "y"], [])[1]
+    >>> without_ids(tables, ["x", "y"], [])[1]
     ("'id' only numbers or names the rows and is left out; to use it, pass kinds={'id': 'number'}.",)
-    >>> without_row_numbers(tables, ["x", "y"], ["id"])[0] == tables
+    >>> without_ids(tables, ["x", "y"], [], ["id"])[0] == tables
     True
     """
     if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
         return list(samples), ()
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
-    found = row_numbers(tables, keeps)
-    if not found or any(set(table) <= {*found, *keeps} for table in tables):
+    found = apart_in(tables, [*design, *map(str, kinds or ())])
+    if not found or any(set(table) <= {*found, *design} for table in tables):
         return list(samples), ()
     kept = [{name: column for name, column in table.items() if name not in found} for table in tables]
-    return kept, tuple(f"{left_out_of_table(name, NUMBERED, 'number')}." for name in found)
+    return kept, tuple(f"{left_out_of_table(name, *why)}." for name, why in found.items())
 
 
-def row_numbers(tables: Sequence[Mapping[str, Any]], keeps: Collection[str] = ()) -> list[str]:
-    """Columns that number the rows of one of these tables or, as ids of people in several groups do, of all together.
+def apart_in(tables: Sequence[Mapping[str, Any]], keeps: Collection[str] = ()) -> dict[str, Why]:
+    """Columns that number, name or date the rows of one of these tables or, as ids of people in several groups do, of
+    all together, but for those in `keeps` and those that the user named.
 
     Examples
     --------
-    >>> row_numbers([{"id": range(20), "age": [31] * 20}])
-    ['id']
+    >>> apart_in([{"id": range(20), "age": [31] * 20}])
+    {'id': ('only numbers or names the rows', 'number')}
     """
-    shared = [name for name in tables[0] if name not in keeps and all(name in table for table in tables)]
-    return [name for name in shared if _number_rows([_whole(table[name]) for table in tables])]
+    stays = {*keeps, *_named.get()}
+    shared = [name for name in tables[0] if name not in stays and all(name in table for table in tables)]
+    reasons = {name: _why([_values(table[name]) for table in tables]) for name in shared}
+    return {name: why for name, why in reasons.items() if why is not None}
 
 
-def _number_rows(columns: Sequence[np.ndarray | None]) -> bool:
+def _why(columns: Sequence[np.ndarray | None]) -> Why | None:
     known = [column for column in columns if column is not None]
-    if len(known) < len(columns) or min(map(len, known)) < LEAST_ROWS:
-        return False
-    return any(map(numbers_rows, known)) or (len(known) > 1 and all(map(may_be_ids, known)))
+    if len(known) < len(columns):
+        return None
+    for why in filter(None, map(why_apart, known)):
+        return why
+    several = len(known) > 1 and min(map(len, known)) >= LEAST_ROWS
+    return (NUMBERED, "number") if several and all(map(may_be_ids, known)) else None
 
 
-def _whole(column: Any) -> np.ndarray | None:
-    """The numbers of a column that are there; None for other columns."""
+def why_apart(column: np.ndarray) -> Why | None:
+    """Why a column (without missing values, labels as text) is left out of comparisons, unless its kind is declared,
+    and a kind to declare; None for other columns.
+
+    Examples
+    --------
+    >>> why_apart(np.array([f"K-{1000 + k}" for k in range(20)]))
+    ('only numbers or names the rows', 'label')
+    >>> why_apart(np.array([f"2026-01-{1 + k:02}" for k in range(20)]))
+    ('holds dates or times as text', 'time')
+    >>> why_apart(np.array([f"{k},5" for k in range(20)])) is None  # numbers that were not read as such
+    True
+    """
+    words = np.unique(column) if holds_text(column) else column[:0]
+    if len(words) >= MANY and holds_dates(words):
+        return DATED, _kind_of_dates(words)
+    if numbers_rows(column) and not _written_numbers(words):
+        return NUMBERED, "label" if holds_text(column) else "number"
+    return None
+
+
+def why_not_watched(column: Any) -> Why | None:
+    """Why batches, one after another, are compared without a column; None for other columns. Besides those that are
+    left out of other comparisons these are times, which differ in every batch, few dates, and ids with wide gaps.
+
+    Examples
+    --------
+    >>> why_not_watched(np.arange(60).astype("datetime64[D]"))
+    ('holds times, which differ in every batch,', 'time')
+    """
+    values = _values(column)
+    if values is None or not len(values):
+        return None
+    if (why := why_apart(values)) is not None or not gives_place(values):
+        return why
+    if not holds_text(values):
+        times = values.dtype.kind == "M"
+        return ("holds times, which differ in every batch,", "time") if times else (NUMBERED, "number")
+    words = np.unique(values)
+    if holds_dates(words) or all(map(is_time, words.tolist())):
+        return DATED, _kind_of_dates(words)
+    if _written_numbers(words):
+        return None
+    return "holds texts, nearly every row a different one,", "label"
+
+
+def _kind_of_dates(words: np.ndarray) -> str:
+    kinds = {"time": is_time, "time of day": is_clock}
+    return next((kind for kind, holds in kinds.items() if all(map(holds, words.tolist()))), "label")
+
+
+def _written_numbers(words: np.ndarray) -> bool:
+    """Whether words are numbers that were not read as such, as those with a comma or a unit."""
+    written = Written.of(words.tolist()) if len(words) else None
+    return written is not None and written.what.startswith("numbers")
+
+
+def _values(column: Any) -> np.ndarray | None:
+    """The values of a column that are there, labels as text; None for categories and for what no column of numbers,
+    times or text is.
+    """
+    if is_categorical(column):
+        return None
     there = np.flatnonzero(present(column))
     values = array_of(column if len(there) == len(column) else take(column, there))
-    return values if values is not None and values.dtype.kind in "iuf" else None
+    if values is None or holds_text(values) or not holds_labels(values):
+        return values
+    words = values.tolist()
+    if not all(isinstance(word, str) and len(word) <= LONGEST for word in words):
+        return None
+    return np.array(words, str)

@@ -14,7 +14,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import elsewhere
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.apart import row_numbers
+from meanmap.core.tables.apart import apart_in, columns_named, left_out_of_table
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.codes import ROWS_A_STRATUM
 from meanmap.core.tables.missing import incomplete, present, settle, take
@@ -23,6 +23,7 @@ from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, named_columns, raw_columns
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.learning.default import is_default
 from meanmap.stats.asking.grammar import Question
 from meanmap.stats.conditional.conditional import conditional_independence_test
 from meanmap.stats.conditional.variables import MOST_VALUES
@@ -40,11 +41,12 @@ LABELS = ("label", "ordered label", "boolean", "text")
 
 @dataclass(frozen=True)
 class Plan:
-    """The chosen test: its question in words, why it was chosen, what it assumes, and how to run it."""
+    """The chosen test: its question in words, why it was chosen, what it assumes, how to run it, and notes."""
 
     question: str
     why: tuple[str, ...]
     run: Callable[..., TestResult]
+    told: tuple[str, ...] = ()
 
 
 @own_words
@@ -66,8 +68,8 @@ def test(
     ----------
     question : str
         "a ~ b": are a and b dependent? With labels on one side: do the groups differ? "a + b ~ c" has several columns
-        on one side, "a ~ b | c, d" asks about a and b given c and d, and a dot stands for all other columns: ". ~
-        group". Put names with spaces or operators into backticks.
+        on one side, "a ~ b | c, d" asks about a and b given c and d, and a dot stands for all other columns but those
+        that `two_sample_test` leaves out, such as ids: ". ~ group". Put names with spaces or operators into backticks.
     data : table
         A DataFrame, or a mapping of columns. Of Parquet files, lazy frames and frames of Dask the columns that the
         question names are read into memory.
@@ -102,9 +104,10 @@ def test(
     strata = names_of(within)
     if not strata and within is not None and not (isinstance(within, list | tuple) and not within):
         raise KindError(f"within is {within!r}; expected the name of a column of the table, or a list of names.")
-    plan = plan_for(question, data, strata, clusters, kinds, missing)
+    plan = plan_for(question, data, strata, clusters, kinds, missing, kernel)
     options = {"kernel": kernel, "n_permutations": n_permutations, "rng": rng}
-    return replace(plan.run(missing=missing, **options), why=plan.why)
+    found = plan.run(missing=missing, **options)
+    return replace(found, why=plan.why, warnings=(*plan.told, *found.warnings))
 
 
 test.__test__ = False  # pyright: ignore[reportFunctionMemberAccess]  # not one of pytest's, whatever its name
@@ -117,8 +120,9 @@ def plan_for(
     clusters: object = None,
     kinds: Mapping[str, Any] | None = None,
     missing: object = "drop",
+    kernel: KernelLike = None,
 ) -> Plan:
-    """The test that fits a question about a table."""
+    """The test that fits a question about a table; with the default kernels a dot stands for no ids."""
     source = elsewhere(data)
     if source is None:
         _check_named(line, data)
@@ -129,17 +133,41 @@ def plan_for(
         for name in (name for name in names if name not in known):
             raise no_column(f"{argument} names {name!r}, and the table", name, known)
     asked = Question.read(line, known, apart)
-    named = asked.names
     if source is not None:
-        used = [name for name in known if name in named or name in apart]
+        used = [name for name in known if name in asked.names or name in apart]
         columns = raw_columns(source_of(source.select(used)).whole(), "the table")
+    notes: tuple[str, ...] = ()
+    if asked.dotted and is_default(kernel):
+        ids = apart_in([{name: columns[name] for name in asked.dotted}], list(map(str, kinds or ())))
+        asked = asked.without(ids)
+        notes = tuple(f"{left_out_of_table(name, *why)}." for name, why in ids.items() if name not in asked.names)
+    named = asked.names
     told = kinds_of_picked(kinds, dict.fromkeys(known), list(named))
     schema = Schema.of({name: columns[name] for name in named}, kinds=told, names=("the table",))
     gaps = [column for column in schema.columns if column.missing]
     if missing == "raise" and gaps:
         listed = ", ".join(f"{each.name!r} ({each.missing})" for each in gaps)
         raise incomplete("the table", listed)
+    plan = _plan(asked, columns, schema, within, clusters, told)
+
+    def run(**options: Any) -> TestResult:
+        with columns_named(asked.names):
+            return plan.run(**options)
+
+    return replace(plan, run=run, told=notes)
+
+
+def _plan(
+    asked: Question,
+    columns: Mapping[str, Any],
+    schema: Schema,
+    within: Sequence[str],
+    clusters: object,
+    told: Mapping[str, Any],
+) -> Plan:
+    """The test that fits the columns of a question."""
     is_label = {str(column.name): column.kind in LABELS for column in schema.columns}
+    apart = [*within, *names_of(clusters)]
     strata, why = list(within), []
     given = list(asked.given)
     # Rows with the same numbers are as exchangeable as rows with the same labels.
@@ -194,8 +222,6 @@ def _compared(
     """A test of the groups of one column."""
     name, compare = ("two_sample_test", two_sample_test) if number == 2 else ("k_sample_test", k_sample_test)
     why = f"{name}, because {by!r} holds {number} labels: do their rows differ in {_listed(others)}?"
-    asked = row_numbers([{name: columns[name] for name in others}])  # by name, so they are no mistake
-    kinds = dict.fromkeys(asked, "number") | dict(kinds)
     fixed: dict[str, Any] = {"by": by, "kinds": kinds or None, "within": list(strata) or None, "clusters": clusters}
     return Plan(
         f"Do the rows of each {by} come from one distribution of {', '.join(others)}?",

@@ -1,8 +1,8 @@
 """Formulas such as "harvest ~ sun + rain | water": which columns a question is about."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 from meanmap.core.errors import ColumnError, KindError, ParameterError
 from meanmap.core.meant import no_column, respelled
@@ -16,7 +16,7 @@ HELP = 'expected such as "harvest ~ sun", "harvest ~ sun + rain | water", or ". 
 
 @dataclass(frozen=True)
 class Question:
-    """The columns on the left of ~, between ~ and |, and after |, in order.
+    """The columns on the left of ~, between ~ and |, and after |, in order; those that a dot stands for are `dotted`.
 
     Examples
     --------
@@ -27,11 +27,27 @@ class Question:
     left: tuple[str, ...]
     right: tuple[str, ...]
     given: tuple[str, ...]
+    dotted: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns named."""
         return (*self.left, *self.right, *self.given)
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """The columns named, but not by a dot."""
+        return tuple(name for name in self.names if name not in self.dotted)
+
+    def without(self, names: Collection[str]) -> "Question":
+        """The question without columns that a dot stands for, unless it stands for no others."""
+        if set(self.dotted) <= set(names):
+            return self
+        left, right, given, dotted = (
+            tuple(name for name in part if name not in names or name not in self.dotted)
+            for part in (self.left, self.right, self.given, self.dotted)
+        )
+        return replace(self, left=left, right=right, given=given, dotted=dotted)
 
     @classmethod
     def read(cls, line: str, columns: Sequence[str], also: Sequence[str] = ()) -> "Question":
@@ -80,7 +96,7 @@ class Question:
         )
         if not left or not right:
             raise ParameterError(f"{line!r} leaves no column for the dot; {HELP}.")
-        return cls(left, right, given)
+        return cls(left, right, given, tuple(others) if "." in written[len(named) :] else ())
 
 
 def _without_backticks(line: str, columns: Sequence[str]) -> str:

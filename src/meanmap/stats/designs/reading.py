@@ -21,7 +21,7 @@ from meanmap.core.errors import (
 from meanmap.core.held import holds_numbers
 from meanmap.core.meant import no_column, respelled
 from meanmap.core.settings import is_whole
-from meanmap.core.tables.apart import without_row_numbers
+from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.matching import aligned
@@ -67,7 +67,7 @@ def grouped(
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
     """The samples of one table, one for each value of the column `by`, and notes.
 
-    Columns that number the rows are left out unless they are in `keeps`, or this is None.
+    Columns that only number, name or date the rows are left out unless they are in `keeps`, or this is None.
     """
     if isinstance(frame, str | bytes | Path):
         raise KindError(
@@ -80,7 +80,7 @@ def grouped(
         raise KindError(f"by is {by!r}; expected the name of a column of the one table that is given.")
     heard = ()
     if keeps is not None:  # before rows are left out, for no value that is missing there
-        (frame,), heard = without_row_numbers((frame,), ("the table",), (by, *keeps, *(kinds or {})))
+        (frame,), heard = without_ids((frame,), ("the table",), (by, *keeps), kinds)
     (frame,), told = admitted((frame,), ("the table",), missing, kinds, least=LEAST_POINTS)
     told += heard
     table = Table.of(frame, "the table")
@@ -107,8 +107,8 @@ def grouped(
 
 
 def kept_columns(kernel: KernelLike, *design: object) -> list[str] | None:
-    """Columns that stay although they number the rows: those of the design. None, all of them, for a kernel of the
-    user's own, which may read them.
+    """Columns that stay although they number or name the rows: those of the design. None, all of them, for a kernel of
+    the user's own, which may read them.
     """
     return [name for wanted in design for name in names_of(wanted)] if is_default(kernel) else None
 

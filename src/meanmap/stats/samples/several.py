@@ -5,7 +5,7 @@ from typing import Any
 
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import on_host
-from meanmap.core.tables.apart import without_row_numbers
+from meanmap.core.tables.apart import without_ids
 from meanmap.core.types import Data
 from meanmap.stats.designs.reading import grouped
 
@@ -17,8 +17,8 @@ def several_samples(
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
     """Names of the samples, the samples as given or as the groups of one table, and notes.
 
-    For groups, missing values have been handled and columns have the kinds given by `kinds`. Columns that number the
-    rows are left out unless they are in `keeps`, or this is None.
+    For groups, missing values have been handled and columns have the kinds given by `kinds`. Columns that only
+    number, name or date the rows are left out unless they are in `keeps`, or this is None.
     """
     if by is not None:
         groups, told = grouped(samples, by, missing, kinds, keeps)
@@ -26,7 +26,7 @@ def several_samples(
     names, listed = named(samples)
     if keeps is None:
         return names, listed, ()
-    kept, told = without_row_numbers(listed, names, (*keeps, *(kinds or {})))
+    kept, told = without_ids(listed, names, keeps, kinds)
     return names, kept, told
 
 

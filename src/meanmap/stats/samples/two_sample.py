@@ -14,7 +14,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import in_columns
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.apart import without_row_numbers
+from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.types import Data, KernelLike, Seed
@@ -112,8 +112,8 @@ def two_sample_test(
         these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Columns of
-        tables in memory that only number the rows, as ids do, are left out by the default kernels, with a warning,
-        unless their kind is declared.
+        tables in memory that only number or name the rows, as ids do, and dates or times of day as text are left out by
+        the default kernels, with a warning, unless their kind is declared.
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use full Gram matrices, without or with their diagonals; O((n + m)²). "features"
         compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512 landmarks, or 256
@@ -284,8 +284,8 @@ def _picked(
     kinds: Mapping[str, Any] | None,
     keeps: Sequence[str] | None = None,
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
-    """Two samples (missing values in pairs are handled later), their names, and notes. Columns that number the rows are
-    left out unless they are in `keeps`, or this is None.
+    """Two samples (missing values in pairs are handled later), their names, and notes. Columns that only number,
+    name or date the rows are left out unless they are in `keeps`, or this is None.
     """
     if (y is None) == (by is None):
         raise ParameterError("pass two samples, or one table and by= with the column that defines its two groups.")
@@ -293,7 +293,7 @@ def _picked(
         names = _names.get()
         if keeps is None:
             return [x, y], names, ()
-        samples, told = without_row_numbers([x, y], names, (*keeps, *(kinds or {})))
+        samples, told = without_ids([x, y], names, keeps, kinds)
         return samples, names, told
     groups, told = grouped(x, by, missing, kinds, keeps)
     if len(groups) > 2:
