@@ -40,7 +40,7 @@ def test_an_alarm_names_batches_and_columns_and_exits_with_one(folder, tmp_path)
     assert "site = west" in found.stdout
     assert "column's p-value" in found.stdout  # beside the share of one label
     assert "▁▁▁" in found.stdout
-    assert "when: times, row numbers or ids" in found.stdout
+    assert "'when' holds dates or times as text and is left out" in found.stdout
     assert "mean weight" in (tmp_path / "page.html").read_text()
     assert len((tmp_path / "page.html").read_bytes()) < 1e6
 
@@ -148,7 +148,14 @@ def losing(tmp_path_factory):
 def test_dates_in_any_form_and_ids_are_set_apart_and_quiet(losing):
     found = run(losing / "reference.csv", losing / "day[1-5].csv", "--seed", 0)
     assert found.exit_code == 0, found.stdout
-    assert "note: date, at, id, order: times, row numbers or ids" in found.stdout
+    said = " ".join(found.stdout.split())
+    for name, what, kind in (
+        ("date", "holds dates or times as text", "time"),
+        ("at", "holds dates or times as text", "label"),
+        ("id", "only numbers or names the rows", "label"),
+        ("order", "only numbers or names the rows", "number"),
+    ):
+        assert said.count(f"note: {name!r} {what} and is left out; to use it, pass --kinds {name}={kind}") == 1
     assert "never seen before" not in found.stdout
     assert found.stdout.count(" batches were left out") <= 1
 
@@ -539,7 +546,7 @@ def test_a_reference_of_which_no_row_has_a_time_and_everything_else_is_read(tmp_
         frame.assign(opened=one, closed=other).to_csv(tmp_path / f"{name}.csv", index=False)
     found = run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0)
     assert found.exit_code == 0, found.output
-    assert "opened, closed: times, row numbers or ids" in found.stdout
+    assert found.stdout.count("holds dates or times as text and is left out") == 2
     assert "were left out" not in found.stdout
 
 

@@ -53,6 +53,7 @@ def drift(
 ) -> None:
     """Watch batches for drift away from a reference; an alarm ends in exit code 1."""
     import meanmap as mm
+    from meanmap.core.tables.apart import columns_named
 
     reading = read.reading()
     paths = _files(batches)
@@ -66,7 +67,8 @@ def drift(
     copied: dict[str, str] = {}
     if state is None or before is None:
         settings = {"run_length": run_length, "within": names_in(within) or None, "margin": margin, "missing": policy}
-        monitor = mm.DriftMonitor.of(data, kinds=reading.kinds, rng=seed, **settings)
+        with columns_named(chosen):
+            monitor = mm.DriftMonitor.of(data, kinds=reading.kinds, rng=seed, **settings)
         reading.notes += monitor.notes
     else:
         from meanmap.core.tables.schema import admitted
@@ -174,22 +176,16 @@ def _reference(
 ) -> tuple[dict[str, Any], list[str]]:
     """The reference, and the columns to watch; clocks, row numbers and ids are left out."""
     from meanmap.cli.inputs import observed
-    from meanmap.core.tables.order import gives_place
+    from meanmap.core.tables.apart import left_out_of_table, not_watched
 
     found = reading.with_gaps(path, [*columns, *(name for name in within if name not in columns)] if columns else None)
-    there = {} if columns else observed(found)
-    apart = [name for name, column in there.items() if name not in within and len(column) and gives_place(column)]
-    apart = [name for name in apart if name not in reading.kinds]
+    apart = {} if columns else not_watched(observed(found), [*within, *reading.kinds])
     kept = [name for name in found if name not in apart]
     if not len(complete({name: found[name] for name in kept})):
         raise refused(f"{path} has no row without a missing value; leave columns out with --exclude")
     if not [name for name in kept if name not in within]:
         raise refused(f"{path} holds only times, row numbers and ids; name the columns to watch with --columns")
-    if apart:
-        reading.notes.append(
-            f"{', '.join(apart)}: times, row numbers or ids, which differ in every batch, are not watched; --columns "
-            "names columns to watch"
-        )
+    reading.notes += [left_out_of_table(name, *why) for name, why in apart.items()]
     return {name: found[name] for name in kept}, kept
 
 

@@ -19,7 +19,17 @@ from meanmap.core.tables.order import LEAST_ROWS, array_of, gives_place, holds_d
 from meanmap.core.tables.table import raw_columns
 from meanmap.core.tables.written import MANY, Written
 
-__all__ = ["Why", "apart_in", "columns_named", "left_out_of_table", "why_apart", "why_not_watched", "without_ids"]
+__all__ = [
+    "apart_in",
+    "columns_named",
+    "left_out_of_table",
+    "not_watched",
+    "watched",
+    "why_apart",
+    "why_not_watched",
+    "without",
+    "without_ids",
+]
 
 # Why a column is left out, and a kind to declare so that it stays.
 Why = tuple[str, str]
@@ -146,6 +156,39 @@ def why_not_watched(column: Any) -> Why | None:
     if _written_numbers(words):
         return None
     return "holds texts, nearly every row a different one,", "label"
+
+
+def watched(reference: Any, within: Collection[str], kinds: Collection[str]) -> tuple[Any, dict[str, str]]:
+    """A reference for batches without the columns that are not watched, and a note on each of these. Columns of strata
+    (`within`) stay, and so do those with declared `kinds`; samples that `without_ids` leaves as they are do so here.
+
+    Examples
+    --------
+    >>> watched({"id": range(20), "age": [31] * 20}, [], [])[1]
+    {'id': "'id' only numbers or names the rows and is left out; to use it, pass kinds={'id': 'number'}."}
+    """
+    if comes_in_pieces(reference) or not source_of(reference).named:
+        return reference, {}
+    table = raw_columns(reference, "reference")
+    found = not_watched(table, [*within, *map(str, kinds)])
+    if set(table) <= {*found, *within}:
+        return reference, {}
+    notes = {name: f"{left_out_of_table(name, *why)}." for name, why in found.items()}
+    return without(reference, notes, "reference"), notes
+
+
+def not_watched(table: Mapping[str, Any], keeps: Collection[str]) -> dict[str, Why]:
+    """The columns without which batches are compared, but for those in `keeps` and those that the user named."""
+    stays = {*keeps, *_named.get()}
+    reasons = {name: why_not_watched(column) for name, column in table.items() if name not in stays}
+    return {name: why for name, why in reasons.items() if why is not None}
+
+
+def without(data: Any, names: Collection[str], argument: str) -> Any:
+    """A table without these columns; as it came if there are none, or if it has no names or is not in memory."""
+    if not names or comes_in_pieces(data) or not source_of(data).named:
+        return data
+    return {name: column for name, column in raw_columns(data, argument).items() if name not in names}
 
 
 def _kind_of_dates(words: np.ndarray) -> str:

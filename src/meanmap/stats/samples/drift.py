@@ -14,30 +14,32 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import count, joined, on_host, rows
 from meanmap.core.rng import Rng
-from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.apart import watched, without
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import gaps_in, settle
 from meanmap.core.tables.order import alike_in_order
+from meanmap.core.tables.picked import names_of
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.features.states.passes import SampleState, one_pass
 from meanmap.features.states.reading import left_out_of
+from meanmap.learning.default import is_default
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.drift_counts import with_counts
 from meanmap.stats.samples.drift_gaps import Gaps
-from meanmap.stats.samples.drift_page import monitor_page
+from meanmap.stats.samples.drift_page import in_words, monitor_page
 from meanmap.stats.samples.drift_picture import draw
 from meanmap.stats.samples.drift_saved import bare, with_features
 from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows
-from meanmap.stats.samples.run_length import LEAST_PVALUE, accumulated, limit_for, wealth
+from meanmap.stats.samples.run_length import LEAST_PVALUE, accumulated, check_run_length, limit_for, wealth
 from meanmap.stats.samples.samples import read_reference, read_samples
 from meanmap.stats.samples.strangers import KnownLabels
 from meanmap.stats.samples.subsets import TIE, among_subsets, blocks_of
@@ -88,6 +90,8 @@ class DriftMonitor(Paged):
     notes : tuple of str
         Notes on the latest batch, such as labels that the reference never had, or numbers far outside its range; before
         the first batch, notes on the reference.
+    left_out : dict
+        Columns of the reference that are not watched, because they only number, name or date the rows, and the notes.
     missing : str
         What happens to missing values in batches.
     known : KnownLabels
@@ -155,6 +159,7 @@ class DriftMonitor(Paged):
     alarms: tuple[int, ...] = ()
     schema: Schema | None = None
     notes: tuple[str, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
     missing: str = "raise"
     margin: Margin | None = None
     strata: Strata | None = None
@@ -210,16 +215,18 @@ class DriftMonitor(Paged):
             and without `within` or `margin`, how often they occur in each column is watched as well: half of the false
             alarms are allowed to either, so the limit is that of twice the run length.
         kinds : mapping of column to kind, optional
-            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
+            The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Ids, row
+            numbers, times and dates of tables are left out by default kernels, with a note, unless they are declared.
         rng : None, int, numpy.random.Generator or JAX key
             Chooses landmarks, subsets and pools.
         """
         check_draws(n_permutations)
-        if not is_number(run_length) or not 4 <= run_length <= 1e6:
-            raise ParameterError(f"run_length is {run_length!r}; expected a number from 4 to 1e6, such as 1000.")
+        check_run_length(run_length)
         random = Rng.of(rng)
         if random.seed is None:
             raise ParameterError("a monitor needs a concrete seed: create it outside jit.")
+        asked = names_of(within), kinds or ()
+        reference, left_out = watched(reference, *asked) if is_default(kernel) else (reference, {})
         gaps = None
         if within is None and margin is None and policy_and_marks(missing)[0] == "drop":
             refuse_unread(reference, "reference")
@@ -253,8 +260,8 @@ class DriftMonitor(Paged):
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
-            limit_for(float(run_length) * (2 if gaps else 1)), np.zeros(0), np.zeros(0), schema=schema,
-            notes=(*told, *chosen.doubts, *heavy), missing=missing, margin=allowed,
+            limit_for(float(run_length) * (2 if gaps else 1)), np.zeros(0), np.zeros(0), schema=schema, missing=missing,
+            notes=(*left_out.values(), *told, *chosen.doubts, *heavy), left_out=left_out, margin=allowed,
             strata=strata and strata.rows(places), known=known, gaps=gaps, points=None if allowed else kept,
         )  # fmt: skip
 
@@ -283,6 +290,7 @@ class DriftMonitor(Paged):
             batch = self.state(batch)
         if isinstance(batch, SampleState):
             return self._after_state(batch)
+        batch = without(batch, self.left_out, "batch")
         if self.points is not None and not len(self.pool):  # from a file
             return with_features(self).step(batch)
         gaps = self.gaps
@@ -348,17 +356,14 @@ class DriftMonitor(Paged):
     def _read(self, batch: Data) -> tuple[Any, np.ndarray, tuple[str, ...]]:
         """A batch with the columns of the reference, its strata, and notes."""
         (batch,), told = admitted((batch,), ("batch",), self.missing, least=2)
-        codes = np.zeros(0, int)
-        if self.strata is not None:
-            codes, heard = self.strata.read(batch)
-            told += heard
+        codes, heard = (np.zeros(0, int), ()) if self.strata is None else self.strata.read(batch)
         data, notes = self.complete(batch)
-        return data, codes, (*told, *notes)
+        return data, codes, (*told, *heard, *notes)
 
     @own_words
     def in_columns(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
         """Rows as kernels read them, with missing values handled as the monitor's `missing=` says, and notes."""
-        (batch,), told = settle((batch,), ("batch",), self.missing)
+        (batch,), told = settle((without(batch, self.left_out, "batch"),), ("batch",), self.missing)
         data, notes = self.complete(batch)
         return data, (*told, *notes)
 
@@ -390,11 +395,6 @@ class DriftMonitor(Paged):
         return monitor_page(self, brief)
 
     def __str__(self) -> str:
-        more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""
-        told = (", ".join(map(str, self.alarms[:5])) or "none") + more
-        latest = f", the latest p-value {self.pvalues[-1]:.3g}" if len(self.pvalues) else ""
-        batches = f"{len(self.pvalues)} batch{'es' * (len(self.pvalues) != 1)}"
-        said = f"DriftMonitor after {batches}{latest}; alarms at: {told}"
-        return "\n".join([said, *(f"  note: {note}" for note in self.notes)])
+        return in_words(self)
 
     __repr__ = __str__

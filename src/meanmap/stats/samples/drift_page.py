@@ -9,7 +9,22 @@ from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import of_missing
 
-__all__ = ["monitor_page"]
+__all__ = ["in_words", "monitor_page"]
+
+
+def in_words(monitor: Any) -> str:
+    """A monitor in a line, and its notes."""
+    more = f" and {len(monitor.alarms) - 5} more" if len(monitor.alarms) > 5 else ""
+    told = (", ".join(map(str, monitor.alarms[:5])) or "none") + more
+    latest = f", the latest p-value {monitor.pvalues[-1]:.3g}" if len(monitor.pvalues) else ""
+    batches = f"{len(monitor.pvalues)} batch{'es' * (len(monitor.pvalues) != 1)}"
+    said = f"DriftMonitor after {batches}{latest}; alarms at: {told}"
+    return "\n".join([said, *(f"  note: {note}" for note in _notes(monitor))])
+
+
+def _notes(monitor: Any) -> list[str]:
+    """On columns that are not watched, always, and on the latest batch; each once."""
+    return list(dict.fromkeys((*monitor.left_out.values(), *monitor.notes)))
 
 
 def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
@@ -38,7 +53,7 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
         (str(k), f"{p:.3g}", f"{e:.3g}", *([] if lost is None else [f"{lost[k - 1]:.3g}"]), "alarm" * (k in alarms))
         for k, p, e in zip(batches.tolist(), pvalues, evidence, strict=True)
     ]
-    notes = (("note",), *((note,) for note in monitor.notes))
+    notes = (("note",), *((note,) for note in _notes(monitor)))
     section = Section("The answer", str(monitor).splitlines()[0], charts=(chart,) if rows else (), tables=(notes,))
     listed = Section(
         "All batches",

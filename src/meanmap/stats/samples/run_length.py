@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-__all__ = ["accumulated", "limit_for", "mean_run_length", "wealth"]
+from meanmap.core.errors import ParameterError
+from meanmap.core.settings import is_number
+
+__all__ = ["accumulated", "check_run_length", "limit_for", "mean_run_length", "wealth"]
 
 # The reference value of the cumulative sum, in standard deviations: half of the drift to be detected, here one.
 ALLOWANCE = 0.5
@@ -26,6 +29,12 @@ def mean_run_length(limit: float, nodes: int = 60) -> float:
     density = np.exp(-((states[None, :-1] + ALLOWANCE - states[:, None]) ** 2) / 2) / np.sqrt(2 * np.pi)
     moves = np.column_stack([density * weights * limit / 2, ndtr(ALLOWANCE - states)])
     return float(np.linalg.solve(np.eye(nodes + 1) - moves, np.ones(nodes + 1))[-1])
+
+
+def check_run_length(run_length: object) -> None:
+    """Refuse what is no mean number of batches."""
+    if not is_number(run_length) or not 4 <= run_length <= 1e6:
+        raise ParameterError(f"run_length is {run_length!r}; expected a number from 4 to 1e6, such as 1000.")
 
 
 def limit_for(run_length: float) -> float:
