@@ -9,6 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import on_host
 from meanmap.core.rng import Rng
+from meanmap.core.tables.apart import shuffled_ids
 from meanmap.core.tables.chunks import any_once, source_of
 from meanmap.core.tables.indices import check_order, check_order_beside
 from meanmap.core.tables.missing import length
@@ -245,6 +246,7 @@ class OfSamples(Asked):
             self.parts = without_design(self.parts, self.names, *self.said)
         if within is None and clusters is None:
             self.tell(alike_in_order(self.parts, self.names))
+        self.tell(shuffled_ids(self.parts, self.names))
 
     def encode(self) -> None:
         """Replace rows by vectors."""

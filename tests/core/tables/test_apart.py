@@ -196,3 +196,22 @@ def test_numbers_that_were_not_read_as_such_are_no_names():
     table = numbered_by_arm("gaps").assign(id=lambda t: [f"{age:.3f}".replace(".", ",") for age in t.age])
     found = mm.two_sample_test(table, by="arm", n_permutations=99, rng=0)
     assert not any("is left out" in note for note in found.warnings)
+
+
+@pytest.mark.parametrize("door", ["ask", "two by", "two", "k by", "k"])
+def test_shuffled_ids_which_may_be_ranks_stay_with_a_note(door):
+    table = numbered_by_arm("gaps").sample(frac=1, random_state=0).reset_index(drop=True)
+    found = DOORS[door](table)
+    assert [note.split(",")[0] for note in found.warnings if "'id'" in note] == [
+        "'id' holds whole numbers of which each occurs once"
+    ]
+    assert found.pvalue < 0.05
+    assert not any("'id'" in note for note in DOORS[door](table.assign(id=table.id % 97)).warnings)
+
+
+def test_shuffled_ids_at_the_command_line(tmp_path):
+    numbered_by_arm("gaps").sample(frac=1, random_state=0).to_csv(tmp_path / "t.csv", index=False)
+    for typed in (["two-sample", str(tmp_path / "t.csv"), "--by", "arm"], [". ~ arm", str(tmp_path / "t.csv")]):
+        found = CliRunner().invoke(app, ["test", *typed, "--permutations", "99", "--seed", "0", "--json"])
+        note = next(note for note in json.loads(found.stdout)["warnings"] if "'id'" in note)
+        assert note.endswith("if it only numbers or names the rows, leave it out with --exclude id.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import is_categorical
-from meanmap.core.held import holds_labels, holds_text
+from meanmap.core.held import holds_labels, holds_numbers, holds_text
 from meanmap.core.language import in_python
 from meanmap.core.moments import is_clock, is_time
 from meanmap.core.pieces.sources import comes_in_pieces
@@ -24,6 +24,7 @@ __all__ = [
     "columns_named",
     "left_out_of_table",
     "not_watched",
+    "shuffled_ids",
     "watched",
     "why_apart",
     "why_not_watched",
@@ -36,6 +37,8 @@ Why = tuple[str, str]
 NUMBERED, DATED = "only numbers or names the rows", "holds dates or times as text"
 # Texts with more characters are no names of rows.
 LONGEST = 1000
+# Of fewer whole numbers in twice as large a range each may occur once by chance.
+MANY_IDS = 50
 
 _named: ContextVar[frozenset[str]] = ContextVar("named", default=frozenset())
 
@@ -131,6 +134,36 @@ def why_apart(column: np.ndarray) -> Why | None:
     if numbers_rows(column) and not _written_numbers(words):
         return NUMBERED, "label" if holds_text(column) else "number"
     return None
+
+
+def shuffled_ids(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Notes on columns of tables that may be ids in another order than the rows, or else ranks, and so stay: over all
+    samples whole numbers that occur once and fill half of their range.
+
+    Examples
+    --------
+    >>> print(*shuffled_ids([{"id": np.arange(60) * 7 % 60, "age": [31] * 60}], ["x"]))
+    'id' holds whole numbers of which each occurs once, as the ids of shuffled rows do, and is compared like...
+    """
+    if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
+        return ()
+    tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
+    shared = [name for name in tables[0] if all(name in table for table in tables)]
+    return tuple(
+        f"{name!r} holds whole numbers of which each occurs once, as the ids of shuffled rows do, and is compared like "
+        f"the others: if it only numbers or names the rows, leave it out{in_python('', f' with --exclude {name}')}."
+        for name in shared
+        if _are_shuffled([_values(table[name]) for table in tables])
+    )
+
+
+def _are_shuffled(columns: Sequence[np.ndarray | None]) -> bool:
+    known = [column for column in columns if column is not None and holds_numbers(column)]
+    if len(known) < len(columns) or sum(map(len, known)) < MANY_IDS or any(map(may_be_ids, known)):
+        return False
+    whole = np.concatenate(known).astype(np.float64)
+    range_filled = len(whole) > float(np.ptp(whole)) / 2
+    return range_filled and np.array_equal(whole, np.round(whole)) and len(np.unique(whole)) == len(whole)
 
 
 def why_not_watched(column: Any) -> Why | None:
