@@ -209,11 +209,6 @@ def test_shuffled_ids_which_may_be_ranks_stay_with_a_note(door):
     assert not any("'id'" in note for note in DOORS[door](table.assign(id=table.id % 97)).warnings)
 
 
-def test_shuffled_ids_that_are_named_are_compared_without_a_note():
-    table = numbered_by_arm("gaps").sample(frac=1, random_state=0).reset_index(drop=True)
-    assert not any("'id'" in note for note in mm.test("id + age ~ arm", table, rng=0).warnings)
-
-
 def test_shuffled_ids_at_the_command_line(tmp_path):
     numbered_by_arm("gaps").sample(frac=1, random_state=0).to_csv(tmp_path / "t.csv", index=False)
     for typed in (["two-sample", str(tmp_path / "t.csv"), "--by", "arm"], [". ~ arm", str(tmp_path / "t.csv")]):

@@ -138,7 +138,7 @@ def why_apart(column: np.ndarray) -> Why | None:
 
 def shuffled_ids(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
     """Notes on columns of tables that may be ids in another order than the rows, or else ranks, and so stay: over all
-    samples whole numbers that occur once and fill half of their range. There is none on columns that the user named.
+    samples whole numbers that occur once and fill half of their range.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def shuffled_ids(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...
     if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
         return ()
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
-    shared = [name for name in tables[0] if name not in _named.get() and all(name in table for table in tables)]
+    shared = [name for name in tables[0] if all(name in table for table in tables)]
     return tuple(
         f"{name!r} holds whole numbers of which each occurs once, as the ids of shuffled rows do, and is compared like "
         f"the others: if it only numbers or names the rows, leave it out{in_python('', f' with --exclude {name}')}."
