@@ -1,15 +1,23 @@
 """What importing costs and leaves behind, each seen from a fresh process."""
 
+import importlib
 import json
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.oldest
 
-TOUCH_ALL = "import meanmap; touched = [getattr(meanmap, name) for name in meanmap.__all__]"
+# Folders of which each name loads by itself; scikit-learn comes with the first estimator.
+LAZY = ("embeddings", "families", "features", "kernels", "learning", "linalg", "stats")
+TOUCH_ALL = (
+    "import meanmap; touched = [getattr(meanmap, name) for name in meanmap.__all__]; "
+    f"folders = [getattr(meanmap, name) for name in {LAZY}]; "
+    "touched += [getattr(folder, name) for folder in folders for name in folder.__all__]"
+)
 
 # What others change on import is theirs: an old SciPy adds a warning filter, so it goes first.
 OTHERS = "import jax, equinox, scipy.linalg, scipy.sparse, scipy.special, scipy.stats"
@@ -50,6 +58,25 @@ def test_first_use_of_every_name_loads_nothing_that_few_calls_need():
     ]
     code = f"import sys; {TOUCH_ALL}; print([name for name in {heavy} if name in sys.modules])"
     assert run(code).stdout.strip() == "[]"
+
+
+def test_a_first_test_loads_no_family_of_distributions_and_no_operator():
+    code = """
+import sys
+import meanmap as mm
+mm.two_sample_test([0.0, 1.0, 2.0, 0.5, 0.7, 1.5], [0.3, 1.2, 2.1, 0.9, 0.1, 1.9], n_permutations=19, rng=0)
+print([name for name in ("families.normal", "embeddings.operators", "ep", "bp") if f"meanmap.{name}" in sys.modules])
+"""
+    assert run(code).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("folder", [*LAZY, "estimators"])
+def test_no_name_of_a_folder_is_hidden_by_a_file(folder):
+    """Importing a file of a folder sets its name there, which a name that loads later would not replace."""
+    package = importlib.import_module(f"meanmap.{folder}")
+    home = Path(str(package.__file__)).parent
+    files = {path.stem for path in home.iterdir() if path.name != "__pycache__"}
+    assert {name for name in package.__all__ if name in files} <= {"results"}
 
 
 @pytest.mark.parametrize("statement", ["import meanmap", TOUCH_ALL], ids=["import", "every name"])

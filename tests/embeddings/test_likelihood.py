@@ -67,7 +67,7 @@ def test_pivots_beyond_the_dense_size(pairs, monkeypatch):
 
     x, y = pairs
     dense = likelihood(x, y, kernel_x=K, kernel_y=L, ridge=1e-2)(x[:3])(y)
-    monkeypatch.setattr(sys.modules["meanmap.embeddings.likelihood"], "DENSE_ROWS", 20)
+    monkeypatch.setattr(sys.modules["meanmap.embeddings.likelihoods"], "DENSE_ROWS", 20)
     op = likelihood(x, y, kernel_x=K, kernel_y=L, ridge=1e-2)
     assert "features" in repr(op)
     np.testing.assert_allclose(op(x[:3])(y), dense, atol=1e-5)

@@ -1,22 +1,5 @@
 """Features: finite-dimensional coordinates of a kernel, random or chosen from the data."""
 
-from meanmap.features.base import Concatenated, FeatureKernel, Features, TensorProduct
-from meanmap.features.fourier import Fourier
-from meanmap.features.lowrank import Nystrom, PivotedCholesky
-from meanmap.features.mean_fourier import MeanFourier
-from meanmap.features.means import mean_features
-from meanmap.features.two_stage import SideBySide, TwoStage
+from lazy_loader import attach_stub
 
-__all__ = [
-    "Concatenated",
-    "FeatureKernel",
-    "Features",
-    "Fourier",
-    "MeanFourier",
-    "Nystrom",
-    "PivotedCholesky",
-    "SideBySide",
-    "TensorProduct",
-    "TwoStage",
-    "mean_features",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
