@@ -7,8 +7,9 @@ import scipy.optimize
 
 import meanmap as mm
 from meanmap.core.errors import InputError, KindError, ParameterError
-from meanmap.graphs import Flooding, Graph, Residual, Sequential, Splash, edge_appearance
+from meanmap.graphs import Flooding, Graph, Residual, Sequential, Splash
 from meanmap_papers import rivals
+from meanmap_papers.rivals.appearance import edge_appearance
 from meanmap_papers.rivals.bins import Bins, Smoothing, blurring
 from meanmap_papers.rivals.fitting import enumerated
 

@@ -1,7 +1,6 @@
 """Graphs: combinatorics only. Nodes and edges, rooted trees, arrows, the order in which messages are sent, files."""
 
 from meanmap.graphs.adapters import from_pgmpy
-from meanmap.graphs.appearance import edge_appearance
 from meanmap.graphs.files import Factors, read_graphml, read_uai, write_graphml, write_uai
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.grids import DIRECTIONS, grid
@@ -26,7 +25,6 @@ __all__ = [
     "Splash",
     "SumTable",
     "TwoPass",
-    "edge_appearance",
     "equivalence_class",
     "from_pgmpy",
     "grid",

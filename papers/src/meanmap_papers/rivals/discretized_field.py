@@ -21,7 +21,7 @@ from meanmap.core.errors import InputError, ParameterError
 from meanmap.core.points import pieces
 from meanmap.core.report import Report
 from meanmap.core.types import Data, GraphLike
-from meanmap.graphs import edge_appearance
+from meanmap_papers.rivals.appearance import edge_appearance
 from meanmap_papers.rivals.bins import Bins, Smoothing, choose_bins, table
 from meanmap_papers.rivals.fitting import fit_potentials
 

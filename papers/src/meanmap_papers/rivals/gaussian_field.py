@@ -16,7 +16,7 @@ from meanmap.core.errors import InputError
 from meanmap.core.points import pieces
 from meanmap.core.report import Report
 from meanmap.core.types import Data, GraphLike
-from meanmap.graphs import edge_appearance
+from meanmap_papers.rivals.appearance import edge_appearance
 
 __all__ = ["FittedGaussianField", "GaussianField"]
 
