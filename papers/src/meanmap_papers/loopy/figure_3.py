@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from meanmap_papers.dots import dots
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 from meanmap_papers.number import written
 
@@ -52,7 +53,7 @@ def run(setting: Setting) -> Outcome:
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
     names = list(updates)
     axes[0].bar(names, [np.mean(errors[n]) for n in names], yerr=[np.std(errors[n]) for n in names], color="C0")
-    axes[1].bar(names, [1e3 * min(seconds[n]) for n in names], color="C1")
+    dots(axes[1], names, {"least": [1e3 * min(seconds[n]) for n in names]})
     axes[0].set(ylabel="root mean square error, grey levels")
     axes[1].set(ylabel="processor ms a sweep", yscale="log")
     for one in axes:

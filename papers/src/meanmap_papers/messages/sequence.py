@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap_papers.dots import dots
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 from meanmap_papers.number import written
 
@@ -139,13 +140,14 @@ def _draw(trace: list, lines: list) -> Any:
     asked.xaxis.tick_top()
     novelty.set_xlabel("sweep")
     novelty.set_yscale("log")
-    place = np.arange(len(lines))
-    divergence.bar(place - 0.2, [line["KL"] for line in lines], 0.4, label="learned")
-    divergence.bar(place + 0.2, [min(line["KL published"], 1e3) for line in lines], 0.4, label="as published")
+    found = {
+        "learned": [line["KL"] for line in lines],
+        "as published": [min(line["KL published"], 1e3) for line in lines],
+    }
+    dots(divergence, [line["problem"] for line in lines], found)
     divergence.axhline(1e-3, color="0.5", linestyle=":")
-    divergence.set(yscale="log", ylim=(1e-7, 1e5))
-    divergence.set_ylabel("KL (nats)")
-    divergence.set_xticks(place, [line["problem"] for line in lines], rotation=20, ha="right", fontsize=8)
+    divergence.set(ylabel="KL (nats)", ylim=(1e-7, 1e5))
+    divergence.tick_params(axis="x", rotation=20, labelsize=8)
     divergence.legend(frameon=False, ncol=2)
     return figure
 

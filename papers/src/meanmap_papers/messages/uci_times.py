@@ -1,11 +1,13 @@
 """Processor seconds of inference on the four UCI sets, by sampling and by what learns from it (figure 3b)."""
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from meanmap_papers.dots import dots
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 
 __all__ = ["EXPERIMENT"]
@@ -16,31 +18,23 @@ METHODS = "sampling", "learned as published"
 
 def run(setting: Setting) -> Outcome:
     """One set after the other: sampling in every factor, and an operator that is never reset and asks it."""
-    from matplotlib.figure import Figure
-
     runs = setting.choose(smoke=1, quick=2, paper=3)
     sweeps = setting.choose(smoke=2, quick=5, paper=10)  # 10 are the paper's limit, which neither falls short of
     every = np.array([setting.part(f"run {at}", partial(seconds, setting, at, sweeps)) for at in range(runs)])
     saved = every[:, 0] - every[:, 1]  # (runs, sets)
     numbers = {f"seconds saved, {name}": Number.mean(saved[:, at]) for at, name in enumerate(NAMES)}
-    mean = every.mean(axis=0)
     numbers |= {f"times less than sampling, {name}": Number.ratio(*every[:, :, at].T) for at, name in enumerate(NAMES)}
-    figure = Figure(figsize=(6, 3.4), layout="constrained")
-    axes = figure.subplots()
-    for at, name in enumerate(METHODS):
-        axes.bar(np.arange(len(NAMES)) + 0.4 * at - 0.2, mean[at], 0.4, label=name)
-    axes.set(yscale="log", ylabel="processor seconds", xticks=range(len(NAMES)), xticklabels=NAMES)
-    axes.legend(frameon=False)
+    means = [[Number.mean(every[:, way, at]) for at in range(len(NAMES))] for way in range(len(METHODS))]
     rows = [("set", "sampling, seconds", "learned as published, seconds", "ratio")]
     rows += [
-        (name, *(str(Number.mean(of)) for of in every[:, :, at].T), str(Number.ratio(*every[:, :, at].T)))
+        (name, *(str(each[at]) for each in means), str(numbers[f"times less than sampling, {name}"]))
         for at, name in enumerate(NAMES)
     ]
-    ratios = mean[0] / mean[1]
+    ratios = [numbers[f"times less than sampling, {name}"].value for name in NAMES]
     return Outcome(
-        f"Inference by sampling takes {ratios.min():.1f} to {ratios.max():.1f} times as long as with learned messages.",
+        f"Inference by sampling takes {min(ratios):.1f} to {max(ratios):.1f} times as long as with learned messages.",
         numbers,
-        ((figure, f"Processor seconds of {sweeps} sweeps, means of {runs} runs."),),
+        ((drawn(means), f"Processor seconds of {sweeps} sweeps, means of {runs} runs and their standard errors."),),
         tuple(rows),
         (
             (
@@ -57,6 +51,20 @@ def run(setting: Setting) -> Outcome:
             ),
         ),
     )
+
+
+def drawn(means: Sequence[Sequence[Number]]) -> Any:
+    """Seconds by method and set."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.4), layout="constrained")
+    axes = figure.subplots()
+    values = {name: [each.value for each in found] for name, found in zip(METHODS, means, strict=True)}
+    errors = {name: [each.error or 0.0 for each in found] for name, found in zip(METHODS, means, strict=True)}
+    dots(axes, NAMES, values, errors)
+    axes.set_ylabel("processor seconds")
+    axes.legend(frameon=False)
+    return figure
 
 
 def seconds(setting: Setting, at: int, sweeps: int) -> list[list[float]]:
