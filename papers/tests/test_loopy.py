@@ -1,11 +1,14 @@
 """The figures of kernel belief propagation: registered, and the fastest one run."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import scipy.sparse
 
 from meanmap.datasets.files import DataNotFoundError
 from meanmap_papers.experiment import Number, Setting, verdict
-from meanmap_papers.loopy import competitors, cost, figure_3
+from meanmap_papers.loopy import competitors, cost, figure_3, figure_4
 from meanmap_papers.loopy.tuned import METHODS, PRESETS
 from meanmap_papers.registry import find
 
@@ -53,6 +56,21 @@ def test_an_exponent_of_costs_is_a_mean_over_rounds_and_all_have_bands_of_one_wi
     widths = {round(claim.high - claim.low, 9) for claim in find("loopy-cost").claims}
     assert widths == {2 * cost.NEAR}
     assert all(claim.ours for claim in find("loopy-cost").claims)  # seconds do not judge a number of operations
+
+
+def test_how_often_alike_papers_cite_each_other_is_counted_over_all_pairs():
+    rng = np.random.default_rng(0)
+    topics = rng.uniform(size=(300, 3)) < 0.4
+    together = (topics.astype(int) @ topics.T.astype(int)) > 0
+    drawn = np.triu(rng.uniform(size=(300, 300)) < np.where(together, 0.06, 0.02), 1)
+    data = SimpleNamespace(topics=topics, links=scipy.sparse.csr_array((drawn | drawn.T).astype(float)))
+    found = figure_4.alike(data, rng)
+    every = np.triu(np.ones((300, 300), bool), 1)
+    rates = [drawn[every & which].mean() for which in (together, ~together)]
+    assert found.value == pytest.approx(np.log(rates[0] / rates[1]))
+    # Links are independent here: the error is that of two counts, from a jackknife of 20 groups within a factor of 2.
+    binomial = np.sqrt(sum(1 / drawn[which].sum() for which in (together, ~together)))
+    assert 0.5 < found.error / binomial < 2
 
 
 def test_like_sentences_of_figure_3_have_like_bands_and_keep_their_signs():

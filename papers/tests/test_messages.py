@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 from meanmap_papers.experiment import Setting, verdict
-from meanmap_papers.messages import compound_gamma, doubt_in_time, features, methods, simulator, uci_times
+from meanmap_papers.messages import compound_gamma, doubt, doubt_in_time, features, methods, simulator, uci_times
 from meanmap_papers.messages.jointly import Jointly
 
 
@@ -53,6 +53,15 @@ def test_quadrature_with_as_many_nodes_as_the_authors_take_agrees_with_the_oracl
     mean, log_mean = np.transpose(found)
     np.testing.assert_allclose(mean, exact.mean(), rtol=1e-9)
     np.testing.assert_allclose(log_mean, scipy.special.digamma(exact.shape_parameter) - np.log(exact.rate), rtol=1e-9)
+
+
+def test_exponential_growth_is_as_fast_in_both_halves_of_the_way_out():
+    out = np.maximum(doubt.LINE - doubt.EDGE, 0)
+    bounded = [np.minimum(each, 1e4) for each in (np.exp(2 * out), (1 + 3 * out) ** 4, np.exp(out**2))]
+    exponential, power, square = (doubt.growth(each) for each in bounded)
+    assert exponential == pytest.approx(1)
+    assert power < 0.5
+    assert square == pytest.approx(3)
 
 
 @pytest.mark.slow

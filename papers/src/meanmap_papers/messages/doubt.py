@@ -19,6 +19,10 @@ AGREE = "rank correlation of uncertainty and error"
 WRONG = "confident and wrong"
 TIMID = "uncertain and right"
 ALIKE = "test over training error, decades"
+# Growth of the variance is followed until it is this part of its largest: near the prior's variance it has to end.
+GROWN = 0.1
+GROWTH = "growth a unit of distance, second half over first"
+GROWTH_BEYOND = "the same, of the variance beyond the noise"
 RELIABLE = "rank correlation far away, above that of forests"
 BEYOND = "library: errors above twice the uncertainty"
 OUTSIDE = "library: share without a finite uncertainty"
@@ -29,6 +33,17 @@ def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
     from scipy.stats import rankdata
 
     return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+
+
+def growth(variance: np.ndarray) -> float:
+    """How many times as fast log variance grows in the second half of the way out as in the first: 1 if exponentially.
+
+    The way leads from the edge of the training region to where the variance is `GROWN` of its largest.
+    """
+    logs, far = np.log(variance), LINE >= EDGE
+    end = LINE[far][np.argmax(variance[far] >= GROWN * variance.max())]
+    start, middle, stop = np.interp([EDGE, (EDGE + end) / 2, end], LINE, logs)
+    return float((stop - middle) / (middle - start))
 
 
 def measured(setting: Setting, repeat: int) -> dict[str, Any]:
@@ -75,6 +90,8 @@ def measured(setting: Setting, repeat: int) -> dict[str, Any]:
     _, ours_error, said = found(ours, far)
     ours_stated = ours.doubt((far,), said)
     return {
+        GROWTH: growth(variances["kernel"]),
+        GROWTH_BEYOND: growth(variances["kernel"] - 1),
         "variances": variances,
         "stated": stated,
         "error": error,
@@ -104,7 +121,10 @@ def run(setting: Setting) -> Outcome:
 
     every = [measured(setting, repeat) for repeat in range(setting.choose(smoke=1, quick=3, paper=5))]
     variances, stated, error = (every[0][what] for what in ("variances", "stated", "error"))
-    numbers = {name: Number.mean([one[name] for one in every]) for name in (RISE, AGREE, ALIKE, RELIABLE)}
+    numbers = {
+        name: Number.mean([one[name] for one in every])
+        for name in (RISE, GROWTH, GROWTH_BEYOND, AGREE, ALIKE, RELIABLE)
+    }
     numbers |= {name: share([one[name] for one in every]) for name in (WRONG, TIMID, BEYOND, OUTSIDE)}
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.6), constrained_layout=True)
     for name, variance in variances.items():
@@ -147,6 +167,11 @@ NOTES = (
         "correlation of their variance and their error; the better forest counts."
     ),
     (
+        "Growth is exponential if the logarithm of the variance grows as fast in the second half of the way out as in "
+        "the first. The way leads from the edge of the training region to where the variance is a tenth of its "
+        "largest, because it ends at the prior's. It is measured with the noise, as it is drawn, and without."
+    ),
+    (
         "That the uncertainty of forests does not grow outside the training region follows from how trees predict: "
         "all points beyond it fall into the same leaves. It is shown and not judged. The library's operator learns "
         "derivatives of log Z and states an infinite uncertainty outside the range of its training messages; these "
@@ -154,12 +179,18 @@ NOTES = (
         "trainings, and those of shares at least as large as over messages. The pictures are of the first training."
     ),
 )
-BANDS: tuple[tuple[str, str, float, float], ...] = (
+BANDS: tuple[tuple[str, str | tuple[tuple[str, ...], ...], float, float], ...] = (
     (
         "uncertainty is high far away from the training set (section 6.2): a hundred times the variance or more",
         RISE,
         2.0,
         np.inf,
+    ),
+    (
+        "it grows exponentially (section 6.2): by as many decades a unit of distance, within a factor of two",
+        ((GROWTH, GROWTH_BEYOND),),
+        0.5,
+        2.0,
     ),
     ("uncertainty and error are positively correlated (figure 10)", AGREE, 0.0, np.inf),
     ("there is no large error where the operator is confident (figure 10)", WRONG, -np.inf, TENTH**3),

@@ -86,7 +86,7 @@ def run(setting: Setting) -> Outcome:
     """Several sequences of problems, of both kinds."""
     from matplotlib import pyplot
 
-    repeats = range(setting.choose(smoke=1, quick=3, paper=5))
+    repeats = range(setting.choose(smoke=1, quick=3, paper=25))
     real = [of_real(setting, repeat) for repeat in repeats]
     drawn = [of_drawn(setting, repeat) for repeat in repeats]
     numbers = {name: Number.mean([each[name] for each in drawn]) for name in drawn[0]}
