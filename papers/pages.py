@@ -112,7 +112,7 @@ def _verdicts(experiments: dict[str, Experiment], records: dict[str, Kept]) -> I
         if record:
             numbers, scale = _measured(experiment, record), record["scale"]
             found = [
-                verdict(experiment.claims, numbers, scale),
+                experiment.said(verdict(experiment.claims, numbers, scale)),
                 *(counted(how_judged(experiment.claims, numbers, scale, ours=ours)) for ours in (False, True)),
                 scale,
                 f"{record['seconds'] / 60:.1f}",
@@ -147,7 +147,8 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
         yield from _errata_table(misprints) if misprints else ()
         return
     numbers, scale = _measured(experiment, record), record["scale"]
-    yield from (f"**{verdict(experiment.claims, numbers, scale).capitalize()}.** {_plain(record['answer'])}", "")
+    found = experiment.said(verdict(experiment.claims, numbers, scale).capitalize())
+    yield from (f"**{_plain(found)}.** {_plain(record['answer'])}", "")
     for head, *rows in claim_tables(experiment.claims, numbers, scale):
         yield from list_table(list(head), [map(_plain, row) for row in rows], option="class: claims")
     for number, caption in enumerate(record["captions"], 1):

@@ -9,6 +9,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from meanmap.core.errors import InputError, KindError
 from meanmap_papers import commands, registry, reproduce
 from meanmap_papers.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, how_judged, verdict
 from meanmap_papers.parts import Parts
-from meanmap_papers.record import read_record, record_path
+from meanmap_papers.record import read_record, record_of, record_path
 from meanmap_papers.report import report
 from meanmap_papers.reproduce import Failure, run_one
 
@@ -47,6 +48,18 @@ TOY = Experiment(
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
     monkeypatch.setattr(reproduce, "find", {TOY.id: TOY}.__getitem__)
+
+
+def test_a_verdict_on_other_data_than_the_papers_says_so():
+    assert TOY.said("partly") == "partly"
+    other = replace(TOY, stand_in="a toy in place of the sample")
+    assert other.said("partly") == "partly, with a toy in place of the sample"
+    text = report([other], [Failure(other.id, "none")]) + report(
+        [other], [record_of(other, Setting("smoke"), measure(Setting("smoke")), 0.1)]
+    )
+    assert "Reproduced, with a toy in place of the sample (scale smoke)" in text
+    ours = replace(other, claims=(Claim("ours", "mean", 0.0, ours=True),))
+    assert ours.said("no claim of the paper") == "no claim of the paper"
 
 
 def test_superiority_is_ahead_by_two_standard_errors():

@@ -56,8 +56,10 @@ def reproduce(
     with _workers_of(scheduler) as executor:
         records = run(chosen, setting, folder.absolute(), workers, executor)
     for experiment, record in zip(chosen, records, strict=True):
-        failed = isinstance(record, Failure)
-        said = f"not run: {record.reason}" if failed else f"{record.verdict} (scale {scale}). {record.answer}"
+        if isinstance(record, Failure):
+            said = f"not run: {record.reason}"
+        else:
+            said = f"{experiment.said(record.verdict)} (scale {scale}). {record.answer}"
         say(f"{experiment.id}: {said}")
     say(f"\n{write_report(folder, chosen, records)}: open it in a browser.")
     if all(isinstance(each, Failure) for each in records):

@@ -216,6 +216,8 @@ class Experiment:
         From a `Setting` to an `Outcome`.
     data : tuple of str
         The functions of `meanmap.datasets` that it needs; without their data it cannot run.
+    stand_in : str
+        What stands in for data of the paper that are not available; a verdict names it.
     """
 
     id: str
@@ -225,11 +227,17 @@ class Experiment:
     minutes: Mapping[Scale, float]
     run: Callable[[Setting], Outcome] = field(repr=False)
     data: tuple[str, ...] = ()
+    stand_in: str = ""
 
     def __post_init__(self) -> None:
         missing = [scale for scale in SCALES if scale not in self.minutes]
         if missing:
             raise ValueError(f"The experiment {self.id!r} should say its minutes at the scale {missing[0]!r}.")
+
+    def said(self, verdict: str) -> str:
+        """A verdict with the data that it rests on where these are not the paper's: "partly, with simulated chains"."""
+        judged = self.stand_in and not all(claim.ours for claim in self.claims)
+        return f"{verdict}, with {self.stand_in}" if judged else verdict
 
 
 def verdict(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale) -> Verdict:

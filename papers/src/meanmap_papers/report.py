@@ -47,7 +47,7 @@ def _row(pair: tuple[Experiment, Record | Failure]) -> tuple[str, ...]:
     if isinstance(record, Failure):
         return (experiment.id, "not run", "", "", experiment.source)
     words = how_judged(experiment.claims, record.numbers, record.setting.scale)
-    return (experiment.id, record.verdict, counted(words), f"{record.seconds:.0f}", experiment.source)
+    return (experiment.id, experiment.said(record.verdict), counted(words), f"{record.seconds:.0f}", experiment.source)
 
 
 def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
@@ -60,7 +60,7 @@ def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
     others = [(name.replace("_", " "), str(n)) for name, n in record.numbers.items() if name not in claimed]
     return Section(
         title,
-        f"{record.verdict.capitalize()} (scale {scale}). {record.answer}",
+        f"{experiment.said(record.verdict.capitalize())} (scale {scale}). {record.answer}",
         " ".join((f"{experiment.source}.", *record.notes)),
         f"meanmap reproduce {record.id} --scale {scale} --seed {record.setting.seed}",
         record.figures,

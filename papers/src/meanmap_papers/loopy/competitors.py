@@ -227,4 +227,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.3, "quick": 10, "paper": 25},
     run,
+    stand_in="pictures and rendered rooms of ours",
 )

@@ -147,4 +147,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.5, "quick": 4, "paper": 145},
     run,
+    stand_in="pictures of ours",
 )

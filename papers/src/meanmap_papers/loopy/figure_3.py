@@ -166,4 +166,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.5, "quick": 4, "paper": 15},
     run,
+    stand_in="pictures of ours",
 )

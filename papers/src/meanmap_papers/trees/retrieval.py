@@ -242,4 +242,5 @@ EXPERIMENT = Experiment(
     {"smoke": 0.5, "quick": 2.0, "paper": 10.0},
     run,
     data=("parallel_help",),
+    stand_in="help pages in place of Europarl",
 )

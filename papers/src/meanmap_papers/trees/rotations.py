@@ -285,4 +285,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.5, "quick": 5.0, "paper": 120.0},
     run,
+    stand_in="a rendered room of ours",
 )
