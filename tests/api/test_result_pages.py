@@ -155,7 +155,7 @@ WITHOUT_PAGE = {
     "kernels and features": "Bags EmbeddingGaussian ExpectedProduct Features Kernel MeanVariance Nystrom "
     "PivotedCholesky RandomProjection TensorProduct KernelDraws",
     "functions and operators": "Combination Embedding FeatureEmbedding Operator PosteriorEmbedding Witness "
-    "ConditionalMixture RegressionPlan",
+    "RegressionPlan",
     "factors and oracles": "Answer AroundMode BlackBox Density Diary Factor Factors ImportanceSampling "
     "Interval Learned MCMC MessageOperator Quadrature Stratified",
     "likelihoods and messages": "CentredLikelihood EdgeOperators LearnedLikelihood NoiseLikelihood Variable",

@@ -20,7 +20,7 @@ rng = np.random.default_rng(0)
 
 x = rng.choice([-1.5, 1.5], 800) + 0.4 * rng.normal(size=800)
 y = np.where(rng.random(800) < 6 / 7, 1, -1) * x + 0.3 * rng.normal(size=800)
-density = mm.learning.least_squares_density(x, y)
+density = rivals.least_squares_density(x, y)
 grid = np.linspace(-3.2, 3.2, 200)
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axes.scatter(x, y, s=4, color="lightgray")

@@ -1,4 +1,4 @@
-"""From data to a kernel; conditional densities from pairs."""
+"""From data to a kernel."""
 
 from lazy_loader import attach_stub
 

@@ -36,7 +36,6 @@ IN_ANOTHER_ORDER = {
     "likelihood by groups": lambda: mm.bp.CentredLikelihood.fit(FRAME.a, FRAME.b, groups=FRAME.index[::-1].to_series()),
     "likelihood with noise": lambda: mm.bp.NoiseLikelihood.fit(FRAME.a, OTHER),
     "learned likelihood": lambda: mm.bp.LearnedLikelihood.fit(FRAME.a, OTHER),
-    "density": lambda: mm.learning.least_squares_density(FRAME.a, OTHER),
 }
 
 FIRST, SECOND = FRAME[["a", "site"]][:30], FRAME[["a", "site"]][30:]

@@ -4,12 +4,14 @@
 
     rivals.GaussianField(graph), rivals.DiscretizedField(graph)    # normal distributions; bins
     rivals.MixtureField(graph), rivals.ParticleField(graph)        # nonparametric and particle belief propagation
+    rivals.least_squares_density(x, y)                             # the conditional densities that these two learn
     rivals.Forest(), rivals.Network()                              # for `ep.learned.MessageOperator`
 
 The fields take the same graphs, pairs and evidence as `meanmap.KernelField`.
 """
 
 from meanmap_papers.rivals import mixtures, particles
+from meanmap_papers.rivals.conditional_density import least_squares_density
 from meanmap_papers.rivals.discretized_field import DiscretizedField, FittedDiscretizedField
 from meanmap_papers.rivals.forest import Forest
 from meanmap_papers.rivals.gaussian_field import FittedGaussianField, GaussianField
@@ -34,6 +36,7 @@ __all__ = [
     "Multiscale",
     "Network",
     "ParticleField",
+    "least_squares_density",
     "mixtures",
     "particles",
 ]

@@ -15,8 +15,8 @@ import numpy as np
 from meanmap.bp.edges.field_samples import FieldSamples
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.core.points import rows, spread_rows
-from meanmap.learning.conditional_density import least_squares_density
-from meanmap.learning.conditional_mixture import ConditionalMixture
+from meanmap_papers.rivals.conditional_density import least_squares_density
+from meanmap_papers.rivals.conditional_mixture import ConditionalMixture
 from meanmap_papers.rivals.mixtures.mixtures import Mixtures
 
 __all__ = ["PairDensities"]

@@ -10,7 +10,7 @@ from meanmap.core.errors import ColumnError, EmptyError
 from meanmap.core.settings import whole_number
 from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Array
-from meanmap.learning.conditional_mixture import ConditionalMixture, matrix_of, scaled_squares
+from meanmap_papers.rivals.conditional_mixture import ConditionalMixture, matrix_of, scaled_squares
 
 __all__ = ["least_squares_density", "nadaraya_watson_density"]
 

@@ -1,14 +1,18 @@
 """Conditional densities: the closed form against quadrature, real data, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.special import logsumexp
 
-import meanmap as mm
 from meanmap.core.errors import ColumnError, EmptyError, NonFiniteError, ParameterError, ShapeError
-from meanmap.learning import ConditionalMixture, least_squares_density, nadaraya_watson_density
-from meanmap.learning import conditional_density as file
+from meanmap_papers import rivals
+from meanmap_papers.rivals import conditional_density as file
+from meanmap_papers.rivals.conditional_density import least_squares_density, nadaraya_watson_density
+from meanmap_papers.rivals.conditional_mixture import ConditionalMixture
+
+SERIES = pd.Series(np.arange(9.0))
 
 
 def forked(n=300, seed=0):
@@ -120,6 +124,11 @@ def test_real_data_are_more_probable_than_under_nadaraya_watson():
         (lambda: least_squares_density(np.arange(9.0), np.r_[np.nan, np.ones(8)]), NonFiniteError, "v"),
         (lambda: least_squares_density(np.arange(9.0), np.arange(9.0), centres=0), ParameterError, "centres is 0"),
         (lambda: nadaraya_watson_density(np.zeros((9, 0)), np.ones(9)), ShapeError, r"u has shape \(9, 0\)"),
+        (
+            lambda: least_squares_density(SERIES, SERIES.iloc[::-1]),
+            ColumnError,
+            "in another order",
+        ),
         (lambda: least_squares_density(*forked(50)).mean(np.ones((3, 2))), ShapeError, "u has 2 columns; the density"),
         (lambda: least_squares_density(*forked(50)).log_density([1.0], [1.0, 2.0]), ShapeError, "1 points and v has 2"),
     ],
@@ -134,4 +143,4 @@ def test_one_centre_and_a_constant_column_are_fine():
     assert least_squares_density(u, v, centres=1).u_centres.shape == (1, 1)
     both = np.stack([u, np.ones(60)], axis=1)
     assert np.isfinite(least_squares_density(both, v).log_density(both, v)).all()
-    assert mm.learning.least_squares_density is least_squares_density
+    assert rivals.least_squares_density is least_squares_density
