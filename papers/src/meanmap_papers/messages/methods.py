@@ -112,7 +112,7 @@ def drawn(seconds: Mapping[str, Any], divergence: Mapping[str, Any], wrong: Mapp
         dots(ax, numbered, {name: np.minimum(each, 1e3) for name, each in values.items()})
     for ax, label in zip(axes, ("processor seconds", "KL to quadrature (nats)", "test error"), strict=True):
         ax.set(xlabel="problem", ylabel=label)
-    axes[2].set(yscale="linear", ylim=(0, None))
+    axes[2].set(yscale="linear", ylim=(0, 1.1 * max(map(max, wrong.values()))))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncol=5, frameon=False, fontsize=8)
     return figure
 
