@@ -23,7 +23,7 @@ from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Composite, Kernel
 from meanmap.kernels.reading import by_position, read_points
 
-__all__ = ["Concatenated", "FeatureKernel", "Features", "TensorProduct"]
+__all__ = ["Concatenated", "FeatureKernel", "Features", "OfMembers", "TensorProduct"]
 
 # Rows that are mapped in one compiled call: enough to fill the cores, few enough to stay in cache.
 CHUNK = 4096
@@ -196,7 +196,32 @@ class FeatureKernel(Kernel):
         return jnp.sum(self.features.transform(x) ** 2, axis=1)
 
 
-class Concatenated(Features):
+class OfMembers(Features):
+    """Features made of those of several members, each of which reads its own part of the points."""
+
+    kernel: Kernel
+    members: tuple[Features, ...]
+
+    def parts(self, x: Points) -> tuple[Any, ...]:
+        """The points of each member: those of sums and products may read different columns, those of powers may not."""
+        return self.kernel.parts(x) if isinstance(self.kernel, Composite) else (x,) * len(self.members)
+
+    def of_each(self, x: Points) -> list[jax.Array]:
+        """The features of each member."""
+        return [member.transform(part) for member, part in zip(self.members, self.parts(x), strict=True)]
+
+    def check(self, points: Points, argument: str) -> None:
+        """As every member checks."""
+        for member, part in zip(self.members, self.parts(points), strict=True):
+            member.check(part, argument)
+
+    @property
+    def size(self) -> int:
+        """The number of features of all members together, Σ rᵢ."""
+        return sum(member.size for member in self.members)
+
+
+class Concatenated(OfMembers):
     """Features side by side, (φ₁, φ₂, ...): the features of a sum of kernels.
 
     Examples
@@ -207,13 +232,9 @@ class Concatenated(Features):
     200
     """
 
-    kernel: Kernel
-    members: tuple[Features, ...]
-
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, Σ rᵢ)."""
-        parts = zip(self.members, _parts(self, x), strict=True)
-        return jnp.concatenate([member.transform(part) for member, part in parts], axis=1)
+        return jnp.concatenate(self.of_each(x), axis=1)
 
     def padded(self) -> tuple[Features, np.ndarray | slice]:
         """Each member padded."""
@@ -222,18 +243,8 @@ class Concatenated(Features):
         places = [np.arange(end - member.size, end)[at] for end, member, at in zip(ends, members, kept, strict=True)]
         return replace(self, members=members), np.concatenate(places)
 
-    def check(self, points: Points, argument: str) -> None:
-        """As every member checks."""
-        for member, part in zip(self.members, _parts(self, points), strict=True):
-            member.check(part, argument)
 
-    @property
-    def size(self) -> int:
-        """The number of features of all members together, Σ rᵢ."""
-        return sum(member.size for member in self.members)
-
-
-class TensorProduct(Features):
+class TensorProduct(OfMembers):
     """φ(x) = φ₁(x) ⊗ ... ⊗ φ_q(x), all products of one feature of each: the features of a product of kernels.
 
     `TensorProduct.power(features, q)` gives the q-fold tensor power, whose kernel is k^q: the space in which kernel
@@ -251,9 +262,6 @@ class TensorProduct(Features):
     True
     """
 
-    kernel: Kernel
-    members: tuple[Features, ...]
-
     @classmethod
     def power(cls, features: Features, q: int) -> "TensorProduct":
         """The q-fold tensor power of one set of features."""
@@ -261,27 +269,15 @@ class TensorProduct(Features):
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, Π rᵢ)."""
-        first, *others = (member.transform(part) for member, part in zip(self.members, _parts(self, x), strict=True))
+        first, *others = self.of_each(x)
         for other in others:
             first = (first[:, :, None] * other[:, None, :]).reshape(first.shape[0], -1)
         return first
-
-    def check(self, points: Points, argument: str) -> None:
-        """As each of the members checks."""
-        for member, part in zip(self.members, _parts(self, points), strict=True):
-            member.check(part, argument)
 
     @property
     def size(self) -> int:
         """The number of products of one feature of each member, Π rᵢ."""
         return int(np.prod([member.size for member in self.members]))
-
-
-def _parts(features: Any, x: Points) -> tuple[Any, ...]:
-    """The points of each member: members of sums and products may read different columns, those of powers may not."""
-    if isinstance(features.kernel, Composite):
-        return features.kernel.parts(x)
-    return (x,) * len(features.members)
 
 
 def made_from(features: Made, kernel: Kernel, data: Data, argument: str) -> Made:

@@ -15,35 +15,25 @@ from meanmap.core.tables.missing import settle, settle_pieces
 from meanmap.core.tables.schema import chosen_kinds
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data, Points
-from meanmap.features.base import Features
+from meanmap.features.base import OfMembers
 from meanmap.features.states.passes import SampleState, one_pass
 from meanmap.features.states.reading import ROWS, Reading
-from meanmap.kernels.base import Kernel
 
 __all__ = ["NAMES", "SideBySide", "beside_state", "readings_beside"]
 
 NAMES = ("x", "y")
 
 
-class SideBySide(Features):
+class SideBySide(OfMembers):
     """Features of several variables, each of its own: points are tuples with one of each."""
 
-    kernel: Kernel
-    members: tuple[Features, ...]
+    def parts(self, x: Points) -> tuple[Any, ...]:
+        """One of each variable."""
+        return tuple(x)
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), ψ(y) and so on, (n, r + s + ...)."""
-        return jnp.concatenate([member.transform(part) for member, part in zip(self.members, x, strict=True)], axis=1)
-
-    def check(self, points: Points, argument: str) -> None:
-        """As the features of each variable check."""
-        for member, part in zip(self.members, points, strict=True):
-            member.check(part, argument)
-
-    @property
-    def size(self) -> int:
-        """r + s + ..., features of all variables."""
-        return sum(member.size for member in self.members)
+        return jnp.concatenate(self.of_each(x), axis=1)
 
 
 def readings_beside(
