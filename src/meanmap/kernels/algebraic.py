@@ -13,13 +13,13 @@ from meanmap.core.errors import ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Points, Seed
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import ByGram, Kernel
 from meanmap.kernels.geometry import inner_products, safe_sqrt, squared_norms
 
 __all__ = ["Cosine", "Linear", "Polynomial", "RandomProjection"]
 
 
-class _OfInnerProduct(Kernel):
+class _OfInnerProduct(ByGram):
     """k(x, y) = f(⟨x, y⟩, |x|², |y|²); dense or sparse points."""
 
     @property
@@ -30,10 +30,6 @@ class _OfInnerProduct(Kernel):
     @abstractmethod
     def profile(self, inner: jax.Array, x_norm: jax.Array, y_norm: jax.Array) -> jax.Array:
         """k as a function f of the inner product."""
-
-    def evaluate(self, x: Array, y: Array) -> jax.Array:
-        """k(x, y) for two points."""
-        return self.gram(x[None], y[None])[0, 0]
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix through one matrix product."""

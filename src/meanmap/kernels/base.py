@@ -20,7 +20,7 @@ from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
 
-__all__ = ["Kernel", "Power", "Product", "Scaled", "Sum", "as_kernel"]
+__all__ = ["ByGram", "Kernel", "Power", "Product", "Scaled", "Sum", "as_kernel", "lift"]
 
 # Of arrays.
 _sum: Callable[[Iterable[Any]], Any] = sum
@@ -149,6 +149,23 @@ class Kernel(eqx.Module):
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={_show(getattr(self, name))}" for name in self.__dataclass_fields__)
         return f"{type(self).__name__}({fields})"
+
+
+class ByGram(Kernel):
+    """A kernel whose values are computed for many points at once, and for two as a Gram matrix of one entry."""
+
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
+        """k(x, y) for two points."""
+        return self.gram(lift(x), lift(y))[0, 0]
+
+    @abstractmethod
+    def gram(self, x: Points, y: Points) -> jax.Array:
+        """The (n, m) Gram matrix of points already read."""
+
+
+def lift(point: Points) -> Any:
+    """One point with a leading axis of one."""
+    return jax.tree.map(lambda leaf: leaf[None], point)
 
 
 def as_kernel(value: object, argument: str, otherwise: str = "") -> Kernel:

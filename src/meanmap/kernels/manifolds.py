@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
-from meanmap.core.domains import Domain, Real, Rotations
+from meanmap.core.domains import Domain, Rotations
 from meanmap.core.types import Array, Numbers, Points
 from meanmap.kernels.spectral import normal_frequencies
 from meanmap.kernels.stationary import Stationary, check_lengthscale
@@ -50,11 +50,6 @@ class Torus(_OfChord):
 
     def __init__(self, lengthscale: Numbers = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
-
-    @property
-    def domain(self) -> Domain:
-        """Angles in radians, one column each; they need not be reduced to (−π, π]."""
-        return Real()
 
     def check(self, points: Points, argument: str) -> None:
         """One lengthscale per angle, if they are several."""

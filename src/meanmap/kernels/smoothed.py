@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import parameter
-from meanmap.core.domains import Domain, Real
 from meanmap.core.types import Array, Points
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import ByGram, Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
 from meanmap.kernels.stationary import Matern
 from meanmap.kernels.terms import check_closed_form, rbf_terms
@@ -23,7 +22,7 @@ NODES = np.linspace(0.0, 24.0, 241)
 SMALLEST = 1e-8
 
 
-class Smoothed(Kernel):
+class Smoothed(ByGram):
     """r(x, y) = ∫ k(x, u) k(u, y) ν(du) for an RBF kernel k, a sum of RBF kernels, or a Matérn kernel.
 
     A Gaussian process with covariance k has paths that lie outside the RKHS of k with probability one; with covariance
@@ -61,18 +60,9 @@ class Smoothed(Kernel):
         self.kernel = kernel
         self.width = None if width is None else parameter(width, "width")
 
-    @property
-    def domain(self) -> Domain:
-        """Real points, dense."""
-        return Real()
-
     def check(self, points: Points, argument: str) -> None:
         """One lengthscale per column, if they are several."""
         self.kernel.check(points, argument)
-
-    def evaluate(self, x: Array, y: Array) -> jax.Array:
-        """r(x, y) for two points."""
-        return self.gram(x[None], y[None])[0, 0]
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix, by matrix products."""
@@ -97,10 +87,6 @@ class Smoothed(Kernel):
         spread = both * jnp.sqrt(variance + width**2)
         middles = squared_distances(scale_columns(x, spread / b**2), -scale_columns(y, spread / a**2))
         return amplitude * jnp.exp(-apart / 2 - middles / 2)
-
-    def diagonal(self, x: Points) -> jax.Array:
-        """r(x, x) for each point."""
-        return jax.vmap(lambda p: self.gram(p[None], p[None])[0, 0])(x)
 
 
 def _matern(squares: jax.Array, smoothness: float, columns: int) -> jax.Array:

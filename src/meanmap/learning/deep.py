@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.anew import compiled_anew
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import ByGram
 from meanmap.kernels.geometry import squared_distances
 
 __all__ = ["DeepKernel", "learn_deep_kernel"]
@@ -20,7 +20,7 @@ LEAST_VARIANCE = 1e-4
 FIRST_MOMENT, SECOND_MOMENT, SMALL = 0.9, 0.999, 1e-8
 
 
-class DeepKernel(Kernel):
+class DeepKernel(ByGram):
     """k(x, y) = ((1 − ε) exp(−|φ(x) − φ(y)|²/2) + ε) exp(−|x − y|²/(2 ℓ²)) with a network φ (Liu et al. 2020, eq. 1).
 
     The second factor and ε keep it characteristic, whatever the network does. Made by `learn_deep_kernel`.
@@ -41,10 +41,6 @@ class DeepKernel(Kernel):
     share: Any
     centre: Any
     units: Any
-
-    def evaluate(self, x: jax.Array, y: jax.Array) -> jax.Array:
-        """k(x, y) of two points."""
-        return self.gram(x[None], y[None])[0, 0]
 
     def gram(self, x: jax.Array, y: jax.Array) -> jax.Array:
         """The Gram matrix: O(n m (d + 30)) after O((n + m) d) for the network."""

@@ -7,12 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.domains import Domain, Real
 from meanmap.core.extras import optional
 from meanmap.core.report import Report
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Points
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import ByGram
 from meanmap.kernels.stationary import RBF, check_lengthscale
 
 __all__ = ["KernelDraws"]
@@ -25,7 +24,7 @@ MIXED = 1.01
 EFFECTIVE = 100
 
 
-class KernelDraws(Kernel):
+class KernelDraws(ByGram):
     """Draws of an RBF kernel from its posterior: as a kernel their mean, E k_θ, with the lengthscale integrated out.
 
     It can be passed wherever a kernel can, and is made by `sample_kernel`. Gram matrices are means over 64 draws.
@@ -58,11 +57,6 @@ class KernelDraws(Kernel):
     seed: int | None = eqx.field(static=True)
 
     @property
-    def domain(self) -> Domain:
-        """Real points, dense."""
-        return Real()
-
-    @property
     def kernel(self) -> RBF:
         """All draws as one kernel with a leading axis, for `jax.vmap`."""
         flat = self.lengthscale.reshape(-1, *self.lengthscale.shape[2:])
@@ -77,10 +71,6 @@ class KernelDraws(Kernel):
         """One lengthscale per column, if they are several."""
         if self.lengthscale.ndim == 3:
             check_lengthscale(self.lengthscale[0, 0], points, argument)
-
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
-        """k(x, y) for two points."""
-        return self.gram(x[None], y[None])[0, 0]
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The mean of the draws' Gram matrices, one after another."""

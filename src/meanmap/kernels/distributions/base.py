@@ -8,14 +8,13 @@ import jax
 from meanmap.core.domains import Domain
 from meanmap.core.door import Door
 from meanmap.core.types import Array, Data, Points
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import ByGram, Kernel
 from meanmap.kernels.distributions.domain import Messages, check_same_kind
-from meanmap.kernels.distributions.parts import lift
 
 __all__ = ["DistributionKernel"]
 
 
-class DistributionKernel(Kernel):
+class DistributionKernel(ByGram):
     """A kernel whose points are distributions: a batched family, bags of samples, or a tuple or mapping of these.
 
     To write one, give `prepared`, which turns distributions into plain arrays and a kernel on those, so that the
@@ -47,10 +46,6 @@ class DistributionKernel(Kernel):
         """Both checks, for sums, products and features of this kernel."""
         self.check_variables(points, argument)
         self.check_traced(points, argument)
-
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
-        """κ(P, Q) for two points."""
-        return self.gram(lift(x), lift(y))[0, 0]
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The (N, M) Gram matrix of distributions already read: pure and traceable."""

@@ -16,7 +16,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import Messages, label, named, per_variable, settings, variables
 from meanmap.kernels.distributions.laws import moments, resolve_coordinate
-from meanmap.kernels.distributions.scales import median_of_pairs, spread_out
+from meanmap.kernels.distributions.scales import in_places, median_of_pairs, spread_out
 from meanmap.kernels.spectral import Spectral, normal_frequencies
 from meanmap.kernels.stationary import RBF
 
@@ -69,13 +69,7 @@ class MeanVariance(DistributionKernel, Spectral):
     def at_scale_of(cls, messages: object, coordinate: object = "auto") -> "MeanVariance":
         """Widths at the median distance between means, and between variances, column by column."""
         with Door(messages) as door:
-            points = spread_out(Messages().read(messages, "messages", door))
-            names, laws = variables(points)
-            given, keys = settings(coordinate, "coordinate")
-            wanted = per_variable(given, keys, names, "coordinate", "messages")
-            places = [
-                resolve_coordinate(place, law, name) for place, law, name in zip(wanted, laws, names, strict=True)
-            ]
+            names, laws, places = in_places(spread_out(Messages().read(messages, "messages", door)), coordinate)
             means, spreads = [], []
             for law, place, name in zip(laws, places, names, strict=True):
                 mean, variance = moments(law, place)

@@ -12,39 +12,26 @@ import jax.numpy as jnp
 
 from meanmap.core.domains import Domain
 from meanmap.core.types import Points
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import ByGram, Kernel, lift
 from meanmap.kernels.distributions.bags import Bags
 from meanmap.kernels.distributions.domain import Ready
 from meanmap.kernels.distributions.expectations import gaussian_overlap
 from meanmap.kernels.geometry import inner_products, squared_norms
 
-__all__ = ["BagPart", "GaussianPart", "Joint", "OuterGaussian", "Prepared", "SpectralPart", "lift"]
+__all__ = ["BagPart", "GaussianPart", "Joint", "OuterGaussian", "Prepared", "SpectralPart"]
 
 # Points of a bag in one tile: a tile of doubles stays in a core's cache.
 CHUNK = 256
 TILE_POINTS = 2048
 
 
-def lift(point: Points) -> Any:
-    """One point with a leading axis of one."""
-    return jax.tree.map(lambda leaf: leaf[None], point)
-
-
-class Prepared(Kernel):
+class Prepared(ByGram):
     """A kernel on points that were prepared for it, not on users' data."""
 
     @property
     def domain(self) -> Domain:
         """Points as they are."""
         return Ready()
-
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
-        """k(x, y) for two points."""
-        return self.gram(lift(x), lift(y))[0, 0]
-
-    @abstractmethod
-    def gram(self, x: Points, y: Points) -> jax.Array:
-        """The Gram matrix."""
 
     @abstractmethod
     def diagonal(self, x: Points) -> jax.Array:

@@ -1,5 +1,6 @@
 """Widths of kernels on distributions from the distributions themselves."""
 
+from itertools import starmap
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, InputError, ParameterError
 from meanmap.core.points import count, rows
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Array, Data, Points
 from meanmap.families.base import Distribution
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.bags import Bags
@@ -18,7 +19,7 @@ from meanmap.kernels.distributions.laws import moments, resolve_coordinate
 from meanmap.kernels.medians import nonzero_median
 from meanmap.kernels.stationary import RBF
 
-__all__ = ["MOST_MESSAGES", "inner_kernels", "median_of_pairs", "spread_out"]
+__all__ = ["MOST_MESSAGES", "in_places", "inner_kernels", "median_of_pairs", "spread_out"]
 
 # The median of half a million pairs is within a percent of that of all of them.
 MOST_MESSAGES = 1000
@@ -32,13 +33,16 @@ def inner_kernels(
         raise ParameterError(
             f"widths is {widths!r}; expected 'total' (mean variance + variance of means) or 'within' (mean variance)."
         )
-    points = Messages().read(messages, "messages", door)
-    names, laws = variables(points)
-    given, keys = settings(coordinate, "coordinate")
-    wanted = per_variable(given, keys, names, "coordinate", "messages")
-    places = tuple(resolve_coordinate(place, law, name) for place, law, name in zip(wanted, laws, names, strict=True))
+    names, laws, places = in_places(Messages().read(messages, "messages", door), coordinate)
     kernels = tuple(_kernel(law, place, widths, name) for law, place, name in zip(laws, places, names, strict=True))
     return kernels, places, names
+
+
+def in_places(messages: Points, coordinate: object) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[str, ...]]:
+    """Names and distributions of the variables of messages, and the coordinate of each."""
+    names, laws = variables(messages)
+    wanted = per_variable(*settings(coordinate, "coordinate"), names, "coordinate", "messages")
+    return names, laws, tuple(starmap(resolve_coordinate, zip(wanted, laws, names, strict=True)))
 
 
 def _kernel(law: Distribution | Bags, place: str, widths: str, name: object) -> Kernel:
