@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ParameterError
 from meanmap.core.settings import is_whole, one_of
+from meanmap.kernels.geometry import pair_distances
 
 __all__ = [
     "FEW_FOR_A_LIMIT",
@@ -67,9 +68,7 @@ def doubt_about_limit(exact: bool, sizes: Sequence[int]) -> tuple[str, ...]:
 
 def finite_distances(points: np.ndarray, metric: Literal["cityblock", "euclidean"]) -> np.ndarray:
     """Distances of all pairs, from which lengthscales are chosen; refused where one is infinite."""
-    from scipy.spatial.distance import pdist
-
-    distances = pdist(points, metric)
+    distances = pair_distances(points, metric)
     if not np.isfinite(distances).all():
         raise out_of_range("two points are further apart than the largest number")
     return distances

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from meanmap.kernels.geometry import pair_distances
 from meanmap.linalg.pivoted import pivoted_coordinates, pivoted_triangle
 
 __all__ = [
@@ -110,14 +111,12 @@ def median_distance(points: np.ndarray) -> float:
 
     If all rows are equal it is 1, as the unit does not matter.
     """
-    from scipy.spatial.distance import pdist
-
     some = spread(points, MOST_FOR_MEDIAN)
-    median = float(np.median(pdist(some))) if len(some) > 1 else 0.0
+    median = float(np.median(pair_distances(some))) if len(some) > 1 else 0.0
     if median > 0:
         return median
     distinct = spread(np.unique(points, axis=0), MOST_FOR_MEDIAN)
-    return float(np.median(pdist(distinct))) if len(distinct) > 1 else 1.0
+    return float(np.median(pair_distances(distinct))) if len(distinct) > 1 else 1.0
 
 
 def spread(points: np.ndarray, most: int) -> np.ndarray:
