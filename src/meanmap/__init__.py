@@ -17,7 +17,6 @@ Importing this package is cheap: JAX and everything built on it load when a name
 
 import gc
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ if not TYPE_CHECKING:  # so that type checkers refuse other names
 
     def __getattr__(name: str) -> Any:
         if name in _NAMES:
-            return getattr(_loaded(_NAMES[name]), name)
+            return _loaded(_NAMES[name], name)
         if name in __all__ or name in _FOLDERS:
             return _loaded(f"meanmap.{name}")
         from difflib import get_close_matches
@@ -143,12 +142,14 @@ if not TYPE_CHECKING:  # so that type checkers refuse other names
         )
 
 
-def _loaded(module: str) -> ModuleType:
-    """Import a module with the garbage collector off: it would traverse all objects of JAX and free none."""
+def _loaded(module: str, name: str | None = None) -> Any:
+    """A module or a name in it, which may be imported only now, with the garbage collector off: it would traverse all
+    objects of JAX and free none.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return import_module(module)
+        return import_module(module) if name is None else getattr(import_module(module), name)
     finally:
         if collecting:
             gc.enable()

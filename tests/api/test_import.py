@@ -71,6 +71,29 @@ print([name for name in loaded if name in sys.modules])
     assert run(code).stdout.strip() == "[]"
 
 
+def test_a_first_test_needs_no_distances_or_factorisations_of_scipy():
+    code = """
+import sys
+import meanmap as mm
+rows = [[i % 7 - 3.0, i % 5 + 0.1 * i] for i in range(40)]
+mm.two_sample_test(rows[:20], rows[20:], n_permutations=19, rng=0)
+print([name for name in ("scipy.linalg", "scipy.optimize", "scipy.spatial", "scipy.stats") if name in sys.modules])
+"""
+    assert run(code).stdout.strip() == "[]"
+
+
+def test_garbage_is_not_collected_while_names_load():
+    """It would traverse all objects of JAX, many times, for a tenth of the time of a first call."""
+    code = """
+import gc, jax, meanmap
+found = []
+gc.callbacks.append(lambda phase, info: found.append(phase))
+meanmap.two_sample_test, meanmap.pc
+print(found.count("start"))
+"""
+    assert int(run(code).stdout) <= 2  # one after each name
+
+
 @pytest.mark.parametrize("folder", [*LAZY, "estimators"])
 def test_no_name_of_a_folder_is_hidden_by_a_file(folder):
     """Importing a file of a folder sets its name there, which a name that loads later would not replace."""

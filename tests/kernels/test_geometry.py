@@ -1,5 +1,7 @@
 """Distances, inner products and the root between them."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from meanmap.core import KindError
 from meanmap.core.points import abreast
+from meanmap.kernels import geometry
 from meanmap.kernels.geometry import (
     inner_products,
     known,
@@ -41,6 +44,15 @@ def test_distances_of_all_pairs_are_those_of_scipy(metric):
         for distances in (pair_distances, unaided_distances):
             np.testing.assert_array_equal(distances(x, metric), pdist(x, metric))
     assert unaided_distances(np.array([[-1.5e308], [1.5e308]]), metric).tolist() == [np.inf]
+
+
+def test_distances_of_many_pairs_are_worth_an_import_and_those_of_few_are_not(monkeypatch):
+    monkeypatch.delitem(sys.modules, "scipy.spatial.distance")
+    pair_distances(np.ones((40, 3)))
+    assert "scipy.spatial.distance" not in sys.modules
+    monkeypatch.setattr(geometry, "WORTH_SCIPY", 40 * 40 * 3)
+    pair_distances(np.ones((40, 3)))
+    assert "scipy.spatial.distance" in sys.modules
 
 
 def test_root_and_its_derivatives():

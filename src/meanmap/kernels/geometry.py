@@ -30,6 +30,8 @@ __all__ = [
 FEW_COLUMNS = 3
 # So many distances of pairs are computed at once: they stay in a core's cache.
 PAIR_BLOCK = 1 << 15
+# SciPy is imported where that many differences of numbers are needed, which takes NumPy as long as the import.
+WORTH_SCIPY = 50_000_000
 # Sparse matrices wider than this are re-indexed by the columns that occur before they are multiplied.
 WIDE = 1 << 24
 
@@ -87,11 +89,14 @@ def squared_distances(x: Points, y: Points) -> jax.Array:
 def pair_distances(points: np.ndarray, metric: Literal["euclidean", "cityblock"] = "euclidean") -> np.ndarray:
     """Distances of all pairs i < j of NumPy rows, by differences.
 
-    `scipy.spatial.distance.pdist` takes down to a fifth of the time for the same bits, but fifty milliseconds to
-    import: it is used once it is there.
+    `scipy.spatial.distance.pdist` takes down to a fifth of the time for the same bits, but thirty milliseconds to
+    import: it is used once it is there, and where that pays.
     """
-    found = getattr(sys.modules.get("scipy.spatial.distance"), "pdist", unaided_distances)
-    return found(points, metric)
+    if "scipy.spatial.distance" not in sys.modules and len(points) * points.size < WORTH_SCIPY:
+        return unaided_distances(points, metric)
+    from scipy.spatial.distance import pdist
+
+    return pdist(points, metric)
 
 
 def unaided_distances(points: np.ndarray, metric: Literal["euclidean", "cityblock"]) -> np.ndarray:

@@ -12,7 +12,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
 from meanmap.core.arrays import array_of, check_finite, check_rows, parameter
 from meanmap.core.door import Door, is_concrete
@@ -115,7 +114,9 @@ def pivoted_coordinates(triangle: np.ndarray, cross: np.ndarray) -> np.ndarray:
 
     `triangle` (r, r) is L, and `cross` (r, m) are the kernel's values between pivots and points.
     """
-    return scipy.linalg.solve_triangular(triangle, cross, lower=True, check_finite=False).T
+    from scipy.linalg import solve_triangular  # here: most calls that import this file factor nothing
+
+    return solve_triangular(triangle, cross, lower=True, check_finite=False).T
 
 
 def pivoted_cholesky(
@@ -184,10 +185,11 @@ def pivoted_cholesky_whole(matrix: np.ndarray, *, tolerance: float, max_rank: in
     """`pivoted_cholesky` of a given matrix (n, n), by LAPACK: for few rows, where each step in Python costs
     more than its numbers. It continues to the rounding floor and drops columns beyond the tolerance. Cost n r².
     """
+    from scipy.linalg.lapack import dpstrf  # pyright: ignore[reportAttributeAccessIssue]
+
     size, diagonal = len(matrix), matrix.diagonal()
     roundoff, largest = float(np.finfo(np.float64).eps) / 2, float(diagonal.max())
-    factored = scipy.linalg.lapack.dpstrf  # pyright: ignore[reportAttributeAccessIssue]
-    lower, order, found, _ = factored(matrix, tol=2 * roundoff * largest, lower=1)
+    lower, order, found, _ = dpstrf(matrix, tol=2 * roundoff * largest, lower=1)
     columns = np.tril(lower[:, :found])
     errors = diagonal.sum() - np.concatenate([[0.0], np.cumsum(np.sum(columns**2, axis=0))])
     steps, variances = np.arange(found + 1), np.append(columns.diagonal() ** 2, 0.0)
