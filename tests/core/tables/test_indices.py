@@ -1,4 +1,4 @@
-"""Rows that pandas gives labels: what belongs together by label, and is paired by place, is refused or told of."""
+"""Rows that pandas gives labels: what may belong together by label, and is paired by place, is refused."""
 
 import numpy as np
 import pandas as pd
@@ -72,7 +72,8 @@ def test_samples_and_their_weights_in_the_same_order_are_tested():
     x, y, shuffled = FIRST, SECOND, weights.sample(frac=1, random_state=0)
     assert mm.two_sample_test(x, y, weights=weights, rng=0).pvalue == wanted
     assert mm.two_sample_test(x, y, weights=shuffled.loc[pd.concat([x, y]).index], rng=0).pvalue == wanted
-    assert mm.two_sample_test(x, y, weights=weights.set_axis(range(1, 61)), rng=0).pvalue == wanted
+    named = weights.set_axis([f"row {i}" for i in range(60)])
+    assert mm.two_sample_test(x, y, weights=named, rng=0).pvalue == wanted
     numbered = y.reset_index(drop=True)
     assert mm.two_sample_test(x, numbered, weights=weights, rng=0).pvalue == wanted
 
@@ -95,11 +96,52 @@ def test_both_remedies_work():
         mm.independence_test(twice, twice.iloc[::-1])
 
 
-def test_labels_in_other_places_are_told_of():
-    """As where two columns were filtered, each by itself."""
-    series = pd.Series(rng.normal(size=60), index=pd.date_range("2020", periods=60))
-    said = mm.independence_test(series[:-2], series[2:], rng=0).warnings
-    assert any(note.startswith("56 labels of rows (the index) are at different positions in y and x") for note in said)
+DATES = pd.Series(rng.normal(size=60), index=pd.date_range("2020", periods=60))
+LONG = pd.DataFrame({"x": rng.normal(size=300), "y": rng.normal(size=300)})
+OTHER_LABELS = {
+    "parts of one frame": lambda: mm.independence_test(LONG.x[:150], LONG.y[150:]),
+    "tables": lambda: mm.independence_test(LONG[["x"]][:150], LONG[["y"]][150:]),
+    "dates and names": lambda: mm.independence_test(DATES, FRAME.b.set_axis([f"row {i}" for i in range(60)])),
+    "conditional": lambda: mm.conditional_independence_test(LONG.x[:150], LONG.y[:150], LONG.x[150:]),
+    "jointly": lambda: mm.joint_independence_test([LONG.x[:150], LONG.y[:150], LONG.x[150:]]),
+    "columns": lambda: mm.pc({"x": LONG.x[:150], "y": LONG.y[150:]}),
+    "tree": lambda: mm.chow_liu({"x": LONG.x[:150], "y": LONG.y[150:]}),
+    "table": lambda: mm.Table.of({"x": LONG.x[:150], "y": LONG.y[150:]}),
+    "condition": lambda: mm.condition(LONG.x[:150], LONG.y[150:]),
+    "within": lambda: mm.independence_test(FRAME.a, FRAME.b, within=FRAME.site.set_axis(range(60, 120))),
+    "regression": lambda: ep.models.logistic_regression(LONG[["x"]][:150], LONG.y[150:] > 0),
+    "weights": lambda: mm.two_sample_test(FIRST, SECOND, weights=BESIDE["weights"].set_axis(range(60, 120))),
+}
+SOME_LABELS = {
+    "lag": lambda: mm.independence_test(LONG.x[:-1], LONG.y[1:]),
+    "lag of dates": lambda: mm.independence_test(DATES[:-2], DATES[2:]),
+    "numbered from 1": lambda: mm.independence_test(FRAME.a, FRAME.b.set_axis(range(1, 61))),
+    "columns": lambda: mm.pc({"x": LONG.x[:-1], "y": LONG.y[1:]}),
+    "table": lambda: mm.Table.of({"x": LONG.x[:-1], "y": LONG.y[1:]}),
+    "condition": lambda: mm.condition(LONG.x[:-1], LONG.y[1:]),
+    "rows left out of one": lambda: mm.independence_test(LONG.x.drop([3, 7]), LONG.y.drop([4, 9])),
+    "and numbered again": lambda: mm.independence_test(LONG.x.drop([3, 7]), LONG.y.drop([4, 9]).reset_index(drop=True)),
+}
+
+
+@pytest.mark.parametrize("ask", OTHER_LABELS.values(), ids=OTHER_LABELS)
+def test_other_labels_are_refused(ask):
+    """Two halves of one frame had a p-value of .71."""
+    with pytest.raises(
+        ColumnError, match=r"other labels than those of .* paired by position. Pass .*\.to_numpy\(\) if the positions"
+    ):
+        ask()
+
+
+@pytest.mark.parametrize("ask", SOME_LABELS.values(), ids=SOME_LABELS)
+def test_labels_that_are_partly_the_same_are_refused(ask):
+    with pytest.raises(ColumnError, match=r"other labels than those of .* Join both by label first, or pass .*\.to_n"):
+        ask()
+
+
+def test_a_lag_by_position_is_tested():
+    walk = pd.Series(np.cumsum(rng.normal(size=200)))
+    assert mm.independence_test(walk[:-1], walk[1:].to_numpy(), rng=0).pvalue < 0.002
 
 
 @pytest.mark.parametrize(
@@ -108,9 +150,10 @@ def test_labels_in_other_places_are_told_of():
         FRAME.b.to_numpy(),
         FRAME.b.copy(),
         FRAME.b.set_axis(range(60)),
-        FRAME.b.set_axis(range(100, 160)),
+        FRAME.b.set_axis(pd.Index(range(60), dtype="Int64")),
         FRAME.b.set_axis([f"row {i}" for i in range(60)]),
-        FRAME.b.set_axis(range(1, 61)),
+        FRAME.b.set_axis(DATES.index),
+        FRAME.b.set_axis(pd.MultiIndex.from_product([range(30), ["u", "v"]])),
     ],
 )
 def test_rows_whose_labels_say_nothing_else_are_paired_by_place(y):

@@ -17,7 +17,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.settings import by_name
 from meanmap.core.tables.column import Column, check_alike, counted
 from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts, same_samples
-from meanmap.core.tables.indices import check_order, places_differ
+from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_kind
 from meanmap.core.tables.matching import matched, renamed, selected
 from meanmap.core.tables.missing import length, settle
@@ -263,12 +263,11 @@ def admitted(
     kinds = by_name(kinds, "kinds", '{"zip": "label"}')
     if missing != "raise" or kinds:
         _in_memory(samples, missing)
-    apart = places_differ(samples, names) if paired else ()
     if paired:
         check_order(samples, names)
     samples, notes = settle(samples, names, missing, paired, least)
     notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
-    notes += (*(copied_columns if paired else same_samples)(samples, names), *apart)
+    notes += (copied_columns if paired else same_samples)(samples, names)
     notes += wild_notes(samples, names, kinds or ()) if wild and not paired else ()
     if not kinds:
         return samples, notes
