@@ -291,10 +291,6 @@ class CodedTable:
         """Values of one column of numbers."""
         return (values - self._units[0, j]) / self._units[1, j]
 
-    def value_of(self, j: int, standard: np.ndarray) -> np.ndarray:
-        """Back from there."""
-        return self._units[0, j] + self._units[1, j] * standard
-
     def numbers(self, raw: Mapping[Hashable, Any], size: int, argument: str) -> dict[Hashable, np.ndarray]:
         """The numbers of each variable in its unit, (size, width), with NaN in missing cells."""
         return {

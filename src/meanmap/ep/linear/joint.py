@@ -87,10 +87,6 @@ class Joint(ABC):
         draws.
         """
 
-    def own_variances(self, at: int) -> np.ndarray:
-        """The variance of each effect of a block, (size, width)."""
-        return np.einsum("gaa->ga", self.within(at))
-
     def second_moment(self, at: int) -> np.ndarray:
         """Σ E(u uᵀ) over the groups of a block, (width, width)."""
         effects = self.predictor.split(self.mean)[at]

@@ -106,19 +106,21 @@ def limited(law: Family, kind: str) -> Family:
     return replace(law, log_density=log_density, slopes=slopes, start=start, exact=False, censored=not whole)
 
 
-def _normal(low: np.ndarray, high: np.ndarray, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
+def _standard(low: np.ndarray, high: np.ndarray, eta: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both limits in scales of the noise, reflected to the side where tails are small."""
     a, b = (low - eta) * np.exp(-p[0]), (high - eta) * np.exp(-p[0])
-    # On the side where tails are small.
     with np.errstate(invalid="ignore"):
-        a, b = np.where(a + b > 0, -b, a), np.where(a + b > 0, -a, b)
+        return np.where(a + b > 0, -b, a), np.where(a + b > 0, -a, b)
+
+
+def _normal(low: np.ndarray, high: np.ndarray, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
+    a, b = _standard(low, high, eta, p)
     top = log_ndtr(b)
     return top + np.log1p(-np.exp(np.minimum(log_ndtr(a) - top, -1e-16)))
 
 
 def _student(low: np.ndarray, high: np.ndarray, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
-    nu, a, b = np.exp(p[1]), (low - eta) * np.exp(-p[0]), (high - eta) * np.exp(-p[0])
-    with np.errstate(invalid="ignore"):
-        a, b = np.where(a + b > 0, -b, a), np.where(a + b > 0, -a, b)
+    nu, (a, b) = np.exp(p[1]), _standard(low, high, eta, p)
     return np.log(np.maximum(stdtr(nu, b) - stdtr(nu, a), _LEAST))
 
 

@@ -155,24 +155,25 @@ class Nested(Joint):
 
     def rest_from(self, noise: np.ndarray) -> np.ndarray:
         """Draws, minus the mean, of all effects outside the first block, (rest, draws), from standard noise."""
-        nesting, owns, start = self.nesting, [np.zeros((0, 0, 0))], 0
-        for inverse in self.inverses[1:]:
-            size, width = inverse.shape[:2]
-            owns.append(noise[start : (start := start + size * width)].reshape(size, width, -1))
-        shared = triangular(self.root, noise[start:], transposed=True)
-        effects = _outwards_in(nesting, self.inverses, self.halves, owns, shared, 1)
+        *owns, last = self._by_block(noise)
+        shared = triangular(self.root, last, transposed=True)
+        effects = _outwards_in(self.nesting, self.inverses, self.halves, owns, shared, 1)
         return np.concatenate([*(each.reshape(-1, noise.shape[1]) for each in effects[1:-1]), shared])
 
     def first_given(self, rest: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
         """Conditional mean, or draws, of the first block given the others, all as deviations from their means."""
-        nesting, effects, start = self.nesting, [np.zeros((0, 0, 0))], 0
-        for inverse in self.inverses[1:]:
-            size, width = inverse.shape[:2]
-            effects.append(rest[start : (start := start + size * width)].reshape(size, width, -1))
-        effects.append(rest[start:])
         shape = (*self.inverse.shape[:2], rest.shape[1])
         own = np.zeros(shape) if noise is None else noise.reshape(shape)
-        return _given(nesting, self.inverses, self.halves, own, effects, 0).reshape(-1, rest.shape[1])
+        effects = self._by_block(rest)
+        return _given(self.nesting, self.inverses, self.halves, own, effects, 0).reshape(-1, rest.shape[1])
+
+    def _by_block(self, rest: np.ndarray) -> list[np.ndarray]:
+        """Rows for all effects outside the first block, by block: none for the first, those of shared effects last."""
+        found, start = [np.zeros((0, 0, 0))], 0
+        for inverse in self.inverses[1:]:
+            size, width = inverse.shape[:2]
+            found.append(rest[start : (start := start + size * width)].reshape(size, width, -1))
+        return [*found, rest[start:]]
 
 
 def _times(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -189,10 +189,6 @@ class Problem:
             found += [Height(float(v), g, None, run) for v, g, run in zip(values, gradients, runs, strict=True)]
         return found
 
-    def height_at(self, chart: Coordinates, psi: np.ndarray, start: Settled | None = None) -> Height:
-        """Like `height`, as a function of the coordinates ψ of the chart."""
-        return self.heights_at(chart, psi[None], [start])[0]
-
     def heights_at(self, chart: Coordinates, psis: np.ndarray, starts: Sequence[Settled | None]) -> list[Height]:
         """Like `heights`, as a function of the coordinates ψ of the chart."""
         heights, slopes = self.heights(chart.joined(psis), starts), chart.slopes(psis)

@@ -118,10 +118,6 @@ class AroundMode(Sampler):
         """Derivatives are needed."""
         check_smooth("ep.Laplace()", factor)
 
-    def more(self, times: int) -> "AroundMode":
-        """With this many times the draws."""
-        return AroundMode(self.points * times)
-
     def draw(
         self, factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...], power: Array, key: jax.Array
     ) -> tuple[list[Any], jax.Array]:

@@ -1,7 +1,7 @@
 """Messages from weighted points: the base class of such oracles, and importance sampling."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.settings import truth
 from meanmap.core.types import Array
 from meanmap.ep import doubt
-from meanmap.ep.factor import Answer, FactorLike
+from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.lines import Nodes, as_nodes, project
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.refined import MOST_DIMENSIONS, refined
@@ -61,6 +61,10 @@ class Sampler(Oracle):
     def block(self) -> int:
         """Members in memory at once: some megabytes an array."""
         return max(_POINTS_AT_ONCE // self.points, 1)
+
+    def more(self, times: int) -> Self:
+        """With this many times the draws, on one device."""
+        return replaced(self, points=self.points * times, parts=1)
 
     @abstractmethod
     def draw(
@@ -230,10 +234,6 @@ class ImportanceSampling(Sampler):
     def subtract_points(self) -> bool:
         """As `paired` says."""
         return self.paired
-
-    def more(self, times: int) -> "ImportanceSampling":
-        """With this many times the draws."""
-        return ImportanceSampling(self.points * times, self.proposal, self.paired)
 
     def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """From draws of the cavity, and where these miss the mass from draws of a distribution that was moved there

@@ -62,10 +62,6 @@ class Stratified(Sampler):
         """Always: the moments of the cavity are taken from the same strata, so that their errors cancel."""
         return True
 
-    def more(self, times: int) -> "Stratified":
-        """With this many times the draws."""
-        return Stratified(self.points * times)
-
     def check(self, factor: FactorLike) -> None:
         """Inputs are numbers: a vector has no quantiles."""
         for variable in factor.integrated():
