@@ -33,19 +33,19 @@ def check_closed_form(kernel: Kernel, width: object) -> None:
         raise KindError("a base measure with a width is for RBF: pass width=None for Matern.")
 
 
-def rbf_members(kernel: Kernel) -> list[tuple[Any, RBF]]:
-    """The terms wⱼ kⱼ of k = Σ wⱼ kⱼ, in the order in which they are written."""
+def rbf_members(kernel: Kernel) -> list[tuple[Any, RBF | Matern]]:
+    """The terms wⱼ kⱼ of k = Σ wⱼ kⱼ, in the order in which they are written; a Matérn kernel is one."""
     if isinstance(kernel, Sum):
         return [term for member in kernel.members for term in rbf_members(member)]
     if isinstance(kernel, Scaled):
         return [(kernel.scale * weight, member) for weight, member in rbf_members(kernel.kernel)]
-    if isinstance(kernel, RBF):
+    if isinstance(kernel, RBF | Matern):
         return [(1.0, kernel)]
     raise KindError(f"kernel is {kernel!r}; expected RBF, or a sum of RBF kernels.")
 
 
 def rbf_terms(kernel: Kernel, columns: int) -> tuple[jax.Array, jax.Array]:
-    """Weights (J,) and lengthscales (J, d) of k = Σ_j w_j exp(−½ Σ_d (x_d − y_d)²/ℓ_jd²)."""
+    """Weights (J,) and lengthscales (J, d) of k = Σ_j w_j exp(−½ Σ_d (x_d − y_d)²/ℓ_jd²), or of one Matérn kernel."""
     members = rbf_members(kernel)
     weights = jnp.stack([jnp.asarray(weight) for weight, _ in members])
     return weights, jnp.stack([jnp.broadcast_to(jnp.asarray(rbf.lengthscale), (columns,)) for _, rbf in members])

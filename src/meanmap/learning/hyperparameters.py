@@ -44,7 +44,7 @@ class Hyperparameters:
                 f"kernel is {kernel!r}; expected what is learned: mm.kernels.RBF(), one lengthscale for all columns, "
                 "mm.kernels.RBF([1.0, 1.0]), one for each, a sum of these, or mm.kernels.Matern()."
             )
-        members = [(1.0, kernel)] if isinstance(kernel, Matern) else rbf_members(kernel)
+        members = rbf_members(kernel)
         columns = tuple(int(np.size(one.lengthscale)) if np.ndim(one.lengthscale) else 0 for _, one in members)
         for number in columns:
             if number not in (0, d):

@@ -126,13 +126,13 @@ def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     not underflow, and its direction in units of the shortest lengthscales, so that units do not matter.
     """
     n, columns = x.shape
-    weights, scales = _terms(kernel, columns)
+    weights, scales = rbf_terms(kernel, columns)
     unit = jax.lax.stop_gradient(jnp.min(scales, axis=0))
     # ∇k = Σ_t w_t s(|apart/ℓ_t|²) apart/ℓ_t²: what is common to all landmarks goes before the determinant.
     outside = jnp.sum(jnp.log(unit) - 2 * jnp.log(scales[0]))
     ratios = jnp.exp(2 * (jnp.log(scales[:1]) - jnp.log(scales)))
     log_slope = _log_slope_of_matern(kernel.smoothness) if isinstance(kernel, Matern) else _log_slope_of_rbf
-    alike = isinstance(kernel, Matern) or all(np.size(rbf.lengthscale) == 1 for _, rbf in rbf_members(kernel))
+    alike = all(np.size(rbf.lengthscale) == 1 for _, rbf in rbf_members(kernel))
 
     def slopes(point: jax.Array) -> tuple[jax.Array, jax.Array]:
         apart = (point - z).T
@@ -157,13 +157,6 @@ def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     # Differentiated, each block leaves its slopes; more than can be held are computed again.
     found = jax.lax.map(block if x.size * len(z) <= HELD else jax.checkpoint(block), blocks)
     return outside + found.reshape(-1)[:n]
-
-
-def _terms(kernel: Kernel, columns: int) -> tuple[jax.Array, jax.Array]:
-    """Weights (J,) and lengthscales (J, d) of a sum of RBF, or of one Matern."""
-    if isinstance(kernel, Matern):
-        return jnp.ones(1), jnp.broadcast_to(jnp.asarray(kernel.lengthscale), (1, columns))
-    return rbf_terms(kernel, columns)
 
 
 def _log_slope_of_rbf(squares: jax.Array) -> jax.Array:
