@@ -17,7 +17,7 @@ from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import any_sparse, count, library_of, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import ends, whole_number
+from meanmap.core.settings import Intervals, whole_number
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.schema import Schema, later
 from meanmap.core.types import Array, Numbers, Points, Seed
@@ -29,7 +29,7 @@ from meanmap.kernels.base import Kernel
 __all__ = ["Readouts", "values_at"]
 
 
-class Readouts(eqx.Module):
+class Readouts(Intervals, eqx.Module):
     """The read-outs of Σᵢ wᵢ k(xᵢ, ·) as the embedding of a distribution, E g ≈ Σᵢ wᵢ g(xᵢ) / Σᵢ wᵢ.
 
     Weights of conditional embeddings may be negative. Expectations, means and quantiles use them as they are; density
@@ -164,11 +164,6 @@ class Readouts(eqx.Module):
         weights = self._shares()
         columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
         return columns[0] if self.flat else library.stack(columns, axis=-1)
-
-    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """The equal-tailed interval that contains each column with this probability."""
-        low, high = ends(confidence)
-        return self.quantile(low), self.quantile(high)
 
     def density(self, grid: Array, bandwidth: Numbers | None = None) -> Array:
         """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing.

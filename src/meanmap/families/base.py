@@ -14,7 +14,7 @@ from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.rng import Rng
-from meanmap.core.settings import ends, whole_number
+from meanmap.core.settings import Intervals, whole_number
 from meanmap.core.types import Array, Data, Index, Numbers, Seed
 from meanmap.families.gaussian_parts import Parts
 from meanmap.families.pages import law_page
@@ -34,7 +34,7 @@ def build(kind: type, **leaves: object) -> Any:
     return made
 
 
-class Distribution(Paged, eqx.Module):
+class Distribution(Paged, Intervals, eqx.Module):
     """A batch of probability distributions with one array leaf per parameter; leading axes of the leaves are plates.
 
     A member is read through `mean()`, `sd()`, `var()`, `quantile(q)`, `interval(confidence)`, `log_density`,
@@ -197,11 +197,6 @@ class Distribution(Paged, eqx.Module):
         if is_concrete(q) and not ((np.asarray(q) >= 0) & (np.asarray(q) <= 1)).all():
             raise ParameterError("q holds values outside [0, 1]; expected probabilities.")
         return self._quantile_of(q)
-
-    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """The central interval that contains a draw with this probability."""
-        low, high = ends(confidence)
-        return self.quantile(low), self.quantile(high)
 
     def _quantile_of(self, p: Array) -> Any:
         return run(type(self)._quantile, self, p)

@@ -13,7 +13,7 @@ from meanmap.core.bisection import bisect
 from meanmap.core.errors import ShapeError
 from meanmap.core.points import slices
 from meanmap.core.rng import Rng
-from meanmap.core.settings import ends
+from meanmap.core.settings import Intervals
 from meanmap.core.types import Array, Index, Numbers, Seed
 from meanmap.core.values import Value
 from meanmap.plots.beliefs import MOST_QUERIES, BeliefPaged, of_number
@@ -28,7 +28,7 @@ CLIMBERS, MOST_PAIRS = 20, 10_000_000
 LEAST_VARIANCE = 1e-100
 
 
-class Density(BeliefPaged, Value, ABC):
+class Density(BeliefPaged, Intervals, Value, ABC):
     """A batch (...) of densities on the line."""
 
     @property
@@ -90,11 +90,6 @@ class Density(BeliefPaged, Value, ABC):
         low, high = (np.repeat(end[..., None], levels.size, axis=-1) for end in self._range())
         _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
         return high.reshape((*self.batch, *levels.shape))[()]
-
-    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """The equal-tailed interval that contains the number with this probability."""
-        low, high = ends(confidence)
-        return self.quantile(low), self.quantile(high)
 
     def sample(self, n: int, rng: Seed = None) -> Array:
         """`n` independent draws, (..., n)."""

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.core.arrays import read_levels
 from meanmap.core.points import slices
 from meanmap.core.report import Report
-from meanmap.core.settings import ends
+from meanmap.core.settings import Intervals
 from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["Restored"]
@@ -19,7 +19,7 @@ AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Restored:
+class Restored(Intervals):
     """Beliefs about the pixels of one image, or of a batch of them.
 
     Attributes
@@ -66,11 +66,6 @@ class Restored:
         below = np.cumsum(self.weights[..., order], axis=-1)
         place = np.argmax(below >= q * below[..., -1:], axis=-1)
         return self._image(self.atoms[order][place])
-
-    def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """The equal-tailed interval, between two atoms, that contains a pixel with this probability."""
-        low, high = ends(confidence)
-        return self.quantile(low), self.quantile(high)
 
     def mode(self) -> np.ndarray:
         """The atom with the largest weight: the most probable value where values are few, as colours are."""
