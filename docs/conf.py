@@ -64,7 +64,8 @@ autosummary_imported_members = True
 autosummary_ignore_module_all = False
 
 
-folders = [getattr(meanmap, name) for name in meanmap.__all__ if not callable(getattr(meanmap, name))]
+folders = [meanmap.errors]
+folders += [getattr(meanmap, name) for name in meanmap.__all__ if not callable(getattr(meanmap, name))]
 folders += [meanmap.ep.models, meanmap.ep.learned]
 
 
@@ -87,7 +88,7 @@ def homes(package):
     return found
 
 
-autosummary_context = {"lent": {folder.__name__: homes(folder) for folder in folders}}
+autosummary_context = {"lent": {folder.__name__: homes(folder) for folder in [*folders, meanmap.core]}}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False

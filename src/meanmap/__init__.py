@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         datasets,
         embeddings,
         ep,
+        errors,
         estimators,
         families,
         features,
@@ -62,8 +63,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Folders for those who build on the library: `mm.graphs.Flooding`; completion at the top does not offer them.
-_FOLDERS = ("core", "features", "graphs", "linalg")
+# Errors to catch, and folders for those who build on the library: `mm.graphs.Flooding`; completion at the top does not
+# offer them.
+_FOLDERS = ("core", "errors", "features", "graphs", "linalg")
 # Names by the folder that they load from; whatever else is public is a folder itself.
 _NAMES = {
     name: f"meanmap.{home}"

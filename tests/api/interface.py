@@ -18,7 +18,8 @@ Interface = dict[str, Any]
 
 def interface() -> Interface:
     """Every public name by its path: what it takes and, for classes, the members; a name lent to others once."""
-    packages = {f"meanmap.{name}": getattr(mm, name) for name in mm.__all__}
+    packages = {"meanmap.errors": mm.errors}
+    packages |= {f"meanmap.{name}": getattr(mm, name) for name in mm.__all__}
     packages |= {f"meanmap.{name}": getattr(mm, name) for name in ("core", "features", "graphs", "linalg")}
     packages |= {"meanmap.bp.engine": mm.bp.engine, "meanmap.bp.results": mm.bp.results}
     packages |= {"meanmap.stats.results": mm.stats.results}

@@ -48,3 +48,18 @@ def test_callables_of_the_top_level_have_examples():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'kernel_of_truth'"):
         meanmap.kernel_of_truth  # noqa: B018
+
+
+def test_errors_are_caught_by_their_public_names():
+    """The top keeps its forty names: errors have a module of their own."""
+    from meanmap.core import errors
+
+    assert sorted(meanmap.errors.__all__) == sorted(errors.__all__)
+    assert all(getattr(meanmap.errors, name) is getattr(errors, name) for name in errors.__all__)
+    assert "errors" not in meanmap.__all__
+    assert len(meanmap.__all__) <= 40
+    with pytest.raises(meanmap.errors.ColumnError, match="no column"):
+        meanmap.test("a ~ c", {"a": [1.0, 2.0], "b": [1.0, 2.0]})
+    with pytest.raises(meanmap.errors.InputError) as raised:
+        meanmap.two_sample_test([], [1.0, 2.0])
+    assert isinstance(raised.value, ValueError)

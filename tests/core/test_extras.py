@@ -79,6 +79,16 @@ def test_a_missing_package_is_named_with_the_extra_to_install(name, monkeypatch)
         call()
 
 
+def test_a_picture_of_a_graph_asks_once_for_all_that_it_needs(monkeypatch):
+    tree = mm.chow_liu({"x": x, "y": y}, rng=0)
+    for package in ("matplotlib", "networkx"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackageError, match=r'drawing a graph needs matplotlib.*"meanmap\[plots\]"\.') as raised:
+        tree.plot()
+    with pytest.raises(MissingPackageError, match=re.escape(str(raised.value))):
+        graph.plot()
+
+
 def test_edges_are_rows_of_a_frame_without_networkx(monkeypatch):
     tree = mm.chow_liu({"x": x, "y": y}, rng=0)
     monkeypatch.setitem(sys.modules, "networkx", None)

@@ -87,7 +87,7 @@ def test_the_drawing_has_every_node_and_edge():
 
 def test_edges_that_were_seldom_found_are_dashed():
     support = {("a", "b"): 0.4, ("c", "b"): 0.9}
-    axes = draw(PDAG.of([("a", "b"), ("c", "b")]).to_networkx(), support=support)
+    axes = draw(PDAG.of([("a", "b"), ("c", "b")]), support=support)
     styles = [text.arrow_patch.get_linestyle() for text in axes.texts if getattr(text, "arrow_patch", None)]
     assert styles == ["dashed", "solid"]
 

@@ -14,6 +14,8 @@ from meanmap.graphs.rooted import Rooted
 if TYPE_CHECKING:
     import networkx
 
+    from meanmap.graphs.partial import PDAG
+
 __all__ = ["MAJORITY", "draw", "draw_forest", "hanging"]
 
 # Edges with less support are drawn dashed.
@@ -21,18 +23,18 @@ MAJORITY = 0.5
 
 
 def draw(
-    graph: "networkx.Graph",
+    graph: "Graph | PDAG",
     ax: Axes | None = None,
     *,
     positions: Mapping[Hashable, Any] | None = None,
     labels: Mapping[tuple, str] | None = None,
     support: Mapping[tuple, float] | None = None,
 ) -> Any:
-    """Draw a NetworkX graph; an edge in both directions of a DiGraph is drawn without arrowheads.
+    """Draw a graph; an edge without a direction has no arrowheads.
 
     Parameters
     ----------
-    graph : networkx.Graph or networkx.DiGraph
+    graph : Graph or PDAG
         What to draw.
     ax : matplotlib Axes, optional
         Where; by default a new figure.
@@ -43,18 +45,21 @@ def draw(
     support : mapping from pairs to float, optional
         The share of half-samples in which an edge was found; edges below one half are dashed.
     """
+    with optional("drawing a graph"):
+        import matplotlib  # noqa: F401  # before NetworkX, which comes with its extra
+    shown = graph.to_networkx()
     if ax is None:
-        side = 3.5 + 0.25 * len(graph)
+        side = 3.5 + 0.25 * len(shown)
         ax = new_axes(1.3 * side, side)
-    places = _places(graph) if positions is None else {name: np.asarray(positions[name], float) for name in graph}
+    places = _places(shown) if positions is None else {name: np.asarray(positions[name], float) for name in shown}
     boxes = {}
     for name, place in places.items():
         style = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "C7"}
         boxes[name] = ax.text(place[0], place[1], str(name), ha="center", va="center", bbox=style).get_bbox_patch()
-    number = {name: i for i, name in enumerate(graph)}
-    for a, b in graph.edges:
-        line = not graph.is_directed() or graph.has_edge(b, a)
-        if line and graph.is_directed() and number[a] > number[b]:
+    number = {name: i for i, name in enumerate(shown)}
+    for a, b in shown.edges:
+        line = not shown.is_directed() or shown.has_edge(b, a)
+        if line and shown.is_directed() and number[a] > number[b]:
             continue  # the other direction is drawn
         style = {"arrowstyle": "-" if line else "-|>", "patchA": boxes[a], "patchB": boxes[b], "mutation_scale": 14}
         style |= {"color": "C7" if line else "C0", "linewidth": 1.6, "shrinkA": 1, "shrinkB": 1}
@@ -91,7 +96,7 @@ def _places(graph: "networkx.Graph") -> dict[Hashable, np.ndarray]:
 
 def draw_forest(graph: Graph, ax: Axes | None = None, **written: Any) -> Any:
     """Draw a graph; a forest is drawn from its centres down, leaves side by side and each parent above its children."""
-    return draw(graph.to_networkx(), ax, positions=hanging(graph) if graph.is_forest else None, **written)
+    return draw(graph, ax, positions=hanging(graph) if graph.is_forest else None, **written)
 
 
 def hanging(graph: Graph) -> dict[Hashable, tuple[float, float]]:

@@ -149,7 +149,7 @@ you doubt that, change the graph and ask again.
 
     def plot(self, ax: Axes | None = None, *, positions: Mapping[Hashable, Any] | None = None) -> Any:
         """Draw the graph; returns the matplotlib Axes. `positions` maps names to (x, y)."""
-        return draw(self.to_networkx(), ax, positions=positions, labels=self._labels(), support=self._support())
+        return draw(self, ax, positions=positions, labels=self._labels(), support=self._support())
 
     def _labels(self) -> dict[tuple, str]:
         """Labels of edges."""

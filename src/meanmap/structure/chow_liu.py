@@ -100,9 +100,8 @@ class DependenceTree(EdgeTable, Graph):
             pair: f"{self.support.get(pair, 0):.0%}" if self.support else f"{weight:.2g}"
             for pair, weight in zip(self.named_edges, self.weights, strict=True)
         }
-        return draw(
-            Graph(self.names, self.edges).to_networkx(), ax, positions=positions, labels=labels, support=self.support
-        )
+        plain = Graph(self.names, self.edges)
+        return draw(plain, ax, positions=positions, labels=labels, support=self.support)
 
     def _as_page(self, brief: bool = False) -> Page:
         pairs = list(self.named_edges)

@@ -48,7 +48,7 @@ class ArrowScores(Paged, EdgeTable, Value):
         """Draw the graph with the gain of each arrow, dashed below two errors; returns the matplotlib Axes."""
         labels = {pair: f"{gain.mean:.2g}" for pair, gain in self.arrows.items()}
         worth = {pair: float(gain.mean > 2 * gain.error) for pair, gain in self.arrows.items()}
-        return draw(self.graph.to_networkx(), ax, labels=labels, support=worth)
+        return draw(self.graph, ax, labels=labels, support=worth)
 
     def to_networkx(self) -> Any:
         """A `networkx.DiGraph` with `gain` and `error` on each edge."""
