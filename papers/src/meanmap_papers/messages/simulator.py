@@ -97,10 +97,10 @@ def run(setting: Setting) -> Outcome:
     right.bar(place, asks)
     right.set(ylabel="questions to the simulator", xlabel="hospital", xticks=place, xticklabels=place + 1)
     text = (
-        f"A message from the simulator costs {1e3 * always.sum() / calls_each.sum():.0f} ms, and a sweep has {rows} of "
-        f"them. Without learning all hospitals take {numbers['time without learning over time with it'].value:.1f} "
-        "times as long, compilation included; the posteriors differ by at most "
-        f"{written(divergences.max(), 2)} nats."
+        f"A message from the simulator costs {written(1e3 * always.sum() / calls_each.sum(), 2)} ms, and a sweep has "
+        f"{rows} of them. Without learning all hospitals take "
+        f"{numbers['time without learning over time with it'].value:.1f} times as long, compilation included; the "
+        f"posteriors differ by at most {written(divergences.max(), 2)} nats."
     )
     table = [("hospital", "messages", "asked", "always, s", "learned, s", "KL")]
     table += [
@@ -109,8 +109,8 @@ def run(setting: Setting) -> Outcome:
     ]
     caption = "Time of each inference, and how often the simulator was run for a learned message."
     note = (
-        "The oracle is the default, quadrature, which runs the simulator at 226 points for each message. The simulator "
-        "is a Python function of one number; no delay is added to it."
+        "The oracle is the default. As the simulator is a function of one number, that is quadrature over values of it "
+        "which are kept and interpolated. The simulator is a Python function; no delay is added to it."
     )
     return Outcome(text, numbers, ((figure, caption),), tuple(table), (note,))
 
@@ -118,7 +118,7 @@ def run(setting: Setting) -> Outcome:
 EXPERIMENT = Experiment(
     "messages-simulator",
     "A simulator as a factor, with and without learned messages",
-    "Ours: a factor for which learned messages pay, which the factors of Jitkrittum et al. (2015) are not",
+    "Ours: the case that learned messages as in Jitkrittum et al. (2015) are made for",
     (
         Claim(
             "inference takes a fifth of the time or less, all included",
