@@ -23,7 +23,7 @@ from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.families import FamilyEmbedding
 from meanmap.embeddings.points import PointEmbedding, weighted_sums
 from meanmap.families.base import Distribution
-from meanmap.features.base import Features, transform_in_chunks, transformed
+from meanmap.features.base import Features, mean_over, transform_in_chunks, transformed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions import DistributionKernel
 from meanmap.kernels.gram import gram_matrix
@@ -170,7 +170,7 @@ def _in_features(
     if weights is not None:
         chosen = _read_weights(weights, n, door)
     elif estimator == "empirical":
-        return FeatureEmbedding(features, _mean(cast, points, door))
+        return FeatureEmbedding(features, mean_over(cast, points, door))
     else:
         check_rows(n, "x", least=2)
         _refuse_tracers(points, estimator)
@@ -186,12 +186,6 @@ def _in_features(
     if door.follows:
         return FeatureEmbedding(features, jnp.matmul(jnp.asarray(chosen, door.dtype), cast.transform(points)))
     return FeatureEmbedding(features, _weighted(cast, points, np.asarray(chosen)))
-
-
-def _mean(features: Features, points: Points, door: Door) -> Any:
-    if door.follows:
-        return jnp.mean(features.transform(points), axis=0)
-    return sum(np.asarray(part).sum(axis=0) for part in transform_in_chunks(features, points)) / count(points)
 
 
 def _weighted(features: Features, points: Points, weights: np.ndarray) -> np.ndarray:

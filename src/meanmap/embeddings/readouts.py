@@ -21,7 +21,7 @@ from meanmap.core.settings import Intervals, whole_number
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.schema import Schema, later
 from meanmap.core.types import Array, Numbers, Points, Seed
-from meanmap.embeddings.bandwidth import diffusion_widths
+from meanmap.embeddings.bandwidth import around, diffusion_widths
 from meanmap.embeddings.herding import herd
 from meanmap.embeddings.mode import find_modes
 from meanmap.kernels.base import Kernel
@@ -206,12 +206,9 @@ class Readouts(Intervals, eqx.Module):
         if there is None:
             return None
         points = np.asarray(_matrix(self.points))
-        n, d = points.shape
-        width = diffusion_widths(points)
+        n, width = len(points), diffusion_widths(points)
         plain = _parzen(at, points, np.full(n, 1 / n), width)
-        steps = np.sqrt(d) * np.concatenate([np.diag(width), -np.diag(width)])
-        around = (points[:, None, :] + steps).reshape(-1, d)
-        mass = np.maximum(np.asarray(self.weights_at(around)), 0).mean(axis=-1, keepdims=True)
+        mass = np.maximum(np.asarray(self.weights_at(around(points, width))), 0).mean(axis=-1, keepdims=True)
         return np.asarray(plain) * np.maximum(np.asarray(there), 0) / mass
 
     def mode(self, candidates: Array | None = None, n_starts: int = 10) -> Array:

@@ -23,7 +23,7 @@ from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Composite, Kernel
 from meanmap.kernels.reading import by_position, read_points
 
-__all__ = ["Concatenated", "FeatureKernel", "Features", "OfMembers", "TensorProduct"]
+__all__ = ["Concatenated", "FeatureKernel", "Features", "OfMembers", "TensorProduct", "mean_over"]
 
 # Rows that are mapped in one compiled call: enough to fill the cores, few enough to stay in cache.
 CHUNK = 4096
@@ -90,10 +90,7 @@ class Features(eqx.Module):
         """The mean of φ over a sample, (r,): the empirical mean embedding in these coordinates, streamed."""
         with Door(self, x) as door:
             points = self.read(x, "x", door)
-            features = door.cast(self)
-            if door.follows:
-                return jnp.mean(features.transform(points), axis=0)
-            return sum(part.sum(axis=0) for part in transform_in_chunks(features, points)) / count(points)
+            return mean_over(door.cast(self), points, door)
 
     @property
     def size(self) -> int:
@@ -156,6 +153,13 @@ def transformed(features: Features, points: Points, chunk: int = CHUNK) -> np.nd
         out[start : start + len(part)] = part
         start += len(part)
     return out
+
+
+def mean_over(features: Features, points: Points, door: Door) -> Any:
+    """The mean of φ over points that were read, (r,), chunk by chunk."""
+    if door.follows:
+        return jnp.mean(features.transform(points), axis=0)
+    return sum(part.sum(axis=0) for part in transform_in_chunks(features, points)) / count(points)
 
 
 class FeatureKernel(Kernel):

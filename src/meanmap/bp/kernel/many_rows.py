@@ -26,7 +26,7 @@ from meanmap.core.points import count, in_columns, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.tables.filling import are_whole, nearest_whole
 from meanmap.core.types import Data, Points, Seed
-from meanmap.embeddings.bandwidth import diffusion_widths
+from meanmap.embeddings.bandwidth import around, diffusion_widths
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Rooted
 
@@ -203,15 +203,13 @@ def _log_density(sample: NodeSample, factors: tuple[Factor, ...], points: Points
     known = sample.points
     if not in_columns(known) or not holds_floats(known):
         raise KindError(f"{name!r} is neither a number nor a label, and has no density: leave it out of frame.")
-    n, d = known.shape
-    width = diffusion_widths(known)
+    n, width = len(known), diffusion_widths(known)
     plain = PointEmbedding(sample.kernel, known, np.full(n, 1 / n)).density(points, width)
-    steps = np.sqrt(d) * np.concatenate([np.diag(width), -np.diag(width)])
-    around = (known[:, None, :] + steps).reshape(-1, d)
-    there, mass = np.ones(len(points)), np.ones((len(points), len(around)))
+    near = around(known, width)
+    there, mass = np.ones(len(points)), np.ones((len(points), len(near)))
     for factor in factors:
         there *= factor.each(points, FLOOR)
-        mass *= factor.at(around, FLOOR)
+        mass *= factor.at(near, FLOOR)
     with np.errstate(divide="ignore"):
         logs = np.log(plain * there / mass.mean(axis=1))
     return with_tails(logs, points, known.min(axis=0) - width, known.max(axis=0) + width)
