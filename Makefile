@@ -17,7 +17,7 @@ QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expe
 PYTEST := -m pytest -q -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-day test-all costs mutants check format bench papers docs licences dist clean
+.PHONY: help address demo test test-day test-all costs mutants check format bench papers docs licences dist clean
 
 help: ## list the targets
 	@echo "meanmap: make TARGET, where TARGET is one of"
@@ -107,8 +107,13 @@ licences: .venv-all/.ready .venv/.audit-ready ## licences of all that is install
 	.venv/bin/pip-licenses --python .venv-all/bin/python --format=markdown --with-urls --output-file=build/licences.md
 	@echo "build/sbom.json (CycloneDX), build/licences.md"
 
+# Links of the README lead nowhere on PyPI without it.
+address:
+	@grep -q '^address = "https://' pyproject.toml || { echo 'fill in the address of the repository in pyproject.toml,' \
+	  'under [tool.hatch.metadata.hooks.custom]: links on PyPI need it'; exit 1; }
+
 # Times in archives are those of the last commit, so that whoever builds it gets the same bytes.
-dist: .venv/.audit-ready ## wheels and sources of both packages in dist/, built twice and equal byte for byte
+dist: address .venv/.audit-ready ## wheels and sources of both packages in dist/, built twice and equal byte for byte
 	rm -rf dist build/again
 	@for folder in dist build/again; do for package in . papers; do \
 	  SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) PIP_CONSTRAINT=constraints/newest.txt \
