@@ -24,7 +24,7 @@ from meanmap.stats.conditional.regression import (
     variance_parts,
     variance_ratios,
 )
-from meanmap.stats.conditional.statistics import LOCAL, Products, linear_share, permuted
+from meanmap.stats.conditional.statistics import LOCAL, Local, Products, linear_share, permuted
 from meanmap.stats.conditional.straight import Line, Straight, correlated, together
 from meanmap.stats.conditional.streams import Functions, Overlap, Regressions, StreamedFit
 
@@ -168,7 +168,7 @@ def test_the_forms_are_the_definition(rows, monkeypatch):
     whole = (left @ left.T) * (right @ right.T) * local
     signs = np.sign(rng.normal(size=(30, 6))).astype(np.float32)
     expected = [s @ whole @ s / 30 for s in signs.astype(float).T]
-    products = Products([(left, right)], [1.0], z)
+    products = Products([(left, right)], [1.0], Local(z))
     np.testing.assert_allclose(products.forms(signs), expected, rtol=1e-5)
     ratios = rng.uniform(0.5, 2.5, size=30)
     scaled = np.sqrt(ratios[:, None] * ratios) * whole
@@ -262,7 +262,7 @@ def test_draws_of_the_limit_of_both_parts_go_together():
     found = correlated(draws, normal, 0.6 * np.sqrt(draws.var() * normal.var()), np.random.default_rng(1))
     np.testing.assert_array_equal(np.sort(found), np.sort(draws))
     assert scipy.stats.spearmanr(found, normal)[0] == pytest.approx(0.58, abs=0.06)
-    products, straight = Products([(left, right)], [1.0], z), Straight(left * right, np.ones(60), 1.0)
+    products, straight = Products([(left, right)], [1.0], Local(z)), Straight(left * right, np.ones(60), 1.0)
     # Of one pair both parts are nearly one, so that together they order draws as each alone does.
     value, law = products.limit("gamma", np.ones(60), 4000, np.random.default_rng(2), straight)
     boot, null = products.bootstrap(np.ones(60), 4000, np.random.default_rng(3), straight=straight)
@@ -277,7 +277,7 @@ def test_further_pairs_are_added_in_their_share_of_the_size():
     first, second = ((left @ left.T) * (right @ right.T) * local for left, right in pairs)
     whole = first + 0.4 * np.linalg.norm(first) / np.linalg.norm(second) * second
     assert np.linalg.norm(whole - first) == pytest.approx(0.4 * np.linalg.norm(first))
-    np.testing.assert_allclose(Products(pairs, [1.0, 0.4], z).block(slice(None)), whole, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(Products(pairs, [1.0, 0.4], Local(z)).block(slice(None)), whole, rtol=1e-5, atol=1e-5)
 
 
 def test_permuted_products_are_hsic():
@@ -379,7 +379,9 @@ def test_squares_of_large_products_do_not_overflow():
     rng = np.random.default_rng(3)
     left, right, z = rng.normal(size=(30, 4)), rng.normal(size=(30, 2)), rng.normal(size=(30, 3))
     one, large = (
-        Products([(size * left, right)], [1.0], z).limit("gamma", np.ones(30), 50, np.random.default_rng(1))[1].draws
+        Products([(size * left, right)], [1.0], Local(z))
+        .limit("gamma", np.ones(30), 50, np.random.default_rng(1))[1]
+        .draws
         for size in (1.0, 1e12)
     )
     np.testing.assert_allclose(large, 1e24 * one, rtol=1e-4)

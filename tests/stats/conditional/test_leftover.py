@@ -10,7 +10,7 @@ from benchmarks.structures import CELLS, STRUCTURES, structure
 from meanmap.stats.conditional.leftover import Agreement, Leftover, Neighbours
 from meanmap.stats.conditional.regression import Basis, Linear, best_fit, candidates
 from meanmap.stats.conditional.rough import Leaves, RoughFunctions, of_values, rough_bases
-from meanmap.stats.conditional.statistics import Products, beyond
+from meanmap.stats.conditional.statistics import Local, Products, beyond
 from meanmap.stats.conditional.together import Together, agreement
 
 
@@ -76,8 +76,8 @@ def test_what_functions_of_z_can_add_is_taken_off():
     rng = np.random.default_rng(0)
     u, v, z = rng.normal(size=(60, 3)), rng.normal(size=(60, 2)), rng.normal(size=(60, 1))
     f = np.sin(z)
-    products = Products([(u + f, v + f)], [1.0], z)
-    only = Products([(np.tile(f, 3), np.tile(f, 2))], [1.0], z)
+    products = Products([(u + f, v + f)], [1.0], Local(z))
+    only = Products([(np.tile(f, 3), np.tile(f, 2))], [1.0], Local(z))
     ones = np.ones((60, 1), np.float32)
     # What f adds to the length of the mean is at most the root of its size.
     assert only.forms(ones)[0] <= 60 * only.size
@@ -189,3 +189,17 @@ def test_twelve_structures_keep_the_level_or_are_told(name):
         result = mm.conditional_independence_test(*structure(name, 300, 1000 + seed), n_permutations=199, rng=seed)
         silent += result.pvalue <= 0.05 and not result.warnings
     assert silent <= 10  # the .9995 quantile of binomial(60, .05)
+
+
+def test_agreement_in_the_functions_of_a_regression():
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(50, 2))
+    linear = Linear.of(z)
+    fit = best_fit(linear, candidates(z, z, linear), z[:, :1] ** 2 + 0.1 * rng.normal(size=(50, 1)))
+    near, other = Neighbours.of(z), best_fit(linear, candidates(z, z, linear), rng.normal(size=(50, 1)))
+    for each in (fit, other, fit):  # sums are kept by functions, and shrinkage is each regression's own
+        own = np.hstack([linear.vectors, each.basis.vectors * each.shrinkage])
+        own = own - own.mean(axis=0)
+        one, two = near.pairs[-1]
+        expected = np.mean(np.sum(own[one] * own[two], axis=1)) / np.mean(np.sum(own**2, axis=1))
+        np.testing.assert_allclose(near.agreement(len(near.pairs) - 1, each), expected)

@@ -68,7 +68,7 @@ def judge(
         one, other = (side.third or side.second for side in (left, right))
         plain = variance_ratios(one, 1 - one.shrinkage, other, 1 - other.shrinkage)
         ratios = shares[0] * ratios + shares[1] * plain
-    products, straight = Products(pairs, shares, given.where), _straight(left, right, units is None)
+    products, straight = Products(pairs, shares, given.local), _straight(left, right, units is None)
     if null == "bootstrap":
         return products.bootstrap(ratios, n_draws, generator, units, straight, bias)
     return products.limit(null, ratios, n_draws, generator, straight, bias)

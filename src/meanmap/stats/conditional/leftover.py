@@ -1,13 +1,17 @@
 """Functions of z left in the residuals: do residuals of neighbours in z agree, on both sides at once?"""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from meanmap.stats.conditional.regression import Fit
 
-__all__ = ["NOTHING", "REACHES", "Agreement", "Leftover", "Neighbours", "bent_columns", "next_to", "taken_by"]
+__all__ = ["MOST_COLUMNS", "NOTHING", "REACHES", "Agreement", "Leftover", "Neighbours", "bent_columns", "noise_of"]
+
+# Rows and their neighbours.
+Pairs = tuple[np.ndarray, np.ndarray]
 
 # Rows that are this many places apart or fewer along a column, and this many nearest rows in all columns together.
 REACHES, NEAREST = (1, 4), 4
@@ -22,16 +26,15 @@ def bent_columns(z: np.ndarray) -> list[int]:
     return [j for j in range(z.shape[1]) if len(np.unique(z[:, j])) > 2]
 
 
-def next_to(order: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows that are this many places apart in this order, or fewer."""
-    one = np.concatenate([order[:-lag] for lag in range(1, reach + 1)])
-    return one, np.concatenate([order[lag:] for lag in range(1, reach + 1)])
+def _lost(fit: Fit) -> np.ndarray:
+    """1 − (1 − shrinkage)², by which a regression reduces the variance of noise along each of its functions."""
+    return 1 - (1 - fit.shrinkage) ** 2
 
 
-def taken_by(fit: Fit) -> np.ndarray:
-    """T with T Tᵀ = 1 − (1 − H)², by which a regression reduces the covariance of noise."""
-    lost = np.sqrt(1 - (1 - fit.shrinkage) ** 2)
-    return np.concatenate([fit.linear.vectors, fit.basis.vectors * lost], axis=1)
+def noise_of(residuals: np.ndarray, fit: Fit) -> float:
+    """The variance of the noise that left these residuals, summed over columns."""
+    taken = np.sum(fit.linear.vectors**2) + np.sum(fit.basis.vectors**2, axis=0) @ _lost(fit)
+    return float(np.sum(residuals**2)) / max(len(residuals) - float(taken), 1.0)
 
 
 @dataclass(frozen=True)
@@ -44,21 +47,21 @@ class Neighbours:
         Rows and their neighbours, one entry for each kind of neighbourhood.
     whole : tuple of bool
         Whether these are neighbours in all columns of z.
+    known : dict
+        Sums over the pairs of one entry of products of functions of z, kept because many regressions have the same
+        functions.
     """
 
-    pairs: tuple[tuple[np.ndarray, np.ndarray], ...]
+    pairs: tuple[Pairs, ...]
     whole: tuple[bool, ...]
+    known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, z: np.ndarray, units: np.ndarray | None = None) -> "Neighbours":
         """Of columns of z that have more than two values; rows of the same unit may be dependent and form no pair."""
         bent = bent_columns(z)
-        found, whole = [], []
-        for j in bent if len(bent) <= MOST_COLUMNS else ():
-            order = np.argsort(z[:, j], kind="stable")
-            for reach in REACHES:
-                found.append(next_to(order, reach))
-                whole.append(z.shape[1] == 1)
+        columns = cls.along(z, bent if len(bent) <= MOST_COLUMNS else ())
+        found, whole = list(columns.pairs), list(columns.whole)
         if z.shape[1] > 1 and bent and len(z) > NEAREST:
             from scipy.spatial import KDTree
 
@@ -73,6 +76,37 @@ class Neighbours:
             whole = [every for every, kept in zip(whole, apart, strict=True) if kept.any()]
             found = [(one[kept], other[kept]) for (one, other), kept in zip(found, apart, strict=True) if kept.any()]
         return cls(tuple(found), tuple(whole))
+
+    @classmethod
+    def along(cls, z: np.ndarray, columns: Sequence[int]) -> "Neighbours":
+        """In the order of each of these columns, for each of `REACHES`."""
+        found = []
+        for order in (np.argsort(z[:, j], kind="stable") for j in columns):
+            for reach in REACHES:
+                one = np.concatenate([order[:-lag] for lag in range(1, reach + 1)])
+                found.append((one, np.concatenate([order[lag:] for lag in range(1, reach + 1)])))
+        return cls(tuple(found), (z.shape[1] == 1,) * len(found))
+
+    def products(self, place: int, functions: np.ndarray) -> np.ndarray:
+        """Σ fₖ(zᵢ) fₖ(zⱼ) over pairs of one entry, for each column of `functions`."""
+        key = place, id(functions)
+        if key not in self.known:
+            left, right = self.pairs[place]
+            self.known[key] = functions, np.einsum("ij,ij->j", functions[left], functions[right])
+        return self.known[key][1]
+
+    def of_noise(self, place: int, fit: Fit) -> float:
+        """Σ (1 − (1 − H)²)ᵢⱼ over pairs of one entry: how far a regression sets residuals of noise apart."""
+        linear, smooth = (self.products(place, functions) for functions in (fit.linear.vectors, fit.basis.vectors))
+        return float(linear.sum() + smooth @ _lost(fit))
+
+    def agreement(self, place: int, fit: Fit) -> float:
+        """How far pairs of one entry agree in the functions of a regression: 1 if these do not change between them."""
+        linear = fit.linear.vectors - fit.linear.vectors.mean(axis=0)  # the smooth functions have no mean
+        left, right = self.pairs[place]
+        shared = np.vdot(linear[left], linear[right]) + self.products(place, fit.basis.vectors) @ fit.shrinkage**2
+        whole = np.sum(linear**2) + np.sum(fit.basis.vectors**2, axis=0) @ fit.shrinkage**2
+        return float(shared / len(left) / whole * len(linear))
 
 
 @dataclass(frozen=True)
@@ -100,22 +134,18 @@ class Agreement:
     @classmethod
     def of(cls, residuals: np.ndarray, fit: Fit, neighbours: Neighbours) -> "Agreement":
         """Residuals of a fit are correlated: for noise E⟨uᵢ, uⱼ⟩ = −(1 − (I − H)²)ᵢⱼ σ², which is subtracted."""
-        taken = taken_by(fit)
-        noise = float(np.sum(residuals**2)) / max(len(residuals) - float(np.sum(taken**2)), 1.0)
-        own = np.concatenate([fit.linear.vectors, fit.basis.vectors * fit.shrinkage], axis=1)
-        own = own - own.mean(axis=0)
+        noise = noise_of(residuals, fit)
         scores, shares, most = [], [], []
         for place, (left, right) in enumerate(neighbours.pairs):
             products = np.einsum("ij,ij->i", residuals[left], residuals[right])
-            expected = -noise * np.einsum("ij,ij->i", taken[left], taken[right]).sum()
+            expected = -noise * neighbours.of_noise(place, fit)
             size = float(np.sqrt(np.sum(products**2)))
             excess = float(products.sum() - expected)
             scores.append(excess / size if size > 0 else 0.0)
             shares.append(excess / (len(products) * noise) if noise > 0 else 0.0)
             largest = (max(excess, 0.0) + 2 * size) / (len(products) * noise) if noise > 0 else 0.0
             if neighbours.whole[place]:
-                agreeing = np.einsum("ij,ij->i", own[left], own[right]).mean() / np.sum(own**2) * len(own)
-                largest /= max(float(agreeing), LEAST_AGREEMENT) ** 2
+                largest /= max(neighbours.agreement(place, fit), LEAST_AGREEMENT) ** 2
             most.append(min(largest, 1.0))
         return cls(np.array(scores), np.array(shares), np.array(most))
 

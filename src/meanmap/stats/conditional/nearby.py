@@ -5,8 +5,8 @@ from scipy.special import ndtri
 
 from meanmap.core.points import slices
 from meanmap.stats.conditional.judging import pairs_of
-from meanmap.stats.conditional.landmarks import median_distance, rbf_landmarks
-from meanmap.stats.conditional.leftover import REACHES, bent_columns, next_to, taken_by
+from meanmap.stats.conditional.landmarks import rbf_landmarks
+from meanmap.stats.conditional.leftover import MOST_COLUMNS, REACHES, Neighbours, bent_columns, noise_of
 from meanmap.stats.conditional.regression import Fit
 from meanmap.stats.conditional.residuals import Residuals
 from meanmap.stats.conditional.statistics import LOCAL, Products
@@ -44,8 +44,8 @@ def exchanged_nearby(
     orders = Exchange(strata, np.arange(n), np.ones(n)).orders(n_draws, generator)
     given = left.given
     pairs, shares = pairs_of(left, right, method)
-    weights = Products(pairs, shares, given.where).weights
-    where = given.where / median_distance(given.where)
+    weights = Products(pairs, shares, given.local).weights
+    where = given.local.z
     along = rbf_landmarks(where, np.eye(where.shape[1]), TOLERANCE, MOST_LOCAL)(where)
     functions = np.column_stack([np.full(n, np.sqrt(1 - LOCAL)), np.sqrt(LOCAL) * along])
     kernels = sum(
@@ -70,15 +70,16 @@ def order_in_doubt(left: Residuals, right: Residuals) -> np.ndarray | None:
     columns = bent_columns(given.where)
     if given.units is not None or not columns:
         return None
+    near = given.neighbours if len(columns) <= MOST_COLUMNS else Neighbours.along(given.where, columns)
     found = []
     for (u, one), (v, other) in zip(_parts(left), _parts(right), strict=True):
         turn, _, back = np.linalg.svd(u.T @ v)
-        sides = (_scaled(u @ turn[:, 0]), taken_by(one)), (_scaled(v @ back[0]), taken_by(other))
-        for j in columns:
-            order = np.argsort(given.where[:, j], kind="stable")
-            found += [(_score(sides, *next_to(order, reach)), order) for reach in REACHES]
-    score, order = max(found, key=lambda each: each[0])
-    return order if score > -ndtri(DOUBT / len(columns)) else None
+        sides = (_scaled(u @ turn[:, 0]), one), (_scaled(v @ back[0]), other)
+        found += [(_score(sides, near, place), -place) for place in range(len(REACHES) * len(columns))]
+    score, place = max(found)
+    if score <= -ndtri(DOUBT / len(columns)):
+        return None
+    return np.argsort(given.where[:, columns[-place // len(REACHES)]], kind="stable")
 
 
 def told_nearby(pvalue: float, before: float) -> str:
@@ -92,14 +93,13 @@ def told_nearby(pvalue: float, before: float) -> str:
     )
 
 
-def _score(sides: tuple[tuple[np.ndarray, np.ndarray], ...], one: np.ndarray, other: np.ndarray) -> float:
+def _score(sides: tuple[tuple[np.ndarray, Fit], ...], near: Neighbours, place: int) -> float:
     """Σ wᵢ wⱼ over pairs, minus its mean for regressions of noise, in its standard deviations; of each side residuals
-    and what the regression took (`taken_by`).
+    and the regression that left them.
     """
-    w, expected = np.sum([side for side, _ in sides], axis=0), 0.0
-    for side, taken in sides:
-        noise = float(side @ side) / max(len(side) - float(np.sum(taken**2)), 1.0)
-        expected -= noise * float(np.einsum("ij,ij->", taken[one], taken[other]))
+    one, other = near.pairs[place]
+    w = np.sum([side for side, _ in sides], axis=0)
+    expected = -sum(noise_of(side, fit) * near.of_noise(place, fit) for side, fit in sides)
     products = w[one] * w[other]
     size = float(np.sqrt(products @ products))
     return (float(products.sum()) - expected) / size if size > 0 else 0.0

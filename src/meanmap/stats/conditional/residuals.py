@@ -22,7 +22,7 @@ from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_
 from meanmap.stats.conditional.leftover import Agreement, Neighbours
 from meanmap.stats.conditional.regression import Basis, Fit, Linear, along_metric, best_fit, candidates, learned_metric
 from meanmap.stats.conditional.rough import RoughFunctions, rough_bases
-from meanmap.stats.conditional.statistics import linear_share
+from meanmap.stats.conditional.statistics import Local, linear_share
 from meanmap.stats.conditional.straight import CHARGE, Line
 from meanmap.stats.conditional.together import Together, Waves, agreement
 from meanmap.stats.conditional.variables import Variable, read_variable
@@ -141,6 +141,11 @@ class Given:
     def waves(self) -> Waves | None:
         """Functions of pairs of columns of z that are not smooth."""
         return Waves.of(self.where)
+
+    @cached_property
+    def local(self) -> Local:
+        """The kernel on z of the statistic."""
+        return Local(self.where)
 
     @property
     def where(self) -> np.ndarray:

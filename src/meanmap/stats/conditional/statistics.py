@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 
-__all__ = ["Products", "beyond", "linear_share", "permuted"]
+__all__ = ["Local", "Products", "beyond", "linear_share", "permuted"]
 
 # Rows of the n × n matrix in memory at a time: a fixed number, so that sums are the same on every machine. For random
 # signs only the upper triangle is needed, of which smaller blocks waste less.
@@ -22,6 +23,28 @@ BLOCK, SYMMETRIC = 512, 128
 LOCAL = 0.8
 # The sizes of several parts are compared on about this many rows.
 ROWS_FOR_SIZES = 300
+# Kernels on z of so many rows or fewer are kept: 24 megabytes.
+ROWS_KEPT = 2000
+
+
+class Local:
+    """The kernel on z, constant in part, in single precision; blocks of few rows are kept for other x and y."""
+
+    def __init__(self, z: np.ndarray):
+        self.z = z / median_distance(z)
+        self.known: dict[tuple[Any, ...], np.ndarray] = {}
+
+    def block(self, rows: slice, columns: slice) -> np.ndarray:
+        """Some rows and columns, which are not to be written to."""
+        key = rows.start, rows.stop, rows.step, columns.start
+        if key in self.known:
+            return self.known[key]
+        found = _exponential(self.z[rows], self.z[columns])
+        found *= np.float32(LOCAL)
+        found += np.float32(1 - LOCAL)
+        if len(self.z) <= ROWS_KEPT:
+            self.known[key] = found
+        return found
 
 
 class Products:
@@ -31,13 +54,13 @@ class Products:
     several pairs (u, v) it is the sum, the first in its own size and the others in so many parts of that size.
     """
 
-    def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]], shares: Sequence[float], z: np.ndarray):
+    def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]], shares: Sequence[float], local: Local):
         # In single precision, which is half the work: sums over rows are taken in double.
         self.pairs = [(left.astype(np.float32), right.astype(np.float32)) for left, right in pairs]
-        self.z = z / median_distance(z)
+        self.local, self.n = local, len(local.z)
         self.weights = np.ones(1)
         if len(pairs) > 1:
-            some = slice(None, None, -(-len(z) // ROWS_FOR_SIZES))
+            some = slice(None, None, -(-self.n // ROWS_FOR_SIZES))
             sizes = [float(np.linalg.norm(part)) for part in self._parts(some, slice(None))]
             self.weights = np.array([w * sizes[0] / s if s else 0.0 for w, s in zip(shares, sizes, strict=True)])
 
@@ -50,11 +73,12 @@ class Products:
         return total
 
     def _parts(self, rows: slice, columns: slice) -> Iterator[np.ndarray]:
-        local = _exponential(self.z[rows], self.z[columns])
-        local *= np.float32(LOCAL)
-        local += np.float32(1 - LOCAL)
+        local = self.local.block(rows, columns)
         for left, right in self.pairs:
-            yield local * (left[rows] @ left[columns].T) * (right[rows] @ right[columns].T)
+            found = left[rows] @ left[columns].T
+            found *= local
+            found *= right[rows] @ right[columns].T
+            yield found
 
     @property
     def size(self) -> float:
@@ -89,7 +113,7 @@ class Products:
         Rows of one of the `units` have one sign. With a `straight` part both are judged together. A `bias` is taken off
         the statistic, as by `beyond`.
         """
-        exchange = Exchange.of(len(self.z))
+        exchange = Exchange.of(self.n)
         exchange = exchange if units is None else replace(exchange, units=units)
         signs = np.ascontiguousarray(exchange.signs(n_draws, generator, np.int8).T)
         along = None if straight is None else straight.forms(signs)
@@ -115,7 +139,7 @@ class Products:
         λᵢ are the eigenvalues of K / n, its rows and columns times the roots of the variance ratios. Draws of a
         `straight` part have the covariance 2 Σᵢⱼ Kᵢⱼ ⟨wᵢ, wⱼ⟩/n² with these.
         """
-        n, roots = len(self.z), np.sqrt(ratios)
+        n, roots = self.n, np.sqrt(ratios)
         value, mean, square, crossed, scaled = 0.0, 0.0, 0.0, 0.0, []
         own = np.zeros((n, 0)) if straight is None else np.sqrt(straight.ratios)[:, None] * straight.products
         for rows in track(slices(n, BLOCK), "products"):
