@@ -228,7 +228,9 @@ def test_a_global_that_changed_is_another_function(saved, tmp_path, monkeypatch)
         load_operator(path, factor)
 
 
-def test_files_of_before_are_known_by_name(saved, tmp_path):
+@pytest.mark.parametrize("name", ["reads", "beside"])
+def test_files_that_lack_a_part_are_damaged(saved, tmp_path, name):
     content = load(saved[1])
-    del content["reads"], content["beside"]
-    assert load_operator(save(content, tmp_path / "old"), HEAVY).fitted
+    del content[name]
+    with pytest.raises(InputError, match=f"is damaged: it lacks {name}"):
+        load_operator(save(content, tmp_path / "part"), HEAVY)

@@ -26,7 +26,7 @@ class Factor(eqx.Module):
     coordinates: Coordinates = eqx.field(static=True)
     coefficients: np.ndarray
     top: np.ndarray
-    low: Any = 1.0
+    low: np.ndarray
 
     @classmethod
     def of(cls, coordinates: Coordinates, coefficients: np.ndarray, seen: bool) -> "Factor":
@@ -38,8 +38,7 @@ class Factor(eqx.Module):
 
     def take(self, index: Index) -> "Factor":
         """The message for some queries."""
-        low = self.low if np.ndim(self.low) == 0 else self.low[index]  # files of before have a number
-        return Factor(self.coordinates, self.coefficients[index], self.top[index], low)
+        return Factor(self.coordinates, self.coefficients[index], self.top[index], self.low[index])
 
     def at(self, points: Points, floor: float | None) -> np.ndarray:
         """Values (..., m); ones where nothing positive was left of the message."""

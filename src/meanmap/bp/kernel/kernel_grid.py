@@ -245,8 +245,6 @@ class FittedKernelGrid:
         The correction of beliefs, valid with the settings of messages with which it was learned.
     """
 
-    widening: Widening | None = None  # of files that were saved before there was one
-
     def __init__(
         self, model: Any, field: FittedKernelField, likelihood: Likelihood | None, widening: Widening | None = None
     ):

@@ -86,7 +86,7 @@ def load_operator(path: str | Path, factor: FactorLike, power: float = 1.0) -> M
         raise InputError(f"{path} was trained for {content['factor']}; expected {wanted.factor}, the given factor.")
     # Earlier files identified functions by name alone or described them differently, and chose settings from answered
     # messages only.
-    if content.get("reads", wanted.content) != wanted.content:
+    if content["reads"] != wanted.content:
         raise InputError(
             f"{path} was trained for another {wanted.factor}: the function of that name has other code, default "
             "arguments, or values that it takes from around it (or the file is of another version of Python)."
@@ -111,7 +111,7 @@ def load_operator(path: str | Path, factor: FactorLike, power: float = 1.0) -> M
         operator = MessageOperator(known[learner](**settings), target, seen[:first])
     except TypeError as problem:
         raise InputError(f"{path} has settings of another version: {problem}.") from problem
-    operator = operator.refit(also=content.get("beside"))
+    operator = operator.refit(also=content["beside"])
     return operator.learn_recorded(seen[first:]) if first < len(seen) else operator
 
 
@@ -131,7 +131,8 @@ def _read(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path} holds no {FORMAT}: expected a file that ep.learned.save_operator wrote.")
     if content.get("version") != VERSION:
         raise InputError(f"{path} has version {content.get('version')!r}; this library reads version {VERSION}.")
-    kinds = {"factor": str, "power": float, "fitted_on": int, "settings": dict, "seen": Recorded, "card": Card | None}
+    kinds = {"factor": str, "reads": str, "power": float, "fitted_on": int, "settings": dict, "seen": Recorded}
+    kinds |= {"beside": tuple | None, "card": Card | None}
     for name, kind in kinds.items():
         if name not in content or not isinstance(content[name], kind):
             raise InputError(f"{path} is damaged: it lacks {name}, or has it in another form.")

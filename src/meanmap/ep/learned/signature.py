@@ -178,5 +178,5 @@ def _label(function: Callable[..., Any]) -> str:
     if code is None or "<" not in name:
         return f"{module}.{name}"
     constants = [c for c in code.co_consts if not isinstance(c, CodeType)]
-    body = repr((code.co_code, constants, code.co_names, []))  # what it closes over is content; older files had it here
+    body = repr((code.co_code, constants, code.co_names))  # what it closes over is content
     return f"{module}.{name}#{zlib.crc32(body.encode()):08x}"
