@@ -13,7 +13,7 @@ from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.extras import optional
 from meanmap.core.held import holds_whole
 from meanmap.core.types import GraphLike
-from meanmap.core.values import as_known
+from meanmap.core.values import Value, as_known
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 
@@ -28,8 +28,8 @@ def is_networkx(graph: object) -> TypeGuard["networkx.Graph"]:
     return hasattr(graph, "is_multigraph")
 
 
-@dataclass(frozen=True, eq=False)
-class Graph(Paged):
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph(Value, Paged):
     """An undirected graph without loops or double edges.
 
     Edge number e joins `edges[e, 0]` and `edges[e, 1]`. As a directed edge, along which messages are sent, it has
@@ -222,6 +222,9 @@ class Graph(Paged):
     def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
         """The edges as pairs of names, with what is known of each: here nothing."""
         return [(a, b, {}) for a, b in self.named_edges]
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.names))
 
     def __repr__(self) -> str:
         nodes, edges = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((self.size, "node"), (len(self.edges), "edge")))

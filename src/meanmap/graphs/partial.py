@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.extras import optional
 from meanmap.core.types import Axes
+from meanmap.core.values import Value
 from meanmap.graphs.drawing import draw
 from meanmap.graphs.graph import Graph, is_networkx
 from meanmap.graphs.pages import graph_page
@@ -19,8 +20,8 @@ from meanmap.plots.paged import Paged
 __all__ = ["PDAG", "structural_hamming_distance"]
 
 
-@dataclass(frozen=True, eq=False)
-class PDAG(Paged):
+@dataclass(frozen=True, eq=False, repr=False)
+class PDAG(Value, Paged):
     """A partially directed graph: the part of a causal graph that data determine; some edges have a direction, others
     none.
 
@@ -180,6 +181,9 @@ you doubt that, change the graph and ask again.
         labels = self._labels()
         lines = [(pair, "→") for pair in self.named("directed")] + [(pair, "—") for pair in self.named("undirected")]
         return "\n".join([first, *(f"  {a} {mark} {b}  {labels.get((a, b), '')}".rstrip() for (a, b), mark in lines)])
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.names))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size} nodes, {len(self.directed)} arrows, {len(self.undirected)} edges)"

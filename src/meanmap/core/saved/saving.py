@@ -36,6 +36,9 @@ def save(value: object, path: str | Path) -> Path:
     The file is a safetensors file: arrays are stored bit for bit, and its header holds a JSON description with a format
     version and a checksum of everything.
 
+    Results, graphs, tables, kernels, embeddings and posteriors equal (`==`) what they were saved from. Fitted models
+    and monitors equal only themselves: compare their answers.
+
     Examples
     --------
     >>> import tempfile

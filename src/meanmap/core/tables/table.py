@@ -34,6 +34,7 @@ from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import advice
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Array, Data
+from meanmap.core.values import Value
 
 __all__ = [
     "Table",
@@ -51,7 +52,7 @@ SHOWN = {"U": " [labels]", "b": " [true or false]", "M": " [times]", "m": " [dur
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(Value):
     """Named columns of equal length, each of numbers (`(n,)` or a block `(n, d)`), labels, truth values, or times.
 
     `Table.of` reads anything that looks like a table. Structure learning and graphical models work on tables, as do
