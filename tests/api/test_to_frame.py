@@ -20,6 +20,7 @@ TABLE = {"a": A, "b": A + 0.5 * RNG.normal(size=120), "c": np.where(A + RNG.norm
 # Classes of results that are no table: tests, plans and states, single numbers, and models that are asked for one.
 NO_TABLE = {
     *("ClosenessResult", "TwoSampleResult", "RejectionRate", "Interval", "SampleState", "TwoSamplePlan", "KSamplePlan"),
+    "KSampleResult",
     *("IndependencePlan", "JointIndependencePlan", "ConditionalIndependencePlan"),
     *("Approximation", "Arm", "Configuration", "Estimate", "Gain", "Restored", "Solution"),
     *("FittedBayesianNetwork", "FittedDependencyNetwork", "FittedField", "FittedForestGrid", "FittedKernelField"),

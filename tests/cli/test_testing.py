@@ -65,6 +65,18 @@ def test_groups_of_one_file(files):
     assert json.loads(found.stdout)["sizes"] == [20, 20, 20]
 
 
+def test_several_groups_of_one_file_say_which_differ(tmp_path):
+    rng, path, page = np.random.default_rng(0), tmp_path / "arms.csv", tmp_path / "page.html"
+    lines = [f"{'abc'[k % 3]},{rng.normal(60 + 9 * (k % 3 == 2), 5):.2f},{rng.normal():.3f}" for k in range(120)]
+    path.write_text("\n".join(["arm,time,other", *lines]))
+    found = run("two-sample", path, "--by", "arm", "--seed", 0, "--report", page).stdout
+    assert "in arm=b, 6" in found
+    assert "in arm=c, a difference of " in found
+    assert "p-values   time 0.002, other " in found
+    assert "p-value, corrected for all columns" in page.read_text()
+    assert "arm=a and arm=c" in page.read_text()
+
+
 def test_independence_and_conditional_independence(files):
     found = run("independence", files[2], "--x", "x", "--y", "y", "--seed", 0)
     assert "Are x and y independent? No: rejected at level 0.05" in found.stdout

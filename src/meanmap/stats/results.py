@@ -9,6 +9,7 @@ from meanmap.stats.independence.joint_plan import JointIndependencePlan
 from meanmap.stats.multiple import Adjusted
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.k_sample_plan import KSamplePlan
+from meanmap.stats.samples.k_sample_result import KSampleResult
 from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.simulation import PowerCurve, RejectionRate
@@ -22,6 +23,7 @@ __all__ = [
     "Interval",
     "JointIndependencePlan",
     "KSamplePlan",
+    "KSampleResult",
     "PowerCurve",
     "RejectionRate",
     "SampleState",

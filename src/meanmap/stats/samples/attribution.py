@@ -1,27 +1,61 @@
-"""Which columns make two samples differ: a test of each, with multiplicity correction, and the share of each."""
+"""Which columns make samples differ: a test of each, with multiplicity correction, and the share of each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from meanmap.core.progress import track
+from meanmap.core.rng import Rng
 from meanmap.core.tables.column import robust_scales
-from meanmap.core.types import Points
+from meanmap.core.types import Points, Seed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import Laplace
-from meanmap.stats.permutations import assignments
-from meanmap.stats.samples.scores import LEAST_SPREAD, ROUNDING, Scores, permuted_forms, soft_maximum
-from meanmap.stats.samples.shuffling import Place, leaf_at
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.samples.scores import LEAST_SPREAD, ROUNDING, Scores, grouped_forms, soft_maximum
+from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
+from meanmap.stats.settings import check_draws
 
-__all__ = ["gram_alone", "tested_columns"]
+__all__ = ["column_pvalues", "gram_alone", "some_rows", "tested_columns"]
+
+# Of larger samples this many random points suffice to see which columns contribute.
+MOST_POINTS = 1000
 
 # Products of scores that fewer rows carry, such as those of a rare label, are left out: their standard errors are not
 # known well enough, so that the label would be blamed where another column differs.
 LEAST_ROWS = 20
 
 
+def some_rows(sizes: Sequence[int], generator: np.random.Generator) -> tuple[np.ndarray, tuple[int, ...]]:
+    """At most 1000 rows of a pooled sample, as many of each as it has or as are left for it, and their numbers."""
+    found, left = list(sizes), MOST_POINTS
+    for done, k in enumerate(np.argsort(sizes, kind="stable")):
+        found[k] = min(sizes[k], left // (len(sizes) - done))
+        left -= found[k]
+    starts = np.cumsum([0, *sizes])
+    drawn = [np.sort(generator.choice(size, number, replace=False)) for size, number in zip(sizes, found, strict=True)]
+    return np.concatenate([start + part for start, part in zip(starts, drawn, strict=False)]), tuple(found)
+
+
+def column_pvalues(
+    domain: object,
+    points: Points,
+    columns: Sequence[str],
+    widths: Mapping[str, int],
+    sizes: Sequence[int],
+    rng: Seed,
+    n_permutations: int,
+) -> dict[str, float]:
+    """A p-value for each column of a pooled sample, corrected for the number of columns, the smallest first."""
+    check_draws(n_permutations)
+    generator = Rng.of(rng).generator
+    chosen, _ = some_rows(sizes, generator)
+    scores = Scores.of(domain, points, columns, dict(widths), least=1)
+    tested = {} if scores is None else tested_columns(scores, sizes, chosen, n_permutations, generator)
+    return tested | {name: 1.0 for name in places_of_columns(domain, points, columns, widths) if name not in tested}
+
+
 def tested_columns(
-    scores: Scores, sizes: tuple[int, int], pairs: np.ndarray, n_permutations: int, generator: np.random.Generator
+    scores: Scores, sizes: Sequence[int], pairs: np.ndarray, n_permutations: int, generator: np.random.Generator
 ) -> dict[str, float]:
     """A p-value for each column, corrected for multiplicity, the smallest first.
 
@@ -29,22 +63,28 @@ def tested_columns(
     among the rows `pairs`. Each compares a column with the largest of those not rejected before it (step-down, Westfall
     & Young 1993, algorithm 2.8), which bounds the family-wise error rate whatever other columns do.
     """
-    n, m = sizes
+    samples = np.repeat(np.arange(len(sizes)), sizes)
     d = len(scores.names)
-    forms = permuted_forms(assignments(n, m, n_permutations, generator), n)
+    forms = grouped_forms(_exchanged(samples, n_permutations, generator), sizes)
     own = np.empty((n_permutations + 1, d))
     for j in track(range(d), "columns"):
         of_column = scores.columns == j
         own[:, j], _ = soft_maximum(scores.matrix[:, of_column], np.log(scores.shares[of_column]), forms)
     pvalues = _stepped_down(own)
     if d > 1:
-        first = int(np.sum(pairs < n))
-        z = assignments(first, len(pairs) - first, n_permutations, generator)
+        labels = _exchanged(samples[pairs], n_permutations, generator)
         main = scores.main[pairs] - scores.main[pairs].mean(axis=0)
         kept = _carried_by(main) >= LEAST_ROWS
-        together = _stepped_down(_of_products(main[:, kept], scores.of_main[kept], z, d))
-        pvalues = np.minimum(2 * np.minimum(pvalues, together), 1.0)
+        # Of several samples each is compared with all others; of two both comparisons are the same.
+        each = range(len(sizes) if len(sizes) > 2 else 1)
+        values = [_of_products(main[:, kept], scores.of_main[kept], labels == g, d) for g in each]
+        pvalues = np.minimum(2 * np.minimum(pvalues, _stepped_down(np.max(values, axis=0))), 1.0)
     return {scores.names[j]: float(pvalues[j]) for j in np.argsort(pvalues, kind="stable")}
+
+
+def _exchanged(samples: np.ndarray, n_permutations: int, generator: np.random.Generator) -> np.ndarray:
+    """Which sample each row belongs to, (1 + B, N): in the data, then after permutations."""
+    return Exchange.of(len(samples)).labels(samples.astype(np.int32), n_permutations, generator)
 
 
 def _carried_by(main: np.ndarray) -> np.ndarray:

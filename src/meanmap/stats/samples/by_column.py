@@ -1,7 +1,8 @@
-"""How two samples of a table differ in each column, in the units of the data."""
+"""How samples of a table differ in each column, in the units of the data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -18,7 +19,15 @@ from meanmap.core.types import Data
 from meanmap.core.values import Value, frame_of, label_text, plain, says_yes
 from meanmap.stats.result import Interval
 
-__all__ = ["ColumnDifference", "Differences", "differences", "mostly_one_value", "moved_further", "said_of"]
+__all__ = [
+    "ColumnDifference",
+    "Differences",
+    "differences",
+    "differences_of_all",
+    "mostly_one_value",
+    "moved_further",
+    "said_of",
+]
 
 # This many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
 MOST_LABELS = 3
@@ -26,6 +35,8 @@ MOST_LABELS = 3
 MOST_SAID, LEAST_SAID = 20, 5
 # With more rows, a median is computed from evenly spaced rows.
 MOST_SORTED = 200_000
+# Of more samples not all pairs are compared, and so none.
+MOST_SAMPLES = 20
 _BEGINNING = np.datetime64(0, "s")
 
 
@@ -78,7 +89,8 @@ class ColumnDifference(Value):
         ends = plain(self.difference, "estimate", "low", "high")
         first, second = (str(end) if isinstance(end, np.datetime64) else end for end in (self.first, self.second))
         what = plain(self, "column", "label", "without")
-        return {**what, "first": first, "second": second, **ends, **plain(self, "medians")}
+        ends = {"first": first, "second": second, **ends}
+        return {**what, "samples": list(self.names), **ends, **plain(self, "medians")}
 
     def cells(self) -> tuple[str, str, str, str]:
         """What is compared, its value in both samples, and the difference with its interval, in words."""
@@ -102,6 +114,8 @@ class ColumnDifference(Value):
 @dataclass(frozen=True, eq=False, repr=False)
 class Differences(Value, Sequence[ColumnDifference]):
     """The differences of all columns, the clearest first: a sequence that `print` shows as a table.
+
+    Of several samples each pair is compared.
 
     Attributes
     ----------
@@ -144,16 +158,33 @@ class Differences(Value, Sequence[ColumnDifference]):
         return len(self.each)
 
     def to_frame(self) -> Any:
-        """A pandas frame with a row for each difference: column, label, both samples, estimate, low, high, clarity."""
+        """A pandas frame with a row for each difference: column, label, first, second (the means or shares), estimate,
+        low, high, clarity; of several samples also which two: first_sample, second_sample.
+        """
         names = ("column", "label", "first", "second")
         found = {name: [getattr(each, name) for each in self] for name in names}
+        if self._several:
+            found |= {f"{end}_sample": [each.names[k] for each in self] for k, end in enumerate(("first", "second"))}
         found |= {end: [getattr(each.difference, end) for each in self] for end in ("estimate", "low", "high")}
         return frame_of(found | {"clarity": [each.clarity for each in self]})
+
+    @property
+    def _several(self) -> bool:
+        """Whether more than two samples are compared."""
+        return len({each.names for each in self.each}) > 1
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The differences in words, after a header."""
+        by = f"difference ({self.intervals})"
+        if not self._several:
+            return [("what", *self[0].names, by), *(each.cells() for each in self)]
+        cells = ((each.cells(), " and ".join(each.names)) for each in self)
+        return [("what", "samples", "first", "second", by), *((what, who, *said) for (what, *said), who in cells)]
 
     def __str__(self) -> str:
         if not self:
             return "no columns are compared"
-        rows = [("what", *self[0].names, f"difference ({self.intervals})"), *(each.cells() for each in self)]
+        rows = self.rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
@@ -185,8 +216,24 @@ def differences(
     site b 0.25 0.75 False
     weight None 75.0 77.0 False
     """
-    both = _both(Table.of(first, names[0]), Table.of(second, names[1]), names)
-    return _estimated([each for name, pair in both.items() for each in _compared(name, *pair)], names, confidence)
+    return differences_of_all(dict(zip(names, (first, second), strict=True)), confidence)
+
+
+def differences_of_all(samples: Mapping[str, Data], confidence: float = 0.95) -> Differences:
+    """Of each pair of several tables, at most 20; of more none.
+
+    Examples
+    --------
+    >>> doses = {"none": [1.0, 2.0, 3.0], "half": [1.0, 2.0, 3.5], "whole": [8.0, 9.0, 10.0]}
+    >>> print(differences_of_all({name: {"effect": values} for name, values in doses.items()})[:2])
+    what         samples         first  second  difference (95 %, simultaneous for 3 comparisons)
+    mean effect  none and whole  2      9       7 (3.77 to 10.2)
+    mean effect  half and whole  2.167  9       6.83 (3.05 to 10.6)
+    """
+    if len(samples) > MOST_SAMPLES:
+        return Differences()
+    columns = _shared({name: dict(Table.of(sample, name).columns) for name, sample in samples.items()})
+    return _estimated([each for name, parts in columns.items() for each in _compared(name, parts)], confidence)
 
 
 def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confidence: float) -> Differences:
@@ -201,8 +248,8 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     mean value              1.2   2     0.8 (-2.15 to 3.75)
     value = 0               70 %  60 %  -10 (-55.5 to 38.8) points
     """
-    parts = [each for name, pair in _both(first, second, names).items() for each in _compared(name, *pair)]
-    return _estimated(parts if any(each.without is not None for each in parts) else [], names, confidence)
+    parts = [each for name, pair in _both(first, second, names).items() for each in _compared(name, pair)]
+    return _estimated(parts if any(each.without is not None for each in parts) else [], confidence)
 
 
 def moved_further(first: Data, second: Data, names: tuple[str, str], margin: float) -> list[tuple[str, float]]:
@@ -210,7 +257,7 @@ def moved_further(first: Data, second: Data, names: tuple[str, str], margin: flo
     many they do: tests of all columns by the normal limit, at level .05 after Bonferroni's correction.
     """
     found = []
-    for name, (one, other) in _both(first, second, names).items():
+    for name, (one, other) in ((name, pair.values()) for name, pair in _both(first, second, names).items()):
         if family_of(one) != "number" or family_of(other) != "number" or one.ndim > 1:
             continue
         x, y = np.asarray(one, float), np.asarray(other, float)
@@ -223,10 +270,16 @@ def moved_further(first: Data, second: Data, names: tuple[str, str], margin: flo
     return [(name, shift) for name, shift, pvalue in found if pvalue * len(found) < 0.05]
 
 
-def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, dict[str, np.ndarray]]:
     """The columns that both samples have."""
-    one, other = (_by_name(sample, name) for sample, name in zip((first, second), names, strict=True))
-    return {name: (x, other[name]) for name, x in one.items() if name in other}
+    return _shared({name: _by_name(sample, name) for sample, name in zip((first, second), names, strict=True)})
+
+
+def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
+    """The columns that all samples have, each by sample."""
+    first, *others = samples.values()
+    names = [name for name in first if all(name in other for other in others)]
+    return {name: {sample: np.asarray(columns[name]) for sample, columns in samples.items()} for name in names}
 
 
 def _by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
@@ -236,10 +289,10 @@ def _by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
     return {"value" if label is None else f"column {label}": np.asarray(column) for label, column in columns}
 
 
-def _estimated(compared: Sequence["_Compared"], names: tuple[str, str], confidence: float) -> Differences:
+def _estimated(compared: Sequence["_Compared"], confidence: float) -> Differences:
     """The differences with intervals that hold together, the clearest first."""
     level = (1 - confidence) / max(len(compared), 1)
-    found = [(_of_means if each.label is None else _of_shares)(each, names, level) for each in compared]
+    found = [(_of_means if each.label is None else _of_shares)(each, level) for each in compared]
     return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))), confidence, len(found))
 
 
@@ -268,59 +321,58 @@ class _Compared(NamedTuple):
 
     name: str
     label: Any
+    names: tuple[str, str]
     first: np.ndarray
     second: np.ndarray
     without: float | None = None
 
 
-def _compared(name: str, first: Data, second: Data) -> list[_Compared]:
-    """The comparisons for one column."""
-    x, y = np.asarray(first), np.asarray(second)
-    family = family_of(x)
-    if x.ndim > 1 or y.ndim > 1 or family_of(y) != family or family == "duration":
+def _compared(name: str, samples: Mapping[str, np.ndarray]) -> list[_Compared]:
+    """The comparisons for one column, of each pair of samples."""
+    parts = list(samples.values())
+    family = family_of(parts[0])
+    if any(each.ndim > 1 or family_of(each) != family for each in parts) or family == "duration":
         return []
+    pairs = [((a, b), samples[a], samples[b]) for a, b in combinations(samples, 2)]
     if family in ("label", "boolean"):
-        return [_Compared(name, label, x, y) for label in _labels(x, y)]
-    return _of_numbers(name, x, y) if family == "number" else [_Compared(name, None, x, y)]
-
-
-def _of_numbers(name: str, x: np.ndarray, y: np.ndarray) -> list[_Compared]:
-    """The means, and the share of a number that most rows have and the means without it."""
-    value = _most_have(x, y)
+        return [_Compared(name, label, *pair) for label in _labels(parts) for pair in pairs]
+    means = [_Compared(name, None, *pair) for pair in pairs]
+    value = _most_have(parts) if family == "number" else None
     if value is None:
-        return [_Compared(name, None, x, y)]
-    rest = x[x != value], y[y != value]
-    means = [_Compared(name, None, *rest, value)] if min(map(len, rest)) > 1 else []
-    return [_Compared(name, None, x, y), _Compared(name, value, x, y), *means]
+        return means
+    rest = [(who, x[x != value], y[y != value]) for who, x, y in pairs]
+    others = [_Compared(name, None, who, x, y, value) for who, x, y in rest if min(len(x), len(y)) > 1]
+    return [*means, *(_Compared(name, value, *pair) for pair in pairs), *others]
 
 
-def _most_have(x: np.ndarray, y: np.ndarray) -> float | None:
+def _most_have(parts: Sequence[np.ndarray]) -> float | None:
     """The number that more than half of all rows have, beside several others."""
-    both = np.concatenate([x, y])
+    both = np.concatenate(parts)
     middle = np.partition(both, len(both) // 2)[len(both) // 2]
     others = both[both != middle]
     several = 0 < len(others) < len(both) / 2 and others.min() < others.max()
     return float(middle) if several else None
 
 
-def _labels(x: np.ndarray, y: np.ndarray) -> list[Any]:
-    """Labels to compare: of two, the one that means yes, or the rarer; otherwise the most frequent ones in both
-    samples, and in one.
+def _labels(parts: Sequence[np.ndarray]) -> list[Any]:
+    """Labels to compare: of two, the one that means yes, or the rarer; otherwise the most frequent ones in all
+    samples, and those that a sample lacks.
     """
-    labels, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
+    labels, codes = np.unique(np.concatenate(parts), return_inverse=True)
     if len(labels) == 2:
         said = [label for label in labels if says_yes(label)]
         return said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]
     if 2 * len(labels) > len(codes) or (len(labels) >= MANY and holds_dates(labels)):  # texts, names of rows, dates
         return []
-    counts = np.stack([np.bincount(part, minlength=len(labels)) for part in (codes[: len(x)], codes[len(x) :])])
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    counts = np.stack([np.bincount(part, minlength=len(labels)) for part in np.split(codes, ends)])
     order = np.argsort(-counts.sum(axis=0), kind="stable")
     alone = [at for at in order if not counts[:, at].all()]
     return [labels[at] for at in dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]])]
 
 
-def _of_means(compared: _Compared, names: tuple[str, str], level: float) -> ColumnDifference:
-    x, y = compared.first, compared.second
+def _of_means(compared: _Compared, level: float) -> ColumnDifference:
+    names, x, y = compared.names, compared.first, compared.second
     times = family_of(x) == "time"
     if times:
         x, y = ((column - _BEGINNING) / np.timedelta64(1, "D") for column in (x, y))
@@ -347,7 +399,7 @@ def _median(column: np.ndarray) -> float:
     return float(np.median(column[:: -(-len(column) // MOST_SORTED)]))
 
 
-def _of_shares(compared: _Compared, names: tuple[str, str], level: float) -> ColumnDifference:
+def _of_shares(compared: _Compared, level: float) -> ColumnDifference:
     x, y = compared.first == compared.label, compared.second == compared.label
     shares = float(x.mean()), float(y.mean())
     p, q = ((column.sum() + 1) / (len(column) + 2) for column in (x, y))
@@ -355,4 +407,6 @@ def _of_shares(compared: _Compared, names: tuple[str, str], level: float) -> Col
     half, size = error * float(ndtri(1 - level / 2)), shares[1] - shares[0]
     # The interval is for the difference of p and q, and contains the observed one.
     by = Interval(size, max(min(q - p - half, size), -1.0), min(max(q - p + half, size), 1.0))
-    return ColumnDifference(compared.name, label_text(compared.label), *shares, by, None, (q - p) / error, names)
+    return ColumnDifference(
+        compared.name, label_text(compared.label), *shares, by, None, (q - p) / error, compared.names
+    )

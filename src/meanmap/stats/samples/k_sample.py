@@ -1,6 +1,7 @@
 """Do several samples come from one distribution?"""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.asked import Found, OfSamples
 from meanmap.stats.permutations import Centred, Permuted
-from meanmap.stats.result import TestResult, flat
+from meanmap.stats.result import flat
+from meanmap.stats.samples.by_column import Differences, are_tables, differences_of_all
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.feature_statistics import centred_features
 from meanmap.stats.samples.gram_statistics import centred_grams
 from meanmap.stats.samples.k_sample_plan import RATE, KSamplePlan
-from meanmap.stats.samples.samples import Outcome, Samples, exact_test, read_samples
+from meanmap.stats.samples.k_sample_result import KSampleResult
+from meanmap.stats.samples.samples import Outcome, Samples, columns_of, exact_test, read_samples
 from meanmap.stats.samples.samples_plan import in_one_pass, is_long
 from meanmap.stats.samples.scores import Scores, grouped_forms
 from meanmap.stats.samples.several import several_samples
@@ -40,7 +43,7 @@ def k_sample_test(
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
-) -> TestResult:
+) -> KSampleResult:
     """Test whether several samples come from one distribution: an analysis of variance of their mean embeddings.
 
     The statistic is Σ_g n_g ‖μ_g − μ̄‖² minus its mean under permutations, with μ̄ the embedding of the pooled sample:
@@ -71,6 +74,12 @@ def k_sample_test(
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
+    Returns
+    -------
+    KSampleResult
+        A TestResult with a p-value for each column, and the differences of each pair of samples in the units of the
+        data.
+
     Notes
     -----
     Up to 3000 points in all full Gram matrices are used, O(N² (d + k B)) for N points, k samples and B permutations.
@@ -95,8 +104,11 @@ def k_sample_test(
     return _SeveralSamples(*asked, by=by, scale=scale).answer()
 
 
+@dataclass
 class _SeveralSamples(OfSamples):
     """Any number of samples, compared by the spread of their mean embeddings."""
+
+    differences: Differences = field(default_factory=Differences)
 
     def pick(self) -> None:
         self.names, self.parts, self.told = several_samples(
@@ -106,6 +118,11 @@ class _SeveralSamples(OfSamples):
     def in_one_pass(self) -> Found | None:
         made = None if self.designed or not is_long(self.parts, self.names) else in_one_pass(self, KSamplePlan)
         return made and made[0]._found(made[1], self.n_draws)
+
+    def encode(self) -> None:
+        if not self.designed and are_tables(self.parts):
+            self.differences = differences_of_all(dict(zip(map(str, self.names), self.parts, strict=True)))
+        super().encode()
 
     def compute(self, door: Door) -> Found:
         generator, label = self.random.generator, "spread between mean embeddings"
@@ -117,7 +134,9 @@ class _SeveralSamples(OfSamples):
             found, told = _permutation_test(read, self.n_draws, generator, door), ()
         method = f"{len(self.names)}-sample test, {label}{read.fused()}"
         told = (*told, *read.doubts, *flat(found.null, found.statistic))
-        return Found(found.statistic, found.null, read.kernel, method, read.sizes, told)
+        more = {"columns": columns_of(read), "differences": self.differences, "widths": dict(read.widths)}
+        more |= {"points": read.pooled}
+        return Found(found.statistic, found.null, read.kernel, method, read.sizes, told, KSampleResult, more)
 
 
 def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:

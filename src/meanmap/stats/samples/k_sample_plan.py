@@ -15,8 +15,9 @@ from meanmap.linalg.moments import Moments
 from meanmap.stats.asked import Found, alone
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import SQUARED, Permuted
-from meanmap.stats.result import Null, TestResult, flat
+from meanmap.stats.result import Null, flat
 from meanmap.stats.samples.feature_statistics import sizes_of, standardising
+from meanmap.stats.samples.k_sample_result import KSampleResult
 from meanmap.stats.samples.rank_features import without_columns
 from meanmap.stats.samples.samples_plan import SamplesPlan
 from meanmap.stats.samples.several import named
@@ -75,7 +76,7 @@ class KSamplePlan(SamplesPlan):
         names, listed = named(samples)
         return cls.made(listed, names, kernel, scale, missing, kinds, Rng.of(rng))
 
-    def result(self, states: Sequence[SampleState], n_permutations: int = 1000) -> TestResult:
+    def result(self, states: Sequence[SampleState], n_permutations: int = 1000) -> KSampleResult:
         """The test, from the states of all samples, with `n_permutations` draws from the limiting distribution."""
         check_draws(n_permutations)
         if len(states) != len(self.names):
@@ -90,7 +91,7 @@ class KSamplePlan(SamplesPlan):
         sizes = tuple(state.n for state in states)
         method = f"{len(self.names)}-sample test, spread between mean embeddings{self.fused()}"
         told = (*self._told(states), *_doubts(self.names, sizes), *flat(law, value))
-        return Found(value, law, alone(self.kernels), method, sizes, told)
+        return Found(value, law, alone(self.kernels), method, sizes, told, KSampleResult)
 
     def _limit(self, groups: list[Moments], n_draws: int) -> tuple[float, Null]:
         """The spread of the means of features, and draws of it from its Gaussian limit."""

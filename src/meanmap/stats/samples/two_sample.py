@@ -29,7 +29,7 @@ from meanmap.stats.designs.reading import check_permuted, grouped
 from meanmap.stats.encoding import deep_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
-from meanmap.stats.samples.by_column import Differences, are_tables, differences
+from meanmap.stats.samples.by_column import Differences, are_tables, differences_of_all
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples
 from meanmap.stats.samples.samples_plan import in_one_pass, is_long
@@ -206,7 +206,7 @@ class _TwoSamples(OfSamples):
 
     def encode(self) -> None:
         if not self.designed and self.features is None and are_tables(self.parts):
-            self.differences = differences(*self.parts, names=(str(self.names[0]), str(self.names[1])))
+            self.differences = differences_of_all(dict(zip(map(str, self.names), self.parts, strict=True)))
         super().encode()
 
     def read_texts(self) -> None:

@@ -18,28 +18,21 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Points, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
-from meanmap.plots.columns import groups_chart
-from meanmap.plots.facts import Chart
 from meanmap.stats.permutations import root_mean_square
-from meanmap.stats.result import Interval, TestResult
-from meanmap.stats.samples.attribution import gram_alone, tested_columns
-from meanmap.stats.samples.by_column import Differences, said_of
-from meanmap.stats.samples.scores import Scores
+from meanmap.stats.result import Interval
+from meanmap.stats.samples.attribution import gram_alone, some_rows
+from meanmap.stats.samples.k_sample_result import ColumnsResult
 from meanmap.stats.samples.shuffling import places_of_columns, with_shuffled
-from meanmap.stats.settings import check_draws
-from meanmap.stats.shown import Shown
 
 __all__ = ["TwoSampleResult"]
 
-# Of larger samples this many random points suffice to see which columns contribute.
-MOST_POINTS = 1000
 SHUFFLES = 5
 # The number of groups of points, each left out in turn.
 GROUPS = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TwoSampleResult(TestResult):
+class TwoSampleResult(ColumnsResult):
     """The outcome of a two-sample test.
 
     `mm.two_sample_test` returns it: `result.pvalue`, `result.driving_columns()`, `result.plot_witness()`.
@@ -75,32 +68,7 @@ class TwoSampleResult(TestResult):
     """
 
     witness: Any = field(default=None, repr=False)
-    columns: tuple[str, ...] = field(default=(), repr=False)
-    differences: Differences = field(default_factory=Differences, repr=False)
-    widths: dict[str, int] = field(default_factory=dict, repr=False)
     shared: Any = field(default=None, repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as plain Python values, ready for JSON."""
-        found = super().to_dict()
-        return found | ({"differences": [each.to_dict() for each in self.differences]} if self.differences else {})
-
-    def lines(self) -> list[tuple[str, str]]:
-        """The result in words."""
-        said = [("column", text) for text in said_of(self.differences)]
-        return [*super().lines(), *said, *([("intervals", self.differences.intervals)] if said else [])]
-
-    def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
-        first = [each.column for each in self.differences]
-        found = groups_chart("How the columns are distributed", shown.groups(), first)
-        return () if found is None else (found,)
-
-    def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
-        if not self.differences:
-            return ()
-        names = self.differences[0].names
-        head = ("what", *names, f"{names[1]} minus {names[0]} ({self.differences.intervals})", "standard errors")
-        return ((head, *((*each.cells(), f"{each.clarity:.3g}") for each in self.differences)),)
 
     def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers of x where x is denser than y, and of y where y is denser than x, the strongest first."""
@@ -166,46 +134,16 @@ class TwoSampleResult(TestResult):
                 found[name] = _share(of_all - left + alone[name], whole, confidence)
         return dict(sorted(found.items(), key=lambda item: -float(getattr(item[1], "estimate", item[1]))))
 
-    def column_pvalues(self, rng: Seed = None, *, n_permutations: int = 999) -> dict[str, float]:
-        """A p-value for each column, corrected for the number of columns, the smallest first.
-
-        It tests whether the column's marginal distribution differs (by scores of its ranks), or its dependence on one
-        other column (by products of scores, of at most 1000 points). The family-wise error rate is at most the level:
-        exactly for marginal distributions, whatever other columns do, and asymptotically for products. Differences that
-        only appear in three or more columns together are not attributed to any column.
-
-        Parameters
-        ----------
-        rng : None, int, numpy.random.Generator or JAX key
-            Draws permutations and points.
-        n_permutations : int
-            The number of permutations of the samples. O(B N) for each column and each pair of columns.
-        """
-        check_draws(n_permutations)
-        generator = Rng.of(rng).generator
-        chosen, _ = self._some(generator)
-        if self.null.kind == "exchanges":
-            raise KindError(
-                "columns are tested by permutations of all rows, but this test used strata, clusters or weights: test "
-                "single columns with the same within=, clusters= or weights= instead."
-            )
-        witness = self._on_points()
-        points = witness.points
-        scores = Scores.of(witness.kernel.domain, points, self.columns, self.widths, least=1)
-        n, m = self.sizes
-        tested = {} if scores is None else tested_columns(scores, (n, m), chosen, n_permutations, generator)
-        places = places_of_columns(witness.kernel.domain, points, self.columns, self.widths)
-        return tested | {name: 1.0 for name in places if name not in tested}
-
-    def _some(self, generator: np.random.Generator) -> tuple[np.ndarray, tuple[int, int]]:
+    def _some(self, generator: np.random.Generator) -> tuple[np.ndarray, tuple[int, ...]]:
         """The rows to use, half of them from each sample, or more from one sample if the other is small."""
         self._on_points()
         if not self.columns:
             raise KindError("these points are neither rows of numbers nor of a table: there are no columns to shuffle.")
-        n, m = self.sizes
-        sizes = min(n, max(MOST_POINTS // 2, MOST_POINTS - m)), min(m, max(MOST_POINTS // 2, MOST_POINTS - n))
-        parts = [np.sort(generator.choice(k, size, replace=False)) for k, size in zip((n, m), sizes, strict=True)]
-        return np.concatenate([parts[0], n + parts[1]]), sizes
+        return some_rows(self.sizes, generator)
+
+    def _pooled(self) -> tuple[object, Points]:
+        witness = self._on_points()
+        return witness.kernel.domain, witness.points
 
     def plot_witness(self, ax: Axes | None = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
         """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes.

@@ -1,0 +1,147 @@
+"""Results of tests of samples beyond the p-value: which columns differ, and by how much in their units."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from meanmap.core.errors import KindError
+from meanmap.core.types import Points, Seed
+from meanmap.plots.columns import groups_chart
+from meanmap.plots.facts import Chart
+from meanmap.stats.result import TestResult
+from meanmap.stats.samples.attribution import column_pvalues
+from meanmap.stats.samples.by_column import Differences, said_of
+from meanmap.stats.shown import Shown
+
+__all__ = ["ColumnsResult", "KSampleResult"]
+
+# Of more columns p-values are not printed.
+MOST_PRINTED = 30
+# Which of two answers decides where an interval excludes zero although the test does not reject.
+WEAK = (
+    "the p-value decides whether there is any difference; an interval that excludes zero beside it is weak evidence: "
+    "test that column alone on new data"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnsResult(TestResult):
+    """What results of tests of two and of more samples have in common."""
+
+    columns: tuple[str, ...] = field(default=(), repr=False)
+    differences: Differences = field(default_factory=Differences, repr=False)
+    widths: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain Python values, ready for JSON."""
+        found = super().to_dict()
+        return found | ({"differences": [each.to_dict() for each in self.differences]} if self.differences else {})
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The result in words."""
+        said = [("column", text) for text in said_of(self.differences)]
+        said += [("intervals", self.differences.intervals)] if said else []
+        weak = self.pvalue > 0.05 and any(each.clear for each in self.differences)
+        return [*super().lines(), *said, *([("intervals", WEAK)] if weak else [])]
+
+    def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
+        first = [each.column for each in self.differences]
+        found = groups_chart("How the columns are distributed", shown.groups(), first)
+        return () if found is None else (found,)
+
+    def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        if not self.differences:
+            return ()
+        head, *rows = self.differences.rows()
+        if len(self.sizes) == 2:
+            head = (*head[:3], f"{head[2]} minus {head[1]} ({self.differences.intervals})")
+        clarity = (f"{each.clarity:.3g}" for each in self.differences)
+        return (((*head, "standard errors"), *((*row, errors) for row, errors in zip(rows, clarity, strict=True))),)
+
+    def column_pvalues(self, rng: Seed = None, *, n_permutations: int = 999) -> dict[str, float]:
+        """A p-value for each column, corrected for the number of columns, the smallest first.
+
+        It tests whether the column's marginal distribution differs (by scores of its ranks), or its dependence on one
+        other column (by products of scores, of at most 1000 points). The family-wise error rate is at most the level:
+        exactly for marginal distributions, whatever other columns do, and asymptotically for products. Differences that
+        only appear in three or more columns together are not attributed to any column.
+
+        Parameters
+        ----------
+        rng : None, int, numpy.random.Generator or JAX key
+            Draws permutations and points.
+        n_permutations : int
+            The number of permutations of the samples. O(B N) for each column and each pair of columns.
+        """
+        domain, points = self._pooled()
+        if not self.columns:
+            raise KindError("these points are neither rows of numbers nor of a table: there are no columns to test.")
+        if self.null.kind == "exchanges":
+            raise KindError(
+                "columns are tested by permutations of all rows, but this test used strata, clusters or weights: test "
+                "single columns with the same within=, clusters= or weights= instead."
+            )
+        return column_pvalues(domain, points, self.columns, self.widths, self.sizes, rng, n_permutations)
+
+    def _pooled(self) -> tuple[object, Points]:
+        """The domain, and the points of all samples, one after another."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KSampleResult(ColumnsResult):
+    """The outcome of a test of several samples.
+
+    `mm.k_sample_test` returns it: `result.pvalue`, `result.column_pvalues()`, `print(result.differences)`.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns, if points are rows of numbers or of a table.
+    differences : sequence of ColumnDifference
+        For tables of at most 20 samples without a design of the rows: means and shares of labels in each pair of
+        samples, the clearest difference first; it is printed as a table and has `to_frame()`.
+    widths : dict
+        The number of coordinates of columns that have several, such as texts.
+    points : points or None
+        Those of all samples; None for samples of more than 20,000 rows in all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> rng = np.random.default_rng(0)
+    >>> table = {"arm": np.repeat(["a", "b", "c"], 50), "age": rng.normal(40, 9, 150), "cost": rng.normal(70, 9, 150)}
+    >>> table["cost"][100:] += 12
+    >>> r = mm.k_sample_test(table, by="arm", rng=0)
+    >>> [column for column, pvalue in r.column_pvalues(rng=0).items() if pvalue <= 0.05]
+    ['cost']
+    >>> [(each.column, *each.names) for each in r.differences if each.clear]
+    [('cost', 'arm=a', 'arm=c'), ('cost', 'arm=b', 'arm=c')]
+    """
+
+    points: Any = field(default=None, repr=False)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The result in words, where the test rejects with p-values of columns."""
+        found = self._printed_pvalues()
+        said = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in found.items())
+        return [*super().lines(), *([("p-values", f"{said} (of single columns, corrected for all)")] if found else [])]
+
+    def _printed_pvalues(self) -> Mapping[str, float]:
+        """P-values of columns, where the test rejects."""
+        several = 1 < len(self.columns) <= MOST_PRINTED and self.null.kind != "exchanges"
+        if self.points is None or self.pvalue > 0.05 or not several:
+            return {}
+        return self.column_pvalues(self.seed)
+
+    def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        found = self._printed_pvalues()
+        pvalues = (("column", "p-value, corrected for all columns"), *((name, f"{p:.3g}") for name, p in found.items()))
+        return (*([pvalues] if found else []), *super()._tables())
+
+    def _pooled(self) -> tuple[object, Points]:
+        if self.points is None:
+            raise KindError("these samples were too large to be kept: test a few thousand rows of each to see columns.")
+        kernel = self.kernel[0] if isinstance(self.kernel, tuple) else self.kernel
+        return kernel.domain, self.points
