@@ -20,9 +20,9 @@ def test_a_graph_prints_and_draws_its_parts():
     )
     assert str(graph).splitlines() == [
         "FactorGraph of 3 factors and 3 variables",
-        "  w: MultivariateNormal of length 2, with a prior",
+        "  w: MultivariateNormal(mean=[0, 0], sd=[1, 1])",
         "  z: Normal, plate of 3",
-        "  skill: Normal, plate of 5, with a prior",
+        "  skill: Normal(mean=0, sd=1), plate of 5",
         "  Dot(w, z): X[3, 2], w, z",
         "  Probit(z), plate of 3: z, low[3], high[3]",
         "  Sum(z, skill), plate of 3: skill[3 members], z",

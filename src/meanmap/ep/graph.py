@@ -35,7 +35,7 @@ class FactorGraph:
     >>> z = ep.Variable("z", ep.Normal, plate=3)
     >>> print(ep.FactorGraph(ep.Dot([[1, 0], [1, 1], [1, 2]], w, z), ep.Probit(z, observed=[0, 1, 1])))
     FactorGraph of 2 factors and 2 variables
-      w: MultivariateNormal of length 2, with a prior
+      w: MultivariateNormal(mean=[0, 0], sd=[1, 1])
       z: Normal, plate of 3
       Dot(w, z): X[3, 2], w, z
       Probit(z), plate of 3: z, low[3], high[3]
@@ -69,9 +69,8 @@ class FactorGraph:
     def __str__(self) -> str:
         lines = [f"FactorGraph of {_count(self.factors, 'factor')} and {_count(self.variables, 'variable')}"]
         for variable in self.variables.values():
-            kind = variable.family.__name__ + (f" of length {variable.dimension}" if variable.dimension else "")
             plate = f", plate of {variable.plate}" if variable.plate is not None else ""
-            lines.append(f"  {variable.name}: {kind}{plate}{', with a prior' if variable.prior is not None else ''}")
+            lines.append(f"  {variable.name}: {variable.described()}{plate}")
         for factor in self.factors:
             plate = f", plate of {factor.plate}" if factor.plate is not None and not factor.whole else ""
             arguments = [a.name if isinstance(a, Variable) else repr(a) for a in factor.arguments]

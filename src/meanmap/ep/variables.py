@@ -73,8 +73,10 @@ class Variable(eqx.Module):
     --------
     >>> from meanmap import ep
     >>> ep.Variable("w", ep.MultivariateNormal.standard(3))
-    Variable('w', MultivariateNormal of length 3, with a prior)
+    Variable('w', MultivariateNormal(mean=[0, 0, 0], sd=[1, 1, 1]))
     >>> skill = ep.Variable("skill", ep.Normal(25.0, 70.0), plate=4)
+    >>> skill
+    Variable('skill', Normal(mean=25, sd=8.367), plate=4)
     >>> skill[[0, 2]]
     skill[2 members]
     """
@@ -137,10 +139,16 @@ class Variable(eqx.Module):
         raise TypeError(f"variable {self.name!r} cannot be iterated: name members as {self.name}[[0, 1, 2]].")
 
     def __repr__(self) -> str:
-        parts = [repr(self.name), self.family.__name__ + (f" of length {self.dimension}" if self.dimension else "")]
-        parts += [f"plate={self.plate}"] if self.plate is not None else []
-        parts += ["with a prior"] if self.prior is not None else []
-        return f"Variable({', '.join(parts)})"
+        plate = [f"plate={self.plate}"] if self.plate is not None else []
+        return f"Variable({', '.join([repr(self.name), self.described(), *plate])})"
+
+    def described(self) -> str:
+        """The prior, where all members have the same; otherwise the family."""
+        members = [] if self.plate is None else [np.asarray(leaf) for leaf in jax.tree.leaves(self.prior)]
+        if self.prior is not None and all((leaf == leaf[0]).all() for leaf in members):
+            return repr(self.prior if self.plate is None else self.prior[0])
+        length = f" of length {self.dimension}" if self.dimension else ""
+        return f"{self.family.__name__}{length}{', with a prior' if self.prior is not None else ''}"
 
 
 class Selection(eqx.Module):
