@@ -8,7 +8,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.errors import InputError, KindError, ParameterError
-from meanmap.stats.samples.by_column import moved_further
+from meanmap.stats.samples.moved import moved_further
 
 KERNEL = mm.kernels.RBF(1.5)
 FAILURE_RATE = 1e-5

@@ -90,7 +90,8 @@ def test_states_and_saved_monitors_know_it(tmp_path):
     reference, batches = tables("text")
     monitor = mm.DriftMonitor.of(reference, margin=0.5, rng=0)
     both = monitor.step(monitor.state(batches[0])), monitor.step(batches[0])
-    np.testing.assert_allclose(*(each.pvalues for each in both), rtol=1e-4)
+    # Rows are compared column by column as well, each with half of the false alarms.
+    np.testing.assert_allclose(np.minimum(2 * both[0].pvalues, 1), both[1].pvalues, rtol=1e-4)
     plain = mm.DriftMonitor.of(reference, rng=0)
     mm.save(plain, tmp_path / "monitor.mm")
     assert mm.load(tmp_path / "monitor.mm").step(batches[0]).pvalues == plain.step(batches[0]).pvalues

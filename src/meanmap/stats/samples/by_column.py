@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from meanmap.core.language import in_python
 from meanmap.core.tables.chunks import source_of
@@ -22,10 +22,10 @@ from meanmap.stats.result import Interval
 __all__ = [
     "ColumnDifference",
     "Differences",
+    "by_name",
     "differences",
     "differences_of_all",
     "mostly_one_value",
-    "moved_further",
     "said_of",
 ]
 
@@ -252,27 +252,9 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     return _estimated(parts if any(each.without is not None for each in parts) else [], confidence)
 
 
-def moved_further(first: Data, second: Data, names: tuple[str, str], margin: float) -> list[tuple[str, float]]:
-    """Numbers whose means are shown to differ by more than `margin` standard deviations of the first sample, and by how
-    many they do: tests of all columns by the normal limit, at level .05 after Bonferroni's correction.
-    """
-    found = []
-    for name, (one, other) in ((name, pair.values()) for name, pair in _both(first, second, names).items()):
-        if family_of(one) != "number" or family_of(other) != "number" or one.ndim > 1:
-            continue
-        x, y = np.asarray(one, float), np.asarray(other, float)
-        unit = float(np.std(x, ddof=1)) if len(x) > 1 else 0.0
-        if unit > 0 and len(y) > 1:
-            shift = abs(float(np.mean((y - x.mean()) / unit)))
-            fourth = float(np.mean(((x - x.mean()) / unit) ** 4))
-            error = np.sqrt(1 / len(x) + np.var(y / unit, ddof=1) / len(y) + margin**2 * (fourth - 1) / (4 * len(x)))
-            found.append((name, shift, ndtr((margin - shift) / error)))
-    return [(name, shift) for name, shift, pvalue in found if pvalue * len(found) < 0.05]
-
-
 def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, dict[str, np.ndarray]]:
     """The columns that both samples have."""
-    return _shared({name: _by_name(sample, name) for sample, name in zip((first, second), names, strict=True)})
+    return _shared({name: by_name(sample, name) for sample, name in zip((first, second), names, strict=True)})
 
 
 def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
@@ -282,7 +264,8 @@ def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str,
     return {name: {sample: np.asarray(columns[name]) for sample, columns in samples.items()} for name in names}
 
 
-def _by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
+def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
+    """The columns of a table or an array."""
     if source_of(sample).named:
         return dict(Table.of(sample, argument).columns)
     columns = columns_in(sample, argument)

@@ -38,7 +38,7 @@ from meanmap.stats.samples.drift_picture import draw
 from meanmap.stats.samples.drift_saved import bare, with_features
 from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
-from meanmap.stats.samples.margin import Margin, batch_state, few_rows
+from meanmap.stats.samples.margin import Margin, batch_state, few_rows, not_by_column
 from meanmap.stats.samples.run_length import LEAST_PVALUE, accumulated, check_run_length, limit_for, wealth
 from meanmap.stats.samples.samples import read_reference, read_samples
 from meanmap.stats.samples.strangers import KnownLabels
@@ -203,9 +203,9 @@ class DriftMonitor(Paged):
             Strata (sites, machines, hours): batches are compared with the reference within each, so a different mix of
             strata is not drift. Rows of strata that the reference lacks are ignored, and a note counts them.
         margin : float, optional
-            The tolerated distance from the reference, as a shift of every column in standard deviations: with .1, say,
-            a harmless change raises no alarm even in a million rows. The reference then stays fixed. For batches of 20
-            rows or more.
+            The tolerated distance from the reference, as a shift of every column in standard deviations: with .1,
+            a harmless change raises no alarm even in a million rows, and one mean that moves further does. The
+            reference then stays fixed. For batches of 20 rows or more.
         n_permutations : int
             The number of random subsets that each batch is ranked among.
         scale : bool
@@ -254,7 +254,7 @@ class DriftMonitor(Paged):
             places = np.sort(order[size : size + MOST_KEPT])
             kept = jax.tree.map(on_host, known(features.read(rows(data, places), "reference", door)))
             pool = transformed(features, kept)
-            allowed, heavy = (None, ()) if margin is None else Margin.of(margin, features, kept, pool, chosen)
+            allowed, heavy = (None, ()) if margin is None else Margin.of(margin, features, kept, pool, chosen, data)
             pool = pool if allowed is None else pool[:0]
         squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
         columns = schema.names if schema and isinstance(data, Table) else ()
@@ -271,7 +271,7 @@ class DriftMonitor(Paged):
 
         Each machine computes the state of its own part, `first.merge(second)` adds two states, and
         `monitor.step(state)` processes the whole batch: the p-value is that of all rows together, up to rounding them
-        to 2⁻¹⁶.
+        to 2⁻¹⁶, where a `step` with rows also compares each column.
         """
         if self.margin is None or self.margin.grid is None:
             raise ParameterError(
@@ -326,8 +326,8 @@ class DriftMonitor(Paged):
             left = generator.choice(len(both), len(self.pool), replace=False) if left is None else left
             pool, points = both[left], rows(joined(self.points, points), left)
         else:
-            pvalue, points, pool = self.margin.pvalue(new.mean(axis=0), len(new)), None, self.pool
-            notes += few_rows(len(new))
+            points, pool = None, self.pool
+            pvalue, notes = self.margin.judged(new.mean(axis=0), len(new), data, notes)
         after = replace(self, gaps=gaps)._after(pvalue, notes)
         return after if after.alarm else replace(after, pool=pool, points=points, strata=strata)
 
@@ -335,7 +335,7 @@ class DriftMonitor(Paged):
         if self.margin is None or state.sums.grid != self.margin.grid:
             raise ParameterError("the state belongs to another monitor: create it by monitor.state(rows) of this one.")
         check_rows(state.n, "batch", 2)
-        told = (*left_out_of("batch", state), *few_rows(state.n))
+        told = (*left_out_of("batch", state), *few_rows(state.n), *not_by_column(self.margin))
         return self._after(self.margin.pvalue(state.sums.mean, state.n), told)
 
     def _after(self, pvalue: float, notes: tuple[str, ...]) -> "DriftMonitor":

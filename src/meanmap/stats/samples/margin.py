@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
@@ -13,7 +14,7 @@ from meanmap.core.points import count, in_columns
 from meanmap.core.settings import is_number
 from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.missing import settle_pieces
-from meanmap.core.types import Points
+from meanmap.core.types import Data, Points
 from meanmap.core.values import Value
 from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
@@ -21,11 +22,12 @@ from meanmap.features.states.passes import SampleState
 from meanmap.features.states.reading import ROWS
 from meanmap.linalg.exact import Grid
 from meanmap.stats.limits import DistanceLaw
+from meanmap.stats.samples.moved import Centres, Moved, further
 from meanmap.stats.samples.samples import Samples, columns_of
 from meanmap.stats.samples.shifted import Shifts, between_features
 from meanmap.stats.samples.spread import Spread
 
-__all__ = ["Margin", "batch_state", "few_rows"]
+__all__ = ["Margin", "batch_state", "few_rows", "not_by_column"]
 
 # Rows for the eigenvalues of the covariance.
 MEASURED = 1000
@@ -33,6 +35,8 @@ MEASURED = 1000
 CERTAIN = 0.999
 # Means of fewer rows need not be normal.
 FEWEST = 20
+# So many columns that moved further are named.
+MOST_SAID = 3
 HEAVY = (
     "So a batch may be flagged although it has moved by less than the margin: use logarithms or ranks of the columns "
     "with heavy tails."
@@ -53,6 +57,8 @@ class Margin(Value):
         The mean features of the reference, and the eigenvalues of their covariance.
     grid : Grid or None
         The grid to which features of batches in parts are rounded; None for monitors saved before it existed.
+    centres : Centres
+        Of the columns of the reference, each of which may move by the margin.
     """
 
     shift: float
@@ -60,14 +66,15 @@ class Margin(Value):
     mean: np.ndarray
     spectrum: np.ndarray
     grid: Grid | None = None
+    centres: Centres | None = None
 
     @classmethod
     def of(
-        cls, shift: float, features: Features, points: Points, phi: np.ndarray, samples: Samples
+        cls, shift: float, features: Features, points: Points, phi: np.ndarray, samples: Samples, reference: Data
     ) -> tuple["Margin", tuple[str, ...]]:
         """From the points of the reference and their features, with notes on heavy tails.
 
-        Column names come from `samples`, a part of the reference.
+        Column names come from `samples`, a part of the reference, of which `reference` are all rows.
         """
         if not is_number(shift) or not 0 < shift < np.inf:
             raise ParameterError(f"margin is {shift!r}; expected a positive number of standard deviations.")
@@ -87,12 +94,29 @@ class Margin(Value):
         error = float(np.sqrt(moved.variance))
         own = DistanceLaw(0.0, spectrum / n).draws(0.0, np.random.default_rng(0), 20_000, error)
         bound = float(moved.distance + np.sqrt(np.quantile(own, CERTAIN)))
-        margin = cls(float(shift), bound, phi.mean(axis=0), spectrum, Grid.of(phi))
+        margin = cls(float(shift), bound, phi.mean(axis=0), spectrum, Grid.of(phi), Centres.of(reference, "reference"))
         return margin, spread.doubts(columns_of(samples) if in_columns(points) else (), n, HEAVY)
 
     def pvalue(self, mean: np.ndarray, n: int) -> float:
         """The p-value of the hypothesis that a batch of n rows with these mean features is within the margin."""
         return DistanceLaw(float(np.sum((mean - self.mean) ** 2)), self.spectrum / n).above(self.bound)
+
+    def judged(self, mean: np.ndarray, n: int, batch: Data, notes: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+        """The p-value that also sees single columns whose means moved by more than the margin, and more notes."""
+        pvalue, moved = self.pvalue(mean, n), self._moved(batch)
+        if moved:
+            pvalue = min(1.0, 2 * min(pvalue, len(moved) * min(each.pvalue for each in moved)))
+        found = further(moved)
+        said = ", ".join(f"{name} by {shift:.2g}" for name, shift in found[:MOST_SAID])
+        more = f" and {len(found) - MOST_SAID} more" if len(found) > MOST_SAID else ""
+        note = f"means differ by more than {self.shift:g} standard deviations: {said}{more}"
+        return pvalue, (*notes, *few_rows(n), *((note,) if found else ()))
+
+    def _moved(self, batch: Data) -> list[Moved]:
+        if self.centres is None or not self.centres.names:
+            return []
+        certain = float(ndtri(1 - (1 - CERTAIN) / (2 * len(self.centres.names))))
+        return self.centres.moved(batch, "batch", self.shift, certain)
 
 
 def few_rows(n: int) -> tuple[str, ...]:
@@ -104,6 +128,13 @@ def few_rows(n: int) -> tuple[str, ...]:
         f"rows or more."
     )
     return (f"{said} Join some.",)
+
+
+def not_by_column(margin: Margin) -> tuple[str, ...]:
+    """The note on a state, which holds means of features alone."""
+    if margin.centres is None or len(margin.centres.names) < 2:
+        return ()
+    return ("a state is compared in all columns together: one column may have moved by more than the margin",)
 
 
 def batch_state(monitor: Any, source: object, name: str) -> SampleState:

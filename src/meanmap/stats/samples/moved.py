@@ -1,0 +1,93 @@
+"""Single columns whose means moved further than a margin, beside a distance of all columns together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from meanmap.core.tables.kinds import family_of
+from meanmap.core.types import Data
+from meanmap.core.values import Value
+from meanmap.stats.samples.by_column import by_name
+
+__all__ = ["Centres", "Moved", "further", "moved_further"]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """By how many standard deviations of the first sample the mean of a column moved, and the p-value of this being at
+    most the margin.
+    """
+
+    name: str
+    shift: float
+    pvalue: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Centres(Value):
+    """Means of the numbers of a sample, their standard deviations, and standardised fourth moments.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns of numbers that vary.
+    means, units, fourths : array
+        For each of them.
+    n : int
+        The number of rows.
+    """
+
+    names: tuple[str, ...]
+    means: np.ndarray
+    units: np.ndarray
+    fourths: np.ndarray
+    n: int
+
+    @classmethod
+    def of(cls, sample: Data, argument: str) -> "Centres":
+        """From the rows."""
+        found = {name: values for name, values in _numbers(sample, argument).items() if np.std(values) > 0}
+        columns = np.array(list(found.values())).reshape(len(found), -1)
+        means, units = columns.mean(axis=1), columns.std(axis=1, ddof=1) if found else np.zeros(0)
+        fourths = np.mean(((columns - means[:, None]) / units[:, None]) ** 4, axis=1)
+        return cls(tuple(found), means, units, fourths, columns.shape[1])
+
+    def errors(self, margin: float) -> np.ndarray:
+        """Standard errors of the means, and of the margin in these units, in standard deviations."""
+        return np.sqrt((1 + margin**2 * (self.fourths - 1) / 4) / max(self.n, 1))
+
+    def moved(self, sample: Data, argument: str, margin: float, certain: float | None = None) -> list[Moved]:
+        """Of each column, by the normal limit with the larger of both variances, so that a heavy tail of which the
+        sample happens to have few rows is no evidence.
+
+        Errors of the means of the first sample are those of chance; or the margin grows by `certain` of them, so that
+        p-values of several samples are valid together.
+        """
+        other, found = _numbers(sample, argument), []
+        ends = zip(self.names, self.means, self.units, self.errors(margin), strict=True)
+        for name, mean, unit, error in ends:
+            y = (other[name] - mean) / unit if name in other else np.zeros(0)
+            if len(y) > 1:
+                shift, own = abs(float(y.mean())), float(np.sqrt(max(y.var(ddof=1), 1.0) / len(y)))
+                z = (shift - margin) / np.hypot(own, error) if certain is None else shift - margin - certain * error
+                found.append(Moved(name, shift, float(ndtr(-z if certain is None else -z / own))))
+        return found
+
+
+def moved_further(first: Data, second: Data, names: tuple[str, str], margin: float) -> list[tuple[str, float]]:
+    """Numbers whose means are shown to differ by more than `margin` standard deviations of the first sample, and by how
+    many they do: tests of all columns, at level .05 after Bonferroni's correction.
+    """
+    return further(Centres.of(first, names[0]).moved(second, names[1], margin))
+
+
+def further(found: Sequence[Moved]) -> list[tuple[str, float]]:
+    """The columns whose p-values are below .05 after Bonferroni's correction, and by how much they moved."""
+    return [(each.name, each.shift) for each in found if each.pvalue * len(found) < 0.05]
+
+
+def _numbers(sample: Data, argument: str) -> dict[str, np.ndarray]:
+    columns = by_name(sample, argument).items()
+    return {name: np.asarray(x, float) for name, x in columns if family_of(x) == "number" and x.ndim == 1}
