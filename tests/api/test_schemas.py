@@ -50,9 +50,9 @@ def test_what_is_fitted_says_what_it_read_and_saves_it(name, tmp_path):
     kinds = {column.name: column.kind for column in fitted.schema.columns}
     assert kinds["phase"] == "angle"
     if "size" in kinds:
+        times = {} if name == "DriftMonitor" else {"born": "time"}  # monitors leave them out
         assert kinds == {
-            "height": "number", "weight": "number", "born": "time", "phase": "angle", "size": "ordered label",
-            "town": "label",
+            "height": "number", "weight": "number", **times, "phase": "angle", "size": "ordered label", "town": "label",
         }  # fmt: skip
     loaded = mm.load(mm.save(fitted, tmp_path / "fitted.meanmap"))
     assert loaded.schema == fitted.schema

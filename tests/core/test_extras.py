@@ -110,6 +110,7 @@ def test_every_extra_is_known_to_errors_as_it_is_declared():
 def test_all_is_all_but_arviz_and_developers_install_it():
     (whole,) = OPTIONAL["all"]
     assert set(re.findall(r"\[(.*)\]", whole)[0].split(",")) == set(OPTIONAL) - {*GROUPS, "all", "arviz"}
+    assert "``all`` leaves out ArviZ" in (ROOT / "docs" / "install.rst").read_text(encoding="utf-8")
     for group in set(GROUPS) - {"audit"}:
         assert {"meanmap[all]", "meanmap[test]"} & set(OPTIONAL[group])
 
