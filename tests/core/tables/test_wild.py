@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import meanmap as mm
 from meanmap.core.tables.wild import MOST, WildCells, wild_notes, without_wild_cells
@@ -88,3 +89,43 @@ def test_functions_where_wild_cells_count_say_so_once(function):
 
     assert sum("48213.7 in row 17" in note for note in notes(wild)) == 1
     assert not any("in row" in note for note in notes(y))
+
+
+def claims(seed=2, n=200):
+    """Costs that are zero in most rows; of these seeds the largest one is far from all others."""
+    rng = np.random.default_rng(seed)
+    arm = np.where(rng.random(n) < 0.5, "a", "b")
+    return arm, np.where(rng.random(n) < 0.85, 0, rng.lognormal(5, 1.3, n)).round(2)
+
+
+@pytest.mark.parametrize("seed", [2, 45])
+@pytest.mark.filterwarnings("ignore")
+def test_the_largest_of_amounts_that_are_mostly_zero_counts(seed):
+    """It was missing by default, and with it most of the mean."""
+    arm, cost = claims(seed)
+    wild, note = without_wild_cells(cost, "data['cost']", "cost")
+    assert not wild.any()
+    assert "this cell counts as a number, as amounts that are mostly zero have such tails. If it is wrong" in note
+    assert note[:60] == wild_notes([{"cost": cost}], ["data"])[0].replace("column 'cost' of data", "data['cost']")[:60]
+    network = mm.BayesianNetwork([("arm", "cost")])
+    effect = network.effect({"arm": arm, "cost": cost}, "cost", of="arm", from_="a", to="b", rng=0)
+    expected = cost[arm == "b"].mean() - cost[arm == "a"].mean()
+    assert effect.difference().value == pytest.approx(expected, rel=0.01)
+
+
+def test_slips_among_amounts_that_are_mostly_zero_are_wild():
+    _, cost = claims(0)
+    for slip in (1e7, 1e12):
+        assert without_wild_cells(np.r_[cost, slip], "cost")[0].sum() == 1
+    assert without_wild_cells(np.r_[cost, -1e4], "cost")[0].sum() == 1
+    for unit in (1e-6, 1.0, 1e6):
+        assert WildCells.of(unit * claims()[1]).tail
+
+
+def test_amounts_that_are_mostly_zero_rarely_have_wild_cells():
+    found = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        cells = WildCells.of(np.r_[np.zeros(170), rng.lognormal(5, rng.uniform(0.5, 2), 30)])
+        found += cells is not None and not cells.tail
+    assert binomtest(found, 400, 0.005, alternative="greater").pvalue > 1e-5

@@ -30,7 +30,8 @@ def without_wild_pairs(pair: tuple[Any, Any], where: str, numbers: Sequence[bool
     ends = zip(pair, ("first", "second"), numbers, strict=True)
     found = [without_wild_cells(sample, f"the {end} of {where}") for sample, end, read in ends if read]
     wild = np.any([each for each, _ in found], axis=0) if found else np.zeros(length(pair[0]), dtype=bool)
+    notes = [note for _, note in found if note]
     if not wild.any():
-        return pair, []
+        return pair, notes
     kept = np.flatnonzero(~wild)
-    return (take(pair[0], kept), take(pair[1], kept)), [note for _, note in found if note]
+    return (take(pair[0], kept), take(pair[1], kept)), notes
