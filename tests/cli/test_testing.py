@@ -618,3 +618,13 @@ def test_samples_have_their_names_in_all_lines(tmp_path):
         table[["score"]].to_csv(tmp_path / f"{name}.csv", index=False)
     found = run("two-sample", tmp_path / "a.csv", tmp_path / "b.csv", "--seed", 0)
     assert "b.csv holds exactly the rows of a.csv" in found.stdout
+
+
+def test_gaps_that_go_with_another_column_are_noted(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "clinic.csv"
+    cost = rng.normal(size=300)
+    known = rng.random(300) < np.where(cost > 0, 0.95, 0.3)
+    rows = [f"{'ab'[k % 2]},{cost[k]:.3f},{f'{rng.normal():.3f}' if known[k] else ''}" for k in range(300)]
+    path.write_text("\n".join(["arm,cost,severity", *rows]))
+    for asked in (["two-sample", path, "--by", "arm"], ["cost ~ severity", path]):
+        assert "note       the gaps of 'severity' go with 'cost': its mean is " in run(*asked, "--seed", 0).stdout

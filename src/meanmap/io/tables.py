@@ -26,6 +26,7 @@ from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import as_kind
 from meanmap.core.tables.marks import marked, policy_and_marks
 from meanmap.core.tables.missing import MISSING_LABEL, left_out
+from meanmap.core.tables.selection import selection_notes
 from meanmap.core.tables.table import Table
 from meanmap.core.values import label_text
 from meanmap.io.binary import read_arrays, read_parquet
@@ -216,7 +217,7 @@ def complete_rows(
     _check_rows(columns, path)
     columns = {name: _as_words(values) if values.dtype == object else values for name, values in columns.items()}
     gone = np.zeros(len(next(iter(columns.values()))), bool)
-    counts = {}
+    counts, there = {}, {}
     for name, values in columns.items():
         absent = absent_in(values).reshape(len(gone), -1).any(axis=1)
         number = missing == "category" and (holds_numbers(values) or holds_times(values))
@@ -233,6 +234,7 @@ def complete_rows(
                 tell(left_out(str(path), len(gone), len(gone), f"{name!r} ({absent.sum()})").removesuffix("."))
             continue
         gone |= absent
+        there[name] = ~absent
         counts |= {name: int(absent.sum())} if absent.any() else {}
     where = ", ".join(f"{name!r} ({count})" for name, count in counts.items())
     if gone.all():
@@ -240,6 +242,8 @@ def complete_rows(
     if counts:
         said = left_out(str(path), len(gone), int(np.sum(~gone)), where, beside=len(columns) > 1)
         tell(said.removesuffix("."))
+        for note in selection_notes(columns, there):
+            tell(note.removesuffix("."))
     return Table.of({name: unmasked(values[~gone]) for name, values in columns.items()}), ~gone
 
 

@@ -23,6 +23,7 @@ from meanmap.core.tables.doubts import columns_in, copied_rows, doubts
 from meanmap.core.tables.missing import by_pairs
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, varying
+from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.types import Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
@@ -199,8 +200,9 @@ def chow_liu(
     check_executor(executor)
     refuse_unread(table, "table")
     random = Rng.of(rng)
+    unlike = notes_on_gaps([table], ["table"], missing, kinds, paired=True)
     table, told = by_pairs(table, "table", missing)
-    told = (*told, *doubts([table], ["table"], kinds or ()), *copied_rows([table], ["table"]))
+    told = (*told, *unlike, *doubts([table], ["table"], kinds or ()), *copied_rows([table], ["table"]))
     schema = Schema.of(table, kinds=kinds)
     labelled = source_of(table).named
     table, dull = varying(table, schema)

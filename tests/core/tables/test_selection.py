@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom, hypergeom
 
+import meanmap as mm
 from meanmap.bp.variables import Variables
 from meanmap.core.tables.selection import _log_chances, selection_notes
 
@@ -145,3 +146,44 @@ def test_units_order_and_containers_do_not_matter():
     found = Variables.of(gaps | {"cost": 1000 * gaps["cost"]}, names, 10**6, "drop").notes
     means = [f"{1000 * each.mean():.0f}" for each in (gaps["cost"], gaps["cost"][~gone])]
     assert any(f"'severity' go with 'cost': its mean is {means[0]} in all rows and {means[1]} in" in n for n in found)
+
+
+def ordered_for_the_sick(rng, n=300):
+    """A severity that is mostly known where the cost is high."""
+    severity = rng.normal(size=n)
+    cost = 10 + 3 * severity + rng.normal(size=n)
+    known = rng.random(n) < np.where(cost > 10, 0.95, 0.3)
+    arm = rng.choice(["a", "b"], n)
+    return {"severity": np.where(known, severity, np.nan), "cost": cost, "age": rng.normal(size=n), "arm": arm}
+
+
+def selective(notes):
+    return [note for note in notes if "gaps of 'severity' go with 'cost': its mean is " in note]
+
+
+def test_tests_and_graphs_note_gaps_that_go_with_another_column():
+    table = ordered_for_the_sick(np.random.default_rng(0))
+    numbers = {name: table[name] for name in ("severity", "cost", "age")}
+    first, second = ({name: column[k::2] for name, column in numbers.items()} for k in (0, 1))
+    settings = {"missing": "drop", "n_permutations": 99, "rng": 0}
+    assert len(selective(mm.two_sample_test(table, by="arm", **settings).warnings)) == 1
+    apart = selective(mm.two_sample_test(first, second, **settings).warnings)
+    assert [note[:3] for note in apart] == ["x: ", "y: "]
+    x, y = {"severity": table["severity"]}, {"cost": table["cost"]}
+    assert len(selective(mm.independence_test(x, y, **settings).warnings)) == 1
+    z = {"age": table["age"]}
+    assert len(selective(mm.conditional_independence_test(x, y, z, missing="drop", rng=0).warnings)) == 1
+    assert len(selective(mm.structure.pc(numbers, missing="drop", rng=0).report.notes)) == 1
+    for missing in ("pairwise", "drop"):
+        tree = mm.structure.chow_liu(numbers, missing=missing, half_samples=0, rng=0)
+        assert len(selective(tree.notes)) == 1
+
+
+def test_gaps_at_random_have_no_note_in_tests():
+    rng = np.random.default_rng(1)
+    table = ordered_for_the_sick(rng)
+    table["severity"] = np.where(rng.random(300) < 0.3, np.nan, table["cost"])
+    assert not selective(mm.two_sample_test(table, by="arm", missing="drop", n_permutations=99, rng=0).warnings)
+    arrays = np.column_stack([table["severity"], table["cost"]])
+    result = mm.two_sample_test(arrays[:150], arrays[150:], missing="drop", n_permutations=99, rng=0)
+    assert not any("go with" in note for note in result.warnings)

@@ -22,6 +22,7 @@ from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_k
 from meanmap.core.tables.matching import matched, renamed, selected
 from meanmap.core.tables.missing import length, settle
 from meanmap.core.tables.places import Places, has_names
+from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.table import Table, named_columns, raw_columns
 from meanmap.core.tables.wild import wild_notes
 from meanmap.core.tables.zones import check_zones
@@ -265,7 +266,8 @@ def admitted(
         _in_memory(samples, missing)
     if paired:
         check_order(samples, names)
-    samples, notes = settle(samples, names, missing, paired, least)
+    came, (samples, notes) = samples, settle(samples, names, missing, paired, least)
+    notes += notes_on_gaps(came, names, missing, kinds, paired) if notes else ()
     notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
     notes += (copied_columns if paired else same_samples)(samples, names)
     notes += wild_notes(samples, names, kinds or ()) if wild and not paired else ()
@@ -299,6 +301,7 @@ def opened(
     kernel can read, and `brief` for arrays, except for the first sample.
     """
     left, notes = settle(samples, names, missing, paired, least)
+    notes += notes_on_gaps(samples, names, missing, kinds, paired) if notes else ()
     found, more = admitted(left, names, "raise", kinds, paired=paired, wild=False)
     notes += more
     schemas = []

@@ -10,11 +10,13 @@ from scipy.special import gammaln
 from meanmap.core.absent import unmasked
 from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.moments import seconds, times_of
+from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import as_kind, holds_objects, wanted_kind
-from meanmap.core.tables.missing import take
+from meanmap.core.tables.marks import policy_and_marks
+from meanmap.core.tables.missing import gaps_in, take
 from meanmap.core.tables.table import read_column
 
-__all__ = ["selection_notes"]
+__all__ = ["notes_on_gaps", "selection_notes"]
 
 # Gaps at random are noted in fewer tables than this.
 CHANCE = 0.001
@@ -88,6 +90,36 @@ class Facts:
             return ""
         first, second = _two(100 * share, 100 * other, "f")
         return f"{self.shown[k]} in {first} % of all rows and in {second} % of {those}"
+
+
+def notes_on_gaps(
+    samples: Sequence[Any], names: Sequence[str], missing: object, kinds: Mapping[str, Any] | None, paired: bool
+) -> tuple[str, ...]:
+    """`selection_notes` of samples, if `missing` leaves rows out: of each by itself, or of variables of the same rows
+    (`paired`) together.
+
+    Examples
+    --------
+    >>> cost = np.r_[np.zeros(60), np.full(60, 50.0)]
+    >>> x, y = {"cost": cost}, {"severity": np.r_[np.full(40, np.nan), np.arange(80.0)]}
+    >>> len(notes_on_gaps([x, y], ["x", "y"], "drop", None, paired=True))
+    1
+    """
+    if policy_and_marks(missing)[0] not in ("pairwise", "drop"):
+        return ()
+    columns: dict[str, dict[str, Any]] = {}
+    for sample, argument in zip(samples, names, strict=True):
+        mine = columns.setdefault("" if paired or len(names) == 1 else argument, {})
+        for label, column in columns_in(sample, argument):
+            name = argument if label is None else label if isinstance(label, str) else f"column {label}"
+            mine[f"{name} of {argument}" if name in mine or (len(names) > 1 and name != label) else name] = column
+    notes = []
+    for where, mine in columns.items():
+        gaps = gaps_in(mine, where or "the table", missing).values() if mine else ()
+        there = {name: ~each for name, each in zip(mine, gaps, strict=True)}
+        found = selection_notes(mine, there, kinds) if len({len(each) for each in there.values()}) == 1 else ()
+        notes += [f"{where}: {note}" if where else note for note in found]
+    return tuple(notes)
 
 
 def selection_notes(
