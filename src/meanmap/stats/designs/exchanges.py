@@ -1,9 +1,7 @@
 """Which rows are exchangeable under the null hypothesis: permutations of labels, orders or signs, and weights."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,6 @@ __all__ = ["Exchange"]
 
 # With fewer distinct exchanges than this no p-value is below 0.05.
 FEW = 20
-# So many units of small strata are ordered at once.
-UNITS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -120,17 +116,18 @@ class Exchange:
         classes = np.unique(np.stack([self.strata_of_units, shape]), axis=1, return_inverse=True)[1].ravel()
         rows_of = np.split(np.argsort(self.units, kind="stable"), np.cumsum(sizes)[:-1])
         found = np.tile(np.arange(len(self.units), dtype=np.int32), (n_draws + 1, 1))
-        for alike in _alike(classes, shape):
-            # Random numbers come class by class, however many classes are ordered at once.
-            drawn = np.argsort(generator.random((len(alike), n_draws, alike.shape[1])), axis=2)
+        for members in (np.flatnonzero(classes == c) for c in range(int(classes.max()) + 1)):
+            if len(members) < 2:
+                continue
+            taken = members[np.argsort(generator.random((n_draws, len(members))), axis=1)]
             if constant:
-                for members, order in zip(alike, drawn, strict=True):
-                    for unit, sources in zip(members, members[order].T, strict=True):
-                        found[1:, rows_of[unit]] = self.first_rows[sources][:, None]
+                for unit, sources in zip(members, taken.T, strict=True):
+                    found[1:, rows_of[unit]] = self.first_rows[sources][:, None]
             else:
-                rows = np.stack([np.stack([rows_of[unit] for unit in members]) for members in alike])
-                taken = rows[np.arange(len(rows))[:, None, None], drawn]
-                found[1:, rows.ravel()] = taken.swapaxes(0, 1).reshape(n_draws, -1)
+                rows = np.stack([rows_of[unit] for unit in members])
+                place = np.empty(len(classes), int)
+                place[members] = np.arange(len(members))
+                found[1:, rows.ravel()] = rows[place[taken]].reshape(n_draws, -1)
         return found
 
     def signs(self, n_draws: int, generator: np.random.Generator, drawn: Any = np.int64) -> np.ndarray:
@@ -159,17 +156,6 @@ class Exchange:
         sizes = np.zeros(int(self.units.max()) + 1, int) if constant else np.bincount(self.units)
         counts = np.unique(np.stack([self.strata_of_units, sizes]), axis=1, return_counts=True)[1]
         return _few(float(np.sum(gammaln(counts + 1.0))), "no stratum has two rows, or two clusters of one size")
-
-
-def _alike(classes: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:
-    """The units of consecutive classes that have as many of them, and of one size: (classes, units), some at a time.
-    Classes of one unit are left out.
-    """
-    members = np.split(np.argsort(classes, kind="stable"), np.cumsum(np.bincount(classes))[:-1])
-    exchanged = (units for units in members if len(units) > 1)
-    for (number, _), some in groupby(exchanged, lambda units: (len(units), sizes[units[0]])):
-        while block := list(islice(some, max(1, UNITS_AT_ONCE // number))):
-            yield np.stack(block)
 
 
 def _few(log_ways: float, why: str) -> tuple[str, ...]:
