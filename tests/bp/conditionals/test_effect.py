@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 import meanmap as mm
 from meanmap.bp.conditionals.adjustment import adjustment
+from meanmap.bp.conditionals.causal_effect import Estimate
 from meanmap.bp.conditionals.smooth import SmoothRegression
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 from meanmap.core.errors import InputError, KindError
@@ -59,6 +60,12 @@ def test_an_effect_prints_is_saved_and_becomes_plain_values(found, tmp_path):
     assert "adjusted for 'z'" in str(found)
     assert said["adjusted"] == ["z"]
     assert said["difference"][0] == pytest.approx(found.difference().value)
+
+
+def test_the_difference_is_a_number_unless_there_are_several(found):
+    assert float(found.difference()) == found.difference().value
+    with pytest.raises(TypeError, match="holds 2 shares, one for each label; expected one: difference"):
+        float(Estimate(np.array([0.2, -0.2]), np.zeros((5, 2))))
 
 
 def test_without_a_path_the_effect_is_exactly_nothing():

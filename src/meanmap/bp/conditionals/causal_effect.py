@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(Value):
-    """A number, or several, with their values in resampled data.
+    """A number, or several, with their values in resampled data: `found.value`, `float(found)`, `found.interval(0.9)`.
 
     Attributes
     ----------
@@ -35,10 +35,19 @@ class Estimate(Value):
     >>> found = Estimate(2.0, np.linspace(1, 3, 101))
     >>> print(found)
     2 (1.1 to 2.9)
+    >>> float(found)
+    2.0
     """
 
     value: Any
     draws: np.ndarray
+
+    def __float__(self) -> float:
+        if np.ndim(self.value):
+            raise TypeError(
+                f"this estimate holds {len(self.value)} shares, one for each label; expected one: difference(label)."
+            )
+        return float(self.value)
 
     def interval(self, confidence: float = 0.9) -> tuple[Any, Any]:
         """The interval that contains the truth with this confidence."""

@@ -112,7 +112,8 @@ class Effect(Paged, Value):
         columns += [("intervals of columns", self.differences.intervals)] if columns else []
         shift = [] if self.shift is None else [("as a shift of all columns", f"{self.shift} standard deviations")]
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
-        always = [("rows that would change", f"at least {self.share}"), ("distance of embeddings", str(self.distance))]
+        share = f"at least {self.share} of all, for the effect to vanish"
+        always = [("rows that would change", share), ("distance of embeddings", str(self.distance))]
         return [*columns, *shift, *correlation, *always]
 
     def __str__(self) -> str:
