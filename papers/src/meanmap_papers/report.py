@@ -15,6 +15,8 @@ from meanmap_papers.reproduce import Failure
 __all__ = ["claim_tables", "counted", "report", "write_report"]
 
 NOT_SHOWN = "not shown at this scale"
+# With fewer runs Student's t, which judges, and two standard errors differ by a tenth or more.
+FEW_RUNS = 16
 Table = tuple[tuple[str, ...], ...]
 
 
@@ -84,9 +86,22 @@ def claim_tables(claims: Sequence[Claim], numbers: Mapping[str, Number], scale: 
 def _claim_row(claim: Claim, numbers: Mapping[str, Number], scale: Scale) -> tuple[str, ...]:
     """A claim in words, its band, what was measured, and whether it holds at a scale that can show it."""
     found = claim.of(numbers)
-    measured = [f"{number} ({name.replace('_', ' ')})" for name, number in zip(claim.names, found, strict=True)]
-    shown = str(found[0]) if len(found) == 1 else "; ".join(measured)
+    measured = [
+        f"{_with_runs(number)} ({name.replace('_', ' ')})" for name, number in zip(claim.names, found, strict=True)
+    ]
+    shown = _with_runs(found[0]) if len(found) == 1 else "; ".join(measured)
     return (claim.says, _band(claim), shown, claim.judged(*found) if scale in claim.scales else NOT_SHOWN)
+
+
+def _with_runs(number: Number) -> str:
+    """A number, and of how many runs its standard error is where these are few.
+
+    Examples
+    --------
+    >>> _with_runs(Number(7.2, 0.78, 5)), _with_runs(Number(7.2, 0.78, 100))
+    ('7.20 ± 0.78 from 5 runs', '7.20 ± 0.78')
+    """
+    return f"{number} from {number.runs} runs" if number.runs is not None and number.runs < FEW_RUNS else str(number)
 
 
 def counted(words: Counter[str]) -> str:
