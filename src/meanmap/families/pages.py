@@ -53,9 +53,9 @@ def moments_section(title: str, said: str, laws: Mapping[str, Any]) -> tuple[Sec
     return Section(title, said, charts=charts, tables=(table,)), facts
 
 
-def moments_of(name: str, law: Any) -> list[tuple[str, float, float]]:
+def moments_of(name: str, law: Any, most: int | None = MOST) -> list[tuple[str, float, float]]:
     """Mean and standard deviation of each number of a distribution, by name and place."""
     mean = np.asarray(law.mean(), float)
     sd = np.sqrt(np.asarray(law.var(), float))
-    places = list(np.ndindex(mean.shape))[:MOST]
+    places = list(np.ndindex(mean.shape))[:most]
     return [(name + "".join(f"[{i}]" for i in at), float(mean[at]), float(sd[at])) for at in places]

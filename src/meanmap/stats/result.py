@@ -10,7 +10,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes
-from meanmap.core.values import Value, plain
+from meanmap.core.values import Value, frame_of, plain
 from meanmap.plots.columns import groups_chart, pairs_chart
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.plots.paged import Paged
@@ -153,6 +153,12 @@ class TestResult(Paged, Value):
         null = {"null": self.null.kind, "null_draws": self.null.draws.tolist(), "exact": self.null.exact}
         said = plain(self, *(("why",) if self.why else ()), "statistic", "pvalue", "method")
         return {**said, **null, "kernel": repr(self.kernel), **plain(self, "sizes", "seed", "warnings")}
+
+    def to_frame(self) -> Any:
+        """A pandas frame of one row, named by the method, so that several tests can be put below one another."""
+        return frame_of(
+            {"statistic": [self.statistic], "pvalue": [self.pvalue], "rows": [sum(self.sizes)]}, [self.method]
+        )
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the null distribution with the statistic; returns the matplotlib Axes."""

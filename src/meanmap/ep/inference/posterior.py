@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
+from meanmap.core.values import frame_of
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
@@ -18,6 +19,7 @@ from meanmap.ep.inference.together import together
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
 from meanmap.ep.variables import Selection, Variable
 from meanmap.families import Family
+from meanmap.families.pages import moments_of
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 
@@ -209,6 +211,11 @@ class Posterior(Paged, Mapping[str, Family]):
         if not np.all(fetched(belief.is_proper())):
             raise InputError(f"the belief about {variable.name!r} is improper, and cannot be the prior of a batch.")
         return Variable(variable.name, belief, variable.plate)
+
+    def to_frame(self) -> Any:
+        """A pandas frame of the mean and sd of each number: `w`, or `w[0]` in a vector or a plate."""
+        names, mean, sd = zip(*(row for name in self for row in moments_of(name, self[name], None)), strict=True)
+        return frame_of({"mean": mean, "sd": sd}, names)
 
     def _as_page(self, brief: bool = False) -> Page:
         return posterior_page(self)
