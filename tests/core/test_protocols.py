@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import polars
 import pytest
 
@@ -93,6 +94,18 @@ def test_arrays_of_xarray_are_read_as_their_values():
     filled = model.impute(DataArray(gaps))
     assert isinstance(filled, DataArray)
     np.testing.assert_array_equal(filled.values, model.impute(gaps))
+
+
+def test_relations_of_duckdb_come_back_as_relations():
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed here")
+    pytest.importorskip("pyarrow", reason="without pyarrow they come back as frames of polars")
+    a = np.arange(40.0)
+    table = pd.DataFrame({"a": a, "b": np.where(a < 5, np.nan, a**2)})
+    relation = duckdb.from_df(table)
+    model = mm.KernelGraph([("a", "b")]).fit(relation, missing="drop")
+    found = model.impute(relation)
+    assert type(found) is type(relation)
+    pd.testing.assert_frame_equal(found.df(), model.impute(table))
 
 
 def test_data_sets_of_xarray_come_back_with_their_dimensions():

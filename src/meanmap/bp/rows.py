@@ -52,8 +52,9 @@ class RowModel(ABC):
         Returns
         -------
         table, or list of tables
-            Copies, of the same type. Of tables that are read as a stream of Arrow, such as relations of DuckDB, these
-            are frames of polars; of a frame of Dask it is one of Dask, filled in when it is computed.
+            Copies, of the same type. Of other tables that are read as a stream of Arrow these are frames of polars, and
+            so they are of relations of DuckDB where pyarrow is missing; of a frame of Dask it is one of Dask, filled in
+            when it is computed.
 
         Notes
         -----

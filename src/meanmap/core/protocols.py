@@ -1,5 +1,6 @@
 """Tables and arrays of other libraries read through a protocol: Arrow streams, narwhals frames, DLPack."""
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -93,12 +94,16 @@ def handed_over(value: Any) -> Any:
 
 
 def given_back(came: Any, found: Any) -> Any:
-    """The resulting frame, wrapped by narwhals or with the labels of xarray if the input `came` so."""
+    """The resulting frame: wrapped by narwhals, with the labels of xarray, or as a relation of DuckDB's own connection
+    (which reads Arrow with pyarrow) if the input `came` so.
+    """
     kind = type(came)
     if _is_labelled_array(kind):
         return came.copy(data=found)
     if _is_dataset(kind):
         return came.assign({name: (came[name].dims, found[str(name)]) for name in came})
+    if kind.__name__ == "DuckDBPyRelation" and find_spec("pyarrow"):
+        return import_module("duckdb").from_arrow(found)
     if not kind.__module__.startswith("narwhals."):
         return found
     import narwhals
