@@ -157,7 +157,7 @@ WITHOUT_PAGE = {
     "functions and operators": "Combination Embedding FeatureEmbedding Operator PosteriorEmbedding Witness "
     "RegressionPlan",
     "factors and oracles": "Answer AroundMode BlackBox Density Diary Factor Factors ImportanceSampling "
-    "Interval Learned MCMC MessageOperator Quadrature Stratified",
+    "Interval Learned MCMC MessageOperator Quadrature",
     "likelihoods and messages": "CentredLikelihood EdgeOperators LearnedLikelihood NoiseLikelihood Variable",
     "estimators of scikit-learn": "BagRegressor ConditionalMeanRegressor KernelGraphClassifier KernelGraphRegressor "
     "TwoStageFeatures",
