@@ -124,7 +124,7 @@ class Differences(Value, Sequence[ColumnDifference]):
     confidence : float
         That of all intervals together, which are simultaneous.
     comparisons : int
-        For how many differences they hold together.
+        For how many differences they hold together; those of copies of a column count once.
 
     Examples
     --------
@@ -274,9 +274,10 @@ def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
 
 def _estimated(compared: Sequence["_Compared"], confidence: float) -> Differences:
     """The differences with intervals that hold together, the clearest first."""
-    level = (1 - confidence) / max(len(compared), 1)
+    distinct = {(*each[1:3], each.without, each.first.tobytes(), each.second.tobytes()) for each in compared}
+    level = (1 - confidence) / max(len(distinct), 1)  # a copy of a column has its intervals
     found = [(_of_means if each.label is None else _of_shares)(each, level) for each in compared]
-    return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))), confidence, len(found))
+    return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))), confidence, len(distinct))
 
 
 def are_tables(samples: Sequence[Any]) -> bool:
@@ -311,10 +312,13 @@ class _Compared(NamedTuple):
 
 
 def _compared(name: str, samples: Mapping[str, np.ndarray]) -> list[_Compared]:
-    """The comparisons for one column, of each pair of samples."""
+    """The comparisons for one column, of each pair of samples; none if all rows have one value."""
     parts = list(samples.values())
     family = family_of(parts[0])
     if any(each.ndim > 1 or family_of(each) != family for each in parts) or family == "duration":
+        return []
+    both = np.concatenate(parts)
+    if (both == both[:1]).all():
         return []
     pairs = [((a, b), samples[a], samples[b]) for a, b in combinations(samples, 2)]
     if family in ("label", "boolean"):
