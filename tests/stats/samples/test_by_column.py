@@ -195,8 +195,8 @@ def test_a_column_that_is_mostly_zeros_is_compared_by_the_share_of_zeros_and_by_
 
 @pytest.mark.parametrize(
     "column",
-    [np.arange(40) % 2, np.arange(40) % 3 * 1.0, np.r_[np.zeros(30), np.ones(10)], np.full(40, 3.0)],
-    ids=["two values", "less than half", "two values, one rare", "constant"],
+    [np.arange(40) % 2, np.arange(40) % 3 * 1.0, np.r_[np.zeros(30), np.ones(10)]],
+    ids=["two values", "less than half", "two values, one rare"],
 )
 def test_other_columns_of_numbers_are_compared_by_their_means_only(column):
     (only,) = differences({"a": column}, {"a": column})
