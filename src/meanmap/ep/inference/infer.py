@@ -28,6 +28,7 @@ from meanmap.ep.inference.posterior import Posterior, resumed
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
 from meanmap.ep.inference.ties import advice
+from meanmap.ep.inference.unbounded import outgrown
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.piecewise.memory import remembering
@@ -102,8 +103,8 @@ def infer(
         Beliefs by name, `log_evidence`, `report`; an interrupted run returns its current state. The report says which
         way to messages was chosen for functions on the host, and counts evaluations, with the seconds spent in them and
         elsewhere. For data that are impossible
-        under the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says
-        why.
+        under the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and for densities
+        that grow faster than the priors fall, so that there is no posterior, it is ∞; a note says why.
 
     Notes
     -----
@@ -169,7 +170,10 @@ def infer(
         evidence = -np.inf if record.impossible else evidence
         record.without_value = run.without_value(verdict)
         record.rough = rough(factors, int(memory.number))
-        if not (record.interrupted or record.impossible or record.stuck):
+        record.outgrown = outgrown(factors, evidence)
+        if record.outgrown:
+            evidence = np.inf
+        elif not (record.interrupted or record.impossible or record.stuck):
             record.advice = advice(run, verdict, tuple(model.variables))
     return Posterior.of(plan, verdict.state, model, factors, evidence, record, improper, source.seed)
 

@@ -106,7 +106,7 @@ class Posterior(Paged, Mapping[str, Family]):
                 cut = factor.plate if not port.known and port.way != "whole" else None
                 kept.append(unpadded(message, cut))
             messages[factor.name] = tuple(kept)
-        if not record.impossible:
+        if not (record.impossible or record.outgrown):
             measured = bool(record.advice)
             notes, joint, exact = together(model.variables, factors, messages, found, record.converged, measured)
             found, log_evidence = found | joint, log_evidence if exact is None else exact

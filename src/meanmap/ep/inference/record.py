@@ -73,6 +73,8 @@ class Record:
         self.rough: tuple[str, ...] = ()
         # Why the data are impossible under the model, in words.
         self.impossible = ""
+        # Which densities leave no posterior, in words.
+        self.outgrown = ""
 
     def add(self, verdict: Verdict) -> None:
         """One more sweep."""
@@ -148,6 +150,8 @@ class Record:
                 0,
                 f"these data are impossible under the model: {self.impossible}. Its evidence is 0: ignore the beliefs",
             )
+        elif self.outgrown:
+            notes.insert(0, f"this model has no posterior: {self.outgrown}. Look for a wrong sign; ignore the beliefs")
         elif self.stuck:
             notes.append("there is no log evidence: it would need the messages that were left out")
         elif self.converged and not np.isfinite(log_evidence):
@@ -155,7 +159,7 @@ class Record:
         counts |= {f"{name}: evaluations of its function": spent.evaluations for name, spent in self.spent.items()}
         return Report(
             self._status(sampling),
-            self.converged and not self.impossible,
+            self.converged and not (self.impossible or self.outgrown),
             len(self.residuals),
             self.residuals,
             counts,
@@ -196,6 +200,8 @@ class Record:
     def _status(self, sampling: Mapping[str, float]) -> str:
         if self.impossible:
             return "stopped at impossible data"
+        if self.outgrown:
+            return "stopped without a posterior"
         if self.converged and any(size.min() < _LEAST_POINTS for size in self.effective.values()):
             return "converged, but samples missed where the mass is"
         if self.converged and (self.sampled.few or max(sampling.values(), default=0.0) > LARGE):

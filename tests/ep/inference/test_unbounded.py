@@ -1,0 +1,74 @@
+"""Densities that outgrow the priors leave no posterior, and the run says so; whatever has one is left alone."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from meanmap import ep
+
+Y = np.random.default_rng(3).normal(3.0, size=10)
+
+
+def posterior(log_factor, *priors, given=(), plate=None):
+    unknowns = [ep.Variable(name, prior, plate=plate) for name, prior in zip("ab", priors, strict=False)]
+    return ep.infer(ep.FactorGraph(ep.Density(log_factor, *unknowns, *given, name="mine")))
+
+
+WITHOUT = {
+    "a wrong sign": lambda: posterior(lambda m: 0.5 * jnp.sum((Y - m) ** 2), ep.Normal(0.0, 10.0)),
+    "of plain Python": lambda: posterior(lambda m: float(0.5 * np.sum((Y - m) ** 2)), ep.Normal(0.0, 10.0)),
+    "row by row": lambda: posterior(lambda m, y: 0.5 * (y - m) ** 2, ep.Normal(0.0, 10.0), given=[Y]),
+    "one of a plate": lambda: posterior(lambda m, c: c * m**2, ep.Normal(0.0, 1.0), given=[[0.1, -1.0, 0.8]], plate=3),
+    "a square": lambda: posterior(lambda a: 0.6 * a**2, ep.Normal(0.0, 1.0)),
+    "a fourth power": lambda: posterior(lambda a: a**4, ep.Normal(0.0, 1.0)),
+    "a product": lambda: posterior(lambda a, b: 2 * a * b, ep.Normal(0.3, 1.0), ep.Normal(0.0, 1.0)),
+}
+# Proper: a little slower than the prior falls, heavy tails far away, ends, a large constant, narrow and far away.
+WITH = {
+    "slower": lambda: posterior(lambda a: 0.4 * a**2, ep.Normal(0.0, 1.0)),
+    "much slower": lambda: posterior(lambda a: 1e6 + 0.49 * a**2, ep.Normal(0.0, 1.0)),
+    "Cauchy": lambda: posterior(lambda a: 1e6 - jnp.log1p((a - 1e3) ** 2), ep.Normal(0.0, 1.0)),
+    "ends": lambda: posterior(lambda a: jnp.where(jnp.abs(a) < 3, 1e6 + a**4, -jnp.inf), ep.Normal(0.0, 1.0)),
+    "far": lambda: posterior(lambda a: 1e12 - (a - 1e6) ** 2 / 2, ep.Normal(0.0, 1.0)),
+    "narrow prior": lambda: posterior(lambda a: 1e16 - (a - 1) ** 2 / 2e-8, ep.Normal(0.0, 1e-16)),
+    "counts": lambda: posterior(lambda a: 1e6 + 3 * a - jnp.exp(a), ep.Normal(0.0, 4.0)),
+    "a product": lambda: posterior(lambda a, b: 1e6 + 0.5 * a * b, ep.Normal(0.3, 1.0), ep.Normal(0.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if "Python" in name else []) for name in WITHOUT]
+)
+def test_a_model_without_a_posterior_says_so(name):
+    found = WITHOUT[name]()
+    assert (found.report.status, found.report.converged) == ("stopped without a posterior", False)
+    assert found.log_evidence == np.inf
+    assert found.report.notes[0].startswith("this model has no posterior: mine grows faster with 'a'")
+
+
+@pytest.mark.parametrize("name", WITH)
+def test_a_model_with_a_posterior_is_left_alone(name):
+    found = WITH[name]()
+    assert found.report.status == "converged"
+    assert np.isfinite(found.log_evidence)
+    assert not any("no posterior" in note for note in found.report.notes)
+
+
+def test_functions_are_asked_far_out_only_where_the_evidence_is_enormous():
+    asked = []
+
+    def log_factor(a):
+        asked.append(float(a))
+        return -((float(a) - 1.0) ** 2)
+
+    posterior(log_factor, ep.Normal(0.0, 1.0))
+    assert max(map(abs, asked)) < 90
+
+
+def test_a_function_that_cannot_be_called_far_out_is_not_judged():
+    def log_factor(a):
+        if abs(a) > 1e3:
+            raise OverflowError("too far")
+        return 1e6 - (float(a) - 1.0) ** 2
+
+    assert posterior(log_factor, ep.Normal(0.0, 1.0)).report.status == "converged"
