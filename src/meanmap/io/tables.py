@@ -241,8 +241,7 @@ def complete_rows(
         raise EmptyError(f"{path} has no row without a missing value: one is missing in {where}.")
     if counts:
         said = left_out(str(path), len(gone), int(np.sum(~gone)), where, beside=len(columns) > 1)
-        tell(said.removesuffix("."))
-        for note in selection_notes(columns, there):
+        for note in (*selection_notes(columns, there), said):  # errors about the rows that are left repeat the last one
             tell(note.removesuffix("."))
     return Table.of({name: unmasked(values[~gone]) for name, values in columns.items()}), ~gone
 
