@@ -45,7 +45,7 @@ def outgrown(factors: Sequence[Factor], log_evidence: float) -> str:
         except (ArithmeticError, ValueError):  # of a function that cannot be called so far out
             continue
         heights = heights.reshape(len(signs), len(_FAR), -1)
-        if ((heights[:, 1:] > heights[:, :-1]) | (heights[:, 1:] == np.inf)).all(axis=1).any():
+        if (heights[:, 1:] > heights[:, :-1]).all(axis=1).any():  # not of a density that is infinite, which is refused
             names = ", ".join(repr(variable.name) for variable in unknowns)
             return f"{', '.join(f.name for f in densities)} grows faster with {names} than the priors fall"
     return ""
