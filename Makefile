@@ -80,14 +80,14 @@ mutants: .venv/.ready ## change the code in small ways, and list the changes tha
 	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m tests.mutants $(ARGS)
 
 check: .venv/.dev-ready ## formatting, lint, types and the floors (changes nothing)
-	.venv/bin/ruff format --check $(CODE)
-	.venv/bin/ruff check $(CODE)
+	.venv/bin/ruff format --check
+	.venv/bin/ruff check
 	.venv/bin/basedpyright
 	.venv/bin/lint-imports
 
 format: .venv/.dev-ready ## format the code and mend what lint can mend
-	.venv/bin/ruff format $(CODE)
-	.venv/bin/ruff check --fix $(CODE)
+	.venv/bin/ruff format
+	.venv/bin/ruff check --fix
 
 bench: .venv/.bench-ready ## measure every number of README and documentation again, in half an hour, and write it there
 	.venv/bin/python -m benchmarks $(ARGS)

@@ -11,6 +11,7 @@ from tests.api.test_hostile_pages import HOSTILE, KINDS
 from tests.api.test_result_pages import RESULTS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+WebDriverWait = pytest.importorskip("selenium.webdriver.support.ui", reason="selenium is not installed").WebDriverWait
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
 FLAGS = ["headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-background-networking", "disable-sync"]
@@ -114,8 +115,9 @@ def test_tables_are_sorted_by_click_and_by_keyboard(browser, opened):
 
 def test_values_are_listed_and_arrows_are_drawn(browser, opened):
     (chart,) = opened(RESULTS["causes"]())
-    css(browser, "summary")[0].click()
-    listed = [each.text for each in css(browser, ".values tbody td:first-child")]
+    css(browser, "summary")[0].click()  # the table is written by an event, after the click
+    cells = WebDriverWait(browser, 30).until(lambda _: css(browser, ".values tbody td:first-child"))
+    listed = [each.text for each in cells]
     nodes, links = chart["panels"][0]["marks"][-1], chart["panels"][0]["marks"][:-1]
     assert sorted(listed) == sorted([*nodes["text"], *(each.split("\n")[0] for mark in links for each in mark["text"])])
 
