@@ -8,7 +8,8 @@ import numpy as np
 
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import ParameterError, ShapeError
-from meanmap.core.settings import ends, is_number
+from meanmap.core.intervals import ends
+from meanmap.core.settings import is_number
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data

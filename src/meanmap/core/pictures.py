@@ -6,7 +6,7 @@ from typing import Any, overload
 from meanmap.core.extras import optional
 from meanmap.core.types import Axes
 
-__all__ = ["figure_kind", "new_axes"]
+__all__ = ["new_axes"]
 
 
 @overload
@@ -21,12 +21,12 @@ def new_axes(width: float, height: float, columns: int = 1) -> Any:
     with optional("drawing"):
         from matplotlib import pyplot
 
-    kind: Any = figure_kind()
+    kind: Any = _figure_kind()
     return pyplot.subplots(1, columns, figsize=(width, height), layout="constrained", FigureClass=kind)[1]
 
 
 @cache
-def figure_kind() -> Any:
+def _figure_kind() -> Any:
     """The class of figures whose text is drawn literally: a column may be called $x^$, which is not a formula.
 
     The powers of ten along logarithmic axes are formulas.

@@ -1,6 +1,5 @@
 """Settings: single numbers, integers with a lower bound, probabilities, and values by name."""
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
@@ -8,9 +7,8 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.meant import did_you_mean
-from meanmap.core.types import Array
 
-__all__ = ["Intervals", "by_name", "ends", "is_number", "is_whole", "one_of", "probability", "truth", "whole_number"]
+__all__ = ["by_name", "is_number", "is_whole", "one_of", "probability", "truth", "whole_number"]
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -57,25 +55,6 @@ def truth(value: object, name: str) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise ParameterError(f"{name} is {value!r}; expected True or False.")
-
-
-class Intervals:
-    """What has quantiles has intervals."""
-
-    @abstractmethod
-    def quantile(self, q: float) -> Any:
-        """The value that this share of draws does not exceed, entry by entry."""
-
-    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """The equal-tailed interval that contains a draw with this probability, entry by entry: lower and upper end."""
-        low, high = ends(confidence)
-        return self.quantile(low), self.quantile(high)
-
-
-def ends(confidence: float) -> tuple[float, float]:
-    """The probabilities below the two ends of a central interval."""
-    tail = (1 - probability(confidence)) / 2
-    return tail, 1 - tail
 
 
 def by_name(

@@ -21,7 +21,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt
 from meanmap.kernels.reading import read_points
 
-__all__ = ["Combination", "Embedding", "check_same_elements", "check_same_space"]
+__all__ = ["Combination", "Embedding", "check_same_space"]
 
 
 class Embedding(eqx.Module):
@@ -83,7 +83,7 @@ class Embedding(eqx.Module):
         """⟨f, g⟩ in the RKHS; batches broadcast."""
         if not isinstance(other, Embedding):
             raise KindError(f"other is a {type(other).__name__}; expected an embedding: use f(points) to evaluate one.")
-        check_same_elements(self, other, "the inner product")
+        _check_same_elements(self, other, "the inner product")
         with Door(self, other) as door:
             first, second = door.cast(self), door.cast(other)
             value = first.pair(second, door)
@@ -107,13 +107,13 @@ class Embedding(eqx.Module):
     def __add__(self, other: object) -> "Embedding":
         if not isinstance(other, Embedding):
             return NotImplemented
-        check_same_elements(self, other, "the sum")
+        _check_same_elements(self, other, "the sum")
         return self.plus(other)
 
     def __sub__(self, other: object) -> "Embedding":
         if not isinstance(other, Embedding):
             return NotImplemented
-        check_same_elements(self, other, "the difference")
+        _check_same_elements(self, other, "the difference")
         return self.plus(other.times(-1.0))
 
     def __mul__(self, factor: Array) -> "Embedding":
@@ -195,7 +195,7 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(np.all(a == b))
 
 
-def check_same_elements(first: Embedding, second: Embedding, what: str) -> None:
+def _check_same_elements(first: Embedding, second: Embedding, what: str) -> None:
     """Refuse to combine elements of two RKHSs, or of tables whose columns differ by name or order."""
     check_same_space(first.space, second.space, what)
     check_same_columns(first.schema, second.schema, what)

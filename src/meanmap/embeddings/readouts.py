@@ -14,10 +14,11 @@ from meanmap.core.arrays import as_array, parameter, read_levels
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.intervals import Intervals
 from meanmap.core.points import any_sparse, count, library_of, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import Intervals, whole_number
+from meanmap.core.settings import whole_number
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.schema import Schema, later
 from meanmap.core.types import Array, Numbers, Points, Seed

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 
-__all__ = ["ESTIMATORS", "factor_weights", "leave_one_out_factor", "spectral_leave_one_out", "spectral_weights"]
+__all__ = ["ESTIMATORS", "factor_weights", "spectral_leave_one_out", "spectral_weights"]
 
 ESTIMATORS = ("empirical", "james-stein", "ridge", "shrinkage")
 # Ridges that are tried, as multiples of the mean eigenvalue: from no shrinkage that a double could show to nearly all.
@@ -27,10 +27,10 @@ def factor_weights(row_means: np.ndarray, diagonal: np.ndarray, estimator: str, 
         squared_norm = max(off_diagonal, 0.0)
         risk = max(diagonal.mean() - off_diagonal, 0.0) / n
         return 1.0 if risk == 0 else squared_norm / (squared_norm + risk)
-    return leave_one_out_factor(row_means, diagonal) if ridge is None else 1 / (1 + ridge)
+    return _leave_one_out_factor(row_means, diagonal) if ridge is None else 1 / (1 + ridge)
 
 
-def leave_one_out_factor(row_means: np.ndarray, diagonal: np.ndarray) -> float:
+def _leave_one_out_factor(row_means: np.ndarray, diagonal: np.ndarray) -> float:
     """The s in [0, 1] that minimises Σᵢ ‖s μ̂⁽⁻ⁱ⁾ − φ(xᵢ)‖², from row sums of the Gram matrix alone.
 
     A quadratic in s: s = Σᵢ ⟨μ̂⁽⁻ⁱ⁾, φ(xᵢ)⟩ / Σᵢ ‖μ̂⁽⁻ⁱ⁾‖².

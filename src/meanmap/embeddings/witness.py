@@ -8,9 +8,10 @@ import numpy as np
 from meanmap.core.bisection import bisect
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.intervals import ends
 from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
-from meanmap.core.settings import ends, whole_number
+from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Axes, Data, KernelLike, Numbers, Seed

@@ -19,7 +19,7 @@ from meanmap.learning.default import unit_free_kernel
 from meanmap.learning.learn import LearnedKernel, learn_kernel
 from meanmap.learning.learned import learned_in_units
 
-__all__ = ["FourierFeatures", "LearnedFeatures", "LowRankFeatures", "check_kernel", "kernel_at", "seed_of"]
+__all__ = ["FourierFeatures", "LearnedFeatures", "LowRankFeatures", "check_kernel", "seed_of"]
 
 # With fewer rows no lengthscale can be chosen.
 LEAST = 10
@@ -34,7 +34,7 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def fit(self, X: Data, y: Data = None) -> Any:
         """Choose the features from at most 100,000 rows of X, which may also be Parquet files or a Dask collection."""
         X = learned_from(self, X)
-        self.kernel_ = kernel_at(self.kernel, X)
+        self.kernel_ = _kernel_at(self.kernel, X)
         self.features_ = self._features(X)
         return self
 
@@ -191,7 +191,7 @@ class LearnedFeatures(LowRankFeatures):
         return self
 
 
-def kernel_at(kernel: Kernel | None, X: np.ndarray) -> Kernel:
+def _kernel_at(kernel: Kernel | None, X: np.ndarray) -> Kernel:
     """The kernel, or RBF at the median distance, one for each column if there are several; a single row, or equal rows,
     get the lengthscale 1.
     """

@@ -12,9 +12,10 @@ import numpy as np
 from meanmap.core.anew import compiled_anew
 from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.intervals import Intervals
 from meanmap.core.points import library_of
 from meanmap.core.rng import Rng
-from meanmap.core.settings import Intervals, whole_number
+from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Index, Numbers, Seed
 from meanmap.families.gaussian_parts import Parts
 from meanmap.families.pages import law_page

@@ -12,7 +12,7 @@ import numpy as np
 
 from meanmap.core.types import Array
 
-__all__ = ["beta_rule", "chebyshev_moments", "nodes_for_frequency"]
+__all__ = ["beta_rule", "nodes_for_frequency"]
 
 
 def nodes_for_frequency(frequency: float) -> int:
@@ -26,7 +26,7 @@ def nodes_for_frequency(frequency: float) -> int:
     return 16 * int(np.ceil((half + 11.2 * np.cbrt(half) + 7) / 16))
 
 
-def chebyshev_moments(a: Array, b: Array, n: int) -> Array:
+def _chebyshev_moments(a: Array, b: Array, n: int) -> Array:
     """E[T_m(2x − 1)], m = 0, ..., n − 1, of x ~ Beta(a, b), in a new last axis.
 
     The recurrence (s + m) M_{m+1} = 2 (a − b) M_m − (s − m) M_{m−1}, s = a + b of Piessens & Branders (1973, BIT 13),
@@ -55,7 +55,7 @@ def beta_rule(a: Array, b: Array, n: int) -> tuple[Array, Array]:
     angles = (np.arange(n) + 0.5) * np.pi / n
     cosines = np.cos(np.outer(np.arange(n), angles)) * (2 / n)
     cosines[0] /= 2
-    moments = chebyshev_moments(a, b, n)
+    moments = _chebyshev_moments(a, b, n)
     weights = jnp.matmul(moments, jnp.asarray(cosines, moments.dtype), precision="highest")
     # (1 + cos θ)/2 = cos²(θ/2), which keeps its digits near 0.
     return jnp.asarray(np.cos(angles / 2) ** 2, moments.dtype), weights

@@ -1,4 +1,4 @@
-"""Directions implied by others: Meek's rules, and the equivalence class of a directed acyclic graph."""
+"""Directions implied by others: Meek's rules, orders and cycles of arrows, and the equivalence class of a DAG."""
 
 from collections.abc import Hashable, Iterable
 from graphlib import CycleError, TopologicalSorter

@@ -8,10 +8,10 @@ from meanmap.graphs.graph import Graph
 from meanmap.plots.facts import Chart, Page, Section
 from meanmap.plots.networks import Link, network_chart
 
-__all__ = ["graph_chart", "graph_page", "plain_page"]
+__all__ = ["graph_page", "plain_page"]
 
 
-def graph_chart(graph: Graph) -> Chart | None:
+def _graph_chart(graph: Graph) -> Chart | None:
     """An undirected graph; a forest hangs from its centres."""
     links = [Link(int(a), int(b)) for a, b in graph.edges]
     return network_chart("The graph", graph.names, links, hanging(graph) if graph.is_forest and len(links) else None)
@@ -19,7 +19,7 @@ def graph_chart(graph: Graph) -> Chart | None:
 
 def plain_page(graph: Graph) -> Page:
     """An undirected graph of which nothing else is known."""
-    chart = graph_chart(graph)
+    chart = _graph_chart(graph)
     rows = (("from", "to"), *((str(a), str(b)) for a, b in graph.named_edges))
     said = f"{graph.size} nodes, {len(graph.edges)} edges"
     facts = {"names": list(graph.names), "edges": [list(pair) for pair in graph.named_edges]}

@@ -25,7 +25,6 @@ __all__ = [
     "diagonal_array",
     "gram_array",
     "gram_matrix",
-    "numpy_gram",
     "point_values",
     "product",
     "streamed_product",
@@ -67,7 +66,7 @@ def suits_numpy(kernel: OnPoints, *points: Points) -> bool:
     return math.prod(map(count, points)) <= FEW_VALUES and _in_numpy(kernel, *points)
 
 
-def numpy_gram(kernel: OnPoints, x: Points, y: Points) -> np.ndarray:
+def _numpy_gram(kernel: OnPoints, x: Points, y: Points) -> np.ndarray:
     """The Gram matrix of points that `suits_numpy`, some rows at a time; what overflows is infinite, as in a tile."""
     out = np.empty((count(x), count(y)))
     with np.errstate(all="ignore"):
@@ -169,7 +168,7 @@ def gram_matrix(kernel: OnPoints, x: Points, y: Points = None, out: np.ndarray |
         return out
     out = np.empty((count(x), count(y))) if out is None else out
     if suits_numpy(kernel, x, y):
-        out[:] = numpy_gram(kernel, x, y)
+        out[:] = _numpy_gram(kernel, x, y)
         if symmetric:
             np.fill_diagonal(out, _numpy_diagonal(kernel, x))
         return out
@@ -208,7 +207,7 @@ def streamed_product(kernel: OnPoints, x: Points, y: Points, v: np.ndarray) -> n
     if any_sparse((x, y)):
         return np.concatenate([block @ v for block in _sparse_blocks(kernel, x, y)])
     if suits_numpy(kernel, x, y):
-        return numpy_gram(kernel, x, y) @ v
+        return _numpy_gram(kernel, x, y) @ v
     y_tiles, v_tiles = _stack(y, v, bucket_tiles=True)
     ranges, x_tiles = _tiles(x)
     if len(ranges) > 1:

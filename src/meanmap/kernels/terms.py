@@ -10,19 +10,19 @@ from meanmap.core.types import KernelLike
 from meanmap.kernels.base import Kernel, Scaled, Sum
 from meanmap.kernels.stationary import RBF, Matern
 
-__all__ = ["check_closed_form", "has_closed_form", "is_rbf_sum", "rbf_members", "rbf_terms"]
+__all__ = ["check_closed_form", "has_closed_form", "rbf_members", "rbf_terms"]
 
 
-def is_rbf_sum(kernel: KernelLike) -> bool:
+def _is_rbf_sum(kernel: KernelLike) -> bool:
     """Whether `kernel` is RBF, a multiple of it, or a sum of these."""
     if isinstance(kernel, Sum):
-        return all(map(is_rbf_sum, kernel.members))
-    return isinstance(kernel, RBF) or (isinstance(kernel, Scaled) and is_rbf_sum(kernel.kernel))
+        return all(map(_is_rbf_sum, kernel.members))
+    return isinstance(kernel, RBF) or (isinstance(kernel, Scaled) and _is_rbf_sum(kernel.kernel))
 
 
 def has_closed_form(kernel: KernelLike) -> TypeGuard[Kernel]:
     """Whether integrals of the kernel and its square are known: RBF, a sum of these, or Matern."""
-    return isinstance(kernel, Matern) or is_rbf_sum(kernel)
+    return isinstance(kernel, Matern) or _is_rbf_sum(kernel)
 
 
 def check_closed_form(kernel: Kernel, width: object) -> None:

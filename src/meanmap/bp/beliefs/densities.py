@@ -11,9 +11,9 @@ from scipy.special import ndtr
 from meanmap.core.arrays import as_array, check_finite, parameter, read_levels
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import ShapeError
+from meanmap.core.intervals import Intervals
 from meanmap.core.points import slices
 from meanmap.core.rng import Rng
-from meanmap.core.settings import Intervals
 from meanmap.core.types import Array, Index, Numbers, Seed
 from meanmap.core.values import Value
 from meanmap.plots.beliefs import MOST_QUERIES, BeliefPaged, of_number

@@ -8,7 +8,8 @@ import numpy as np
 
 from meanmap.bp.conditionals.pages import effect_page
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.settings import ends, probability
+from meanmap.core.intervals import ends
+from meanmap.core.settings import probability
 from meanmap.core.types import Array
 from meanmap.core.values import Value, frame_of
 from meanmap.plots.facts import Page

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import read_levels
+from meanmap.core.intervals import Intervals
 from meanmap.core.points import slices
 from meanmap.core.report import Report
-from meanmap.core.settings import Intervals
 from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["Restored"]

@@ -101,22 +101,63 @@ class Record:
     def report(self, policy: str, log_evidence: float, found: Mapping[str, Family]) -> Report:
         """The run, which `found` these beliefs, in words and counts; the notes say which members of which factor."""
         sampling = self.sampled.in_deviations(found)
+        notes = [
+            *self._of_the_last_sweep(policy),
+            *self._of_few_points(),
+            *self._of_doubt(),
+            *self.without_value,
+            *self.sampled.notes(sampling),
+            *self._together(),
+            *(f"{factor.name}: {note}" for factor, oracle in self._on_host() for note in oracle.notes(factor)),
+            *self._of_slow_calls(),
+            *self.rough,
+            *self.advice,
+        ]
+        return Report(
+            self._status(sampling),
+            self.converged and not (self.impossible or self.outgrown),
+            len(self.residuals),
+            self.residuals,
+            self._counts(),
+            self._with_the_end(notes, log_evidence),
+            self._seconds() | self.sampled.measures(sampling),
+            {f"{name}: messages by": way for name, way in self.choices.items()},
+        )
+
+    def _on_host(self) -> list[tuple[Any, HostOracle]]:
+        """The factors whose oracles are on the host, and these."""
+        return [(self.factors[at], oracle) for at, oracle in self.hosts.items()]
+
+    def _counts(self) -> dict[str, int]:
+        """How often something happened to a message, and what was asked of the host."""
         counts = {
             f"{factor.name}: {what}": int(total)
             for factor, row in zip(self.factors, self.totals, strict=True)
             for what, total in zip(EVENTS, row, strict=True)
             if total
         }
-        notes = []
+        for (factor, oracle), asked in zip(self._on_host(), self.asked.values(), strict=True):
+            counts[f"{factor.name}: messages asked of the host"] = asked
+            counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
+        return counts | {
+            f"{name}: evaluations of its function": spent.evaluations for name, spent in self.spent.items()
+        }
+
+    def _of_the_last_sweep(self, policy: str) -> list[str]:
+        """What happened to messages in the last sweep, and the starts before it."""
+        notes = [self.beyond] if self.beyond and self.stuck else []
         for factor, event in zip(self.factors, self.last, strict=True):
             for what, flags in zip(EVENTS, event, strict=True):
                 if flags.any():
                     treatment = f" ({policy})" if what == EVENTS[0] else " (message kept)"
                     notes.append(f"in the last sweep {factor.name}{_where(flags)}: {what}{treatment}")
-        if self.beyond and self.stuck:
-            notes.insert(0, self.beyond)
         if self.starts:
             notes.append(f"steps made no progress, and the run started anew {', and '.join(self.starts)}")
+        return notes
+
+    def _of_few_points(self) -> list[str]:
+        """Where few of the points of an oracle have weight."""
+        notes = []
         for name, size in self.effective.items():
             low = size < FEW
             if low.any():
@@ -126,47 +167,40 @@ class Record:
                     f"{name}: the points miss where its mass is, so its beliefs are not to be used; for a function of "
                     "JAX type messages=ep.MCMC(), otherwise give narrower priors"
                 )
+        return notes
+
+    def _of_doubt(self) -> list[str]:
+        """Where messages may be further off than they should be."""
         sampled = {*self.effective, *(self.factors[at].name for at in self.hosts)}
+        notes = []
         for name, doubt in self.doubt.items():
             high = doubt > (_DOUBTED_SAMPLES if name in sampled else ENOUGH)
             if high.any():
                 notes.append(f"{name}{_where(high)}: beliefs may be off by {_off(doubt[high].max())}")
-        notes += (*self.without_value, *self.sampled.notes(sampling))
-        notes += self._together()
-        for at, oracle in self.hosts.items():
-            factor: Any = self.factors[at]
-            counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
-            counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
-            notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]
-        notes += [
+        return notes
+
+    def _of_slow_calls(self) -> list[str]:
+        return [
             f"{name}: the slowest call of its function took {spent.slowest:.2g} s, with the arguments "
             f"{in_words(spent.there)}, and all {spent.evaluations:,} calls took {spent.seconds:.3g} s"
             for name, spent in self.spent.items()
             if spent.slowest > _SLOW
         ]
-        notes += (*self.rough, *self.advice)
+
+    def _with_the_end(self, notes: list[str], log_evidence: float) -> tuple[str, ...]:
+        """These notes, and why there are no beliefs, first, or no evidence, last."""
         if self.impossible:
-            notes.insert(
-                0,
-                f"these data are impossible under the model: {self.impossible}. Its evidence is 0: ignore the beliefs",
-            )
-        elif self.outgrown:
-            notes.insert(0, f"this model has no posterior: {self.outgrown}. Look for a wrong sign; ignore the beliefs")
-        elif self.stuck:
-            notes.append("there is no log evidence: it would need the messages that were left out")
-        elif self.converged and not np.isfinite(log_evidence):
-            notes.append("the log evidence is not a number: an improper message leaves a factor without a normaliser")
-        counts |= {f"{name}: evaluations of its function": spent.evaluations for name, spent in self.spent.items()}
-        return Report(
-            self._status(sampling),
-            self.converged and not (self.impossible or self.outgrown),
-            len(self.residuals),
-            self.residuals,
-            counts,
-            tuple(notes),
-            self._seconds() | self.sampled.measures(sampling),
-            {f"{name}: messages by": way for name, way in self.choices.items()},
-        )
+            why = f"these data are impossible under the model: {self.impossible}. Its evidence is 0: ignore the beliefs"
+            return why, *notes
+        if self.outgrown:
+            why = f"this model has no posterior: {self.outgrown}. Look for a wrong sign; ignore the beliefs"
+            return why, *notes
+        if self.stuck:
+            return *notes, "there is no log evidence: it would need the messages that were left out"
+        if self.converged and not np.isfinite(log_evidence):
+            why = "the log evidence is not a number: an improper message leaves a factor without a normaliser"
+            return *notes, why
+        return tuple(notes)
 
     def _seconds(self) -> dict[str, float]:
         """How long functions on the host took, and everything else, which includes compiled functions."""

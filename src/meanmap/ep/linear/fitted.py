@@ -10,11 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.intervals import ends
 from meanmap.core.notes import warn_of
 from meanmap.core.protocols import handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import ends, probability, whole_number
+from meanmap.core.settings import probability, whole_number
 from meanmap.core.types import Axes, Data, Seed
 from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.linear.contrasts import differences, named, reference_grid

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from meanmap.core.bisection import bisect
-from meanmap.core.settings import ends
+from meanmap.core.intervals import ends
 from meanmap.ep.linear.surface import even_points
 
 __all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "levels_of", "quantiles"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from meanmap.core.settings import ends
+from meanmap.core.intervals import ends
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Rows
 from meanmap.ep.linear.integrate import Integrated

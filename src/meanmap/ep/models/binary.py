@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 
-from meanmap.core.settings import ends
+from meanmap.core.intervals import ends
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Data, Numbers

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import pdtr
 
 from meanmap.core.errors import ParameterError
-from meanmap.core.settings import ends
+from meanmap.core.intervals import ends
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Data, Numbers

@@ -9,7 +9,7 @@ import scipy.special
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ColumnError, InputError
-from meanmap.core.settings import ends
+from meanmap.core.intervals import ends
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.indices import check_order

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from meanmap.core.intervals import ends
 from meanmap.core.pictures import new_axes
-from meanmap.core.settings import ends, probability
+from meanmap.core.settings import probability
 from meanmap.core.types import Axes
 from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.inference.posterior import Posterior

@@ -16,7 +16,7 @@ from meanmap.core.points import bucket
 from meanmap.families import Gamma, Mixture, MultivariateNormal, Normal
 from meanmap.families.base import Distribution
 
-__all__ = ["expected_kernel", "expected_pair", "gaussian_overlap", "normal_moments"]
+__all__ = ["expected_kernel", "expected_pair", "gaussian_overlap"]
 
 # The Gaussian spectral density is below 1e-17 of its peak beyond this many standard deviations.
 SPECTRAL_REACH = 9.0
@@ -28,7 +28,7 @@ MOST_NODES = 1 << 15
 TRACED_NODES = 1024
 
 
-def normal_moments(family: Distribution) -> tuple[Any, Any] | None:
+def _normal_moments(family: Distribution) -> tuple[Any, Any] | None:
     """Mean (..., d) and covariance (..., d, d) of a normal distribution, or None."""
     if isinstance(family, Normal):
         return jnp.asarray(family.mean())[..., None], jnp.asarray(family.var())[..., None, None]
@@ -56,7 +56,7 @@ def expected_kernel(family: Distribution, x: jax.Array, lengthscale: jax.Array, 
     if isinstance(family, Mixture):
         values = expected_kernel(family.components, x, lengthscale, coordinate)
         return jnp.sum(jnp.asarray(family.weights)[..., None] * values, axis=-2)
-    moments = normal_moments(family)
+    moments = _normal_moments(family)
     if moments is not None:
         mean, covariance = moments
         return gaussian_overlap(x - mean[..., None, :], covariance[..., None, :, :], lengthscale)
@@ -76,7 +76,7 @@ def expected_pair(
         return jnp.sum(jnp.asarray(first.weights) * values, axis=-1)
     if isinstance(second, Mixture):
         return expected_pair(second, first, lengthscale, coordinate)
-    moments, others = normal_moments(first), normal_moments(second)
+    moments, others = _normal_moments(first), _normal_moments(second)
     if moments is not None and others is not None:
         return gaussian_overlap(moments[0] - others[0], moments[1] + others[1], lengthscale)
     ell = lengthscale.reshape(())

@@ -15,7 +15,7 @@ from meanmap.stats.samples.scores import LEAST_SPREAD, ROUNDING, Scores, grouped
 from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
 from meanmap.stats.settings import check_draws
 
-__all__ = ["column_pvalues", "gram_alone", "some_rows", "tested_columns"]
+__all__ = ["column_pvalues", "gram_alone", "some_rows"]
 
 # Of larger samples this many random points suffice to see which columns contribute.
 MOST_POINTS = 1000
@@ -50,11 +50,11 @@ def column_pvalues(
     generator = Rng.of(rng).generator
     chosen, _ = some_rows(sizes, generator)
     scores = Scores.of(domain, points, columns, dict(widths), least=1)
-    tested = {} if scores is None else tested_columns(scores, sizes, chosen, n_permutations, generator)
+    tested = {} if scores is None else _tested_columns(scores, sizes, chosen, n_permutations, generator)
     return tested | {name: 1.0 for name in places_of_columns(domain, points, columns, widths) if name not in tested}
 
 
-def tested_columns(
+def _tested_columns(
     scores: Scores, sizes: Sequence[int], pairs: np.ndarray, n_permutations: int, generator: np.random.Generator
 ) -> dict[str, float]:
     """A p-value for each column, corrected for multiplicity, the smallest first.

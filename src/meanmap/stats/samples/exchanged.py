@@ -18,7 +18,7 @@ from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.units import Forms, Units
 from meanmap.stats.settings import WHOLE
 
-__all__ = ["design_test", "exchanged_spread"]
+__all__ = ["design_test"]
 
 
 def design_test(
@@ -50,13 +50,13 @@ def exchanged_forms(labels: np.ndarray, design: Exchange) -> Forms:
 
     def forms(scores: np.ndarray) -> np.ndarray:
         sums = design.collapsed(scores)
-        found = exchanged_spread(lambda z: (z.astype(float) @ sums) ** 2, 0.0, labels, design).values
+        found = _exchanged_spread(lambda z: (z.astype(float) @ sums) ** 2, 0.0, labels, design).values
         return found * ((int(labels.max())) / np.maximum(found.mean(axis=0), np.finfo(float).tiny))
 
     return forms
 
 
-def exchanged_spread(
+def _exchanged_spread(
     forms: Callable[[np.ndarray], np.ndarray], rounding: float, labels: np.ndarray, design: Exchange
 ) -> Permuted:
     """The distance between the groups, for each row of labels of units.
@@ -94,7 +94,7 @@ def _spreads(
         for gram in grams if scores is None else chain(grams, [scores.of_pairs]):
             half = design.collapsed(gram)
             products = design.collapsed(half.T).astype(np.float32)
-            yield exchanged_spread(
+            yield _exchanged_spread(
                 lambda z, m=products: np.einsum("ij,ij->i", z, z @ m, dtype=np.float64),
                 SINGLE * float(np.abs(products).sum(dtype=float)) / 4,
                 labels,
@@ -107,6 +107,6 @@ def _spreads(
     for values in maps if scores is None else chain(maps, [scores.features_of_pairs(generator, alone)]):
         phi = design.collapsed(values).astype(np.float32)
         rounding = SQUARED * float(np.sum(phi.astype(float) ** 2))
-        yield exchanged_spread(
+        yield _exchanged_spread(
             lambda z, f=phi: np.square(z @ f).sum(axis=1, dtype=np.float64), rounding, labels, design
         )
