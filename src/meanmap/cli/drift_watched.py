@@ -121,7 +121,7 @@ class Watched:
         three in words.
         """
         import meanmap as mm
-        from meanmap.stats.samples.by_column import differences
+        from meanmap.stats.samples.comparing import differences
 
         if self.within or not parts:  # pooled rows would also differ by the shares of strata
             return []

@@ -567,3 +567,14 @@ def test_gaps_of_a_cause_that_go_with_the_outcome_are_told_with_the_effect_and_w
     np.testing.assert_allclose(means, [all_rows, used], rtol=0.01)
     assert note in str(found)
     assert said in str(network.fit(table).do({"t": "new"}, ["y"], rng=0))
+
+
+def test_an_outcome_of_numbers_written_as_text_is_refused():
+    rng = np.random.default_rng(11)
+    arm = np.repeat(["a", "b"], 60)
+    for form in ("{:.2f}", "€ {:.2f}"):
+        paid = [form.format(value).replace(".", ",") for value in rng.normal(20, 4, 120)]
+        with pytest.raises(KindError, match=r"data\['paid'\] is text that looks like numbers with a"):
+            mm.BayesianNetwork([("arm", "paid")]).effect(
+                {"arm": arm, "paid": paid}, "paid", of="arm", from_="a", to="b", rng=0
+            )

@@ -218,3 +218,12 @@ def test_a_sample_that_is_another_again_is_told_of():
     for y in (x[::-1], x + np.array([0, 1e-9]), x[:, :1].repeat(2, axis=1)):
         assert not any(said in text for text in mm.two_sample_test(x, y, n_permutations=19, rng=0).warnings)
     assert not any("again" in text for text in mm.two_sample_test(labels, labels, n_permutations=19, rng=0).warnings)
+
+
+def test_copies_of_rows_with_one_measurement_are_seen_by_all_their_columns():
+    rng = np.random.default_rng(8)
+    table = pd.DataFrame({"age": rng.integers(20, 80, 60), "site": list("abcdef") * 10, "score": rng.normal(size=60)})
+    (note,) = copied_rows([pd.concat([table] * 4, ignore_index=True)], ["x"])
+    assert note.startswith("180 of 240 rows of x repeat another row in every column")
+    joined = pd.DataFrame({"order": np.arange(240), "score": np.repeat(table["score"].to_numpy(), 4)})
+    assert copied_rows([table], ["x"]) == copied_rows([joined], ["x"]) == ()

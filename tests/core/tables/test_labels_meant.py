@@ -40,11 +40,23 @@ def test_what_numpy_makes_of_none_is_told_of():
 
 def test_labels_that_differ_in_blanks_are_told_of():
     frame = pd.DataFrame({"a": with_label("u "), "b": with_label(" v")})
-    end = "which differ only in spaces and count as two: remove the spaces, as .str.strip() does, if they are one."
+    end = "which differ only in spaces and count as two: write them alike, as .str.strip() does, if they are one."
     assert doubts([frame, frame], ["x", "y"]) == (
         f"column 'a' of x and y has the labels 'u ' and 'u', {end}",
         f"column 'b' of x and y has the labels ' v' and 'v', {end}",
     )
+
+
+def test_labels_that_differ_in_spaces_and_capitals_are_named():
+    said = {"Yes": ("capitals", ".str.lower()"), "Yes ": ("spaces or capitals", ".str.strip().str.lower()")}
+    for label, (what, how) in said.items():
+        words = np.array(["yes", "no", "perhaps"] * 20, dtype=object)
+        words[5] = label
+        (note,) = doubts([words], ["x"])
+        assert note == (
+            f"x has the labels {label!r} and 'yes', which differ only in {what} and count as two: write them alike, as "
+            f"{how} does, if they are one."
+        )
 
 
 @pytest.mark.parametrize("label", ["none", "nanny", "Nan", "U", "u.", "north east", None])

@@ -8,7 +8,7 @@ import scipy.stats
 import meanmap as mm
 from meanmap.core.errors import InputError, ParameterError
 from meanmap.stats.designs.exchanges import Exchange
-from meanmap.stats.effects.cells import Cells
+from meanmap.stats.samples.cells import Cells
 
 KERNEL = mm.kernels.RBF(1.0)
 FAILURE_RATE = 1e-5

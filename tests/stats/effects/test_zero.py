@@ -6,9 +6,9 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.stats.designs.exchanges import Exchange
-from meanmap.stats.effects.cells import Cells
 from meanmap.stats.effects.zero import chance_of_dependence, chance_of_difference, draws_for
 from meanmap.stats.independence.shifts import Shifts
+from meanmap.stats.samples.cells import Cells
 
 FAILURE_RATE, TAIL = 1e-5, 0.025
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom, ttest_ind
 
 import meanmap as mm
-from meanmap.stats.samples.by_column import differences
+from meanmap.stats.samples.comparing import differences
 from meanmap.stats.samples.two_sample import samples_called
 
 
@@ -120,9 +120,8 @@ def test_groups_of_one_table_are_called_by_their_names():
     assert " in farm=old, " in str(mm.two_sample_test(whole, by="farm", rng=0))
 
 
-def test_designs_and_arrays_have_none():
+def test_arrays_have_none():
     first, second = tables(np.random.default_rng(4))
-    assert not mm.two_sample_test(first, second, within="site", rng=0).differences
     assert not mm.two_sample_test(first[["weight"]].to_numpy(), second[["weight"]].to_numpy(), rng=0).differences
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanmap.stats.samples.by_column import differences
+from meanmap.stats.samples.comparing import differences
 
 RNG = np.random.default_rng(5)
 FIRST = {"age": RNG.normal(size=60), "site": RNG.choice(["a", "b", "c"], 60)}

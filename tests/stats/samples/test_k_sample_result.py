@@ -9,7 +9,7 @@ from scipy.stats import binomtest, ttest_ind
 
 import meanmap as mm
 from meanmap.core.errors import KindError
-from meanmap.stats.samples.by_column import differences
+from meanmap.stats.samples.comparing import differences
 
 FAILURE_RATE = 1e-5
 
@@ -64,7 +64,7 @@ def test_print_and_page_say_which():
     assert "p-values   time 0.00" in text or "p-values   paid 0.00" in text
     head = str(result.differences).splitlines()[0].split()
     assert head[:4] == ["what", "samples", "first", "second"]
-    (pvalues, compared) = result._tables()
+    (compared, pvalues) = result._tables()
     assert pvalues[0][0] == "column"
     assert {row[1] for row in compared[1:]} == {f"arm={x} and arm={y}" for x, y in ("ab", "ac", "bc")}
 

@@ -15,13 +15,14 @@ from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
 from meanmap.bp.conditionals.seen_together import SeenTogether
-from meanmap.core.errors import EmptyError, InputError
+from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.filling import columns_of
+from meanmap.core.tables.written import Written, words_of
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike, Seed
 from meanmap.graphs.orientation import consistent_extension, find_cycle
@@ -249,6 +250,8 @@ class BayesianNetwork(Paged):
         whole = lies_elsewhere(data) or isinstance(data, np.ndarray)
         there = names if whole else [name for name in names if str(name) in columns_of(data, "data")]
         adjusted = adjustment(self.directed, of, on, there)
+        if not whole and on not in (kinds or {}):
+            _refuse_numbers_as_text(columns_of(data, "data")[str(on)], on)
         table, numbers, told = self._read(data, missing, kinds, (of, on, *(adjusted or ())))
         told = told if adjusted is not None else (*self.graph.no_path(of, on), *told)
         return effect_of(table, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
@@ -273,3 +276,11 @@ class BayesianNetwork(Paged):
 
     def __repr__(self) -> str:
         return f"BayesianNetwork({len(self.graph.names)} variables, {len(self.directed.directed)} arrows)"
+
+
+def _refuse_numbers_as_text(column: Data, name: Hashable) -> None:
+    """Refuse an outcome of which each number, or date, would be a label of its own."""
+    words = words_of([column])
+    written = Written.of(words) if words else None
+    if written is not None and written.many:
+        raise KindError(written.note(f"data[{name!r}]", name))

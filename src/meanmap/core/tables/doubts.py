@@ -55,9 +55,9 @@ def doubts(
 ) -> tuple[str, ...]:
     """Notes on columns, in all samples together, that may not be what they seem. Some hold numbers that may be codes
     for missing values: the sentence ends with advice (`then`), by default to declare these as codes. Others are text
-    that looks like numbers or dates, or have labels that may mean missing values or that differ only in spaces. Columns
-    with a declared kind (`told`) are left out. Samples without columns have no notes. Several variables are examined
-    `apart`.
+    that looks like numbers or dates, or have labels that may mean missing values or that differ only in spaces or
+    capitals. Columns with a declared kind (`told`) are left out. Samples without columns have no notes. Several
+    variables are examined `apart`.
 
     Examples
     --------
@@ -120,8 +120,10 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     if n < LEAST_ROWS or any(len(array) != n or array.dtype.kind not in "biufmMOUST" for array in arrays):
         return ()
     measured = [at for at, a in enumerate(arrays) if holds_floats(a) and np.mean(a != np.round(a)) > 0.5]
-    if len(measured) == len(arrays) == 1:
-        return _copied_values(arrays[0], " and ".join(names))
+    said = " and ".join(names)
+    if len(measured) == 1:
+        values = _copied_values(arrays[measured[0]], said)
+        return values if len(arrays) == 1 or not values else _copied_wholes(arrays, said)
     if len(measured) < 2 or any(n - len(np.unique(arrays[at])) < LEAST_COPIES for at in measured[:QUICK]):
         return ()
     parts = [_digests(array, at) for at, array in enumerate(arrays)]
@@ -138,8 +140,19 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
             agreeing.append(at)
     if len(agreeing) < 2:
         return ()
-    said = f"{copies} of {n} rows of {' and '.join(names)} repeat another row in every column, but count as independent"
-    return (f"{said}: if they are copies, remove them.",)
+    return (_repeat(copies, n, said),)
+
+
+def _repeat(copies: int, n: int, said: str) -> str:
+    rows = f"{copies} of {n} rows of {said} repeat another row in every column, but count as independent"
+    return f"{rows}: if they are copies, remove them."
+
+
+def _copied_wholes(arrays: Sequence[np.ndarray], said: str) -> tuple[str, ...]:
+    """Notes on rows of which most share their only measurement, if they also share all other columns."""
+    times = _times(np.add.reduce([_digests(array, at) for at, array in enumerate(arrays)]))
+    n = len(arrays[0])
+    return (_repeat(n - len(times), n, said),) if times[times > 1].sum() >= n / 2 else ()
 
 
 def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:

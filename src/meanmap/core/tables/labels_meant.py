@@ -1,4 +1,4 @@
-"""Labels that may be unintended: words for missing values, and labels that differ only in spaces."""
+"""Labels that may be unintended: words for missing values, and labels that differ only in spaces or capitals."""
 
 from collections.abc import Collection
 
@@ -9,6 +9,8 @@ __all__ = ["odd_labels"]
 # Others, such as "none", are labels of their own.
 WORDS = ("nan", "NaN", "None", "<NA>", "NaT", "NA", "N/A", "n/a", "null", "NULL")
 SHOWN = 3
+# Shorter labels may differ in a capital on purpose, as genotypes do.
+LEAST_LETTERS = 3
 
 
 def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
@@ -20,7 +22,7 @@ def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
     ()
     >>> print(*odd_labels(["north", "nan", "north "], "x"), sep="\\n")
     x has the label 'nan', treated like any other: if it stands for a missing value, pass missing=['nan'].
-    x has the labels 'north ' and 'north', which differ only in spaces and count as two: remove the spaces, as \
+    x has the labels 'north ' and 'north', which differ only in spaces and count as two: write them alike, as \
 .str.strip() does, if they are one.
     """
     notes = []
@@ -32,11 +34,20 @@ def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
             f"{where} has the label{many} {shown}, treated like any other: if {stand} for a missing value, pass "
             f"missing={sorted({label.strip() for label in absent})}."
         )
-    blank = [label for label in sorted(labels) if label.strip() != label and label.strip() in labels and label.strip()]
-    if blank:
-        more = f" (and {len(blank) - 1} more)" if len(blank) > 1 else ""
+    alike: dict[str, list[str]] = {}
+    for label in sorted(labels, key=lambda label: (label == " ".join(label.lower().split()), label)):
+        bare = " ".join(label.split())
+        alike.setdefault(bare.casefold() if len(bare) >= LEAST_LETTERS else bare, []).append(label)
+    pairs = [found for bare, found in alike.items() if bare and len(found) > 1]
+    if pairs:
+        more = f" (and {len(pairs) - 1} more)" if len(pairs) > 1 else ""
+        spaces = any(label != " ".join(label.split()) for found in pairs for label in found)
+        capitals = any(len({" ".join(label.split()) for label in found}) > 1 for found in pairs)
+        what = " or ".join(["spaces"] * spaces + ["capitals"] * capitals)
+        how = in_python(f", as {'.str.strip()' * spaces}{'.str.lower()' * capitals} does,")
+        shown = " and ".join(map(repr, pairs[0][:SHOWN]))
         notes.append(
-            f"{where} has the labels {blank[0]!r} and {blank[0].strip()!r}{more}, which differ only in spaces and "
-            f"count as two: remove the spaces{in_python(', as .str.strip() does,')} if they are one."
+            f"{where} has the labels {shown}{more}, which differ only in {what} and "
+            f"count as {'two' if len(pairs[0]) == 2 else len(pairs[0])}: write them alike{how} if they are one."
         )
     return tuple(notes)

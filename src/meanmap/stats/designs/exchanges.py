@@ -44,6 +44,11 @@ class Exchange:
         """Of n rows, all of them exchangeable."""
         return cls(np.zeros(n, int), np.arange(n), np.ones(n))
 
+    def among(self, rows: np.ndarray) -> "Exchange":
+        """Of these rows alone."""
+        strata, units = (np.unique(each[rows], return_inverse=True)[1] for each in (self.strata, self.units))
+        return Exchange(strata, units, self.weights[rows])
+
     def told(self, statistic: str) -> str:
         """The name of the statistic, with the design in words."""
         said = [statistic]
@@ -55,8 +60,12 @@ class Exchange:
     @cached_property
     def is_free(self) -> bool:
         """Whether all rows are exchangeable and of equal weight."""
-        alike = len(self.first_rows) == len(self.units) and np.ptp(self.weights) == 0
-        return alike and not self.strata.any()
+        return self.is_alike and len(self.first_rows) == len(self.units)
+
+    @cached_property
+    def is_alike(self) -> bool:
+        """Whether all rows are in one stratum and of equal weight."""
+        return np.ptp(self.weights) == 0 and not self.strata.any()
 
     @cached_property
     def first_rows(self) -> np.ndarray:

@@ -8,10 +8,10 @@ from meanmap.core.points import in_columns
 from meanmap.core.tables.order import alike_in_order
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.designs.reading import design_of, without_design
-from meanmap.stats.effects.cells import Cells
 from meanmap.stats.effects.effect import FEW, doubt_about_mean
 from meanmap.stats.effects.groups import Difference
 from meanmap.stats.samples.by_column import ColumnDifference
+from meanmap.stats.samples.cells import Cells
 from meanmap.stats.samples.samples import Samples, columns_of
 from meanmap.stats.samples.spread import Spread
 from meanmap.stats.settings import LEAST_POINTS

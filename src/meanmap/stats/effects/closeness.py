@@ -19,7 +19,7 @@ from meanmap.stats.designs.reading import kept_columns
 from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, says_little, tails_of, tails_of_other
 from meanmap.stats.effects.groups import AtShift, Difference, difference_of
 from meanmap.stats.result import Null, TestResult
-from meanmap.stats.samples.by_column import mostly_one_value
+from meanmap.stats.samples.comparing import mostly_one_value
 from meanmap.stats.samples.moved import moved_further
 from meanmap.stats.samples.samples import Samples, read_samples
 from meanmap.stats.samples.two_sample import two_samples

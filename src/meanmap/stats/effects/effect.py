@@ -54,8 +54,8 @@ class Effect(Paged, Value):
     warnings : tuple of str
         Caveats.
     differences : sequence of ColumnDifference
-        For two samples without a design of the rows, where more than half of the rows have one number, such as zero:
-        the share of this number, and the mean of the others, as `two_sample_test` gives them.
+        For two tables, and for arrays in which more than half of the rows have one number, such as zero: means and
+        shares of the columns, as `two_sample_test` gives them.
     """
 
     distance: Interval

@@ -15,10 +15,10 @@ from meanmap.features.base import FeatureKernel, transformed
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.gram import gram_matrix
 from meanmap.linalg.moments import Moments
-from meanmap.stats.effects.cells import Cells, contrasts_of
 from meanmap.stats.effects.zero import chance_of_difference
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Interval
+from meanmap.stats.samples.cells import Cells, contrasts_of
 from meanmap.stats.samples.feature_statistics import feature_map
 from meanmap.stats.samples.samples import Samples
 from meanmap.stats.samples.shifted import Differences, Shifts, between_features, between_grams

@@ -1,6 +1,6 @@
 """How large is the difference between samples?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from meanmap.core.door import Door
@@ -10,12 +10,14 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.indices import check_order_beside
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.designs.reading import kept_columns
 from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, says_little, tails_of, tails_of_other
 from meanmap.stats.effects.effect import Effect
 from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Interval
-from meanmap.stats.samples.by_column import Differences, mostly_one_value
+from meanmap.stats.samples.by_column import Differences
+from meanmap.stats.samples.comparing import are_tables, differences_of_all, mostly_one_value
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.several import named, several_samples
 from meanmap.stats.samples.two_sample import two_samples
@@ -68,9 +70,10 @@ def two_sample_effect(
     -------
     Effect
         Distance (MMD), share of rows that would have to change, and the equivalent shift of all columns.
-        Standard deviations say little about a column that is mostly zeros: if more than half of the rows have one
-        number in a column, the differences of all columns come first, for that column also the change of its share and
-        of the mean of the others.
+        For tables the differences of the means and shares of all columns come first, as in `two_sample_test`, within
+        the same strata or clusters: a shift has no sign, and samples may differ in more than their means. Standard
+        deviations say little about a column that is mostly zeros: if more than half of the rows have one number in a
+        column, also of an array, the change of its share and of the mean of the others are among them.
 
     Notes
     -----
@@ -124,7 +127,7 @@ def two_sample_effect(
     read, more = read_texts((x, y), names, kernel, kinds)
     with Door() as door:
         samples = read_samples(read, names, kernel, random.generator, door, scale)
-        columns = mostly_one_value(x, y, (str(names[0]), str(names[1])), confidence)
+        columns = _by_column((x, y), names, confidence, design)
         told += (*heard, *more, *says_little(columns))
         cells = cells_of(samples.sizes, names, design)
         found = difference_of(samples, random.generator, door, cells)
@@ -132,7 +135,7 @@ def two_sample_effect(
     method = f"difference of {names[0]} and {names[1]}"
     told = (*told, *samples.doubts, *doubts_of(found, samples, cells), *tails_of(found, samples, HEAVY))
     told += tails_of_other(found, samples, names, HIGH)
-    return _effect(found, confidence, method, samples.sizes, told, shift, columns if design is None else None)
+    return _effect(found, confidence, method, samples.sizes, told, shift, columns)
 
 
 @own_words
@@ -193,6 +196,14 @@ def k_sample_effect(
         found = difference_of(read, random.generator, door, cells, moved=False)
     told = (*told, *read.doubts, *doubts_of(found, read, cells))
     return _effect(found, confidence, f"spread of {len(names)} samples", read.sizes, told)
+
+
+def _by_column(samples: Sequence[Any], names: Sequence[str], confidence: float, design: Exchange | None) -> Differences:
+    """The differences of all columns of tables, and of arrays if most rows have one number in a column."""
+    first, second = map(str, names)
+    if are_tables(samples):
+        return differences_of_all({first: samples[0], second: samples[1]}, confidence, design)
+    return mostly_one_value(*samples, (first, second), confidence) if design is None else Differences()
 
 
 def _effect(

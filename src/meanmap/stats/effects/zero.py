@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from meanmap.stats.designs.exchanges import Exchange
-from meanmap.stats.effects.cells import row_weights
 from meanmap.stats.independence.hsic import Margins, centre, one_hsic, permuted_hsic
 from meanmap.stats.independence.shifts import Shifts
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Null
+from meanmap.stats.samples.cells import row_weights
 
 __all__ = ["chance_of_dependence", "chance_of_difference", "draws_for", "excludes_zero"]
 

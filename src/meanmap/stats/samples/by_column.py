@@ -1,43 +1,19 @@
 """How samples of a table differ in each column, in the units of the data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from meanmap.core.language import in_python
-from meanmap.core.tables.chunks import source_of
-from meanmap.core.tables.doubts import columns_in
-from meanmap.core.tables.kinds import family_of
-from meanmap.core.tables.order import holds_dates
-from meanmap.core.tables.table import Table
-from meanmap.core.tables.written import MANY
-from meanmap.core.types import Data
-from meanmap.core.values import Value, frame_of, label_text, plain, says_yes
+from meanmap.core.values import Value, frame_of, plain
 from meanmap.stats.result import Interval
 
-__all__ = [
-    "ColumnDifference",
-    "Differences",
-    "by_name",
-    "differences",
-    "differences_of_all",
-    "mostly_one_value",
-    "said_of",
-]
+__all__ = ["ColumnDifference", "Differences", "said_of"]
 
-# This many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
-MOST_LABELS = 3
 # So many clear differences of a result are printed at most, and differences of so many columns where fewer are clear.
 MOST_SAID, LEAST_SAID = 20, 5
-# With more rows, a median is computed from evenly spaced rows.
-MOST_SORTED = 200_000
-# Of more samples not all pairs are compared, and so none.
-MOST_SAMPLES = 20
-_BEGINNING = np.datetime64(0, "s")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,11 +32,12 @@ class ColumnDifference(Value):
     label : str or None
         The label or number whose shares of rows are compared; None where means are.
     first, second : float
-        The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`.
+        The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`. Within
+        strata they are means over strata, each of which has one weight in both samples.
     difference : Interval
         Second minus first, with an interval; the intervals of all columns hold together. In days for times.
     medians : tuple of two floats, or None
-        The medians of numbers.
+        The medians of numbers; None within strata and of weighted rows.
     clarity : float
         The difference in units of its standard error.
     names : tuple of two str
@@ -99,7 +76,7 @@ class ColumnDifference(Value):
             low, size, high = (f"{100 * end:.3g}" for end in (by.low, by.estimate, by.high))
             first, second = (f"{100 * share:.3g} %" for share in (self.first, self.second))
             return f"{self.column} = {self.label}", first, second, f"{size} ({low} to {high}) points"
-        if self.medians is None:
+        if isinstance(self.first, np.datetime64):
             first, second = (str(np.datetime64(mean, "m")) for mean in (self.first, self.second))
             return f"mean {self.column}", first, second, f"{by} days"
         where = "" if self.without is None else f" where not {self.without}"
@@ -125,13 +102,17 @@ class Differences(Value, Sequence[ColumnDifference]):
         That of all intervals together, which are simultaneous.
     comparisons : int
         For how many differences they hold together; those of copies of a column count once.
+    design : str
+        Which rows are compared: "within strata", "of 40 clusters", "of weighted rows", or "".
 
     Examples
     --------
-    >>> found = differences({"age": [30.0, 40.0, 50.0]}, {"age": [31.0, 41.0, 57.0]})
+    >>> import meanmap as mm
+    >>> before, after = {"age": [30.0, 35, 40, 45, 50]}, {"age": [31.0, 36, 41, 46, 61]}
+    >>> found = mm.two_sample_test(before, after, rng=0).differences
     >>> print(found)
     what      x   y   difference (95 %)
-    mean age  40  43  3 (-24.2 to 30.2)
+    mean age  40  43  3 (-11.7 to 17.7)
     >>> found.to_frame()[["column", "first", "second", "estimate"]]
       column  first  second  estimate
     0    age   40.0    43.0       3.0
@@ -140,12 +121,14 @@ class Differences(Value, Sequence[ColumnDifference]):
     each: tuple[ColumnDifference, ...] = ()
     confidence: float = 0.95
     comparisons: int = 0
+    design: str = ""
 
     @property
     def intervals(self) -> str:
-        """The level of the intervals, in words."""
-        level = f"{100 * self.confidence:g} %"
-        return f"{level}, simultaneous for {self.comparisons} comparisons" if self.comparisons > 1 else level
+        """The level of the intervals, and which rows are compared, in words."""
+        said = [f"{100 * self.confidence:g} %"]
+        said += [f"simultaneous for {self.comparisons} comparisons"] * (self.comparisons > 1)
+        return ", ".join([*said, *([self.design] if self.design else [])])
 
     @overload
     def __getitem__(self, at: int) -> ColumnDifference: ...
@@ -197,94 +180,6 @@ def _apart(first: float, second: float) -> tuple[str, str]:
     return next((pair for pair in shown if pair[0] != pair[1]), shown[0])
 
 
-def differences(
-    first: Data, second: Data, names: tuple[str, str] = ("x", "y"), confidence: float = 0.95
-) -> Differences:
-    """Differences of means and of shares in the columns of two tables, the clearest first.
-
-    Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
-    correction. A number that more than half of all rows have is also compared by its share, and the others by their
-    mean. Columns of texts, of dates or times of day as text, or of several numbers per row, are left out. O(rows) for
-    each column.
-
-    Examples
-    --------
-    >>> before = {"weight": [60.0, 70.0, 80.0, 90.0], "site": ["a", "a", "a", "b"]}
-    >>> after = {"weight": [61.0, 71.0, 81.0, 95.0], "site": ["b", "b", "a", "b"]}
-    >>> for each in differences(before, after):
-    ...     print(each.column, each.label, each.first, each.second, each.clear)
-    site b 0.25 0.75 False
-    weight None 75.0 77.0 False
-    """
-    return differences_of_all(dict(zip(names, (first, second), strict=True)), confidence)
-
-
-def differences_of_all(samples: Mapping[str, Data], confidence: float = 0.95) -> Differences:
-    """Of each pair of several tables, at most 20; of more none.
-
-    Examples
-    --------
-    >>> doses = {"none": [1.0, 2.0, 3.0], "half": [1.0, 2.0, 3.5], "whole": [8.0, 9.0, 10.0]}
-    >>> print(differences_of_all({name: {"effect": values} for name, values in doses.items()})[:2])
-    what         samples         first  second  difference (95 %, simultaneous for 3 comparisons)
-    mean effect  none and whole  2      9       7 (3.77 to 10.2)
-    mean effect  half and whole  2.167  9       6.83 (3.05 to 10.6)
-    """
-    if len(samples) > MOST_SAMPLES:
-        return Differences()
-    columns = _shared({name: dict(Table.of(sample, name).columns) for name, sample in samples.items()})
-    return _estimated([each for name, parts in columns.items() for each in _compared(name, parts)], confidence)
-
-
-def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confidence: float) -> Differences:
-    """The differences of all columns, also of arrays, if more than half of all rows have one number in one; else none.
-
-    Examples
-    --------
-    >>> before, after = [0.0] * 7 + [3.0, 4.0, 5.0], [0.0] * 6 + [3.0, 4.0, 5.0, 8.0]
-    >>> print(mostly_one_value(before, after, ("x", "y"), 0.95))
-    what                    x     y     difference (95 %, simultaneous for 3 comparisons)
-    mean value where not 0  4     5     1 (-3.59 to 5.59)
-    mean value              1.2   2     0.8 (-2.15 to 3.75)
-    value = 0               70 %  60 %  -10 (-55.5 to 38.8) points
-    """
-    parts = [each for name, pair in _both(first, second, names).items() for each in _compared(name, pair)]
-    return _estimated(parts if any(each.without is not None for each in parts) else [], confidence)
-
-
-def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, dict[str, np.ndarray]]:
-    """The columns that both samples have."""
-    return _shared({name: by_name(sample, name) for sample, name in zip((first, second), names, strict=True)})
-
-
-def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
-    """The columns that all samples have, each by sample."""
-    first, *others = samples.values()
-    names = [name for name in first if all(name in other for other in others)]
-    return {name: {sample: np.asarray(columns[name]) for sample, columns in samples.items()} for name in names}
-
-
-def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
-    """The columns of a table or an array."""
-    if source_of(sample).named:
-        return dict(Table.of(sample, argument).columns)
-    columns = columns_in(sample, argument)
-    return {"value" if label is None else f"column {label}": np.asarray(column) for label, column in columns}
-
-
-def _estimated(compared: Sequence["_Compared"], confidence: float) -> Differences:
-    """The differences with intervals that hold together, the clearest first."""
-    distinct = {(*each[1:3], each.without, each.first.tobytes(), each.second.tobytes()) for each in compared}
-    level = (1 - confidence) / max(len(distinct), 1)  # a copy of a column has its intervals
-    found = [(_of_means if each.label is None else _of_shares)(each, level) for each in compared]
-    return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))), confidence, len(distinct))
-
-
-def are_tables(samples: Sequence[Any]) -> bool:
-    """Whether the columns of all samples have names."""
-    return all(source_of(sample).named for sample in samples)
-
-
 def said_of(found: Sequence[ColumnDifference]) -> list[str]:
     """The clear differences, a line each; where there are few also the clearest of other columns, and all three of a
     column of which most rows have one number.
@@ -298,102 +193,3 @@ def said_of(found: Sequence[ColumnDifference]) -> list[str]:
     more = len(found) - len(said)
     where = in_python("in result.differences", "on the page of --report")
     return [*map(str, said), *([f"and {more} more {where}"] if more > 0 else [])]
-
-
-class _Compared(NamedTuple):
-    """A column of two samples, the label or number whose shares are compared, and the number that was left out."""
-
-    name: str
-    label: Any
-    names: tuple[str, str]
-    first: np.ndarray
-    second: np.ndarray
-    without: float | None = None
-
-
-def _compared(name: str, samples: Mapping[str, np.ndarray]) -> list[_Compared]:
-    """The comparisons for one column, of each pair of samples; none if all rows have one value."""
-    parts = list(samples.values())
-    family = family_of(parts[0])
-    if any(each.ndim > 1 or family_of(each) != family for each in parts) or family == "duration":
-        return []
-    both = np.concatenate(parts)
-    if (both == both[:1]).all():
-        return []
-    pairs = [((a, b), samples[a], samples[b]) for a, b in combinations(samples, 2)]
-    if family in ("label", "boolean"):
-        return [_Compared(name, label, *pair) for label in _labels(parts) for pair in pairs]
-    means = [_Compared(name, None, *pair) for pair in pairs]
-    value = _most_have(parts) if family == "number" else None
-    if value is None:
-        return means
-    rest = [(who, x[x != value], y[y != value]) for who, x, y in pairs]
-    others = [_Compared(name, None, who, x, y, value) for who, x, y in rest if min(len(x), len(y)) > 1]
-    return [*means, *(_Compared(name, value, *pair) for pair in pairs), *others]
-
-
-def _most_have(parts: Sequence[np.ndarray]) -> float | None:
-    """The number that more than half of all rows have, beside several others."""
-    both = np.concatenate(parts)
-    middle = np.partition(both, len(both) // 2)[len(both) // 2]
-    others = both[both != middle]
-    several = 0 < len(others) < len(both) / 2 and others.min() < others.max()
-    return float(middle) if several else None
-
-
-def _labels(parts: Sequence[np.ndarray]) -> list[Any]:
-    """Labels to compare: of two, the one that means yes, or the rarer; otherwise the most frequent ones in all
-    samples, and those that a sample lacks.
-    """
-    labels, codes = np.unique(np.concatenate(parts), return_inverse=True)
-    if len(labels) == 2:
-        said = [label for label in labels if says_yes(label)]
-        return said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]
-    if 2 * len(labels) > len(codes) or (len(labels) >= MANY and holds_dates(labels)):  # texts, names of rows, dates
-        return []
-    ends = np.cumsum([len(part) for part in parts])[:-1]
-    counts = np.stack([np.bincount(part, minlength=len(labels)) for part in np.split(codes, ends)])
-    order = np.argsort(-counts.sum(axis=0), kind="stable")
-    alone = [at for at in order if not counts[:, at].all()]
-    return [labels[at] for at in dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]])]
-
-
-def _of_means(compared: _Compared, level: float) -> ColumnDifference:
-    names, x, y = compared.names, compared.first, compared.second
-    times = family_of(x) == "time"
-    if times:
-        x, y = ((column - _BEGINNING) / np.timedelta64(1, "D") for column in (x, y))
-    x, y = np.asarray(x, float), np.asarray(y, float)
-    means, medians = (float(x.mean()), float(y.mean())), (_median(x), _median(y))
-    size = float(max(np.abs(x).max(), np.abs(y).max())) or 1.0  # squares of wild numbers overflow
-    x, y = x / size, y / size
-    shares = np.array([column.var(ddof=1) / len(column) for column in (x, y)])
-    error, by = float(np.sqrt(shares.sum())), float(y.mean() - x.mean())
-    clarity = by / error if error > 0 else float(np.copysign(np.inf, by)) if by else 0.0
-    half = 0.0
-    if error > 0:
-        freedom = 1 / np.sum((shares / shares.sum()) ** 2 / [len(x) - 1, len(y) - 1])
-        half = error * float(stdtrit(freedom, 1 - level / 2))
-    difference = Interval(size * by, size * (by - half), size * (by + half))
-    if times:
-        first, second = (_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means)
-        return ColumnDifference(compared.name, None, first, second, difference, None, clarity, names)
-    without = None if compared.without is None else label_text(compared.without)
-    return ColumnDifference(compared.name, None, *means, difference, medians, clarity, names, without)
-
-
-def _median(column: np.ndarray) -> float:
-    return float(np.median(column[:: -(-len(column) // MOST_SORTED)]))
-
-
-def _of_shares(compared: _Compared, level: float) -> ColumnDifference:
-    x, y = compared.first == compared.label, compared.second == compared.label
-    shares = float(x.mean()), float(y.mean())
-    p, q = ((column.sum() + 1) / (len(column) + 2) for column in (x, y))
-    error = float(np.sqrt(p * (1 - p) / (len(x) + 2) + q * (1 - q) / (len(y) + 2)))
-    half, size = error * float(ndtri(1 - level / 2)), shares[1] - shares[0]
-    # The interval is for the difference of p and q, and contains the observed one.
-    by = Interval(size, max(min(q - p - half, size), -1.0), min(max(q - p + half, size), 1.0))
-    return ColumnDifference(
-        compared.name, label_text(compared.label), *shares, by, None, (q - p) / error, compared.names
-    )

@@ -13,7 +13,8 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.asked import Found, OfSamples
 from meanmap.stats.permutations import Centred, Permuted
 from meanmap.stats.result import flat
-from meanmap.stats.samples.by_column import Differences, are_tables, differences_of_all
+from meanmap.stats.samples.by_column import Differences
+from meanmap.stats.samples.comparing import are_tables, differences_of_all
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.feature_statistics import centred_features
 from meanmap.stats.samples.gram_statistics import centred_grams
@@ -120,8 +121,9 @@ class _SeveralSamples(OfSamples):
         return made and made[0]._found(made[1], self.n_draws)
 
     def encode(self) -> None:
-        if not self.designed and are_tables(self.parts):
-            self.differences = differences_of_all(dict(zip(map(str, self.names), self.parts, strict=True)))
+        if are_tables(self.parts):
+            parts = dict(zip(map(str, self.names), self.parts, strict=True))
+            self.differences = differences_of_all(parts, design=self.exchange)
         super().encode()
 
     def compute(self, door: Door) -> Found:

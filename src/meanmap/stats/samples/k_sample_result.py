@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from meanmap.core.errors import KindError
@@ -42,14 +43,30 @@ class ColumnsResult(TestResult):
         said = [("column", text) for text in said_of(self.differences)]
         said += [("intervals", self.differences.intervals)] if said else []
         weak = self.pvalue > 0.05 and any(each.clear for each in self.differences)
-        return [*super().lines(), *said, *([("intervals", WEAK)] if weak else [])]
+        said += [("intervals", WEAK)] if weak else []
+        pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
+        said += [("p-values", f"{pvalues} (of single columns, corrected for all)")] if pvalues else []
+        return [*super().lines(), *said]
 
     def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
         first = [each.column for each in self.differences]
         found = groups_chart("How the columns are distributed", shown.groups(), first)
         return () if found is None else (found,)
 
+    @cached_property
+    def _printed_pvalues(self) -> Mapping[str, float]:
+        """P-values of columns, where the test rejects."""
+        several = 1 < len(self.columns) <= MOST_PRINTED and self.null.kind != "exchanges"
+        if not self._keeps_points or self.pvalue > 0.05 or not several:
+            return {}
+        return self.column_pvalues(self.seed)
+
     def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        found = self._printed_pvalues
+        pvalues = (("column", "p-value, corrected for all columns"), *((name, f"{p:.3g}") for name, p in found.items()))
+        return (*self._table_of_differences(), *([pvalues] if found else []))
+
+    def _table_of_differences(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
         if not self.differences:
             return ()
         head, *rows = self.differences.rows()
@@ -83,6 +100,11 @@ class ColumnsResult(TestResult):
             )
         return column_pvalues(domain, points, self.columns, self.widths, self.sizes, rng, n_permutations)
 
+    @property
+    def _keeps_points(self) -> bool:
+        """Whether the points of all samples are held."""
+        raise NotImplementedError
+
     def _pooled(self) -> tuple[object, Points]:
         """The domain, and the points of all samples, one after another."""
         raise NotImplementedError
@@ -99,8 +121,8 @@ class KSampleResult(ColumnsResult):
     columns : tuple of str
         Names of the columns, if points are rows of numbers or of a table.
     differences : sequence of ColumnDifference
-        For tables of at most 20 samples without a design of the rows: means and shares of labels in each pair of
-        samples, the clearest difference first; it is printed as a table and has `to_frame()`.
+        For tables of at most 20 samples: means and shares of labels in each pair of samples, within the same strata or
+        clusters, the clearest difference first; it is printed as a table and has `to_frame()`.
     widths : dict
         The number of coordinates of columns that have several, such as texts.
     points : points or None
@@ -122,23 +144,9 @@ class KSampleResult(ColumnsResult):
 
     points: Any = field(default=None, repr=False)
 
-    def lines(self) -> list[tuple[str, str]]:
-        """The result in words, where the test rejects with p-values of columns."""
-        found = self._printed_pvalues()
-        said = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in found.items())
-        return [*super().lines(), *([("p-values", f"{said} (of single columns, corrected for all)")] if found else [])]
-
-    def _printed_pvalues(self) -> Mapping[str, float]:
-        """P-values of columns, where the test rejects."""
-        several = 1 < len(self.columns) <= MOST_PRINTED and self.null.kind != "exchanges"
-        if self.points is None or self.pvalue > 0.05 or not several:
-            return {}
-        return self.column_pvalues(self.seed)
-
-    def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
-        found = self._printed_pvalues()
-        pvalues = (("column", "p-value, corrected for all columns"), *((name, f"{p:.3g}") for name, p in found.items()))
-        return (*([pvalues] if found else []), *super()._tables())
+    @property
+    def _keeps_points(self) -> bool:
+        return self.points is not None
 
     def _pooled(self) -> tuple[object, Points]:
         if self.points is None:

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.types import Data
 from meanmap.core.values import Value
-from meanmap.stats.samples.by_column import by_name
+from meanmap.stats.samples.comparing import by_name
 
 __all__ = ["Centres", "Moved", "further", "moved_further"]
 

@@ -297,8 +297,20 @@ def _strangers(samples: list[Any], names: Sequence[str], kinds: Mapping[str, str
         for other, where in zip(others, names[1:], strict=True):
             if not first & other:
                 shown = f"{sorted(first)[0]!r} in {names[0]}, {sorted(other)[0]!r} in {where}"
-                found.append(f"column {name!r} has no label in common between {names[0]} and {where} ({shown}).")
+                common = f"column {name!r} has no label in common between {names[0]} and {where} ({shown})"
+                found.append(f"{common}{_repeated(name, [table.columns[name] for table in samples])}.")
     return tuple(found)
+
+
+def _repeated(name: str, columns: Sequence[Any]) -> str:
+    """What to do where each of many labels, such as people, has several rows of one sample."""
+    counts = [(len(set(column.tolist())), len(column)) for column in columns]
+    if not all(LEAST_POINTS <= labels <= rows / 2 for labels, rows in counts):
+        return ""
+    return (
+        f", and its labels repeat: if rows with the same label depend on each other, as those of one person do, "
+        f"p-values are too small without clusters={name!r}"
+    )
 
 
 def read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:

@@ -29,7 +29,8 @@ from meanmap.stats.designs.reading import check_permuted, grouped
 from meanmap.stats.encoding import deep_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
-from meanmap.stats.samples.by_column import Differences, are_tables, differences_of_all
+from meanmap.stats.samples.by_column import Differences
+from meanmap.stats.samples.comparing import are_tables, differences_of_all
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples
 from meanmap.stats.samples.samples_plan import in_one_pass, is_long
@@ -205,8 +206,9 @@ class _TwoSamples(OfSamples):
         return None
 
     def encode(self) -> None:
-        if not self.designed and self.features is None and are_tables(self.parts):
-            self.differences = differences_of_all(dict(zip(map(str, self.names), self.parts, strict=True)))
+        if self.features is None and are_tables(self.parts):
+            parts = dict(zip(map(str, self.names), self.parts, strict=True))
+            self.differences = differences_of_all(parts, design=self.exchange)
         super().encode()
 
     def read_texts(self) -> None:

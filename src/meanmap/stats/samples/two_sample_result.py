@@ -45,9 +45,11 @@ class TwoSampleResult(ColumnsResult):
     columns : tuple of str
         Names of the columns, if points are rows of numbers or of a table.
     differences : sequence of ColumnDifference
-        For tables without a design of the rows: means and shares of labels in both samples, the clearest difference
-        first; it is printed as a table and has `to_frame()`. Printing the result shows those whose intervals exclude
-        zero (at most 20) and, if they are few, the clearest of five columns. Samples may differ in other ways, too.
+        For tables: means and shares of labels in both samples, the clearest difference first; it is printed as a table
+        and has `to_frame()`. Printing the result shows those whose intervals exclude zero (at most 20) and, if they are
+        few, the clearest of five columns. Samples may differ in other ways, too. With `within`, `clusters` or `weights`
+        they are differences within strata and pairs, with intervals for rows that depend on others in their cluster;
+        none if a sample has fewer than five independent rows, clusters or pairs.
     widths : dict
         The number of coordinates of columns that have several, such as texts.
     shared : Kernel or None
@@ -140,6 +142,10 @@ class TwoSampleResult(ColumnsResult):
         if not self.columns:
             raise KindError("these points are neither rows of numbers nor of a table: there are no columns to shuffle.")
         return some_rows(self.sizes, generator)
+
+    @property
+    def _keeps_points(self) -> bool:
+        return isinstance(self.witness, PointEmbedding)
 
     def _pooled(self) -> tuple[object, Points]:
         witness = self._on_points()

@@ -57,6 +57,17 @@ class Cells:
     @classmethod
     def of(cls, sizes: Sequence[int], design: Exchange | None) -> "Cells":
         """Of samples one after another."""
+        found = cls.where_known(sizes, design)
+        if found is None:
+            raise InputError(
+                "a sample has one row, or one cluster, in a stratum: its variance cannot be estimated. Pass finer "
+                "clusters=, or coarser within=."
+            )
+        return found
+
+    @classmethod
+    def where_known(cls, sizes: Sequence[int], design: Exchange | None) -> "Cells | None":
+        """Of samples one after another; None if the variance of a mean cannot be estimated."""
         groups, total = np.repeat(np.arange(len(sizes)), sizes), sum(sizes)
         design = design or Exchange.of(total)
         design.of_units(groups)
@@ -70,10 +81,7 @@ class Cells:
             return found
         masses[:, lonely] = 0.0
         if np.sum(masses > 0, axis=0).max() < 2:
-            raise InputError(
-                "a sample has one row, or one cluster, in a stratum: its variance cannot be estimated. Pass finer "
-                "clusters=, or coarser within=."
-            )
+            return None
         return cls(cell.ravel(), mass, _contrasts(masses)[pairs[1], pairs[0]], design, int(lonely[0]))
 
     @property
@@ -126,6 +134,25 @@ class Cells:
         parts = np.hstack([self._spread(centred, c) for c in range(weights.shape[1])])
         wide = parts.shape[0] < parts.shape[1]
         return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(parts @ parts.T if wide else parts.T @ parts), 0.0))
+
+    def compared(self, values: np.ndarray) -> tuple[float, float, float, float]:
+        """The means of two samples, the standard error of their difference, and the degrees of freedom of this error.
+
+        Those are Satterthwaite's (1946): each cell, and the pairs together, estimates one part of the variance from as
+        many units as its effective size.
+        """
+        weights, errors = self.weights[:, 0], self._spread(self._less_means(values[:, None]), 0)[:, 0]
+        first, second = (float(np.maximum(sign * weights, 0.0) @ values) for sign in (1, -1))
+        part = np.where(self._paired, -1, self.cell)[np.unique(self.independent, return_index=True)[1]]
+        part = np.unique(part, return_inverse=True)[1]
+        size = np.bincount(self.independent, np.abs(weights))
+        effective = np.bincount(part, size) ** 2 / np.maximum(np.bincount(part, size**2), np.finfo(float).tiny)
+        variances = np.bincount(part, errors**2)
+        total = variances.sum()
+        if not total > 0:
+            return first, second, 0.0, float(np.maximum(effective - 1, 1.0).sum())
+        freedom = total**2 / np.sum(variances**2 / np.maximum(effective - 1, 1.0))
+        return first, second, float(np.sqrt(total)), float(freedom)
 
     def _less_means(self, values: np.ndarray) -> np.ndarray:
         """Rows minus the mean of their cell, except for pairs."""

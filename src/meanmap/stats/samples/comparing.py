@@ -1,0 +1,291 @@
+"""Means and shares of the columns of samples, and how they differ, with intervals that hold together."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.doubts import columns_in
+from meanmap.core.tables.kinds import family_of
+from meanmap.core.tables.missing import length
+from meanmap.core.tables.order import holds_dates
+from meanmap.core.tables.table import Table
+from meanmap.core.tables.written import MANY
+from meanmap.core.types import Data
+from meanmap.core.values import label_text, says_yes
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.result import Interval
+from meanmap.stats.samples.by_column import ColumnDifference, Differences
+from meanmap.stats.samples.cells import Cells
+from meanmap.stats.settings import LEAST_POINTS
+
+__all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly_one_value"]
+
+# This many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
+MOST_LABELS = 3
+# With more rows, a median is computed from evenly spaced rows.
+MOST_SORTED = 200_000
+# Of more samples not all pairs are compared, and so none.
+MOST_SAMPLES = 20
+_BEGINNING = np.datetime64(0, "s")
+
+
+def differences(
+    first: Data, second: Data, names: tuple[str, str] = ("x", "y"), confidence: float = 0.95
+) -> Differences:
+    """Differences of means and of shares in the columns of two tables, the clearest first.
+
+    Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
+    correction. A number that more than half of all rows have is also compared by its share, and the others by their
+    mean. Columns of texts, of dates or times of day as text, or of several numbers per row, are left out. O(rows) for
+    each column.
+
+    Examples
+    --------
+    >>> before = {"weight": [60.0, 70.0, 80.0, 90.0], "site": ["a", "a", "a", "b"]}
+    >>> after = {"weight": [61.0, 71.0, 81.0, 95.0], "site": ["b", "b", "a", "b"]}
+    >>> for each in differences(before, after):
+    ...     print(each.column, each.label, each.first, each.second, each.clear)
+    site b 0.25 0.75 False
+    weight None 75.0 77.0 False
+    """
+    return differences_of_all(dict(zip(names, (first, second), strict=True)), confidence)
+
+
+def differences_of_all(
+    samples: Mapping[str, Data], confidence: float = 0.95, design: Exchange | None = None
+) -> Differences:
+    """Of each pair of several tables, at most 20; of more none.
+
+    The design of their rows, one sample after another, says which ones are compared and depend on one another: means
+    are then those of `Cells`, with t intervals. There are no differences if it leaves too few rows or clusters for the
+    variance of a mean, or is one of the user's own.
+
+    Examples
+    --------
+    >>> doses = {"none": [1.0, 2.0, 3.0], "half": [1.0, 2.0, 3.5], "whole": [8.0, 9.0, 10.0]}
+    >>> print(differences_of_all({name: {"effect": values} for name, values in doses.items()})[:2])
+    what         samples         first  second  difference (95 %, simultaneous for 3 comparisons)
+    mean effect  none and whole  2      9       7 (3.77 to 10.2)
+    mean effect  half and whole  2.167  9       6.83 (3.05 to 10.6)
+    """
+    if len(samples) > MOST_SAMPLES:
+        return Differences()
+    columns = _shared({name: dict(Table.of(sample, name).columns) for name, sample in samples.items()})
+    pairs = _pairs({name: length(sample) for name, sample in samples.items()}, design)
+    compared = [each for name, parts in columns.items() for each in _compared(name, parts, pairs)]
+    return _estimated(compared, confidence, "" if design is None else design.told("").strip())
+
+
+def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confidence: float) -> Differences:
+    """The differences of all columns, also of arrays, if more than half of all rows have one number in one; else none.
+
+    Examples
+    --------
+    >>> before, after = [0.0] * 7 + [3.0, 4.0, 5.0], [0.0] * 6 + [3.0, 4.0, 5.0, 8.0]
+    >>> print(mostly_one_value(before, after, ("x", "y"), 0.95))
+    what                    x     y     difference (95 %, simultaneous for 3 comparisons)
+    mean value where not 0  4     5     1 (-3.59 to 5.59)
+    mean value              1.2   2     0.8 (-2.15 to 3.75)
+    value = 0               70 %  60 %  -10 (-55.5 to 38.8) points
+    """
+    pairs = _pairs({names[0]: length(first), names[1]: length(second)}, None)
+    columns = _both(first, second, names).items()
+    parts = [each for name, pair in columns for each in _compared(name, pair, pairs)]
+    return _estimated(parts if any(each.without is not None for each in parts) else [], confidence)
+
+
+def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, dict[str, np.ndarray]]:
+    """The columns that both samples have."""
+    return _shared({name: by_name(sample, name) for sample, name in zip((first, second), names, strict=True)})
+
+
+def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
+    """The columns that all samples have, each by sample."""
+    first, *others = samples.values()
+    names = [name for name in first if all(name in other for other in others)]
+    return {name: {sample: np.asarray(columns[name]) for sample, columns in samples.items()} for name in names}
+
+
+def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
+    """The columns of a table or an array."""
+    if source_of(sample).named:
+        return dict(Table.of(sample, argument).columns)
+    columns = columns_in(sample, argument)
+    return {"value" if label is None else f"column {label}": np.asarray(column) for label, column in columns}
+
+
+def _estimated(compared: Sequence["_Compared"], confidence: float, design: str = "") -> Differences:
+    """The differences with intervals that hold together, the clearest first."""
+    distinct = {(*each[1:3], each.without, each.first.tobytes(), each.second.tobytes()) for each in compared}
+    level = (1 - confidence) / max(len(distinct), 1)  # a copy of a column has its intervals
+    found = [_of_means(each, level) if each.label is None else _of_shares(each, level) for each in compared]
+    return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))), confidence, len(distinct), design)
+
+
+def are_tables(samples: Sequence[Any]) -> bool:
+    """Whether the columns of all samples have names."""
+    return all(source_of(sample).named for sample in samples)
+
+
+class _Pair(NamedTuple):
+    """Two samples by name, and the cells that the design of their rows makes of them, where they have one."""
+
+    names: tuple[str, str]
+    cells: Cells | None = None
+
+
+def _pairs(sizes: Mapping[str, int], design: Exchange | None) -> list[_Pair]:
+    """Each pair of samples whose means can be compared."""
+    pairs = list(combinations(sizes, 2))
+    if design is None:
+        return [_Pair(pair) for pair in pairs]
+    if type(design) is not Exchange:  # what a user's own design exchanges need not be independent
+        return []
+    owner = np.repeat(list(sizes), list(sizes.values()))
+    parts = ((pair, design.among(np.isin(owner, pair))) for pair in pairs)
+    found = [_Pair(pair, _known((sizes[pair[0]], sizes[pair[1]]), part)) for pair, part in parts]
+    return [each for each in found if each.cells is not None]
+
+
+def _known(sizes: tuple[int, int], design: Exchange) -> Cells | None:
+    """Cells, where there are enough independent rows, clusters or pairs for the variance of a mean."""
+    found = Cells.where_known(sizes, design)
+    compares = found is not None and found.contrasts.any() and min(found.effective(sizes)) >= LEAST_POINTS
+    return found if compares else None
+
+
+class _Compared(NamedTuple):
+    """A column of two samples, the label or number whose shares are compared, and the number that was left out."""
+
+    name: str
+    label: Any
+    names: tuple[str, str]
+    first: np.ndarray
+    second: np.ndarray
+    without: float | None = None
+    cells: Cells | None = None
+
+
+def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pair]) -> list[_Compared]:
+    """The comparisons for one column, of pairs of samples; none if all rows have one value."""
+    parts = list(samples.values())
+    family = family_of(parts[0])
+    if any(each.ndim > 1 or family_of(each) != family for each in parts) or family == "duration":
+        return []
+    both = np.concatenate(parts)
+    if (both == both[:1]).all():
+        return []
+
+    def of(pair: _Pair, label: Any = None) -> _Compared:
+        return _Compared(name, label, pair.names, *(samples[each] for each in pair.names), cells=pair.cells)
+
+    if family in ("label", "boolean"):
+        return [of(pair, label) for label in _labels(parts) for pair in pairs]
+    means = [of(pair) for pair in pairs]
+    value = _most_have(parts) if family == "number" else None
+    if value is None:
+        return means
+    rest = (_without(each, value) for each in means)
+    return [*means, *(of(pair, value) for pair in pairs), *(each for each in rest if each is not None)]
+
+
+def _without(means: _Compared, value: float) -> _Compared | None:
+    """The comparison of the rows that do not have this number, where there are enough."""
+    x, y = (column[column != value] for column in (means.first, means.second))
+    found = means._replace(first=x, second=y, without=value)
+    if min(len(x), len(y)) < 2:
+        return None
+    if means.cells is None:
+        return found
+    some = np.concatenate([means.first, means.second]) != value
+    cells = _known((len(x), len(y)), means.cells.design.among(some))
+    return None if cells is None else found._replace(cells=cells)
+
+
+def _most_have(parts: Sequence[np.ndarray]) -> float | None:
+    """The number that more than half of all rows have, beside several others."""
+    both = np.concatenate(parts)
+    middle = np.partition(both, len(both) // 2)[len(both) // 2]
+    others = both[both != middle]
+    several = 0 < len(others) < len(both) / 2 and others.min() < others.max()
+    return float(middle) if several else None
+
+
+def _labels(parts: Sequence[np.ndarray]) -> list[Any]:
+    """Labels to compare: of two, the one that means yes, or the rarer; otherwise the most frequent ones in all
+    samples, and those that a sample lacks.
+    """
+    labels, codes = np.unique(np.concatenate(parts), return_inverse=True)
+    if len(labels) == 2:
+        said = [label for label in labels if says_yes(label)]
+        return said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]
+    if 2 * len(labels) > len(codes) or (len(labels) >= MANY and holds_dates(labels)):  # texts, names of rows, dates
+        return []
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    counts = np.stack([np.bincount(part, minlength=len(labels)) for part in np.split(codes, ends)])
+    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    alone = [at for at in order if not counts[:, at].all()]
+    return [labels[at] for at in dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]])]
+
+
+def _of_means(compared: _Compared, level: float) -> ColumnDifference:
+    x, y = compared.first, compared.second
+    times = family_of(x) == "time"
+    if times:
+        x, y = ((column - _BEGINNING) / np.timedelta64(1, "D") for column in (x, y))
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    alike = compared.cells is None or compared.cells.design.is_alike
+    medians = (_median(x), _median(y)) if alike and not times else None
+    size = float(np.ldexp(1.0, np.frexp(max(np.abs(x).max(), np.abs(y).max()))[1]))  # squares of wild numbers overflow
+    first, second, error, freedom = _means(x / size, y / size, compared.cells)
+    by = second - first
+    clarity = by / error if error > 0 else float(np.copysign(np.inf, by)) if by else 0.0
+    half = error * float(stdtrit(freedom, 1 - level / 2)) if error > 0 else 0.0
+    means: tuple[Any, Any] = (size * first, size * second)
+    if times:
+        means = tuple(_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means)
+    without = None if compared.without is None else label_text(compared.without)
+    difference = Interval(size * by, size * (by - half), size * (by + half))
+    return ColumnDifference(compared.name, None, *means, difference, medians, clarity, compared.names, without)
+
+
+def _means(x: np.ndarray, y: np.ndarray, cells: Cells | None) -> tuple[float, float, float, float]:
+    """Two means, the standard error of their difference, and its degrees of freedom, by Welch (1947) without cells."""
+    if cells is not None:
+        return cells.compared(np.concatenate([x, y]))
+    shares = np.array([column.var(ddof=1) / len(column) for column in (x, y)])
+    total = float(shares.sum())
+    freedom = 1 / np.sum((shares / total) ** 2 / [len(x) - 1, len(y) - 1]) if total > 0 else np.inf
+    return float(x.mean()), float(y.mean()), float(np.sqrt(total)), float(freedom)
+
+
+def _median(column: np.ndarray) -> float:
+    return float(np.median(column[:: -(-len(column) // MOST_SORTED)]))
+
+
+def _of_shares(compared: _Compared, level: float) -> ColumnDifference:
+    x, y = compared.first == compared.label, compared.second == compared.label
+    if compared.cells is None:
+        shares = float(x.mean()), float(y.mean())
+        p, q = ((column.sum() + 1) / (len(column) + 2) for column in (x, y))
+        error = float(np.sqrt(p * (1 - p) / (len(x) + 2) + q * (1 - q) / (len(y) + 2)))
+        half = error * float(ndtri(1 - level / 2))
+    else:
+        p, q, error, freedom = compared.cells.compared(np.concatenate([x, y]).astype(float))
+        shares = p, q
+        if {0.0, 1.0} & {p, q}:  # rows that are all alike have no variance
+            sizes = compared.cells.effective((len(x), len(y)))
+            p, q = ((size * share + 1) / (size + 2) for size, share in zip(sizes, shares, strict=True))
+            least = [each * (1 - each) / (size + 2) for size, each in zip(sizes, (p, q), strict=True)]
+            error = max(error, float(np.sqrt(sum(least))))
+        half = error * float(stdtrit(freedom, 1 - level / 2))
+    size = shares[1] - shares[0]
+    # The interval is for the difference of p and q, and contains the observed one.
+    by = Interval(size, max(min(q - p - half, size), -1.0), min(max(q - p + half, size), 1.0))
+    return ColumnDifference(
+        compared.name, label_text(compared.label), *shares, by, None, (q - p) / error, compared.names
+    )
