@@ -147,19 +147,18 @@ class Run:
             fetched(one.events)[:, : int(size)] if shape else np.asarray(one.events)
             for one, shape, size in zip(found.happened, self.plan.shapes, self.plan.sizes, strict=True)
         )
-        moved, noise = float(np.asarray(found.moved).max()), self._noise(found.happened)
         return Verdict(
             found.state,
             plans,
             level,
-            before.number + 1,
-            moved,
-            noise,
-            float(found.evidence),
-            found.happened,
-            events,
-            well,
-            beyond,
+            number=before.number + 1,
+            moved=float(np.asarray(found.moved).max()),
+            noise=self._noise(found.happened),
+            evidence=float(found.evidence),
+            happened=found.happened,
+            events=events,
+            well=well,
+            beyond=beyond,
         )
 
     def _noise(self, happened: tuple[Happened, ...]) -> float:
