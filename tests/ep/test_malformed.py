@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from meanmap import ep
+from meanmap.ep.calling import evaluated
 
 
 def N(name="z", **words):
@@ -111,9 +112,21 @@ MODELS = {
         lambda: ep.Density(lambda z: jnp.array([z, z]), N()),
         "returned shape (2,) for one value of each argument; expected one number",
     ),
+    "function returns a law": (
+        lambda: ep.Density(lambda z: ep.Normal(z, 1.0), N()),
+        "returned Normal for one value of each argument; expected one number",
+    ),
+    "function returns a law with a shape": (
+        lambda: ep.Density(lambda z: ep.Gamma(jnp.exp(z), 1.0), N()),
+        "returned Gamma for one value of each argument; expected one number",
+    ),
     "function returns None": (
         lambda: ep.infer(G(ep.Density(lambda z: None, N()))),
         "returned NoneType for one value of each argument; expected one number",
+    ),
+    "function on the host returns None in places": (
+        lambda: evaluated(ep.Density(lambda z: None if float(z) > 1 else 0.0, N(), name="d"), [np.array([0.0, 2.0])]),
+        "the function of d returned None for one value of each argument; expected numbers",
     ),
     "function returns text": (
         lambda: ep.infer(G(ep.Density(lambda z: str(float(z)), N()))),

@@ -16,7 +16,7 @@ from meanmap.ep.factor import FactorLike, replaced
 from meanmap.ep.hosted import Hosted
 from meanmap.ep.piecewise.memory import memory_of
 from meanmap.ep.piecewise.pieces import MARKS
-from meanmap.ep.traced import traced
+from meanmap.ep.traced import shape_of, traced
 from meanmap.ep.variables import NOT_TRACEABLE
 from meanmap.families.line import LARGEST_LOG
 
@@ -63,7 +63,7 @@ def is_host_function(function: Callable[..., Any], arguments: tuple[Any, ...], n
                 return True
             _call_with_numbers(function, examples, name, error)
             return True
-    _check_number(getattr(out, "shape", type(out).__name__), name)
+    _check_number(shape_of(out), name)
     if jnp.issubdtype(out.dtype, jnp.complexfloating):
         raise KindError(f"the function of {name} returned complex numbers; expected real ones, such as jnp.real(...).")
     return False

@@ -183,8 +183,8 @@ class Host:
 
     def _numbers(self, value: object, shape: tuple[int, ...], asked: str) -> np.ndarray:
         wrong = f"the function of {self.name} returned {value!r} for {asked} of each argument; expected numbers."
-        if isinstance(value, str | bytes) or getattr(value, "dtype", np.dtype(float)).kind in "USMmc":
-            raise KindError(wrong)  # NumPy would read some of these as numbers, complex ones without their second part
+        if value is None or isinstance(value, str | bytes) or getattr(value, "dtype", np.dtype(float)).kind in "USMmc":
+            raise KindError(wrong)  # NumPy would read these as numbers: None as NaN, complex ones as their first part
         try:
             found = np.asarray(value, np.float64)
         except (TypeError, ValueError) as error:

@@ -14,7 +14,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from meanmap.core.anew import apart_from, as_read, remember
 from meanmap.core.reads import digest_of
 
-__all__ = ["Traced", "traced"]
+__all__ = ["Traced", "shape_of", "traced"]
 
 
 class Traced(eqx.Module):
@@ -90,7 +90,12 @@ def traced(function: Callable[..., Any], examples: list[Any]) -> Traced:
     numbers = tuple(
         value if isinstance(value, Tracer) else np.asarray(value) for value in whole.consts if not _is_key(value)
     )
-    return Traced(numbers, Program(function, whole.jaxpr, whole.consts, getattr(out, "shape", type(out).__name__)))
+    return Traced(numbers, Program(function, whole.jaxpr, whole.consts, shape_of(out)))
+
+
+def shape_of(out: object) -> tuple[int, ...] | str:
+    """Of what a traced function returns; the name of its type where that is no array, as for a law."""
+    return out.shape if isinstance(out, jax.ShapeDtypeStruct) else type(out).__name__
 
 
 def _unwrapped(function: object) -> Any:

@@ -27,6 +27,10 @@ _FEW = 65
 # How far below the peak ends have to be, where moments are not looked at.
 _DEPTH_OF_ENDS = DEPTH + 3
 
+# Where no more panels fit in, their error is stated as it is, if it is below this: above, panels do not show what the
+# integrand is like.
+_TOO_LARGE = 1e-4
+
 # This many members get nodes, a grid, or panels, of their own at once, so that memory is bounded.
 _AT_ONCE = (2048, 256, 32)
 
@@ -66,9 +70,9 @@ def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], wi
 
 def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
     """By panels that are cut until nothing is left unseen, from a window that grows."""
-    grid, settled = adapted(weigh, window, count // _NODES_A_PANEL)
-    found = weigh(grid.points)
-    return conclude(incoming, found, grid, settled & ~_stepped_over(grid, found))
+    grid, error = adapted(weigh, window, count // _NODES_A_PANEL)
+    found, settled = weigh(grid.points), error < _TOO_LARGE
+    return conclude(incoming, found, grid, settled & ~_stepped_over(grid, found), jnp.where(settled, error, 0.0))
 
 
 def _stepped_over(grid: Grid, found: Weighed) -> Any:

@@ -25,7 +25,7 @@ _LARGE = 1e-4
 
 
 def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], panels: int) -> tuple[Grid, jax.Array]:
-    """Panels for a function, with the rules of Clenshaw & Curtis (1960), and whether nothing was left unseen.
+    """Panels for a function, with the rules of Clenshaw & Curtis (1960), and their error; infinite if more is unseen.
 
     Parameters
     ----------
@@ -44,18 +44,18 @@ def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], pane
         edges = _with_marks(edges, found)
 
     def unfinished(carried):
-        _, done, stuck, rounds = carried
-        return ~done & ~stuck & (rounds < _ROUNDS)
+        _, _, settled, rounds = carried
+        return ~settled & (rounds < _ROUNDS)
 
     def improve(carried):
         edges, _, _, rounds = carried
-        done, better = _cut(edges, weigh(_panels(edges).points))
+        done, error, better = _cut(edges, weigh(_panels(edges).points))
         better = jnp.where(done, edges, better)
-        return better, done, (better == edges).all(), rounds + 1
+        return better, error, (better == edges).all(), rounds + 1
 
-    start = (edges, jnp.asarray(False), jnp.asarray(False), 0)
-    edges, done, _, _ = jax.lax.while_loop(unfinished, improve, start)
-    return _panels(edges), done
+    start = (edges, jnp.asarray(jnp.inf), jnp.asarray(False), 0)
+    edges, error, _, _ = jax.lax.while_loop(unfinished, improve, start)
+    return _panels(edges), error
 
 
 def _with_marks(edges: jax.Array, found: Weighed) -> jax.Array:
@@ -80,8 +80,10 @@ def _panels(edges: jax.Array) -> Grid:
     return Grid(points, jnp.stack(rules))
 
 
-def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array]:
-    """Whether these panels do, and better ones: cut where errors are, dropped where nothing is, grown where it ends."""
+def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Whether these panels do, their error, and better ones: cut where errors are, dropped where nothing is, grown
+    where it ends.
+    """
     grid, height = _panels(edges), found.height
     strong = important(height, grid.log_weights[0], found.values)
     count, half = len(edges) - 1, jnp.diff(edges) / 2
@@ -104,7 +106,8 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array]:
     ends = strong[:: len(strong) - 1] >= strong.max() - DEPTH
     # What is known of a function to an error is integrated no better than that.
     enough = _SETTLED if found.error is None else jnp.maximum(_SETTLED, _spread(found.error, height, grid))
-    done = (error.sum() < enough) & ~hidden.any() & ~ends.any()
+    left = jnp.where(hidden.any() | ends.any(), jnp.inf, error.sum())
+    done = left < enough
 
     # In order: the left edge of a panel, then new ones in it, around its peak or at its quarters; last the right end.
     middle = edges[:-1] + half
@@ -138,7 +141,7 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array]:
         jnp.where(finely, middle + half / 2, high),
         jnp.where(ends[1], edges[-1:], high),
     ]
-    return done, jnp.concatenate([low[None], jnp.sort(jnp.concatenate(taken))[:room], high[None]])
+    return done, left, jnp.concatenate([low[None], jnp.sort(jnp.concatenate(taken))[:room], high[None]])
 
 
 def _spread(error: jax.Array, height: jax.Array, grid: Grid) -> jax.Array:
