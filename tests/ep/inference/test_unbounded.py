@@ -22,6 +22,9 @@ WITHOUT = {
     "a square": lambda: posterior(lambda a: 0.6 * a**2, ep.Normal(0.0, 1.0)),
     "a fourth power": lambda: posterior(lambda a: a**4, ep.Normal(0.0, 1.0)),
     "a product": lambda: posterior(lambda a, b: 2 * a * b, ep.Normal(0.3, 1.0), ep.Normal(0.0, 1.0)),
+    "a product of plain Python": lambda: posterior(
+        lambda a, b: 2 * float(a) * float(b), ep.Normal(0.0, 1.0), ep.Normal(0.0, 1.0)
+    ),
 }
 # Proper: a little slower than the prior falls, heavy tails far away, ends, a large constant, narrow and far away.
 WITH = {

@@ -170,7 +170,8 @@ def infer(
         evidence = -np.inf if record.impossible else evidence
         record.without_value = run.without_value(verdict)
         record.rough = rough(factors, int(memory.number))
-        record.outgrown = outgrown(factors, evidence)
+        doubted = any((doubt >= 1).any() for doubt in record.doubt.values())
+        record.outgrown = outgrown(factors, evidence, doubted=doubted)
         if record.outgrown:
             evidence = np.inf
         elif not (record.interrupted or record.impossible or record.stuck):

@@ -15,8 +15,8 @@ from meanmap.families import Normal
 
 __all__ = ["outgrown"]
 
-# Searches for mass along an unbounded density end far out, where it is enormous, or with messages left out. Other runs
-# are not looked at, which saves calls of their functions.
+# Searches for mass along an unbounded density end far out, where it is enormous, or with messages left out or in doubt.
+# Other runs are not looked at, which saves calls of their functions.
 _SUSPECT = 1e5
 # How far out, in standard deviations of the priors.
 _FAR = 10.0 ** np.arange(2, 15, 2)
@@ -24,13 +24,15 @@ _FAR = 10.0 ** np.arange(2, 15, 2)
 _TOGETHER, _POINTS = 3, 5_000_000
 
 
-def outgrown(factors: Sequence[Factor], log_evidence: float) -> str:
+def outgrown(factors: Sequence[Factor], log_evidence: float, *, doubted: bool = False) -> str:
     """Which densities rise above the priors as far out as one can look, in words; empty where none is seen to.
+
+    Where messages are `doubted`, less evidence is enough to look: a table of two numbers ends before it is enormous.
 
     Looked at are numbers with normal priors of which densities alone say more, along their axes and diagonals.
     """
     unknown = np.isnan(log_evidence) and not any(getattr(factor, "host", False) for factor in factors)
-    if not (log_evidence > _SUSPECT or unknown):
+    if not (log_evidence > (0.0 if doubted else _SUSPECT) or unknown):
         return ""
     for unknowns, densities in _components(factors):
         if len(unknowns) > _TOGETHER or not all(map(_is_plain, unknowns)) or not all(map(_is_density, densities)):
