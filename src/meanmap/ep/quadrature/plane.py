@@ -179,7 +179,8 @@ def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, search: Searc
     """Which share of the distribution, as its second moments count it, may lie between nodes or beyond ends.
 
     Where a peak may hide along an axis it counts as much as the nodes beside it, times how far it may rise above these;
-    an end that still matters counts as if all further nodes of a grid of the same size were as large.
+    an end that still matters counts as if all further nodes of a grid of the same size were as large; and of a node
+    beside one where the function is zero it may be half: what is cut off ends anywhere between them.
     """
     shape = (len(axes[0]), len(axes[1]))
     height, weights = found.height.reshape(shape), grid.log_weights[0].reshape(shape)
@@ -191,7 +192,17 @@ def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, search: Searc
         beside = jnp.maximum(mass[1:], mass[:-1]) + rises(axes[k], profile)
         parts.append(jnp.where(unseen(axes[k], profile), beside, -jnp.inf))
         parts.append(jnp.where(grow[k], mass[jnp.array([0, -1])] + np.log(shape[k]), -jnp.inf))
+        void = height == -jnp.inf
+        cut = ~void & (_next_to(void, k, 1) | _next_to(void, k, -1))
+        parts.append(jax.nn.logsumexp(jnp.where(cut, strong + weights, -jnp.inf))[None] - total - np.log(2))
     return jnp.exp(jax.nn.logsumexp(jnp.concatenate(parts)))
+
+
+def _next_to(void: jax.Array, axis: int, step: int) -> jax.Array:
+    """Whether the next node along an axis, or the one before, is one of these; none is beyond the ends."""
+    moved = jnp.roll(void, step, axis)
+    end = 0 if step > 0 else -1
+    return moved.at[(end, slice(None)) if axis == 0 else (slice(None), end)].set(False)
 
 
 def _grows(axes: list[jax.Array], found: Weighed, grid: Grid, search: Search) -> jax.Array:
