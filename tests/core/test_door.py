@@ -31,6 +31,15 @@ def test_plain_data_are_computed_in_64_bits_and_only_inside():
     assert state() == before == (False, jnp.float32)
 
 
+def test_products_of_matrices_on_gpus_keep_the_digits_of_float32(monkeypatch):
+    a = jnp.ones((2, 2))
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    for inputs, said in (((a,), "HIGHEST"), ((), "DEFAULT")):  # NumPy is computed in float64
+        with Door(*inputs):
+            assert said in jax.jit(lambda x: x @ x).lower(a).as_text()
+    assert jax.config.jax_default_matmul_precision is None
+
+
 def test_a_program_that_is_being_traced_is_told_from_one_that_runs():
     """As a constant that is put on a device tells it: by its own way in each of JAX's transformations."""
     seen = []

@@ -210,7 +210,7 @@ def _stepping(given: object, name: str) -> list[tuple[str, str]]:
         if values is None or values.dtype.kind not in "iufmM" or len(values) < LEAST_ROWS:
             continue
         if _in_equal_steps(values):
-            steps = _steps_of(values, np.ptp(values) == len(values) - 1)
+            steps = _steps_of(values, values.dtype.kind != "M" and np.ptp(values) == len(values) - 1)
             found.append((_placed(name, label, len(columns) > 1), steps))
     return found
 

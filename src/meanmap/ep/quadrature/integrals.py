@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
@@ -77,7 +78,7 @@ def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], 
 
 def _stepped_over(grid: Grid, found: Weighed) -> Any:
     """Whether something stands out between the nodes, as is known of the function from elsewhere."""
-    return False if found.marks is None else missed(grid.points, found).any()
+    return np.False_ if found.marks is None else missed(grid.points, found).any()
 
 
 # From the one that costs least to the one that finds all; each has its number as the level of a quadrature.
