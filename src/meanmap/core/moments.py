@@ -241,17 +241,27 @@ def times_of(values: np.ndarray, kind: str) -> np.ndarray:
 
 def in_one_unit(times: np.ndarray, argument: str) -> np.ndarray:
     """Times in microseconds, or durations in nanoseconds; finer ones unchanged. Times out of range are refused, because
-    NumPy would wrap around.
+    NumPy before 2.5 would wrap around.
     """
     kind = times.dtype.kind
     if _too_fine(times):
         return times
-    found = times.astype(UNITS[kind])
-    beyond = np.abs(found.astype(f"{kind}8[s]") - times.astype(f"{kind}8[s]")) > np.timedelta64(1, "s")
+    counts = np.where(np.isnat(times), 0, times.astype(np.int64)).astype(float)
+    beyond = np.abs(counts) * _steps(times.dtype, UNITS[kind]) >= 2.0**63
     if beyond.any():
         which, row = "times" if kind == "M" else "durations", int(np.flatnonzero(beyond)[0])
         raise NonFiniteError(
             f"{argument} holds {int(beyond.sum())} {which} that are out of range, the first ({times[row]}) at row "
             f"{row}. Drop those rows, or put NaT there."
         )
-    return found
+    return times.astype(UNITS[kind])
+
+
+def _steps(given: np.dtype, wanted: str) -> float:
+    """How many steps of one unit of time a step of another is; years and months are mean ones."""
+    unit, count = np.datetime_data(given)
+    if unit == "generic":
+        return 0.0
+    seconds = count * np.timedelta64(1, unit).astype("m8[s]").astype(float) if unit in "YM" else None
+    step = np.timedelta64(1, np.datetime_data(wanted)[0])
+    return np.timedelta64(count, unit) / step if seconds is None else seconds * (np.timedelta64(1, "s") / step)
