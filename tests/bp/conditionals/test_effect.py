@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import binom
 
 import meanmap as mm
@@ -566,7 +567,36 @@ def test_gaps_of_a_cause_that_go_with_the_outcome_are_told_with_the_effect_and_w
     means = [float(word) for word in re.findall(r"(\S+) in (?:all rows|those)", note)]
     np.testing.assert_allclose(means, [all_rows, used], rtol=0.01)
     assert note in str(found)
-    assert said in str(network.fit(table).do({"t": "new"}, ["y"], rng=0))
+    done = str(network.fit(table).do({"t": "new"}, ["y"], rng=0))
+    assert said in done
+    for answer in (str(found), done):
+        assert answer.count("such gaps may bias do() and effect(), and intervals do not count that") == 1
+    at_random = {**confounded(400), "z": np.where(np.arange(400) % 3 > 0, confounded(400)["z"], np.nan)}
+    assert "may bias" not in str(network.effect(at_random, "y", of="t", from_="old", to="new", rng=0))
+
+
+@pytest.mark.slow
+def test_effects_pooled_over_imputed_tables_are_right_where_those_of_rows_without_gaps_are_not():
+    """Gaps of a confounder depend on the cause and the outcome; the cause does nothing."""
+    network, rows, pooled = mm.bp.BayesianNetwork(CONFOUNDED), [], []
+    for seed in range(4):
+        rng = np.random.default_rng(900 + seed)
+        z, noise = rng.normal(size=(2, 800))
+        t = rng.random(800) < expit(1.2 * z)
+        y = z + noise
+        gone = rng.random(800) < expit(2 * t + 1.5 * y - 1.5)
+        table = {"z": np.where(gone, np.nan, z), "t": np.where(t, "new", "old"), "y": y}
+
+        def answer(one):
+            found = network.effect(one, "y", of="t", from_="old", to="new", rng=0).difference()
+            return float(found), found.draws.var()
+
+        rows.append(answer(table)[0])
+        tables = mm.bp.DependencyNetwork().fit(table).impute(table, draws=5, rng=0)
+        pooled.append(mm.bp.pooled(answer, tables))
+    assert np.mean(rows) < -0.15
+    assert abs(np.mean([each.estimate for each in pooled])) < 0.1
+    assert sum(each.interval(0.9)[0] < 0 < each.interval(0.9)[1] for each in pooled) >= 3
 
 
 def test_an_outcome_of_numbers_written_as_text_is_refused():

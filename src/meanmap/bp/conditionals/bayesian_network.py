@@ -22,6 +22,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.filling import columns_of
+from meanmap.core.tables.selection import UNLIKE
 from meanmap.core.tables.written import Written, words_of
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike, Seed
@@ -36,6 +37,12 @@ __all__ = ["BayesianNetwork"]
 # Counts and linear parts are learned from at most this many rows; effects and scores, which fit several times, use
 # fewer.
 LEAST_ROWS, MOST_ROWS = 20, 1_000_000
+# What gaps that go with other columns do to effects.
+OF_GAPS = (
+    "such gaps may bias do() and effect(), and intervals do not count that. If they depend only on other columns of "
+    "the table, fill them in, and pool the effects in the tables of DependencyNetwork().fit(data).impute(data, "
+    "draws=20) by bp.pooled. If they depend on what is missing, the rows cannot show how large the bias is."
+)
 
 
 class BayesianNetwork(Paged):
@@ -226,7 +233,9 @@ class BayesianNetwork(Paged):
         that are straight in the cause, curved and rough are averaged, weighted by their evidence (Hoeting et al. 1999).
         Where a dose bends so gently that rows hardly show it, intervals of 90 % were measured to hold .70 to .80. Only
         what the effect depends on is learned: unlike `do()` it needs the rows, not a fitted network. The estimate is
-        the same for the same table; only the ends of intervals involve random draws.
+        the same for the same table; only the ends of intervals involve random draws. Rows with gaps are left out: with
+        gaps of a confounder that depended on the cause and the outcome, effects were -.29 for 0 in three tables of 1000
+        rows, and -.03 pooled over imputed tables: `bp.pooled` of `(float(d), d.draws.var())`, d the difference in each.
 
         Examples
         --------
@@ -272,7 +281,8 @@ class BayesianNetwork(Paged):
                 f"data[{constant!r}] has the same value in all rows and carries no information: leave it out of the "
                 "graph."
             )
-        return table, numbers, notes
+        of_gaps = (OF_GAPS,) if any(UNLIKE in note for note in notes) else ()
+        return table, numbers, (*notes, *of_gaps)
 
     def __repr__(self) -> str:
         return f"BayesianNetwork({len(self.graph.names)} variables, {len(self.directed.directed)} arrows)"

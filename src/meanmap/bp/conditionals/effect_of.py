@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.bp.conditionals.causal_effect import Arm, CausalEffect, Estimate
 from meanmap.bp.conditionals.codes import notes_of_codes
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
+from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import pooled_note
@@ -34,6 +35,11 @@ LACKING, MOST_LACKING = 0.02, 3
 FEW_HITS, RARE = 20, 0.15
 # The consequence of serially dependent rows.
 HARM = "intervals are too narrow. Use the residuals of structure.prewhiten, or rows that lie far enough apart"
+# What was measured where the mean of costs rests on few rows.
+OF_COSTS = (
+    "Intervals of 90 % of differences of such means were measured to hold .85 (51 of 60 tables of 2000 rows, most of "
+    "them zero and the others lognormal with σ = 2). "
+)
 
 
 def effect_of(
@@ -103,6 +109,8 @@ def effect_of(
     if columns[on].column.kind in ("time", "duration"):
         notes += (f"{on!r} holds times: means, quantiles and their differences are in seconds.",)
     notes += _few(columns[on], y, columns[of], t)
+    if levels is not None and np.isfinite(columns[on].limits).any():
+        notes += mean_of_few(on, raw[:, 0], np.full(n, 1 / n), n, OF_COSTS)
     told = [_arm(columns[on], levels, found.plain[k], found.drawn[k], float(found.rows[k])) for k in (0, 1)]
     labels = () if columns[on].labels is None else tuple(columns[on].states)
     basis = tuple(adjusted or ()), adjusted is not None, unsupported, n, notes

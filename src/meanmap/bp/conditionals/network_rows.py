@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from meanmap.bp.beliefs.densities import NormalMixture
 from meanmap.bp.conditionals.coded_rows import CodedModel, CodedRows
+from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.label_tables import tables_of
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
@@ -172,7 +173,16 @@ class NetworkRows(CodedModel):
         (known,) = self._cells(asked)
         found, report = self._weighed(names, known, asked.fixed, DRAWS, rng, noted=True)
         beliefs = {name: self._belief(name, *each) for name, each in found.items()}
-        return beliefs, replace(report, notes=(*self.notes, *report.notes))
+        few = [note for name, belief in beliefs.items() for note in self._of_few(name, belief)]
+        return beliefs, replace(report, notes=(*self.notes, *report.notes, *few))
+
+    def _of_few(self, name: Hashable, belief: Any) -> tuple[str, ...]:
+        """A note on a number whose mean rests on few rows."""
+        column = self.columns[name]
+        if column.labels is not None or not np.isfinite(column.limits).any():
+            return ()
+        then = "effect() gives intervals. "
+        return mean_of_few(name, belief.points[:, 0], belief.weights, self.rows[name], then)
 
     def _weighed(
         self,

@@ -16,8 +16,10 @@ from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import gaps_in, take
 from meanmap.core.tables.table import read_column
 
-__all__ = ["notes_on_gaps", "selection_notes"]
+__all__ = ["UNLIKE", "notes_on_gaps", "selection_notes"]
 
+# What every note ends with.
+UNLIKE = "Answers may hold only for rows without gaps, not for all."
 # Gaps at random are noted in fewer tables than this.
 CHANCE = 0.001
 # Numbers are compared by the shares above these quantiles, and labels by those of labels that a share FREQUENT has.
@@ -185,10 +187,7 @@ def _note(gaps: Any, pairs: Sequence[tuple[Any, str]]) -> str:
     more = [repr(str(other)) for other, _ in others[:MOST_BESIDE]]
     more += [f"{len(others) - len(more)} more"] if len(others) > len(more) else []
     also = f" They also go with {', '.join(more)}." if more else ""
-    return (
-        f"the gaps of {str(gaps)!r} go with {str(name)!r}: {said}.{also} Answers may hold only for rows without gaps, "
-        "not for all."
-    )
+    return f"the gaps of {str(gaps)!r} go with {str(name)!r}: {said}.{also} {UNLIKE}"
 
 
 def _facts(column: Any, there: np.ndarray, kind: Any, where: str) -> Facts | None:
