@@ -110,7 +110,7 @@ def test_a_shift_is_told_as_what_it_is():
     effect = mm.two_sample_effect(x, y, rng=0)
     assert effect.shift.low < 0.5 < effect.shift.high
     assert 0.3 < effect.shift.estimate < 0.7
-    assert "as a shift of all columns" in str(effect)
+    assert "standard deviations of each column, in whichever way they differ" in str(effect)
     assert effect.to_dict()["shift"][0] == effect.shift.estimate
 
 

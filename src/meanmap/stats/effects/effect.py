@@ -110,7 +110,8 @@ class Effect(Paged, Value):
         """The result in words."""
         columns = [("column", text) for text in said_of(self.differences)]
         columns += [("intervals of columns", self.differences.intervals)] if columns else []
-        shift = [] if self.shift is None else [("as a shift of all columns", f"{self.shift} standard deviations")]
+        moved = f"{self.shift} standard deviations of each column, in whichever way they differ"
+        shift = [] if self.shift is None else [("as far as a shift by", moved)]
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
         share = f"at least {self.share} of all, for the effect to vanish"
         always = [("rows that would change", share), ("distance of embeddings", str(self.distance))]
