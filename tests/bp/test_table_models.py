@@ -67,7 +67,7 @@ def test_evidence_that_says_nothing_is_refused_in_the_same_words(model):
         model.query({"z": 1.0}, ["b"])
     with pytest.raises(InputError, match="'z'"):
         model.predict({"a": [1.0]}, ["z"])
-    with pytest.raises(InputError, match="frame has no column of the model; expected some of 'a', 'b'"):
+    with pytest.raises(InputError, match=r"frame has .*; expected some of the model's columns: 'a', 'b'"):
         model.impute({"z": [1.0]})
 
 

@@ -77,7 +77,7 @@ def test_sparse_matrices_stay_sparse(kind):
         ({1.0, 2.0}, KindError, "x is of the kind set; expected points"),
         (1.0, ShapeError, r"x is a single number; expected points, one per row: pass \[x\]"),
         (np.zeros((2, 2, 2)), ShapeError, r"x has shape \(2, 2, 2\); expected \(n, d\) or \(n,\): one row per point"),
-        ([[1, 2], [3]], ShapeError, "x is ragged: its rows differ in length"),
+        ([[1, 2], [3]], ShapeError, "x is ragged: row 0 has 2 entries and row 1 has 1 entry. Give"),
         (
             [[1.0], [np.nan]],
             NonFiniteError,
@@ -194,7 +194,12 @@ class TestParameter:
             (1.5, {"integer": True}, ParameterError, "scale is 1.5; expected whole numbers"),
             ([1.0], {"axes": 0}, ShapeError, r"scale has shape \(1,\); expected one number"),
             ([[1.0]], {}, ShapeError, r"scale has shape \(1, 1\); expected one number, or one per column"),
-            ([[1.0], [1.0, 2.0]], {}, ShapeError, "ragged list; expected one number, or one per column"),
+            (
+                [[1.0], [1.0, 2.0]],
+                {},
+                ShapeError,
+                "is ragged: row 0 has 1 entry and row 1 has 2 entries; expected one number, or one per column",
+            ),
             ([], {}, EmptyError, "scale is empty"),
             ("3", {}, KindError, "scale is '3'; expected one number, or one per column"),
             ("median", {"axes": 0}, KindError, "scale is 'median'; expected one number"),

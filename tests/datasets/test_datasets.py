@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from meanmap import datasets
+from meanmap.core import ParameterError
 from meanmap.datasets.files import DataNotFoundError
 
 UCI_ROWS = {
@@ -116,9 +117,9 @@ def test_a_wrong_file_is_refused(delivered):
 
 
 def test_unknown_names_are_told():
-    with pytest.raises(TypeError, match="one of banknote, transfusion, fertility, ionosphere, got 'iris'"):
+    with pytest.raises(ParameterError, match="name is 'iris'; expected one of 'banknote', 'transfusion', 'fertility'"):
         datasets.uci("iris")
-    with pytest.raises(TypeError, match="got 'Baby9'"):
+    with pytest.raises(ParameterError, match=r"scene is 'Baby9' \(did you mean 'Baby."):
         datasets.stereo("Baby9")
 
 

@@ -167,11 +167,43 @@ MODELS = {
     ),
     "messages is a class": (
         lambda: ep.infer(G(ep.Logistic(N(), observed=1)), ep.Quadrature),
-        "expected an oracle such as ep.Quadrature()",
+        "expected an oracle: type messages=ep.Quadrature()",
+    ),
+    "messages is a word": (
+        lambda: ep.infer(G(ep.Gaussian(N(), observed=1.0)), "mcmc"),
+        "messages is 'mcmc'; expected an oracle: type messages=ep.MCMC().",
+    ),
+    "messages holds a word": (
+        lambda: ep.infer(G(ep.Logistic(N(), observed=1)), {"Logistic(z)": "laplce"}),
+        "messages['Logistic(z)'] is 'laplce'; expected an oracle: type messages['Logistic(z)']=ep.Laplace().",
+    ),
+    "oracle is a word": (
+        lambda: ep.Density(lambda z: -z, N(), oracle="quadrture"),
+        "oracle is 'quadrture'; expected an oracle: type oracle=ep.Quadrature().",
+    ),
+    "oracle of a function is a number": (
+        lambda: ep.BlackBox(jnp.exp, N(), ep.Variable("y", ep.Normal), oracle=3),
+        "oracle is 3; expected an oracle such as",
+    ),
+    "oracle of a question is a class": (
+        lambda: ep.ask(ep.Gaussian(N(), observed=1.0), ep.Normal(0.0, 1.0), oracle=ep.MCMC),
+        "type oracle=ep.MCMC().",
+    ),
+    "weights of a sum are ragged": (
+        lambda: ep.Sum(N("a"), N("b"), out=1.0, weights=[[1.0, 2.0], [3.0]], precision=1.0),
+        "is ragged: row 0 has 2 entries and row 1 has 1 entry",
+    ),
+    "weights of a sum are too few": (
+        lambda: ep.Sum(N("a"), N("b"), out=1.0, weights=[1.0], precision=1.0),
+        "weights of Sum(a, b, out) are [1.0], 1 of them; expected 2 numbers other than 0, one for each term",
+    ),
+    "a matrix is ragged": (
+        lambda: ep.Dot([[1.0, 2.0], [3.0]], ep.Variable("w", ep.MultivariateNormal.standard(2)), N("z", plate=2)),
+        "is ragged: row 0 has 2 entries and row 1 has 1 entry",
     ),
     "messages name another factor": (
         lambda: ep.infer(G(ep.Logistic(N(), observed=1)), {"probit": ep.Quadrature()}),
-        "messages name ['probit'], which are no black-box factors",
+        "messages names 'probit'; the factors that ask an oracle are 'Logistic(z)'.",
     ),
     "messages return nonsense": (
         lambda: ep.infer(G(ep.Logistic(N(), observed=1)), lambda questions: 3),

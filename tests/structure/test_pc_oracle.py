@@ -193,7 +193,7 @@ def test_too_few_rows_are_told():
 def test_bad_knowledge():
     truth = DSeparation([("a", "b"), ("b", "c")])
     for knowledge, error, message in [
-        ({"required": [("a", "x")]}, ColumnError, "required names 'x'; the columns are 'a', 'b', 'c'"),
+        ({"required": [("a", "x")]}, ColumnError, "required names 'x'; the columns of the table are 'a', 'b', 'c'"),
         ({"forbidden": [("x", "a")]}, ColumnError, "forbidden names 'x'"),
         ({"tiers": [["a"], ["x"]]}, ColumnError, "tiers names 'x'"),
         ({"tiers": [["a"], ["b", "a"]]}, InputError, "'a' in two tiers"),

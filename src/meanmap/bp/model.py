@@ -6,6 +6,7 @@ from typing import Any
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.samples import NodeSample
+from meanmap.core.settings import each_asked
 from meanmap.core.tables.schema import Schema
 from meanmap.graphs import Graph
 
@@ -48,7 +49,8 @@ class FittedModel(ABC):
 
     def numbered(self, targets: Iterable[Hashable] | None) -> dict[Hashable, int]:
         """The targets with their numbers, all variables unless some are given."""
-        return {name: self.graph.index(name) for name in (self.graph.names if targets is None else targets)}
+        names = self.graph.names if targets is None else targets if isinstance(targets, str) else tuple(targets)
+        return dict(zip(names, each_asked(names, self.graph.index), strict=True))
 
     def __repr__(self) -> str:
         counts = self.pair_counts

@@ -15,7 +15,7 @@ from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partit
 from meanmap.core.protocols import given_back, handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import each_asked, whole_number
 from meanmap.core.tables.filling import columns_of, filled
 from meanmap.core.types import Data, Seed
 
@@ -119,7 +119,7 @@ class RowModel(ABC):
         [2.0, -1.0]
         """
         refuse_beliefs(frame)
-        names = tuple(map(self._called, targets))
+        names = each_asked(targets, self._called)
         with Door() as door:
             asked = self._asked(columns_of(frame), "frame", names, door)
             return self._told(asked, names, rng)

@@ -10,6 +10,7 @@ from meanmap.core.absent import unmasked
 from meanmap.core.arrays import check_lengths, refuse_name
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
+from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.settings import by_name
 from meanmap.core.tables.chunks import count_rows, sampled, source_of
@@ -147,7 +148,7 @@ def _column(data: Data, name: Any) -> Any:
     """One variable of a table, before reading."""
     if isinstance(data, Mapping):
         if str(name) not in data:
-            raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, data))}.")
+            raise no_column("data", name, data)
         return data[str(name)]
     refuse_name(data, "data")
     array = np.asarray(unmasked(data))

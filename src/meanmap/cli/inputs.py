@@ -278,7 +278,7 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
     reading.asked_for([by])
     table = reading.table(path, [*columns, by] if columns else None)
     if by not in table.names:
-        raise ColumnError(f"{path} has no column {by!r}; it has {', '.join(map(repr, table.names))}.")
+        raise no_column(path, by, table.names)
     reading.set_apart([by])
     others = [name for name in table.names if name != by]
     if not others:

@@ -11,6 +11,7 @@ from meanmap.cli.options import (
     refused,
     say,
 )
+from meanmap.core.meant import no_column
 
 __all__ = ["ep"]
 
@@ -47,7 +48,7 @@ def ep(
     reading.keeps.append(y)
     table = reading.told(reading.table(data, [*names_in(x), y] if x else None), data)
     if y not in table.names:
-        raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")
+        raise no_column(data, y, table.names)
     columns = names_in(x) or [name for name in table.names if name != y]
     with waiting("expectation propagation"):
         fit = getattr(mm.ep.models, f"{model}_regression")(

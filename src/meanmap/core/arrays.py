@@ -1,7 +1,7 @@
 """Reads one numeric array from any container, with readable errors."""
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -88,6 +88,18 @@ def as_array(data: Data, argument: str) -> np.ndarray:
     return array
 
 
+def _lengths(data: Any) -> str:
+    """Which two rows of a ragged list differ, in words."""
+    lengths = [len(row) if isinstance(row, Sized) else None for row in data]
+    at = next((at for at, length in enumerate(lengths) if length != lengths[0]), 0)
+    if at == 0:
+        return "lists inside its rows differ in length"
+    first, other = (
+        "one number" if n is None else f"{n} {'entry' if n == 1 else 'entries'}" for n in (lengths[0], lengths[at])
+    )
+    return f"row 0 has {first} and row {at} has {other}"
+
+
 def refuse_name(data: object, argument: str, expected: str = "a table") -> None:
     """Refuse a text or path, which may be meant as the name of a file."""
     if isinstance(data, str | bytes | Path):
@@ -120,9 +132,7 @@ def plain(data: Any, argument: str) -> np.ndarray:
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise ShapeError(
-            f"{argument} is ragged: its rows differ in length. Give every point the same columns."
-        ) from error
+        raise ShapeError(f"{argument} is ragged: {_lengths(data)}. Give every row the same columns.") from error
     if array.dtype == object and array.ndim == 0:
         refuse_name(data, argument, "points: a list, an array or a table")
         came = "None" if data is None else f"of the kind {type(data).__name__}"
@@ -322,7 +332,7 @@ def parameter(
     try:
         array = value if isinstance(value, jax.Array) else np.asarray(value)
     except ValueError as error:
-        raise ShapeError(f"{name} is {value!r}, a ragged list; expected {expected}.") from error
+        raise ShapeError(f"{name} is ragged: {_lengths(value)}; expected {expected}.") from error
     if getattr(array.dtype, "kind", "?") not in "fiub" and not jnp.issubdtype(array.dtype, jnp.floating):
         raise KindError(f"{name} is {value!r}; expected {expected}.")
     if not isinstance(array, jax.Array):

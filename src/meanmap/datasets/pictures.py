@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import KindError
 from meanmap.core.extras import optional
+from meanmap.core.settings import one_of
 from meanmap.core.values import Value
 from meanmap.datasets.files import fetched, own
 
@@ -43,8 +43,7 @@ def stereo(scene: str) -> Stereo:
     >>> scene.left.shape, scene.disparity.shape  # doctest: +SKIP
     ((370, 413, 3), (370, 413))
     """
-    if scene not in STEREO_SCENES:
-        raise KindError(f"scene should be one of {', '.join(STEREO_SCENES)}, got {scene!r}.")
+    one_of(scene, "scene", STEREO_SCENES)
     with optional("reading a picture"):
         from matplotlib.image import imread
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import KindError
+from meanmap.core.settings import one_of
 from meanmap.core.tables.table import Table
 from meanmap.datasets.files import DataNotFoundError, fetched, own
 
@@ -73,8 +73,7 @@ def uci(name: str) -> tuple[Table, Any]:
     >>> len(table), int(labels.sum())  # doctest: +SKIP
     (100, 12)
     """
-    if name not in UCI_NAMES:
-        raise KindError(f"name should be one of {', '.join(UCI_NAMES)}, got {name!r}.")
+    one_of(name, "name", UCI_NAMES)
     prepared = own(f"uci/{name}.csv")
     if prepared is not None:
         rows, one = _rows(prepared)[1:], "1"

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.extras import optional
 from meanmap.core.held import holds_whole
+from meanmap.core.meant import no_column
 from meanmap.core.types import GraphLike
 from meanmap.core.values import Value, as_known
 from meanmap.plots.facts import Page
@@ -132,8 +133,7 @@ class Graph(Value, Paged):
         """The number of a node; "0" also finds 0, and 0 finds "0"."""
         known = as_known(name, self._number)
         if known is None:
-            shown = ", ".join(map(repr, self.names[:10])) + (", ..." if self.size > 10 else "")
-            raise InputError(f"the graph has no node {name!r}; it has {shown}.")
+            raise no_column("the graph", name, self.names, "node")
         return self._number[known]
 
     @property

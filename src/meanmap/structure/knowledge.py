@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.core.errors import ColumnError, InputError, KindError
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.meant import names_none
 from meanmap.core.values import as_known, is_sequence
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import find_cycle
@@ -91,7 +92,7 @@ def _pair(pair: object, number: dict[str, int], argument: str) -> tuple[int, int
 def _known(name: object, number: dict[str, int], argument: str) -> int:
     known = as_known(name, number)
     if known is None:
-        raise ColumnError(f"{argument} names {name!r}; the columns are {', '.join(map(repr, number))}.")
+        raise names_none(argument, name, "the table", number)
     return number[known]
 
 

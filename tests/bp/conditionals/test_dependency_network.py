@@ -388,7 +388,7 @@ def test_what_cannot_be_learned_is_refused(model):
         mm.bp.DependencyNetwork().fit({"a": np.arange(30.0)})
     with pytest.raises(InputError, match="no column 'z'"):
         model.predict({"a": [1.0]}, ["z"])
-    with pytest.raises(InputError, match="no column of the model"):
+    with pytest.raises(InputError, match="expected some of the model's columns"):
         model.impute({"z": [1.0]})
     with pytest.raises(KindError, match="expected a number column"):
         model.impute({"a": ["x"]})

@@ -119,7 +119,7 @@ def test_what_the_graph_does_not_identify_is_refused():
     open_edge = mm.graphs.PDAG.of([("z", "y")], [("t", "y")])
     with pytest.raises(InputError, match="depends on the direction"):
         mm.bp.BayesianNetwork(open_edge).effect(table, "y", of="t", from_="old", to="new")
-    for names, message in ((("y", "w"), "the graph has no 'w'"), (("y", "y"), "on and of are both 'y'")):
+    for names, message in ((("y", "w"), "the graph has no node 'w'"), (("y", "y"), "on and of are both 'y'")):
         with pytest.raises(InputError, match=message):
             mm.bp.BayesianNetwork(CONFOUNDED).effect(table, names[0], of=names[1], from_="old", to="new")
     with pytest.raises(InputError, match="to is 'best'; expected a label of 't' that has rows"):

@@ -191,7 +191,8 @@ def test_numbers_stand_for_missing_values():
     with pytest.raises(ParameterError, match="missing holds None; expected codes for"):
         mm.two_sample_test(coded, AGES, missing=[None])
     with pytest.raises(
-        ParameterError, match=r"missing is 'dorp'; expected one of .*, or a list of codes .* such as \['\?', -999\]"
+        ParameterError,
+        match=r"missing is 'dorp' \(did you mean 'drop'\?\); expected one of .*, or a list of .* as \['\?', -999\]",
     ):
         mm.two_sample_test(coded, AGES, missing="dorp")
 

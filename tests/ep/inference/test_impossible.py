@@ -1,10 +1,14 @@
 """Data that cannot be under a model: their evidence is zero, and the report says why."""
 
+import math
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from meanmap import ep
 from meanmap.core import KindError, NonFiniteError, ParameterError
+from meanmap.families import Bernoulli
 
 
 def assert_impossible(post, *words):
@@ -102,3 +106,44 @@ def test_columns_that_are_too_small_to_be_squared_are_refused():
     with pytest.raises(ParameterError, match=r"column 1 of X holds no number larger than 3e-200"):
         ep.models.logistic_regression(X, y)
     ep.Dot(X * [1.0, 0.0], ep.Variable("w", ep.MultivariateNormal.standard(2)), z)
+
+
+@pytest.mark.parametrize(
+    ("messages", "plate"), [(None, None), (None, 3), (ep.ImportanceSampling(), None), (ep.Laplace(), None)]
+)
+def test_a_density_that_is_zero_everywhere(messages, plate):
+    x = ep.Variable("x", ep.Normal(0.0, 1.0), plate=plate)
+    post = ep.infer(ep.FactorGraph(ep.Density(lambda x: -jnp.inf + 0 * x, x, name="never")), messages, rng=0)
+    assert_impossible(post, "never", "is 0 (the function returns -inf) for 'x' at each of 2,009 values", "near and far")
+
+
+def test_a_density_on_the_host_is_called_few_times_where_it_is_zero_everywhere():
+    calls = []
+
+    def never(x):
+        calls.append(float(x))
+        return -math.inf
+
+    x = ep.Variable("x", ep.Normal(0.0, 1.0), plate=2)
+    assert_impossible(ep.infer(ep.FactorGraph(ep.Density(never, x))), "at each of 45 values")
+    assert np.isfinite(calls).all()
+    assert len(calls) < 500
+
+
+def test_a_density_of_a_label_or_of_three_numbers_that_is_zero_everywhere():
+    x = ep.Variable("x", Bernoulli(0.5))
+    assert_impossible(ep.infer(ep.FactorGraph(ep.Density(lambda x: -jnp.inf + 0 * x, x))), "at each of its values")
+    abc = [ep.Variable(name, ep.Normal(0.0, 1.0)) for name in "abc"]
+    post = ep.infer(ep.FactorGraph(ep.Density(lambda a, b, c: -jnp.inf + 0 * a * b * c, *abc)), rng=0)
+    assert_impossible(post, "for 'a', 'b', 'c'")
+
+
+def test_a_density_that_is_zero_only_where_the_prior_is_says_so():
+    x = ep.Variable("x", ep.Normal(0.0, 1.0))
+    far = ep.Density(lambda x: jnp.where(x > 1e3, 0.0, -jnp.inf), x, name="far")
+    report = ep.infer(ep.FactorGraph(far), ep.ImportanceSampling(), rng=0).report
+    assert report.status == "stopped with messages left out"
+    assert report.notes[0] == (
+        "far is 0 (the function returns -inf) at all 2,001 values of 'x' tried where the rest of the model leaves it, "
+        "and not further out: check the prior, and the sign and unit of the function"
+    )

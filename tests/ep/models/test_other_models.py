@@ -108,7 +108,7 @@ def test_a_ranking_is_that_of_a_sum_over_all_skills():
     assert "3 players from 5 games" in str(fit)
     assert json.loads(json.dumps(fit.to_dict()))["players"] == ["ann", "bob", "cy"]
     assert fit.plot().get_xlabel().startswith("skill")
-    with pytest.raises(InputError, match=r"'ana' has played no game here; 3 players have\. Did you mean ann"):
+    with pytest.raises(InputError, match=r"'ana' \(did you mean 'ann'\?\) has played no game here; 3 players have\."):
         fit.probability("ana", "bob")
     with pytest.raises(ParameterError, match="'bob' cannot play against himself"):
         fit.probability("bob", "bob")

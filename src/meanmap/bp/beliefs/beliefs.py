@@ -7,7 +7,8 @@ from typing import Any, Generic, TypeVar
 from meanmap.bp.beliefs.drawing import draw_beliefs
 from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.beliefs.pages import beliefs_page
-from meanmap.core.errors import InputError, KindError
+from meanmap.core.errors import ColumnError, KindError
+from meanmap.core.meant import did_you_mean, listed
 from meanmap.core.report import Report
 from meanmap.core.types import Axes
 from meanmap.core.values import as_known
@@ -48,8 +49,8 @@ class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
     def __getitem__(self, name: Hashable) -> Belief:
         known = as_known(name, self.targets)
         if known is None:
-            shown = ", ".join(map(repr, self.targets[:10])) + (", ..." if len(self) > 10 else "")
-            raise InputError(f"there is no belief about {name!r}; the targets were {shown}.")
+            meant = did_you_mean(name, self.targets)
+            raise ColumnError(f"there is no belief about {name!r}{meant}; the targets were {listed(self.targets)}.")
         return self.answer[known] if isinstance(self.answer, Mapping) else self.answer(known)
 
     def __iter__(self) -> Iterator[Hashable]:

@@ -16,6 +16,7 @@ from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
 from meanmap.bp.conditionals.seen_together import SeenTogether
 from meanmap.core.errors import EmptyError, InputError, KindError
+from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
@@ -251,7 +252,7 @@ class BayesianNetwork(Paged):
         """
         for name in (on, of):
             if name not in self.graph.names:
-                raise InputError(f"the graph has no {name!r}; it has {', '.join(map(repr, self.graph.names))}.")
+                raise no_column("the graph", name, self.graph.names, "node")
         if on == of:
             raise InputError(f"on and of are both {on!r}; expected an outcome and another variable that is set.")
         refuse_undecided(self.graph, [of], [on])

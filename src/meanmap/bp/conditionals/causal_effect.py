@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.bp.conditionals.pages import effect_page
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.intervals import ends
+from meanmap.core.meant import did_you_mean
 from meanmap.core.settings import probability
 from meanmap.core.types import Array
 from meanmap.core.values import Value, frame_of
@@ -157,7 +158,8 @@ class CausalEffect(Paged, Value):
             return found
         if label not in self.labels:
             shown = ", ".join(map(repr, self.labels)) or "none, it is a number"
-            raise InputError(f"label is {label!r}; the labels of {self.on!r} are: {shown}.")
+            meant = did_you_mean(label, self.labels)
+            raise InputError(f"label is {label!r}{meant}; the labels of {self.on!r} are: {shown}.")
         at = self.labels.index(label)
         return Estimate(float(found.value[at]), found.draws[:, at])
 

@@ -16,7 +16,9 @@ from meanmap.bp.rows import RowModel
 from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.meant import nearly, no_column_of
 from meanmap.core.points import slices
+from meanmap.core.settings import each_asked
 from meanmap.core.tables.marks import columns_without_marks
 from meanmap.core.tables.missing import take
 from meanmap.core.threads import one_blas_thread
@@ -62,11 +64,12 @@ class CodedRows:
         """Code the columns of the variables; some of these may be hidden, and other columns are ignored."""
         known = {name: columns[str(name)] for name in table.columns if str(name) in columns}
         if not known:
-            raise InputError(f"{argument} has no column of the model; expected some of {table.shown}.")
+            raise no_column_of(argument, columns, table.columns)
         known = columns_without_marks(known, argument, table.marks)
         size = check_lengths({name: len(values) for name, values in known.items()}, argument)
         raw = {name: values for name, values in known.items() if name not in hidden}
-        return cls(table, raw, table.numbers(raw, size, argument), size, table.oddities(raw, argument))
+        notes = (*table.oddities(raw, argument), *nearly(columns, table.columns, argument))
+        return cls(table, raw, table.numbers(raw, size, argument), size, notes)
 
     def there(self, name: Hashable) -> np.ndarray:
         """The rows in which a variable is known."""
@@ -157,7 +160,7 @@ class CodedModel(QueriedPage, RowModel):
         """The targets, by default whatever is not known."""
         if targets is None:
             return tuple(name for name in self.table.columns if name not in known)
-        chosen = tuple(map(self._called, targets))
+        chosen = each_asked(targets, self._called)
         twice = next((name for name in chosen if name in known), None)
         if twice is not None:
             raise InputError(f"{twice!r} is a target and also given; expected one or the other.")

@@ -12,6 +12,7 @@ from meanmap.bp.variables import Variables, meant
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.held import holds_text, holds_truth
+from meanmap.core.meant import names_none, no_column
 from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.filling import are_whole, nearest_whole
@@ -259,7 +260,7 @@ class CodedTable:
         found = Variables.of(data, names, most or MOST_LEARNED, missing, told)
         unknown = next((name for name in told if name not in set(map(str, found.values))), None)
         if unknown is not None:
-            raise InputError(f"kinds has {unknown!r}; expected variables of the model: {_listed(found.values)}.")
+            raise names_none("kinds", unknown, "the model", found.values)
         columns = {name: CodedColumn.of(name, values, told.get(str(name))) for name, values in found.values.items()}
         own, numbers = MOST_LABELS, {}
         while widest and own > LEAST_LABELS and sum(replace(c, own=own).width for c in columns.values()) > widest:
@@ -310,7 +311,7 @@ class CodedTable:
     def place(self, name: Hashable) -> int:
         """The number of a column."""
         if str(name) not in self.columns:
-            raise InputError(f"the model has no column {name!r}; it has {self.shown}.")
+            raise no_column("the model", name, self.columns)
         return list(self.columns).index(str(name))
 
     @property

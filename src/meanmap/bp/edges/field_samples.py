@@ -17,6 +17,7 @@ from meanmap.bp.edges.samples import (
 from meanmap.bp.edges.wild import reads_numbers, without_wild_pairs
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.meant import did_you_mean, listed
 from meanmap.core.notes import warn_of
 from meanmap.core.tables.missing import length
 from meanmap.core.types import Data
@@ -136,15 +137,16 @@ def _check_names(labels: list, found: Mapping) -> None:
     missing = next((label for label in labels if label not in found), None)
     if missing is not None:
         raise EmptyError(
-            f"pairs has none for the relation {missing!r}; it has {', '.join(map(repr, found))}. Pairs are two samples "
-            "row by row, fit((left, right)), or one such pair for each relation, fit({relation: (left, right)}). "
-            "mm.KernelGraph(edges).fit(table) learns from a table of named columns."
+            f"pairs has none for the relation {missing!r}{did_you_mean(missing, found)}; it has {listed(found)}. Pairs "
+            "are two samples row by row, fit((left, right)), or one such pair for each relation, fit({relation: (left, "
+            "right)}). mm.KernelGraph(edges).fit(table) learns from a table of named columns."
         )
 
 
 def _check_kernels(given: Mapping, kinds: list) -> None:
     for name, kernel in given.items():
         if name not in kinds:
-            raise InputError(f"kernels names the kind {name!r}; the variables are of {', '.join(map(repr, kinds))}.")
+            meant = did_you_mean(name, kinds)
+            raise InputError(f"kernels names the kind {name!r}{meant}; the variables are of {listed(kinds)}.")
         if kernel is not None:
             as_kernel(kernel, f"kernels[{name!r}]")

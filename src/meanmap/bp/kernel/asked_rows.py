@@ -1,7 +1,7 @@
 """Rows of a table that a fitted tree answers for: which cells are observed, and their messages to neighbours."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from meanmap.bp.kernel.row_messages import RowMessages
 from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError
+from meanmap.core.meant import nearly, no_column_of
 from meanmap.core.points import count, slices
 from meanmap.core.tables.marks import columns_without_marks
 from meanmap.graphs import Rooted
@@ -61,13 +62,13 @@ class AskedRows:
         graph = model.graph
         known = {name: columns[str(name)] for name in graph.names if str(name) in columns}
         if not known:
-            shown = ", ".join(map(repr, graph.names[:10]))
-            raise InputError(f"{argument} has no column of the model; expected some of {shown}.")
+            raise no_column_of(argument, columns, graph.names)
         known = columns_without_marks(known, argument, model.samples.marks)
         nodes = tuple(graph.index(name) for name in known)
         seen = {name: column for name, column in known.items() if graph.index(name) not in hidden}
         heard = read_values(graph, model.samples.nodes.__getitem__, seen, door, True, argument)
         number = check_lengths({name: len(column) for name, column in known.items()}, argument)
+        heard = replace(heard, notes=(*heard.notes, *nearly(columns, graph.names, argument)))
         return cls._of(model, tree, heard, number, nodes)
 
     @classmethod

@@ -22,7 +22,7 @@ from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, f
 from meanmap.bp.kernel.many_rows import ManyRows
 from meanmap.bp.kernel.support import Support, learning_notes, query_report
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError
+from meanmap.core.meant import no_column
 from meanmap.core.points import bucket, on_device, slices
 from meanmap.core.report import Report
 from meanmap.core.tables.filling import columns_of
@@ -310,7 +310,7 @@ class FittedKernelGraph(QueriedPage, ManyRows):
         for pair in self.graph.named_edges:
             lacking = next((name for name in pair if str(name) not in columns), None)
             if lacking is not None:
-                raise InputError(f"frame has no column {lacking!r}; it has {', '.join(map(repr, columns))}.")
+                raise no_column("frame", lacking, columns)
             ends = {name: columns[str(name)] for name in pair}
             both = np.flatnonzero(np.logical_and(*(present(column) for column in ends.values())))
             ends = {name: take(column, both) for name, column in ends.items()}

@@ -9,6 +9,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.exact import check_exact, check_exact_words
 from meanmap.core.held import holds_text, holds_times
 from meanmap.core.language import in_python
+from meanmap.core.meant import did_you_mean
 from meanmap.core.moments import clocks_in, is_clock, is_time, seconds, times_in
 from meanmap.core.tables.written import Written, is_number
 from meanmap.core.texts import as_labels
@@ -168,7 +169,8 @@ def wanted_kind(kind: Any, column: Data = None) -> Kind:
         return levels
     if kind not in WANTED:
         raise ParameterError(
-            f"a kind is {kind!r}; expected one of {', '.join(map(repr, WANTED))}, or levels in increasing order."
+            f"a kind is {kind!r}{did_you_mean(kind, WANTED)}; expected one of {', '.join(map(repr, WANTED))}, or "
+            "levels in increasing order."
         )
     return kind
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from meanmap.core.errors import ColumnError, ShapeError
-from meanmap.core.meant import no_column, respelled
+from meanmap.core.meant import did_you_mean, listed, no_column, respelled
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.table import Table
 
@@ -30,9 +30,8 @@ def matched(
         alone = [each for each in (*order, *columns) if (each in order) != (each in columns)]
         if named and alone:
             has, lacks, other = (names[0], name, columns) if alone[0] in order else (name, names[0], order)
-            raise ColumnError(
-                f"{lacks} has no column {alone[0]!r}, which {has} has; it has {', '.join(map(repr, other))}."
-            )
+            meant = did_you_mean(alone[0], other)
+            raise ColumnError(f"{lacks} has no column {alone[0]!r}{meant}, which {has} has; it has {listed(other)}.")
         found.append(selected(columns, order, name) if named else renamed(columns, order, name))
     return found, named
 

@@ -12,6 +12,7 @@ from meanmap.core.errors import EmptyError, KindError, NonFiniteError, Parameter
 from meanmap.core.foreign import is_missing
 from meanmap.core.held import holds_truth
 from meanmap.core.language import in_python
+from meanmap.core.meant import did_you_mean
 from meanmap.core.points import rows
 from meanmap.core.settings import one_of
 from meanmap.core.tables.marks import policy_and_marks, without_marks
@@ -113,7 +114,7 @@ def settle(
     policy, _ = policy_and_marks(missing)
     if policy not in POLICIES:
         expected = f"{', '.join(map(repr, POLICIES))}, or a list of codes for missing values, such as ['?', -999]"
-        raise ParameterError(f"missing is {policy!r}; expected one of {expected}.")
+        raise ParameterError(f"missing is {policy!r}{did_you_mean(policy, POLICIES)}; expected one of {expected}.")
     samples = [unmasked(sample) for sample in samples]
     if not paired:
         check_zones(samples, names)

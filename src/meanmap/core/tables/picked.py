@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from meanmap.core.errors import ColumnError, KindError
-from meanmap.core.meant import did_you_mean, respelled
+from meanmap.core.errors import KindError
+from meanmap.core.meant import names_none, respelled
 from meanmap.core.settings import by_name, is_whole
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.kinds import wanted_kind
@@ -45,8 +45,7 @@ def picked(data: Data, **wanted: object) -> list[Any]:
         listed = [respelled(name, columns) for name in listed]
         lacking = [name for name in listed if name not in columns]
         if lacking:
-            meant = did_you_mean(lacking[0], columns)
-            raise ColumnError(f"{argument} names {lacking[0]!r}{meant}; data has {', '.join(map(repr, columns))}.")
+            raise names_none(argument, lacking[0], "data", columns)
         found.append(source.chosen(listed))
     return found
 
@@ -92,8 +91,7 @@ def set_apart(data: Data, **wanted: object) -> list[Any]:
             found.append({name: columns[name] for name in listed})
             gone |= set(listed)
         elif isinstance(names, str):
-            meant = did_you_mean(names, columns)
-            raise ColumnError(f"{argument} names {names!r}{meant}; the table has {', '.join(map(repr, columns))}.")
+            raise names_none(argument, names, "the table", columns)
         else:
             found.append(names)
     return [{name: column for name, column in columns.items() if name not in gone} if gone else data, *found]

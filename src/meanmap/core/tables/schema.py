@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.core.absent import unmasked
 from meanmap.core.arrays import check_lengths
 from meanmap.core.errors import ColumnError, ParameterError
-from meanmap.core.meant import did_you_mean, respelled
+from meanmap.core.meant import names_none, no_column, respelled
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.settings import by_name
@@ -165,7 +165,7 @@ class Schema:
 
     def __getitem__(self, name: str) -> Column:
         if str(name) not in self._by_name:
-            raise ColumnError(f"the schema has no column {name!r}; it has {', '.join(map(repr, self.names))}.")
+            raise no_column("the schema", name, self.names)
         return self._by_name[str(name)]
 
     def read(self, data: Data, argument: str = "data") -> Table:
@@ -233,10 +233,7 @@ def chosen_kinds(kinds: Mapping[str, Any] | None, columns: Mapping[str, Any], ar
     told = {respelled(name, columns): kind for name, kind in by_name(kinds, "kinds", '{"zip": "label"}').items()}
     unknown = [name for name in told if name not in columns]
     if unknown:
-        meant = did_you_mean(unknown[0], columns)
-        raise ColumnError(
-            f"kinds names {unknown[0]!r}{meant}; the columns of {argument} are {', '.join(map(repr, columns))}."
-        )
+        raise names_none("kinds", unknown[0], argument, columns)
     return {name: wanted_kind(kind, columns[name]) for name, kind in told.items()}
 
 

@@ -13,7 +13,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Seed
 from meanmap.ep.asking.chosen_oracle import with_oracle
 from meanmap.ep.factor import Answer, Factor, FactorLike
-from meanmap.ep.oracles.host import check_answer
+from meanmap.ep.oracles.host import check_answer, refuse_no_oracle
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.piecewise.memory import remembering
 from meanmap.ep.sweeps.sweep import compiled_answer
@@ -81,6 +81,8 @@ def _asked(
     rng: Seed,
     memory: Any,
 ) -> Answer:
+    if oracle is not None:
+        refuse_no_oracle(oracle, "oracle")
     if factor.asks_oracle:
         factor = with_oracle(factor, oracle, memory)
     elif oracle is not None:

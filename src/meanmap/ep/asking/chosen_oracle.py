@@ -2,27 +2,28 @@
 
 from typing import Any
 
-from meanmap.core.errors import KindError
 from meanmap.ep.calling import as_now
 from meanmap.ep.factor import replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
-from meanmap.ep.oracles.host import FunctionOracle, HostOracle
+from meanmap.ep.oracles.host import FunctionOracle, HostOracle, refuse_no_oracle
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.quadrature.quadrature import Quadrature
 
-__all__ = ["default", "given_oracle", "with_oracle"]
+__all__ = ["check_messages", "default", "given_oracle", "with_oracle"]
+
+
+def check_messages(messages: Any) -> None:
+    """Refuse messages that are no oracles, whether or not a factor asks one."""
+    for name, oracle in messages.items() if isinstance(messages, dict) else [(None, messages)]:
+        if oracle is not None:
+            refuse_no_oracle(oracle, "messages" if name is None else f"messages[{name!r}]")
 
 
 def with_oracle(factor: Any, messages: Any, memory: Any = None) -> BlackBoxFactor:
     """The factor as it is now, with the oracle that computes its messages: its own, the given or the default one."""
     oracle = given_oracle(factor, messages) or default(factor)
     if not isinstance(oracle, Oracle | HostOracle):
-        if not callable(oracle) or isinstance(oracle, type):
-            raise KindError(
-                f"messages is {oracle!r}; expected an oracle such as ep.Quadrature(), ep.ImportanceSampling() or "
-                "ep.Learned(), a function of ep.extending.Questions, or a dictionary of them by factor name."
-            )
         oracle = FunctionOracle(oracle)
     oracle.check(factor)
     return replaced(as_now(factor, memory), oracle=oracle)

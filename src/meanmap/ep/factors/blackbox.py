@@ -15,7 +15,7 @@ from meanmap.ep.calling import before_sigmoid, call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate, replaced
 from meanmap.ep.hosted import Hosted
 from meanmap.ep.lines import inside, log_message
-from meanmap.ep.oracles.host import HostOracle
+from meanmap.ep.oracles.host import HostOracle, refuse_no_oracle
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.variables import Argument, Variable, read_argument
 from meanmap.families import Categorical, Family
@@ -137,6 +137,8 @@ class Density(BlackBoxFactor):
         self.host = self.vectorised or is_host_function(log_factor, read, self.name)
         self.arguments, self.own, self.oracle, self.traced, self.memory = read, log_factor, oracle, None, None
         self.smooth = False
+        if oracle is not None:
+            refuse_no_oracle(oracle, "oracle")
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
@@ -218,6 +220,8 @@ class BlackBox(BlackBoxFactor):
         self.host = self.vectorised or is_host_function(function, read[:-1], self.name, random=self.random)
         self.arguments, self.own, self.oracle, self.traced, self.memory = read, function, oracle, None, None
         self.smooth = False
+        if oracle is not None:
+            refuse_no_oracle(oracle, "oracle")
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 

@@ -167,7 +167,10 @@ class Sum(Factor):
             )
         coefficients = np.ones(len(read)) if weights is None else read_given(weights, "weights").values
         if coefficients.shape != (len(read),) or (coefficients == 0).any():
-            raise ParameterError(f"weights of {label} are {weights!r}; expected {len(read)} numbers other than 0.")
+            raise ParameterError(
+                f"weights of {label} are {weights!r}, {coefficients.size} of them; expected {len(read)} numbers other "
+                "than 0, one for each term."
+            )
         self.arguments = (target, *read, *extra)
         roles = {f"argument {at}": argument for at, argument in enumerate(self.arguments)}
         common_plate(label, roles)

@@ -8,12 +8,13 @@ import numpy as np
 from meanmap.core.arrays import damping_share, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.meant import did_you_mean
 from meanmap.core.points import bucket, pad
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Seed
-from meanmap.ep.asking.chosen_oracle import given_oracle, with_oracle
+from meanmap.ep.asking.chosen_oracle import check_messages, given_oracle, with_oracle
 from meanmap.ep.calling import as_now
 from meanmap.ep.calls import accounting
 from meanmap.ep.factor import Factor, replaced
@@ -102,9 +103,9 @@ def infer(
     Posterior
         Beliefs by name, `log_evidence`, `report`; an interrupted run returns its current state. The report says which
         way to messages was chosen for functions on the host, and counts evaluations, with the seconds spent in them and
-        elsewhere. For data that are impossible
-        under the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and for densities
-        that grow faster than the priors fall, so that there is no posterior, it is ∞; a note says why.
+        elsewhere. For data that are impossible under the model (sharp intervals or tables that exclude one another, a
+        density that is zero everywhere) the log evidence is −∞, and for densities that grow faster than the priors
+        fall, so that there is no posterior, it is ∞; a note says why.
 
     Notes
     -----
@@ -136,6 +137,7 @@ def infer(
         raise KindError(f"model is a {type(model).__name__}; expected a FactorGraph: FactorGraph(factor, ...).")
     if start_from is not None and not isinstance(start_from, Posterior):
         raise KindError(f"start_from is {start_from!r}; expected a Posterior, which infer returned before.")
+    check_messages(messages)
     limit = int(parameter(sweeps, "sweeps", axes=0, integer=True))
     step, alpha = 1 - damping_share(damping), _power(power)
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
@@ -164,9 +166,11 @@ def infer(
         verdict, record.impossible = Verdict(state, run.plans), excluded(factors)
         if not record.impossible:
             verdict = run.go(state, step, enough, limit)
-            record.impossible = forbidden(run, verdict.state) if record.converged else ""
+            record.impossible = forbidden(run, verdict.state) if record.converged else record.impossible
         evidence = -np.inf if record.impossible else run.evidence(verdict)
         record.impossible = record.impossible or without_room(factors, evidence)
+        if evidence == -np.inf and not (record.impossible or record.interrupted):
+            record.impossible = run.without_mass(verdict)
         evidence = -np.inf if record.impossible else evidence
         record.without_value = run.without_value(verdict)
         record.rough = rough(factors, int(memory.number))
@@ -216,9 +220,13 @@ def _ready(
     third says by factor which way was chosen for a function on the host that had none.
     """
     if isinstance(messages, dict):
-        unknown = set(messages) - {f.name for f in model.factors if f.asks_oracle}
-        if unknown:
-            raise ParameterError(f"messages name {sorted(unknown)}, which are no black-box factors of {model!r}.")
+        known = [f.name for f in model.factors if f.asks_oracle]
+        for name in messages:
+            if name not in known:
+                raise ParameterError(
+                    f"messages names {name!r}{did_you_mean(name, known)}; the factors that ask an oracle are "
+                    f"{', '.join(map(repr, known)) or 'none'}."
+                )
     ready, hosts, choices = [], {}, {}
     for at, factor in enumerate(sorted(model.factors, key=lambda f: not f.constant)):
         if alpha != 1 and factor.approximate and not factor.powered:

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.meant import did_you_mean
 from meanmap.core.report import Report
 from meanmap.core.values import frame_of
 from meanmap.ep.factor import Factor, replaced
@@ -222,7 +223,8 @@ class Posterior(Paged, Mapping[str, Family]):
 
     def __getitem__(self, name: str) -> Family:
         if name not in self._beliefs:
-            raise KeyError(f"{name!r}; the variables are {', '.join(map(repr, self._beliefs))}")
+            known = ", ".join(map(repr, self._beliefs))
+            raise KeyError(f"{name!r}{did_you_mean(name, self._beliefs)}; the variables are {known}")
         return self._beliefs[name]
 
     def __iter__(self) -> Iterator[str]:

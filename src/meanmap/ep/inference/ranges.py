@@ -1,5 +1,6 @@
-"""Whether the function of a black box gives values that its output, or a log density, cannot have, or none at all."""
+"""Whether the function of a black box gives values that its output cannot have, or none, or is a density of 0."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from meanmap.ep.sweeps.plan import Plan, State
 from meanmap.ep.sweeps.sweep import compiled_cavities
 from meanmap.families import Family
 
-__all__ = ["TOLD", "left_range", "undefined"]
+__all__ = ["TOLD", "left_range", "undefined", "zero_everywhere", "zero_here"]
 
 # Where functions are checked, in standard deviations of the incoming message. Quadrature rules go much further, and log
 # densities are checked as far out as these: a single ∞ spoils a message.
@@ -22,6 +23,10 @@ LOOKED_AT, ALL_OVER = (-1.0, 0.0, 1.0), tuple(float(at) for at in sorted(range(-
 TOLD = 1e-12
 # Such a point is looked for on a grid over one or two numbers, in these steps, and among so many draws of the rest.
 _STEPS, _DRAWS = {1: 0.125, 2: 0.5}, 1000
+# A density counts as zero everywhere where it is at so many points to either side of the middle of one number, to nine
+# standard deviations, and at these distances; calls of a function on the host may be dear, and it has had many by then.
+_CLOSE, _CLOSE_ON_HOST, _FAR = 1000, 18, (1e2, 1e3, 1e4, 1e6)
+_MEMBERS = 20
 
 
 def left_range(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
@@ -70,6 +75,69 @@ def _of_member(factor: Any, out: Any, incoming: tuple[Any, ...], member: int) ->
         f"{said}, and {out.name!r} is a {out.family.__name__}, {_range_of(out.family)}: give a function that stays "
         "there, or another family"
     )
+
+
+def zero_everywhere(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
+    """In words, that a density is zero for one of these members wherever it is looked at; else empty."""
+    for where, names, zero, _ in _zeros(plan, state, at, factor, members, power):
+        if zero.all():
+            values = "of its values" if len(zero) < _CLOSE_ON_HOST else f"of {len(zero):,} values tried, near and far"
+            return f"{where} is 0 (the function returns -inf) for {names} at each {values}"
+    return ""
+
+
+def zero_here(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
+    """A note if a density is zero for one of these members where the rest of the model leaves its input; else empty."""
+    for where, names, zero, near in _zeros(plan, state, at, factor, members, power):
+        if zero[near].all():
+            return (
+                f"{where} is 0 (the function returns -inf) at all {near.sum():,} values of {names} tried where the "
+                "rest of the model leaves it, and not further out: check the prior, and the sign and unit of the "
+                "function"
+            )
+    return ""
+
+
+def _zeros(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> Iterator[tuple]:
+    """For each member of a density its name, those of its unknowns, where it is zero, and which points are near."""
+    if not getattr(factor, "powered", False) or not factor.asks_oracle or not len(members):
+        return
+    every, _ = compiled_cavities(plan, state, at, power)
+    for member in members[:_MEMBERS]:
+        incoming = [_one(value, int(member), factor.plate) for value in every]
+        over, arguments = factor.inputs(incoming), list(incoming)
+        names = ", ".join(repr(factor.arguments[position].name) for position in over)
+        points, far = _all_over([incoming[position] for position in over], factor.host)
+        for position, each in zip(over, points, strict=True):
+            arguments[position] = each
+        with user_errors():
+            heights = np.asarray(call(factor, arguments, over), float)
+        if (heights == -np.inf).any():
+            where = f"{factor.name} at [{int(member)}]" if factor.plate is not None else factor.name
+            yield where, names, (heights == -np.inf) | np.isnan(heights), np.arange(len(heights)) >= far
+
+
+def _all_over(messages: list[Any], on_host: bool) -> tuple[list[jax.Array], int]:
+    """Points at which these are looked at together, and how many of them, the first, are far out.
+
+    All values of a label, a grid over one number, and otherwise draws.
+    """
+    (first, *more) = messages
+    if not more and first.states is not None:
+        return [jnp.asarray(first.states)], 0
+    far = np.append(_FAR, np.negative(_FAR))
+    if not (more or first.event_shape):
+        count = _CLOSE_ON_HOST if on_host else _CLOSE
+        return [_points(first, np.append(far, np.linspace(-9, 9, 2 * count + 1)))], len(far)
+    found, draws = [], _CLOSE_ON_HOST if on_host else _CLOSE
+    for at, message in enumerate(messages):
+        near = jnp.asarray(message.sample(2 * draws, at))
+        away = near[: len(far)]
+        if message.coordinates == ("x",) and message.states is None:
+            middle = jnp.asarray(message.mean())
+            away = middle + far.reshape(-1, *(1,) * middle.ndim) * (away - middle)
+        found.append(jnp.concatenate([away, near]))
+    return found, len(far)
 
 
 def undefined(

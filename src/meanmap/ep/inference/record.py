@@ -10,6 +10,7 @@ from meanmap.core.report import Report
 from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
+from meanmap.ep.inference.priorless import without_prior
 from meanmap.ep.inference.sampled import LARGE, Sampled
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import HostOracle
@@ -113,13 +114,14 @@ class Record:
             *self.rough,
             *self.advice,
         ]
+        priorless = "" if self.beyond or self.interrupted else without_prior(self.factors, found)
         return Report(
-            self._status(sampling),
+            self._status(sampling, priorless),
             self.converged and not (self.impossible or self.outgrown),
             len(self.residuals),
             self.residuals,
             self._counts(),
-            self._with_the_end(notes, log_evidence),
+            self._with_the_end(notes, log_evidence, priorless),
             self._seconds() | self.sampled.measures(sampling),
             {f"{name}: messages by": way for name, way in self.choices.items()},
         )
@@ -187,7 +189,7 @@ class Record:
             if spent.slowest > _SLOW
         ]
 
-    def _with_the_end(self, notes: list[str], log_evidence: float) -> tuple[str, ...]:
+    def _with_the_end(self, notes: list[str], log_evidence: float, priorless: str) -> tuple[str, ...]:
         """These notes, and why there are no beliefs, first, or no evidence, last."""
         if self.impossible:
             why = f"these data are impossible under the model: {self.impossible}. Its evidence is 0: ignore the beliefs"
@@ -195,6 +197,8 @@ class Record:
         if self.outgrown:
             why = f"this model has no posterior: {self.outgrown}. Look for a wrong sign; ignore the beliefs"
             return why, *notes
+        if priorless:
+            return priorless, *notes
         if self.stuck:
             return *notes, "there is no log evidence: it would need the messages that were left out"
         if self.converged and not np.isfinite(log_evidence):
@@ -231,7 +235,7 @@ class Record:
                 )
         return notes
 
-    def _status(self, sampling: Mapping[str, float]) -> str:
+    def _status(self, sampling: Mapping[str, float], priorless: str) -> str:
         if self.impossible:
             return "stopped at impossible data"
         if self.outgrown:
@@ -242,6 +246,8 @@ class Record:
             return "converged, but errors of sampling are large"
         if self.converged and any(share.max() > _NOTICED for share in self.undefined.values()):
             return "converged, but a function returned no number in places"
+        if self.converged and priorless:
+            return "converged, but a belief is improper"
         if self.converged:
             size = "large" if self.wide else "small"
             return f"converged, but standard deviations may be too {size}" if self.narrow else "converged"

@@ -1,6 +1,7 @@
 """The loop: sweeps until the beliefs converge, compiled as a whole, member by member, or by factor with the host."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -15,7 +16,7 @@ from meanmap.ep.factor import replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.pace import Pace
-from meanmap.ep.inference.ranges import left_range, undefined
+from meanmap.ep.inference.ranges import left_range, undefined, zero_everywhere, zero_here
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
@@ -88,6 +89,8 @@ class Run:
             for _ in track(range(limit), "expectation propagation"):
                 before, verdict = verdict, self.sweep(verdict, step, pace.share)
                 record.add(verdict)
+                if record.impossible:
+                    break
                 over_two, earlier = partial(self._apart, earlier, verdict.state), before.state
                 # Beliefs that do not move by half a step have converged: the tolerance is relative to the step, not to
                 # its share.
@@ -122,14 +125,16 @@ class Run:
     def _another_start(self, pace: Pace, verdict: Verdict, limit: int) -> Pace | None:
         """The pace of a restart where sweeps make no progress, noted in the record; None where it would not help."""
         lost = {at: each[2] for at, each in enumerate(verdict.events)}
-        self.record.beyond = verdict.beyond or self._out_of_range(verdict.plans, verdict.state, lost)
-        if self.record.beyond:
+        self.record.beyond = verdict.beyond or self._first(left_range, verdict.state, lost)
+        self.record.impossible = self._first(zero_everywhere, verdict.state, lost)
+        if self.record.beyond or self.record.impossible:
             return None
         if self._asks_everything():
             pace = self._first_pace()
         elif pace.may_start_anew(limit - verdict.number):
             pace.start_anew()
         else:
+            self.record.beyond = self._first(zero_here, verdict.state, lost)
             return None
         self.record.started_anew(pace.share)
         return pace
@@ -209,16 +214,22 @@ class Run:
                 return found, level, beyond
             # No rule integrates a function that leaves the range of its output.
             lost = {at: fetched(found.happened[at].events)[2].ravel()[: int(plans[0].sizes[at])] for at in doubtful}
-            beyond = self._out_of_range(plans, before.state, lost)
-            if beyond:
+            beyond = self._first(left_range, before.state, lost)
+            self.record.impossible = self._first(zero_everywhere, before.state, lost)
+            if beyond or self.record.impossible:
                 return found, level, beyond
         raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
-    def _out_of_range(self, plans: tuple[Plan, ...], state: State, lost: dict[int, np.ndarray]) -> str:
-        """Why answers were lost, if functions leave the range of their output; else empty."""
+    def _first(self, look: Callable[..., str], state: State, lost: dict[int, np.ndarray]) -> str:
+        """What `look` first says of functions whose answers were lost, such as that they leave a range; else empty."""
         each = ((at, self.record.factors[at], np.flatnonzero(members)) for at, members in lost.items())
-        found = (left_range(plans[0], state, at, factor, members, self.power) for at, factor, members in each)
+        found = (look(self.plan, state, at, factor, members, self.power) for at, factor, members in each)
         return next(filter(None, found), "")
+
+    def without_mass(self, verdict: Verdict) -> str:
+        """Which density is zero everywhere where no answer was lost: an oracle may stay at a point of no density."""
+        every = {at: np.ones(factor.plate or 1, bool) for at, factor in enumerate(self.record.factors)}
+        return self._first(zero_everywhere, verdict.state, every)
 
     def _by_factor(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
         """As `_whole`, factor by factor, as some of their oracles are on the host."""

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.anew import compiled_anew
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.points import bucket, count, pad
+from meanmap.core.settings import one_of
 from meanmap.core.types import Array, Index
 from meanmap.core.values import Value
 from meanmap.ep.learned.kernel_regression import KernelRegression
@@ -101,8 +102,8 @@ class MessageOperator(Value):
     fitted_on: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.target, str) and self.target not in TARGETS:
-            raise KindError(f"target is {self.target!r}; expected one of {', '.join(map(repr, TARGETS))}.")
+        if isinstance(self.target, str):
+            one_of(self.target, "target", TARGETS)
 
     @property
     def _kind(self) -> type[Target]:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import parameter
-from meanmap.core.errors import ParameterError
 from meanmap.core.rng import Rng
+from meanmap.core.settings import one_of
 from meanmap.core.types import Seed
 from meanmap.ep.asking.ask import ask
 from meanmap.ep.factors.blackbox import BlackBox, Density
@@ -168,8 +168,7 @@ def build_operator(
     (300, True)
     >>> known = ep.Learned().reuse(factor, operator)  # and then ep.infer(model, messages=known)
     """
-    if name not in READY:
-        raise ParameterError(f"there is no operator {name!r}; available are {', '.join(READY)}.")
+    one_of(name, "name", READY)
     total = int(parameter(messages, "messages", axes=0, integer=True, at_least=4 * _FIRST))
     ready, generator = READY[name], Rng.of(rng).generator
     operator = MessageOperator(KernelRegression(d_in=300, d_out=1000)) if operator is None else operator

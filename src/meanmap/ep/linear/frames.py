@@ -11,11 +11,12 @@ import numpy as np
 
 from meanmap.core.arrays import is_categorical, refuse_name
 from meanmap.core.containers import refuse_unread
-from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
+from meanmap.core.errors import ColumnError, InputError, NonFiniteError
 from meanmap.core.extras import optional
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
 from meanmap.core.meant import no_column
 from meanmap.core.protocols import handed_over
+from meanmap.core.settings import one_of
 from meanmap.core.tables.kinds import categories_of
 from meanmap.core.tables.missing import incomplete
 from meanmap.core.tables.table import Table
@@ -38,8 +39,8 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
 
     `missing` is "refuse" for callers that have no such argument.
     """
-    if missing not in (*MISSING, "refuse"):
-        raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, MISSING))}.")
+    if missing != "refuse":
+        one_of(missing, "missing", MISSING)
     data = handed_over(data)
     refuse_unread(data, argument)
     refuse_name(data, argument)

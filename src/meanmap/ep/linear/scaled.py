@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.meant import did_you_mean, listed
 from meanmap.core.settings import is_number
 from meanmap.ep.linear.block import Block
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
@@ -120,8 +121,10 @@ class Scaled:
             elif name in scales:
                 scales[name] *= _above_0(name, asked)
             else:
-                known = ", ".join(map(repr, (*formula.names, *scales)))
-                raise ParameterError(f"priors names {name!r}; expected one of {known}.")
+                known = (*formula.names, *scales)
+                raise ParameterError(
+                    f"priors names {name!r}{did_you_mean(name, known)}; expected one of {listed(known)}."
+                )
         laws = {name: HalfStudent(3.0, scale if name in priors else _WIDE) for name, scale in scales.items()}
         others: dict[str, Any] = {"nu": GammaLog(2.0, 0.1), "alpha": HalfStudent(1.0, 10.0)}
         others |= {name: HalfStudent(3.0, _WIDE) for name in parameters if name.startswith(GAP)}

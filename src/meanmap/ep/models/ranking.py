@@ -1,6 +1,5 @@
 """Skills of players from the games they won, lost and drew."""
 
-import difflib
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError, ShapeError
+from meanmap.core.meant import did_you_mean
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Axes
 from meanmap.core.values import plain
@@ -87,9 +87,8 @@ class Ranking(Summarised):
     def _position(self, player: Hashable) -> int:
         if player in self.players:
             return self.players.index(player)
-        near = difflib.get_close_matches(str(player), list(map(str, self.players)), n=3, cutoff=0.5)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise InputError(f"{player!r} has played no game here; {len(self.players)} players have.{hint}")
+        meant = did_you_mean(player, self.players)
+        raise InputError(f"{player!r}{meant} has played no game here; {len(self.players)} players have.")
 
     def __str__(self) -> str:
         title = f"ranking of {len(self.players)} players from {int(self.games.sum()) // 2} games"

@@ -10,16 +10,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.meant import nearest
 from meanmap.core.points import pad
 from meanmap.core.types import Array
 from meanmap.ep.doubt import Lean
 from meanmap.ep.factor import Answer, FactorLike
+from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.sweeps.plan import Plan, State
 from meanmap.ep.sweeps.sweep import compiled_cavities
 from meanmap.families import Family
 
-__all__ = ["FunctionOracle", "HostOracle", "ask_host", "check_answer"]
+__all__ = ["FunctionOracle", "HostOracle", "ask_host", "check_answer", "refuse_no_oracle"]
+
+_NAMES = ("ImportanceSampling", "Laplace", "Learned", "MCMC", "Quadrature", "Stratified")
 
 
 class HostOracle(ABC):
@@ -90,6 +94,21 @@ class FunctionOracle(HostOracle):
 
     def __repr__(self) -> str:
         return getattr(self.function, "__name__", repr(self.function))
+
+
+def refuse_no_oracle(value: object, argument: str) -> None:
+    """Refuse what cannot compute messages, with what to type where the name or class of an oracle came."""
+    if isinstance(value, Oracle | HostOracle) or (callable(value) and not isinstance(value, type)):
+        return
+    name = value.__name__ if isinstance(value, type) else value
+    meant = nearest(name, _NAMES) if isinstance(name, str) else None
+    if meant:
+        raise KindError(f"{argument} is {value!r}; expected an oracle: type {argument}=ep.{meant}().")
+    several = ", or a dictionary of them by factor name" if argument == "messages" else ""
+    raise KindError(
+        f"{argument} is {value!r}; expected an oracle such as ep.Quadrature(), ep.ImportanceSampling() or "
+        f"ep.Learned(), or a function of ep.extending.Questions{several}."
+    )
 
 
 class Asked(NamedTuple):

@@ -136,6 +136,15 @@ class _OfOne(_Rows):
         self.evaluate = evaluate
         lines = self._lines(len(z), arguments)
         marks = np.full((len(z), MARKS, 2), np.nan)
+        known = np.isfinite(z).all(1)
+        if not known.all():  # rows without mass, whose nodes are no numbers
+            value, error = np.full(z.shape, np.nan), np.zeros(z.shape)
+            if known.any():
+                some = [None if each is None else each[known] for each in (incoming, tilted)]
+                rest = [each[known] for each in arguments]
+                found = self.ask(evaluate, z[known], wanted[known], rest, *some, None)
+                value[known], error[known], marks[known] = found
+            return value, error, marks
         if tilted is not None and incoming is not None:
             self._probe(lines, cells(z, tilted, *OF_BELIEF))
             if len(self.numbers) == 1:

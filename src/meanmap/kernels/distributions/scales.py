@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import EmptyError, InputError, ParameterError
+from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.points import count, rows
+from meanmap.core.settings import one_of
 from meanmap.core.types import Array, Data, Points
 from meanmap.families.base import Distribution
 from meanmap.kernels.base import Kernel
@@ -29,10 +30,7 @@ def inner_kernels(
     messages: object, coordinate: object, widths: str, door: Door
 ) -> tuple[tuple[Kernel, ...], tuple[str, ...], tuple[Any, ...]]:
     """An RBF kernel, a coordinate and a name for each variable of some distributions."""
-    if widths not in ("total", "within"):
-        raise ParameterError(
-            f"widths is {widths!r}; expected 'total' (mean variance + variance of means) or 'within' (mean variance)."
-        )
+    one_of(widths, "widths", ("total", "within"))
     names, laws, places = in_places(Messages().read(messages, "messages", door), coordinate)
     kernels = tuple(_kernel(law, place, widths, name) for law, place, name in zip(laws, places, names, strict=True))
     return kernels, places, names

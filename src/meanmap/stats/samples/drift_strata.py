@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, KindError
-from meanmap.core.meant import did_you_mean
+from meanmap.core.meant import names_none
 from meanmap.core.progress import track
 from meanmap.core.tables.picked import names_of
 from meanmap.core.tables.table import Table
@@ -94,8 +94,7 @@ class Strata(Value):
 def _labels(table: Table, columns: tuple[str, ...], argument: str) -> np.ndarray:
     lacking = [name for name in columns if name not in table.names]
     if lacking:
-        meant = did_you_mean(lacking[0], table.names)
-        raise ColumnError(f"within names {lacking[0]!r}{meant}; {argument} has {', '.join(map(repr, table.names))}.")
+        raise names_none("within", lacking[0], argument, table.names)
     words = [as_labels(np.asarray(table.columns[name]), argument).tolist() for name in columns]
     return np.array([json.dumps(row) for row in zip(*words, strict=True)])
 

@@ -1,0 +1,59 @@
+"""Whether beliefs are no distributions because variables have no prior, and what to type then."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from meanmap.ep.factor import Factor
+from meanmap.ep.factors.gaussian import Dot, Sum
+from meanmap.ep.sweeps.plan import fetched
+from meanmap.ep.variables import Variable
+from meanmap.families import Family
+
+__all__ = ["without_prior"]
+
+# By family, a prior to type; {} is the length of a vector.
+_PRIORS = {
+    "Normal": "ep.Normal(0.0, 1.0)",
+    "MultivariateNormal": "ep.MultivariateNormal.standard({})",
+    "Gamma": "ep.Gamma(1.0, 1.0)",
+    "Beta": "ep.Beta(1.0, 1.0)",
+    "Dirichlet": "ep.Dirichlet([1.0] * {})",
+}
+
+
+def without_prior(factors: Sequence[Factor], found: Mapping[str, Family]) -> str:
+    """A note that names variables without a prior whose beliefs are improper, and a prior to type; else empty.
+
+    A variable that is computed from others, as by `Dot`, needs none.
+    """
+    unknown = [argument for factor in factors for argument in factor.arguments if not argument.known]
+    variables: dict[str, Variable] = {argument.variable.name: argument.variable for argument in unknown}
+    computed = {name for factor in factors for name in _computed(factor)}
+    lacking = [
+        name
+        for name, variable in variables.items()
+        if variable.prior is None and name in found and not fetched(found[name].is_proper()).all()
+    ]
+    named = [name for name in lacking if name not in computed]
+    if not named:
+        return ""
+    first, several = variables[named[0]], len(named) > 1
+    length = "" if first.dimension is None else first.dimension
+    prior = _PRIORS.get(first.family.__name__, f"ep.{first.family.__name__}(...)").format(length)
+    plate = "" if first.plate is None else f", plate={first.plate}"
+    them, have = ("them", "have") if several else ("it", "has")
+    return (
+        f"{', '.join(map(repr, named))} {have} no prior, and what the factors say about {them} is not a distribution, "
+        f"so that there is no log evidence: give {them} a prior, such as ep.Variable({first.name!r}, {prior}{plate})"
+    )
+
+
+def _computed(factor: Any) -> list[str]:
+    """The names of variables that a factor computes from its other arguments."""
+    if isinstance(factor, Dot) or getattr(factor, "outputs", 0):
+        computed = factor.arguments[-1]
+    elif isinstance(factor, Sum):
+        computed = factor.arguments[0]
+    else:
+        return []
+    return [] if computed.known else [computed.variable.name]
