@@ -203,7 +203,7 @@ def _by_column(samples: Sequence[Any], names: Sequence[str], confidence: float, 
     first, second = map(str, names)
     if are_tables(samples):
         return differences_of_all({first: samples[0], second: samples[1]}, confidence, design)
-    return mostly_one_value(*samples, (first, second), confidence) if design is None else Differences()
+    return mostly_one_value(samples[0], samples[1], (first, second), confidence) if design is None else Differences()
 
 
 def _effect(

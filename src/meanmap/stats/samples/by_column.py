@@ -77,7 +77,7 @@ class ColumnDifference(Value):
             first, second = (f"{100 * share:.3g} %" for share in (self.first, self.second))
             return f"{self.column} = {self.label}", first, second, f"{size} ({low} to {high}) points"
         if isinstance(self.first, np.datetime64):
-            first, second = (str(np.datetime64(mean, "m")) for mean in (self.first, self.second))
+            first, second = (str(mean.astype("datetime64[m]")) for mean in (self.first, self.second))
             return f"mean {self.column}", first, second, f"{by} days"
         where = "" if self.without is None else f" where not {self.without}"
         return f"mean {self.column}{where}", *_apart(self.first, self.second), str(by)

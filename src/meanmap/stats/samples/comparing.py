@@ -181,7 +181,8 @@ def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pai
         return []
 
     def of(pair: _Pair, label: Any = None) -> _Compared:
-        return _Compared(name, label, pair.names, *(samples[each] for each in pair.names), cells=pair.cells)
+        first, second = (samples[each] for each in pair.names)
+        return _Compared(name, label, pair.names, first, second, cells=pair.cells)
 
     if family in ("label", "boolean"):
         return [of(pair, label) for label in _labels(parts) for pair in pairs]
@@ -245,12 +246,12 @@ def _of_means(compared: _Compared, level: float) -> ColumnDifference:
     by = second - first
     clarity = by / error if error > 0 else float(np.copysign(np.inf, by)) if by else 0.0
     half = error * float(stdtrit(freedom, 1 - level / 2)) if error > 0 else 0.0
-    means: tuple[Any, Any] = (size * first, size * second)
+    means: list[Any] = [size * first, size * second]
     if times:
-        means = tuple(_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means)
+        means = [_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means]
     without = None if compared.without is None else label_text(compared.without)
-    difference = Interval(size * by, size * (by - half), size * (by + half))
-    return ColumnDifference(compared.name, None, *means, difference, medians, clarity, compared.names, without)
+    ends = means[0], means[1], Interval(size * by, size * (by - half), size * (by + half))
+    return ColumnDifference(compared.name, None, *ends, medians, clarity, compared.names, without)
 
 
 def _means(x: np.ndarray, y: np.ndarray, cells: Cells | None) -> tuple[float, float, float, float]:
