@@ -143,6 +143,20 @@ def mixed(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     return fit.log_evidence, groups, *fit.predict(wrap(x.dropna()[:5])).to_numpy().ravel()
 
 
+def cut(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """The same of responses that are known only to be above a value, and of those that are missing below one."""
+    both = pd.concat([x, y], ignore_index=True)
+    response, found = both.columns[1], list[float]()
+    end, least = both[response].quantile(0.8), both[response].quantile(0.1)
+    above = both.assign(status=np.where(both[response] > end, "right", "none"))
+    above[response] = above[response].clip(upper=end)
+    within = both[~(both[response] < least)].reset_index(drop=True)
+    for left, frame in (f"censored(`{response}`, status)", above), (f"truncated(`{response}`, lb={least!r})", within):
+        fit = mm.fit(f"{left} ~ `{x.columns[0]}` + (1 | `{x.columns[3]}`)", wrap(frame), missing="drop")
+        found += [fit.log_evidence, *fit.predict(wrap(frame.dropna()[:5])).to_numpy().ravel()]
+    return tuple(found)
+
+
 def afterwards(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """Of a regression by formula: effects of groups, draws, new responses, rows left out, contrasts."""
     both, names = pd.concat([x, y]), [f"`{name}`" for name in x.columns]
@@ -410,6 +424,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),
     "fit": mixed,
+    "fit, censored and truncated": cut,
     "fit, afterwards": afterwards,
     "posterior_embedding": lambda x, y, wrap: posterior(x, wrap),
     "learn_kernel": lambda x, y, wrap: (

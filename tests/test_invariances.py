@@ -50,7 +50,7 @@ def accented(x: pd.DataFrame, y: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFra
 
 def structured(frame: pd.DataFrame) -> np.ndarray:
     return (
-        frame.astype({name: "U1" for name in frame if frame[name].dtype == object})
+        frame.astype({name: "U5" for name in frame if frame[name].dtype == object})
         .to_records(index=False)
         .view(np.ndarray)
     )

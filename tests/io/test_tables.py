@@ -63,6 +63,10 @@ def test_chosen_columns_only_are_looked_at(write):
     assert columns(path, columns=["c", "a"], labels=["c"]) == {"c": ["x", "7"], "a": [1.0, 3.0]}
 
 
+def test_none_is_a_label(write):
+    assert columns(write("status,pain\nnone,1\nright,2\n"))["status"] == ["none", "right"]
+
+
 @pytest.mark.parametrize("word", ["", " ", "NA", "n/a", "NaN", "null", "None"])
 def test_rows_with_a_missing_value_are_left_out_and_counted(write, word):
     table, dropped = read_table(write(f"a,b\n1,x\n{word},y\n3,{word}\n4,z\n"))

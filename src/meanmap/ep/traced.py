@@ -94,7 +94,7 @@ def traced(function: Callable[..., Any], examples: list[Any]) -> Traced:
 
 
 def shape_of(out: object) -> tuple[int, ...] | str:
-    """Of what a traced function returns; the name of its type where that is no array, as for a law."""
+    """Of what a traced function returns; the name of its type where that is no array, as for a distribution."""
     return out.shape if isinstance(out, jax.ShapeDtypeStruct) else type(out).__name__
 
 

@@ -14,7 +14,8 @@ from meanmap.core.texts import as_labels, check_memory
 
 __all__ = ["MISSING", "Cells", "absent_in"]
 
-MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
+# In any case of letters, but for Python's None: "none" is a label, such as of a status or a severity.
+MISSING, ABSENT = frozenset(["", "na", "n/a", "nan", "null"]), "None"
 # From these characters Python makes no number outside the grammar. Each line is a cell.
 PLAIN, WHOLE = re.compile(r"[0-9eE+\-.\s]*"), re.compile(r"[0-9+\-\s]*")
 # A number with thousands separators, and a decimal mark of the other kind.
@@ -71,7 +72,7 @@ class Cells:
         words = [cell.strip() for cell in cells]
         check_memory(words, "a column")
         text = np.array(words)
-        absent = np.array([word.lower() in MISSING or word in self.marks for word in words])
+        absent = np.array([word.lower() in MISSING or word == ABSENT or word in self.marks for word in words])
         text[absent] = ""
         numbers = None if labels else self._numbers(text[~absent].tolist())
         if numbers is None:

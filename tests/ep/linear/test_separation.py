@@ -6,6 +6,8 @@ import pytest
 pytest.importorskip("formulae")
 
 from meanmap.ep.linear import fit
+from meanmap.ep.linear.separation import _overlaps as overlaps
+from meanmap.ep.linear.separation import _separates as separates
 from meanmap.ep.linear.separation import separating
 
 X, Z, NOISE = np.random.default_rng(0).normal(size=(3, 60))
@@ -78,3 +80,15 @@ def test_counts_without_zeros_separate_nothing(family):
     x = rng.normal(size=40)
     found = fit("y ~ x", {"y": 1 + rng.poisson(np.exp(1 + 0.3 * x)), "x": x}, family)
     assert not any("separate" in note for note in found.report.notes)
+
+
+def test_weights_prove_an_overlap_only_where_no_combination_separates():
+    rng = np.random.default_rng(0)
+    proved = 0
+    for _ in range(200):
+        columns = np.column_stack([np.ones(14), rng.integers(-2, 3, size=(14, 2))]).astype(float)
+        signs = np.where(columns @ rng.normal(size=3) + rng.normal(size=14) > 0, 1.0, -1.0)
+        if overlaps(columns * signs[:, None]):
+            proved += 1
+            assert not separates(columns, signs)
+    assert proved > 50

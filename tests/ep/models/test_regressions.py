@@ -185,6 +185,13 @@ def test_separated_labels_have_finite_coefficients_and_a_note():
     assert "separates" not in str(ep.models.logistic_regression(np.column_stack([X, X**2]), BITS))
 
 
+def test_separation_is_noted_where_the_mean_does_not_separate():
+    x = np.r_[np.full(30, -3.0), 1.0, 1.1]
+    fit = ep.models.logistic_regression(x[:, None], x > 1.05, prior_sd=0.5)
+    assert (fit.predict(x[:, None]) != (x > 1.05)).any()
+    assert "a linear rule in 'x0' separates the labels: only the prior" in str(fit)
+
+
 @pytest.mark.parametrize(("link", "seed"), [("logistic", 0), ("logistic", 1), ("probit", 1)])
 def test_separated_labels_under_a_wide_prior_are_doubted_by_name(link, seed):
     """Under a prior of 100 the slope has .6 to .8 of its exact standard deviation; its status was "converged"."""

@@ -119,15 +119,19 @@ class Block:
         parts, _ = connected_components(web, directed=False)
         return len(rows) > node - int(parts)
 
-    def variances(self, messages: dict[str, tuple[Any, ...]], beliefs: Beliefs) -> dict[str, tuple[np.ndarray, Any]]:
-        """By name, which entries were solved for, and their variances; of a vector its covariance."""
-        spread, rows, weights = self._defined_and_noisy(beliefs)
+    def joint(self, messages: dict[str, tuple[Any, ...]], beliefs: Beliefs) -> tuple[Any, Any, np.ndarray]:
+        """All places by those that nothing defines, the precision of these, and which they are."""
+        spread, rows, weights, free = self._defined_and_noisy(beliefs)
         own = sparse.diags(self._on_places(messages)) + self._on_vectors(messages)
         for factor in self.curved:
             if not self._defines(factor):
                 own = own + self._curvature(factor, messages, beliefs)
         web = own + rows.T @ sparse.diags(weights) @ rows
-        precision = sparse.csc_matrix(spread.T @ web @ spread)
+        return spread, sparse.csc_matrix(spread.T @ web @ spread), free
+
+    def variances(self, messages: dict[str, tuple[Any, ...]], beliefs: Beliefs) -> dict[str, tuple[np.ndarray, Any]]:
+        """By name, which entries were solved for, and their variances; of a vector its covariance."""
+        spread, precision, _ = self.joint(messages, beliefs)
         size = len(precision.indptr) - 1
         if size > _MOST or precision.nnz > _ENTRIES:
             raise NotMeasured
@@ -197,8 +201,10 @@ class Block:
                     total -= size * float(np.log(abs(factor.weights[at])))
         return float(total)
 
-    def _defined_and_noisy(self, beliefs: Beliefs) -> tuple[Any, Any, np.ndarray]:
-        """All places as sums of those that nothing defines, and the rows of factors with noise and their precisions."""
+    def _defined_and_noisy(self, beliefs: Beliefs) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+        """All places as sums of those that nothing defines, the rows of factors with noise and their precisions, and
+        which places nothing defines.
+        """
         defined, rows, weights = sparse.lil_matrix((self.total, self.total)), [], []
         is_defined = np.zeros(self.total, bool)
         for factor in self.linear:
@@ -243,7 +249,8 @@ class Block:
         else:
             raise NotMeasured
         stacked = sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, self.total))
-        return spread[:, ~is_defined], stacked, np.concatenate(weights) if weights else np.zeros(0)
+        free = np.flatnonzero(~is_defined)
+        return spread[:, free], stacked, np.concatenate(weights) if weights else np.zeros(0), free
 
     def _defines(self, factor: Factor) -> bool:
         """Whether a function says what one of the unknowns is."""

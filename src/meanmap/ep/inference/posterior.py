@@ -17,6 +17,7 @@ from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
+from meanmap.ep.inference.weighted import weighted_notes
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
 from meanmap.ep.variables import Selection, Variable
 from meanmap.families import Family
@@ -115,6 +116,8 @@ class Posterior(Paged, Mapping[str, Family]):
             record.advice = notes or record.advice
             record.narrow = bool(record.advice) and exact is None
             record.wide = any(TOO_WIDE in note for note in record.advice)
+            if record.converged and exact is None and not record.without_value:
+                record.apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
         report = record.report(policy, log_evidence, found)
         black = ((at, factor) for at, factor in enumerate(factors) if isinstance(factor, BlackBoxFactor))
         oracles = {factor.name: record.hosts.get(at, factor.oracle) for at, factor in black}

@@ -68,6 +68,8 @@ class Record:
         self.advice: tuple[str, ...] = ()
         # Whether notes say that standard deviations are too small or too large.
         self.narrow = self.wide = False
+        # Where weighted draws disagree with beliefs, and which other mode there is, in words.
+        self.apart = self.elsewhere = ""
         # The note that a function leaves the range of its output.
         self.beyond = ""
         # Notes on functions of two numbers that took many evaluations.
@@ -113,6 +115,7 @@ class Record:
             *self._of_slow_calls(),
             *self.rough,
             *self.advice,
+            *filter(None, (self.elsewhere, self.apart)),
         ]
         priorless = "" if self.beyond or self.interrupted else without_prior(self.factors, found)
         return Report(
@@ -248,6 +251,10 @@ class Record:
             return "converged, but a function returned no number in places"
         if self.converged and priorless:
             return "converged, but a belief is improper"
+        if self.converged and self.elsewhere:
+            return "converged, but at one of several modes"
+        if self.converged and self.apart and not self.narrow:
+            return "converged, but standard deviations may be wrong"
         if self.converged:
             size = "large" if self.wide else "small"
             return f"converged, but standard deviations may be too {size}" if self.narrow else "converged"

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from meanmap.ep.calls import user_errors
+from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import computed_by
 from meanmap.ep.inference.run import Run
 from meanmap.ep.inference.verdict import Verdict
@@ -22,6 +23,8 @@ __all__ = ["TOO_WIDE", "advice"]
 _NARROW, _MOST = 0.8, 500
 # Beliefs that are this many times as wide as the joint one are worth a note, too: a coefficient of a chain of unknowns.
 _WIDE = 1.1
+# Correlations of what goes in and out of a function have a lower eigenvalue than this where it is as good as linear.
+_SINGULAR = 1e-4
 # How far incoming messages are moved to find what moves with them, in standard deviations.
 _STEP = 1e-3
 
@@ -39,7 +42,8 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
     """
     plan, state = verdict.plan, verdict.state
     first, spreads, total = {}, [], 0
-    for at in _unknown(plan):
+    through = [names.index(name) for name in _passed_on(run.record.factors)]
+    for at in (*_unknown(plan), *through):
         if not isinstance(state.beliefs[at], NUMBERS):
             continue
         belief = _real(state.beliefs[at], plan, at)
@@ -55,7 +59,7 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
         and not _asks_anew(run.record.factors[at])
         and len(places := [k for k, port in enumerate(factor.arguments) if port.variable in first]) > 1
     }
-    looked_at = _looked_at(plan, first)
+    looked_at = _looked_at(plan, {at: place for at, place in first.items() if at not in through})
     if not tied or not len(looked_at):
         return ()
     spread = np.concatenate(spreads)
@@ -65,9 +69,13 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
         covariance = _covariance(run, verdict, at, places)
         size, each = len(covariance), np.arange(len(places))
         nodes = np.stack([_members(plan.factors[at].arguments[k], first, size) for k in places], axis=1)
-        finite = np.isfinite(covariance.reshape(size, -1)).all(axis=1)
-        lowest = np.linalg.eigvalsh(np.where(np.isfinite(covariance), covariance, 0))[:, 0]
-        usable = finite & (lowest > 0)
+        passes_on = computed_by(run.record.factors[at]) is not None
+        usable = _proper(covariance, _SINGULAR if passes_on else 0.0)
+        if passes_on and not usable.any() and len(places) > 2:
+            # What the function gives is as good as linear in what it takes: only the others vary by themselves.
+            places, each = places[:-1], each[:-1]
+            covariance, nodes = covariance[:, :-1, :-1], nodes[:, :-1]
+            usable = _proper(covariance)
         if not usable.any():
             return ()
         # What a factor says about one unknown given the others, in place of what it says about one, and the ties.
@@ -111,6 +119,18 @@ def _asks_anew(factor: Any) -> bool:
     return not isinstance(factor.oracle, Quadrature) or not is_remembered(factor, kinds)
 
 
+def _passed_on(factors: tuple[Factor, ...]) -> set[str]:
+    """What functions of several unknowns give, without a prior, and other factors tie to further unknowns."""
+    given = {
+        factor.arguments[-1].name
+        for factor in factors
+        if getattr(factor, "outputs", 0) and not getattr(factor, "random", False)
+        if sum(not a.known for a in factor.arguments) > 2 and factor.arguments[-1].variable.prior is None
+    }
+    tied = [[a.name for a in f.arguments if not a.known] for f in factors if computed_by(f) is None]
+    return given & {name for names in tied if len(names) > 1 for name in names}
+
+
 def _unknown(plan: Plan) -> list[int]:
     """The variables that are not computed from others: what a function or a sum gives is decided by what it takes."""
     computed = {
@@ -129,6 +149,15 @@ def _looked_at(plan: Plan, first: dict[int, int]) -> np.ndarray:
             break
         chosen += range(first[at], first[at] + int(plan.variable_sizes[at]))
     return np.array(sorted(chosen), int)
+
+
+def _proper(covariance: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """Which of several covariance matrices have an inverse: their correlations no eigenvalue as low as this."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sds = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        correlation = covariance / (sds[:, :, None] * sds[:, None, :])
+    finite = np.isfinite(correlation).all((1, 2))
+    return finite & (np.linalg.eigvalsh(np.where(finite[:, None, None], correlation, 0))[:, 0] > least)
 
 
 def _inverse(

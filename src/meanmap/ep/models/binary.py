@@ -2,11 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri
 
 from meanmap.core.intervals import ends
 from meanmap.core.synonyms import own_words
@@ -17,7 +17,6 @@ from meanmap.ep.factors.links import Logistic
 from meanmap.ep.linear.separation import separating
 from meanmap.ep.models.design import Design, label_text, read_labels
 from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of
-from meanmap.families import MultivariateNormal
 
 __all__ = ["LINKS", "BinaryRegression", "TwoLabels", "logistic_regression", "probit_regression"]
 
@@ -153,12 +152,6 @@ def probit_regression(
     return _binary("probit", X, y, prior_sd, intercept_sd, standardise, intercept, kinds, settings)
 
 
-# Weighted draws: evaluations of the likelihood, the least and the most draws; standard deviations that differ by this
-# share, and by three standard errors, are worth a note.
-_EVALUATIONS, _DRAWS, _APART = 2_000_000, (50, 2000), 0.15
-_LOG_LIKELIHOODS = {"logistic": log_expit, "probit": log_ndtr}
-
-
 def _binary(
     link: str,
     X: Data,
@@ -178,45 +171,16 @@ def _binary(
         matrix,
         prior_of(design, prior_sd, intercept_sd),
         lambda z: factor(z, observed=codes),
+        names=design.labels,
         **settings,
     )
     notes: tuple[str, ...] = ()
     mean, covariance = moments(post["w"])
-    if ((2 * codes - 1) * (matrix @ mean) > 0).all():
-        first = separating(matrix, 2 * codes - 1, 0 if design.intercept else None)[:1]
-        rule = ", ".join(repr(design.labels[at]) for chosen, _ in first for at in chosen)
-        told = f"a linear rule{f' in {rule}' if rule else ''} separates the labels"
+    separated = separating(matrix, 2 * codes - 1, 0 if design.intercept else None)
+    if separated or ((2 * codes - 1) * (matrix @ mean) > 0).all():
+        chosen, whole = separated[0] if separated else ((), True)  # of too many rows to say by which
+        rule = ", ".join(repr(design.labels[at]) for at in chosen)
+        told = f"a linear rule{f' in {rule}' if rule else ''} separates the labels{'' if whole else ' in some rows'}"
         notes = (f"{told}: only the prior keeps the coefficients from growing; a tighter one is prior_sd=1.",)
-    told = _disagreement(link, matrix, codes, prior_of(design, prior_sd, intercept_sd), mean, covariance, design.labels)
-    if told and post.report.converged:
-        status = f"{post.report.status}, but standard deviations may be wrong"
-        post.report = replace(post.report, status=status, notes=(*post.report.notes, told))
     title = f"{link} regression, P({label_text(classes[1])})"
     return BinaryRegression(title, design, *design.in_units(mean, covariance), post, len(matrix), notes, classes, link)
-
-
-def _disagreement(
-    link: str,
-    matrix: np.ndarray,
-    codes: np.ndarray,
-    prior: MultivariateNormal,
-    mean: np.ndarray,
-    covariance: np.ndarray,
-    names: tuple[str, ...],
-) -> str:
-    """Which standard deviations differ from those of draws weighted by the exact posterior."""
-    draws = int(np.clip(_EVALUATIONS / len(matrix), *_DRAWS)) // 2
-    noise = np.random.default_rng(0).normal(size=(draws, len(mean)))
-    noise = np.concatenate([noise, -noise])
-    points = mean + noise @ np.linalg.cholesky(covariance).T
-    away = points - np.asarray(prior.mean())
-    sign = (2 * codes - 1)[:, None]
-    logs = _LOG_LIKELIHOODS[link](sign * (matrix @ points.T)).sum(0) + (noise**2).sum(1) / 2
-    logs -= ((away @ np.asarray(prior.precision)) * away).sum(1) / 2
-    shares = np.exp(logs - logs.max())
-    shares /= shares.sum()
-    times = np.sqrt(shares @ (points - shares @ points) ** 2 / np.diag(covariance))
-    apart = np.abs(np.log(times))
-    named = np.flatnonzero(apart > max(_APART, 3 * np.sqrt(shares @ shares / 2)))
-    listed = [f"{times[at]:.2g} times as large for {names[at]!r}" for at in named[np.argsort(-apart[named])]]
-    return f"weighted draws give standard deviations {', '.join(listed)}" if listed else ""

@@ -97,6 +97,7 @@ def poisson_regression(
         matrix,
         prior_of(design, prior_sd, intercept_sd),
         lambda z: Poisson(z, observed=counts, exposure=times),
+        names=design.labels,
         **settings,
     )
     notes = ("every count is 0: only the prior keeps the intercept from falling.",) if not counts.any() else ()

@@ -1,7 +1,7 @@
 """What all regressions share: a belief about named coefficients, and a linear predictor at new rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -131,9 +131,10 @@ def fit_linear(
     outcome: Callable[[Variable], Factor],
     slopes: Callable[[np.ndarray], Slopes] | None = None,
     begin: np.ndarray | None = None,
+    names: tuple[str, ...] = (),
     **settings: Any,
 ) -> Posterior:
-    """The model of every regression here: z = X w, and outcomes that depend on z.
+    """The model of every regression here: z = X w, and outcomes that depend on z; notes have the `names` of the w.
 
     Where the `slopes` of the likelihood are given, messages start at the mode found from `begin`. Those of labels and
     counts start there anyway.
@@ -143,7 +144,12 @@ def fit_linear(
     model = FactorGraph(Dot(matrix, w, z), outcome(z))
     if slopes is not None and settings.get("start_from") is None:
         settings["start_from"] = at_mode(model, slopes, begin)
-    return infer(model, **settings)
+    post = infer(model, **settings)
+    notes = post.report.notes
+    for at, name in enumerate(names):
+        notes = tuple(note.replace(f"'w' at [{at}]", repr(name)) for note in notes)
+    post.report = replace(post.report, notes=notes)
+    return post
 
 
 # Of the trapezium rule for averages over a Normal, in standard deviations. For the sigmoid its error is below 1e-9 up

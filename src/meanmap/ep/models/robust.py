@@ -155,7 +155,7 @@ def robust_regression(
                 return Student(z, observed=values, scale=noise, degrees=freedom)
 
             slopes = None if begin is None else lambda z: _slopes(values - z, noise, freedom)
-            return fit_linear(rows, prior, outcome, slopes, begin, **{"start_from": near, **settings})
+            return fit_linear(rows, prior, outcome, slopes, begin, design.labels, **{"start_from": near, **settings})
 
         return fit
 

@@ -140,9 +140,9 @@ class _OfOne(_Rows):
         if not known.all():  # rows without mass, whose nodes are no numbers
             value, error = np.full(z.shape, np.nan), np.zeros(z.shape)
             if known.any():
-                some = [None if each is None else each[known] for each in (incoming, tilted)]
+                came, own = (None if each is None else each[known] for each in (incoming, tilted))
                 rest = [each[known] for each in arguments]
-                found = self.ask(evaluate, z[known], wanted[known], rest, *some, None)
+                found = self.ask(evaluate, z[known], wanted[known], rest, came, own, None)
                 value[known], error[known], marks[known] = found
             return value, error, marks
         if tilted is not None and incoming is not None:

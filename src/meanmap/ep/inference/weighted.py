@@ -1,0 +1,245 @@
+"""Beliefs of a run beside draws that are weighted by the exact density of the model."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from meanmap.ep.factor import Factor
+from meanmap.ep.factors.gaussian import Dot
+from meanmap.ep.inference.block import Beliefs, Block, NotMeasured
+from meanmap.ep.inference.exact import Exact, evaluable
+from meanmap.ep.sweeps.plan import Plan, State
+from meanmap.ep.variables import Variable
+from meanmap.families import Normal
+
+__all__ = ["weighted_notes"]
+
+# The least and the most draws, and evaluations of factors between these; of more members there are no draws.
+_DRAWS, _EVALUATIONS, _MEMBERS = (100, 1000), 200_000, 5000
+# Half of the draws are Student variables with these degrees of freedom, which reach the tails.
+_NU = 5.0
+# Standard deviations that differ by this share, and by three standard errors, are worth a note. Draws that are worth
+# fewer equally weighted ones than this say nothing.
+_APART, _WORTH = 0.1, 50.0
+# In a note, at most so many unknowns are named.
+_NAMED = 5
+# At most so many numbers are exchanged to find other modes, which are at least this far away, in standard deviations;
+# one is worth a note from this share of the mass, and where the log density between both is lower by this.
+_EXCHANGED, _AWAY, _SHARE, _DIP = 6, 6.0, 0.01, 2.0
+
+Sent = dict[str, tuple[Any, ...]]
+
+
+def weighted_notes(
+    plan: Plan,
+    state: State,
+    variables: dict[str, Variable],
+    factors: tuple[Factor, ...],
+    messages: Sent,
+    beliefs: Beliefs,
+) -> tuple[str, str]:
+    """Which standard deviations differ from those of weighted draws, and which other mode there is; or empty.
+
+    Draws are from the joint Gaussian of priors, linear factors and what others last sent, half of them with heavier
+    tails. Weights are exact but for factors that cannot be evaluated at numbers, which count as what they sent.
+    """
+    block = Block.of(variables, factors)
+    asked = [at for at, factor in enumerate(factors) if evaluable(factor, factors, block)]
+    members = sum(factors[at].plate or 1 for at in asked)
+    known = all(any(factor is factors[at] for at in asked) for factor in block.curved)
+    if not asked or not known or members > _MEMBERS or (block.has_loops() and not block.curved):
+        return "", ""
+    try:
+        proposal = _Proposal.of(block, messages, beliefs)
+    except NotMeasured:
+        return "", ""
+    count = int(np.clip(_EVALUATIONS / members, *_DRAWS)) // 4 * 4
+    exact = Exact(plan, state, block, factors, messages, beliefs, tuple(asked))
+    noise, log_densities = _noise(count, proposal.size)
+    free = proposal.middle[proposal.chosen] + noise @ proposal.root.T
+    logs = exact.at(proposal.places(free)) - log_densities
+    if not np.isfinite(logs.max()):
+        return "", ""
+    plain = -(noise**2).sum(1) / 2 - log_densities
+    labels = _labels(block)
+    apart = _apart(block, proposal, labels, beliefs, free, logs, plain)
+    return apart, _elsewhere(proposal, labels, exact, free, logs, log_densities)
+
+
+class _Proposal(NamedTuple):
+    """A joint Gaussian of the numbers that nothing defines, from which all follow.
+
+    Attributes
+    ----------
+    middle : (numbers,) array
+    chosen : array
+        Which numbers are drawn.
+    root : (drawn, drawn) array
+        Of their covariance.
+    spread : (numbers, drawn) array
+    """
+
+    middle: np.ndarray
+    chosen: np.ndarray
+    root: np.ndarray
+    spread: Any
+
+    @property
+    def size(self) -> int:
+        """How many numbers are drawn."""
+        return len(self.chosen)
+
+    def places(self, free: np.ndarray) -> np.ndarray:
+        """All numbers, (draws, numbers), by those that are drawn."""
+        return self.middle + (self.spread @ (free - self.middle[self.chosen]).T).T
+
+    @classmethod
+    def of(cls, block: Block, messages: Sent, beliefs: Beliefs) -> "_Proposal":
+        """About the means of beliefs."""
+        middle = np.concatenate([_moments(beliefs[name])[0] for name in block.first])
+        if len(block.linear) == 1 and isinstance(block.linear[0], Dot) and len(block.first) == 2 and not block.curved:
+            # The belief about w is the joint one; no sparse matrices are made.
+            matrix, w, z = block.linear[0].arguments
+            chosen = block.first[w.name] + np.arange(block.sizes[w.name])
+            spread = np.zeros((block.total, len(chosen)))
+            spread[chosen] = np.eye(len(chosen))
+            spread[block.places(z, block.linear[0].plate)] = matrix.values
+            precision = np.asarray(beliefs[w.name].precision)
+        elif block.total > _MEMBERS:
+            raise NotMeasured
+        else:
+            spread, precision, chosen = block.joint(messages, beliefs)
+            precision = precision.toarray()
+        if len(precision) > _DRAWS[1]:
+            raise NotMeasured
+        try:
+            root = np.linalg.inv(np.linalg.cholesky(precision)).T
+        except np.linalg.LinAlgError:
+            raise NotMeasured from None
+        return cls(middle, chosen, root, spread)
+
+
+def _noise(count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Antithetic draws, half of them Normals and half Students, and the logs of their density up to a constant."""
+    generator = np.random.default_rng(0)
+    half = generator.normal(size=(count // 2, size))
+    half[::2] *= np.sqrt(_NU / generator.chisquare(_NU, size=(len(half[::2]), 1)))
+    noise = np.concatenate([half, -half])
+    square = (noise**2).sum(1)
+    student = gammaln((_NU + size) / 2) - gammaln(_NU / 2) - size / 2 * np.log(_NU / 2)
+    return noise, np.logaddexp(-square / 2, student - (_NU + size) / 2 * np.log1p(square / _NU))
+
+
+def _apart(
+    block: Block,
+    proposal: _Proposal,
+    labels: list[tuple[str, str]],
+    beliefs: Beliefs,
+    free: np.ndarray,
+    logs: np.ndarray,
+    plain: np.ndarray,
+) -> str:
+    """Which standard deviations differ from those of weighted draws, worst first, in words."""
+    shares, alike = (np.exp(each - np.logaddexp.reduce(each)) for each in (logs, plain))
+    worth = 1 / float(shares @ shares)
+    if worth < _WORTH:
+        return ""
+    # The same draws weighted as draws of the joint Gaussian: chance deviations are nearly the same in both.
+    found, same = (np.sqrt(each @ (free - each @ free) ** 2) for each in (shares, alike))
+    own = np.concatenate([_moments(beliefs[name])[1] for name in block.first])[proposal.chosen]
+    times = found / same * np.sqrt((proposal.root**2).sum(1)) / own
+    apart = np.abs(np.log(times))
+    named = np.flatnonzero(apart > max(_APART, 3 / np.sqrt(2 * worth)))
+    worst = named[np.argsort(-apart[named])][:_NAMED]
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    listed = ", ".join(f"{times[at]:.2g} times as large for {labels[proposal.chosen[at]][1]}" for at in worst)
+    return f"weighted draws give standard deviations {listed}{more}" if listed else ""
+
+
+def _moments(belief: Any) -> tuple[np.ndarray, np.ndarray]:
+    """All means and standard deviations, by NumPy: nothing is compiled for their number."""
+    toward, precision = np.asarray(belief.precision_mean), np.asarray(belief.precision)
+    if isinstance(belief, Normal):
+        return np.ravel(toward / precision), np.ravel(precision**-0.5)
+    covariance = np.linalg.inv(precision)
+    mean = np.einsum("...ij,...j->...i", covariance, toward)
+    return np.ravel(mean), np.ravel(np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1)))
+
+
+def _labels(block: Block) -> list[tuple[str, str]]:
+    """For each number of the block the name of its variable, and what it is called in a note."""
+    found = []
+    for name in block.first:
+        variable = block.variables[name]
+        shape = (*variable.shape, *([] if variable.dimension is None else [int(variable.dimension)]))
+        found += [(name, f"{name!r} at {list(at)}" if at else repr(name)) for at in np.ndindex(*shape)]
+    return found
+
+
+def _elsewhere(
+    proposal: _Proposal,
+    labels: list[tuple[str, str]],
+    exact: Exact,
+    free: np.ndarray,
+    logs: np.ndarray,
+    log_densities: np.ndarray,
+) -> str:
+    """Which numbers have another mode where they are exchanged, and its share, in words; empty where none have.
+
+    Looked at are numbers without a plate in functions that may have several modes.
+    """
+    met = exact.in_any_function()
+    labelled = [labels[at] for at in proposal.chosen]
+    numbers = [at for at, (name, _) in enumerate(labelled) if name in met]
+    if not 2 <= len(numbers) <= _EXCHANGED:
+        return ""
+    orders = [_order(proposal.size, pairs) for pairs in _pairings(numbers) if pairs]
+    middle = proposal.middle[proposal.chosen]
+    away = np.linalg.solve(proposal.root, np.stack([middle[order] - middle for order in orders]).T)
+    far = [order for order, square in zip(orders, (away**2).sum(0), strict=True) if square > _AWAY**2]
+    if not far or 2 * len(far) >= len(free):
+        return ""
+    # As many as draws, so that nothing is compiled for their number.
+    there = np.stack([middle[order] for order in far])
+    tried = np.resize(np.concatenate([[middle], there, (there + middle) / 2]), free.shape)
+    here, *heights = exact.at(proposal.places(tried))[: 2 * len(far) + 1]
+    at = int(np.argmax(heights[: len(far)]))
+    if min(here, heights[at]) - heights[len(far) + at] < _DIP:
+        return ""
+    order = far[at]
+    # Each mode has the draws that are closer to it: those from far away would measure the mass of the other one.
+    own_side, other_side = (
+        np.linalg.norm(np.linalg.solve(proposal.root, (each - middle).T), axis=0) for each in (free, free[:, order])
+    )
+    beyond = np.where(own_side < other_side, 0.0, -np.inf)
+    swapped = exact.at(proposal.places(free[:, order])) - log_densities
+    masses = [float(np.logaddexp.reduce(each + beyond)) for each in (logs, swapped)]
+    share = 1 / (1 + np.exp(masses[0] - masses[1]))
+    if share < _SHARE:
+        return ""
+    moved = ", ".join(labelled[at][1] for at in np.flatnonzero(order != np.arange(proposal.size)))
+    return (
+        f"the posterior has another mode, with {moved} exchanged and {share:.2g} of the mass of both: beliefs and log "
+        "evidence are those of one. Priors that distinguish them leave a single mode"
+    )
+
+
+def _pairings(numbers: list[int]) -> Iterator[list[tuple[int, int]]]:
+    """All ways to exchange some of the numbers in pairs."""
+    if len(numbers) < 2:
+        yield []
+        return
+    first, *rest = numbers
+    yield from _pairings(rest)
+    for at, other in enumerate(rest):
+        for pairs in _pairings(rest[:at] + rest[at + 1 :]):
+            yield [(first, other), *pairs]
+
+
+def _order(size: int, pairs: list[tuple[int, int]]) -> np.ndarray:
+    order = np.arange(size)
+    for one, two in pairs:
+        order[[one, two]] = two, one
+    return order
