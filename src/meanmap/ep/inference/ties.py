@@ -156,7 +156,7 @@ def _proper(covariance: np.ndarray, least: float = 0.0) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         sds = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         correlation = covariance / (sds[:, :, None] * sds[:, None, :])
-    finite = np.isfinite(correlation).all((1, 2))
+    finite = np.asarray(np.isfinite(correlation).all((1, 2)))
     return finite & (np.linalg.eigvalsh(np.where(finite[:, None, None], correlation, 0))[:, 0] > least)
 
 
