@@ -26,7 +26,9 @@ def test_each_question_has_its_plan_and_settings_arrive(question, data, made):
 
 
 def test_other_questions_and_settings_are_refused():
-    with pytest.raises(ParameterError, match="question is 'two_samples'; expected one of 'two samples', 'several"):
+    with pytest.raises(
+        ParameterError, match=r"'two_samples' \(did you mean 'two samples'\?\); expected one of 'two samples', 'several"
+    ):
         mm.stats.plan("two_samples", X, X)  # pyright: ignore[reportCallIssue, reportArgumentType]
     with pytest.raises(ParameterError, match="question is a ndarray; expected one of 'two samples'"):
         mm.stats.plan(X, X)  # pyright: ignore[reportCallIssue, reportArgumentType]

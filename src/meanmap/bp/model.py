@@ -6,7 +6,7 @@ from typing import Any
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.core.settings import each_asked
+from meanmap.bp.rows import each_asked
 from meanmap.core.tables.schema import Schema
 from meanmap.graphs import Graph
 

@@ -1,25 +1,27 @@
 """Methods of every table model for rows with any missing cells: impute, predict, score, sample, query."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError
+from meanmap.core.errors import ColumnError, KindError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
 from meanmap.core.protocols import given_back, handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import each_asked, whole_number
+from meanmap.core.settings import whole_number
 from meanmap.core.tables.filling import columns_of, filled
 from meanmap.core.types import Data, Seed
 
-__all__ = ["RowModel"]
+__all__ = ["RowModel", "each_asked"]
+
+T = TypeVar("T")
 
 
 class RowModel(ABC):
@@ -253,3 +255,15 @@ class RowModel(ABC):
 def _is_column(value: Any) -> bool:
     """Whether evidence about a variable comes for many rows."""
     return not isinstance(value, str) and np.ndim(value) > 0
+
+
+def each_asked(targets: Iterable[Any], called: Callable[[Any], T]) -> tuple[T, ...]:
+    """What each of the names that beliefs are asked about is `called`; one name that is no list is refused, as its
+    letters would be read as names.
+    """
+    try:
+        return tuple(map(called, targets))
+    except ColumnError as error:
+        if isinstance(targets, str):
+            raise KindError(f"targets is {targets!r}; expected a list of names: targets=[{targets!r}].") from error
+        raise

@@ -115,7 +115,7 @@ def listed(names: Collection[object]) -> str:
 
     Examples
     --------
-    >>> listed(["site", "dose"]), listed(range(100))[-28:]
+    >>> listed(["site", "dose"]), listed(range(100))[-22:]
     ("'site', 'dose'", '17, 18, 19 and 80 more')
     """
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

@@ -262,6 +262,6 @@ def _steps(given: np.dtype, wanted: str) -> float:
     unit, count = np.datetime_data(given)
     if unit == "generic":
         return 0.0
-    seconds = count * np.timedelta64(1, unit).astype("m8[s]").astype(float) if unit in "YM" else None
-    step = np.timedelta64(1, np.datetime_data(wanted)[0])
-    return np.timedelta64(count, unit) / step if seconds is None else seconds * (np.timedelta64(1, "s") / step)
+    step = np.timedelta64(count, unit)
+    step = step.astype("m8[s]") if unit in "YM" else step
+    return step / np.timedelta64(1, np.datetime_data(wanted)[0])

@@ -1,16 +1,14 @@
 """Settings: single numbers, integers with a lower bound, probabilities, and values by name."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeGuard, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from meanmap.core.errors import ColumnError, KindError, ParameterError
+from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.meant import did_you_mean
 
-__all__ = ["by_name", "each_asked", "is_number", "is_whole", "one_of", "probability", "truth", "whole_number"]
-
-T = TypeVar("T")
+__all__ = ["by_name", "is_number", "is_whole", "one_of", "probability", "truth", "whole_number"]
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -57,18 +55,6 @@ def truth(value: object, name: str) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise ParameterError(f"{name} is {value!r}; expected True or False.")
-
-
-def each_asked(targets: Iterable[Any], called: Callable[[Any], T]) -> tuple[T, ...]:
-    """What each of the names that beliefs are asked about is `called`; one name that is no list is refused, as its
-    letters would be read as names.
-    """
-    try:
-        return tuple(map(called, targets))
-    except ColumnError as error:
-        if isinstance(targets, str):
-            raise KindError(f"targets is {targets!r}; expected a list of names: targets=[{targets!r}].") from error
-        raise
 
 
 def by_name(

@@ -258,10 +258,11 @@ class BayesianNetwork(Paged):
         refuse_undecided(self.graph, [of], [on])
         names = list(self.graph.names)
         whole = lies_elsewhere(data) or isinstance(data, np.ndarray)
-        there = names if whole else [name for name in names if str(name) in columns_of(data, "data")]
+        columns = {} if whole else columns_of(data, "data")
+        there = names if whole else [name for name in names if str(name) in columns]
         adjusted = adjustment(self.directed, of, on, there)
-        if not whole and on not in (kinds or {}):
-            _refuse_numbers_as_text(columns_of(data, "data")[str(on)], on)
+        if str(on) in columns and on not in (kinds or {}):
+            _refuse_numbers_as_text(columns[str(on)], on)
         table, numbers, told = self._read(data, missing, kinds, (of, on, *(adjusted or ())))
         told = told if adjusted is not None else (*self.graph.no_path(of, on), *told)
         return effect_of(table, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)

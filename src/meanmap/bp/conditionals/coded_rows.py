@@ -12,13 +12,12 @@ from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
 from meanmap.bp.evidence.named import as_columns
-from meanmap.bp.rows import RowModel
+from meanmap.bp.rows import RowModel, each_asked
 from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.meant import nearly, no_column_of
 from meanmap.core.points import slices
-from meanmap.core.settings import each_asked
 from meanmap.core.tables.marks import columns_without_marks
 from meanmap.core.tables.missing import take
 from meanmap.core.threads import one_blas_thread

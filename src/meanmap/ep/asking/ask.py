@@ -81,8 +81,7 @@ def _asked(
     rng: Seed,
     memory: Any,
 ) -> Answer:
-    if oracle is not None:
-        refuse_no_oracle(oracle, "oracle")
+    refuse_no_oracle(oracle, "oracle")
     if factor.asks_oracle:
         factor = with_oracle(factor, oracle, memory)
     elif oracle is not None:

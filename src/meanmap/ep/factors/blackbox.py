@@ -137,8 +137,7 @@ class Density(BlackBoxFactor):
         self.host = self.vectorised or is_host_function(log_factor, read, self.name)
         self.arguments, self.own, self.oracle, self.traced, self.memory = read, log_factor, oracle, None, None
         self.smooth = False
-        if oracle is not None:
-            refuse_no_oracle(oracle, "oracle")
+        refuse_no_oracle(oracle, "oracle")
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
@@ -220,8 +219,7 @@ class BlackBox(BlackBoxFactor):
         self.host = self.vectorised or is_host_function(function, read[:-1], self.name, random=self.random)
         self.arguments, self.own, self.oracle, self.traced, self.memory = read, function, oracle, None, None
         self.smooth = False
-        if oracle is not None:
-            refuse_no_oracle(oracle, "oracle")
+        refuse_no_oracle(oracle, "oracle")
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 

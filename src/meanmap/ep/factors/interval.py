@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr
+from scipy import special
 
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import KindError, NonFiniteError, ParameterError
@@ -18,7 +18,7 @@ from meanmap.ep.quadrature.mesh import DEPTH
 from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given, refuse_dates
 from meanmap.families import Normal
 
-__all__ = ["Interval", "Ordinal", "Probit"]
+__all__ = ["Interval", "Ordinal", "Probit", "log_difference"]
 
 
 # Of Gauss and Legendre on [0, 1]: exact to rounding for what falls by e³⁷ over it, and for half of a bell.
@@ -179,7 +179,7 @@ class _Truncated(NamedTuple):
 
 def _truncated(a: jax.Array, b: jax.Array, width: jax.Array) -> _Truncated:
     """By the closed form where it keeps its digits; the width b − a is given, because the difference may not."""
-    log_mass = _log_difference(a, b)
+    log_mass = log_difference(a, b)
     at_a, at_b = (jnp.exp(-x * x / 2 - HALF_LOG_TWO_PI - log_mass) for x in (a, b))
     mean = at_a - at_b
     finite_a, finite_b = (jnp.where(jnp.isfinite(x), x, 0.0) for x in (a, b))
@@ -201,13 +201,16 @@ def _truncated(a: jax.Array, b: jax.Array, width: jax.Array) -> _Truncated:
     return _Truncated(*(jnp.where(narrow, x, y) for x, y in zip((log_mass, top + away, variance), closed, strict=True)))
 
 
-def _log_difference(a: jax.Array, b: jax.Array) -> jax.Array:
-    """log(Φ(b) − Φ(a)) for a < b, by the tail in which both are small."""
-    flip = a + b > 0
-    low, high = jnp.where(flip, -b, a), jnp.where(flip, -a, b)
-    upper = log_ndtr(high)
-    gap = log_ndtr(low) - upper
-    return upper + jnp.log(-jnp.expm1(jnp.where(jnp.isfinite(gap), gap, -jnp.inf)))
+def log_difference(a: Any, b: Any) -> Any:
+    """log(Φ(b) − Φ(a)) for a < b, by the tail in which both are small; of NumPy arrays by NumPy."""
+    on_host = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+    xp, log_ndtr = (np, special.log_ndtr) if on_host else (jnp, jax.scipy.special.log_ndtr)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        flip = a + b > 0
+        low, high = xp.where(flip, -b, a), xp.where(flip, -a, b)
+        upper = log_ndtr(high)
+        gap = log_ndtr(low) - upper
+        return upper + xp.log(-xp.expm1(xp.where(xp.isfinite(gap), gap, -np.inf)))
 
 
 def _read_end(value: object, role: str, label: str) -> Given:

@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import log_ndtr
 
 from meanmap.core.compiling import compiled_values
 from meanmap.core.points import bucket, pad
@@ -15,14 +14,14 @@ from meanmap.core.types import Array
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot
-from meanmap.ep.factors.interval import Interval
+from meanmap.ep.factors.interval import Interval, log_difference
 from meanmap.ep.factors.links import slopes_of
 from meanmap.ep.factors.precision import GaussianPrecision
 from meanmap.ep.inference.block import Beliefs, Block
 from meanmap.ep.oracles.oracle import spread
 from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_cavities
-from meanmap.families import Bernoulli, Family, MultivariateNormal, Normal
+from meanmap.families import Bernoulli, MultivariateNormal, Normal
 
 __all__ = ["Exact", "evaluable"]
 
@@ -145,13 +144,8 @@ class Exact:
             return slopes(self._values(z, factor.plate, places), *(each.values for each in given))[0].sum(1)
         with jax.enable_x64(True):
             incoming = compiled_cavities(self.plan, self.state, at, 1.0)[0]
-        if not self.plan.shapes[at]:
-            incoming = tuple(
-                jax.tree.map(lambda leaf: fetched(leaf)[None], each)
-                if isinstance(each, Family)
-                else np.asarray(each)[None]
-                for each in incoming
-            )
+        alone = not self.plan.shapes[at]
+        incoming = jax.tree.map(lambda leaf: fetched(leaf)[None] if alone else fetched(leaf), incoming)
         size, count, values = (self.plan.shapes[at] or (1,))[0], bucket(len(places)), {}
         labels = []
         for position, argument in enumerate(factor.arguments):
@@ -205,13 +199,8 @@ def _log_normal(law: Any, values: np.ndarray) -> np.ndarray:
 
 
 def _log_inside(z: np.ndarray, low: np.ndarray, high: np.ndarray, noise: float) -> np.ndarray:
-    """log P(low < z + noise < high), by the tail in which both ends are small."""
+    """log P(low < z + noise < high)."""
     if noise == 0:
         with np.errstate(divide="ignore"):
             return np.log(((z > low) & (z < high)).astype(float))
-    a, b = (low - z) / noise, (high - z) / noise
-    flip = a + b > 0
-    upper, lower = log_ndtr(np.where(flip, -a, b)), log_ndtr(np.where(flip, -b, a))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        gap = lower - upper
-        return upper + np.log(-np.expm1(np.where(np.isfinite(gap), gap, -np.inf)))
+    return log_difference((low - z) / noise, (high - z) / noise)

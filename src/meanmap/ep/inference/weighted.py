@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from scipy.special import gammaln
 
@@ -10,7 +11,9 @@ from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.inference.block import Beliefs, Block, NotMeasured
 from meanmap.ep.inference.exact import Exact, evaluable
-from meanmap.ep.sweeps.plan import Plan, State
+from meanmap.ep.linear.disagreements import apart
+from meanmap.ep.linear.weights import Weighted
+from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.variables import Variable
 from meanmap.families import Normal
 
@@ -23,6 +26,8 @@ _NU = 5.0
 # Standard deviations that differ by this share, and by three standard errors, are worth a note. Draws that are worth
 # fewer equally weighted ones than this say nothing.
 _APART, _WORTH = 0.1, 50.0
+# Log densities so large that they are rounded by this or more say nothing.
+_ROUNDED = 0.01
 # In a note, at most so many unknowns are named.
 _NAMED = 5
 # At most so many numbers are exchanged to find other modes, which are at least this far away, in standard deviations;
@@ -51,6 +56,7 @@ def weighted_notes(
     known = all(any(factor is factors[at] for at in asked) for factor in block.curved)
     if not asked or not known or members > _MEMBERS or (block.has_loops() and not block.curved):
         return "", ""
+    messages, beliefs = jax.tree.map(fetched, (messages, beliefs))
     try:
         proposal = _Proposal.of(block, messages, beliefs)
     except NotMeasured:
@@ -60,12 +66,12 @@ def weighted_notes(
     noise, log_densities = _noise(count, proposal.size)
     free = proposal.middle[proposal.chosen] + noise @ proposal.root.T
     logs = exact.at(proposal.places(free)) - log_densities
-    if not np.isfinite(logs.max()):
+    if not np.spacing(np.abs(logs.max())) < _ROUNDED:
         return "", ""
     plain = -(noise**2).sum(1) / 2 - log_densities
     labels = _labels(block)
-    apart = _apart(block, proposal, labels, beliefs, free, logs, plain)
-    return apart, _elsewhere(proposal, labels, exact, free, logs, log_densities)
+    differ = _apart(block, proposal, labels, beliefs, free, logs, plain)
+    return differ, _elsewhere(proposal, labels, exact, free, logs, log_densities)
 
 
 class _Proposal(NamedTuple):
@@ -142,20 +148,15 @@ def _apart(
     plain: np.ndarray,
 ) -> str:
     """Which standard deviations differ from those of weighted draws, worst first, in words."""
-    shares, alike = (np.exp(each - np.logaddexp.reduce(each)) for each in (logs, plain))
-    worth = 1 / float(shares @ shares)
+    judged, alike = Weighted(free, logs), Weighted(free, plain)
+    worth = judged.effective * len(free)
     if worth < _WORTH:
         return ""
     # The same draws weighted as draws of the joint Gaussian: chance deviations are nearly the same in both.
-    found, same = (np.sqrt(each @ (free - each @ free) ** 2) for each in (shares, alike))
+    found, same = (np.sqrt(each @ (free - each @ free) ** 2) for each in (judged.shares, alike.shares))
     own = np.concatenate([_moments(beliefs[name])[1] for name in block.first])[proposal.chosen]
     times = found / same * np.sqrt((proposal.root**2).sum(1)) / own
-    apart = np.abs(np.log(times))
-    named = np.flatnonzero(apart > max(_APART, 3 / np.sqrt(2 * worth)))
-    worst = named[np.argsort(-apart[named])][:_NAMED]
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    listed = ", ".join(f"{times[at]:.2g} times as large for {labels[proposal.chosen[at]][1]}" for at in worst)
-    return f"weighted draws give standard deviations {listed}{more}" if listed else ""
+    return apart(times, worth, _APART, [labels[at][1] for at in proposal.chosen], _NAMED)
 
 
 def _moments(belief: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,7 @@
 """Notes on where weighted draws disagree with the marginals of shared effects."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -7,7 +9,7 @@ from meanmap.ep.linear.mixtures import quantiles
 from meanmap.ep.linear.shared import Shared
 from meanmap.ep.linear.weights import Weighted
 
-__all__ = ["disagreements"]
+__all__ = ["apart", "disagreements"]
 
 # Standard deviations by weighted draws that differ by this share, and ends of intervals of 90 % that differ by this
 # many of these, are worth a note where they also differ by three standard errors.
@@ -28,11 +30,8 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
     # Weighted draws are compared with the same draws unweighted: chance deviations of a few draws are the same in both.
     with np.errstate(divide="ignore"):
         times = np.sqrt(shares @ (values - shares @ values) ** 2) / own * shared.plain / sds
-        apart = np.abs(np.log(times))
-    named = np.flatnonzero(apart > max(_APART, 3 / np.sqrt(2 * effective)))
-    if len(named):
-        listed = [f"{times[at]:.2g} times as large for {names[at]!r}" for at in named[np.argsort(-apart[named])]]
-        found.append(f"weighted draws give standard deviations {', '.join(listed)}")
+    if said := apart(times, effective, _APART, list(map(repr, names))):
+        found.append(said)
     # The density of a Normal at its quantile of 5 % is .103.
     least, alike = _END + 3 * np.sqrt(0.05 * 0.95 / effective) / 0.103, np.full(len(shares), 1 / len(shares))
     for side, p in (("lower", 0.05), ("upper", 0.95)):
@@ -52,3 +51,16 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
         listed = [f"{names[at]!r} (the {'upper' if upper[at] else 'lower'} tail is longer)" for at in far]
         found.append(f"the joint Gaussian is a poor approximation for {', '.join(listed)}")
     return found
+
+
+def apart(times: np.ndarray, effective: float, least: float, names: Sequence[str], most: int | None = None) -> str:
+    """Which standard deviations are this many times as large by so many effective draws, if that differs from one by
+    the share `least` and by three standard errors: in words, the worst first, at most so many.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.abs(np.log(times))
+    named = np.flatnonzero(logs > max(least, 3 / np.sqrt(2 * effective)))
+    worst = named[np.argsort(-logs[named])][:most]
+    more = f" and {len(named) - len(worst)} more" if len(named) > len(worst) else ""
+    listed = ", ".join(f"{times[at]:.2g} times as large for {names[at]}" for at in worst)
+    return f"weighted draws give standard deviations {listed}{more}" if listed else ""

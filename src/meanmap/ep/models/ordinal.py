@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Data, Numbers
-from meanmap.ep.factors.interval import Ordinal
+from meanmap.ep.factors.interval import Ordinal, log_difference
 from meanmap.ep.models.design import Design, read_codes
 from meanmap.ep.models.regression import Regression, fit_linear, moments, prior_of
 
@@ -123,8 +123,7 @@ def _slope(post: Any, codes: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     mean, scale = (z.precision_mean - message.precision_mean) / precision, np.sqrt(1 + 1 / precision)
     ends = np.concatenate([[-np.inf], cuts, [np.inf]])
     a, b = (ends[codes] - mean) / scale, (ends[codes + 1] - mean) / scale
-    upper = log_ndtr(np.where(a + b > 0, -a, b))  # in the tail where both ends are small, and in logs: it may be far
-    log_mass = upper + np.log(-np.expm1(log_ndtr(np.where(a + b > 0, -b, a)) - upper))
+    log_mass = log_difference(a, b)
     high, low = (np.exp(-t * t / 2 - log_mass) / np.sqrt(2 * np.pi) / scale for t in (b, a))
     k = len(cuts) + 1
     return np.bincount(codes, high, k)[:-1] - np.bincount(codes, low, k)[1:]  # upper ends, and lower ends

@@ -97,8 +97,10 @@ class FunctionOracle(HostOracle):
 
 
 def refuse_no_oracle(value: object, argument: str) -> None:
-    """Refuse what cannot compute messages, with what to type where the name or class of an oracle came."""
-    if isinstance(value, Oracle | HostOracle) or (callable(value) and not isinstance(value, type)):
+    """Refuse what cannot compute messages, with what to type where the name or class of an oracle came; None is the
+    default.
+    """
+    if value is None or isinstance(value, Oracle | HostOracle) or (callable(value) and not isinstance(value, type)):
         return
     name = value.__name__ if isinstance(value, type) else value
     meant = nearest(name, _NAMES) if isinstance(name, str) else None

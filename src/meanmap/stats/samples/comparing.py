@@ -92,9 +92,8 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     mean value              1.2   2     0.8 (-2.15 to 3.75)
     value = 0               70 %  60 %  -10 (-55.5 to 38.8) points
     """
-    pairs = _pairs({names[0]: length(first), names[1]: length(second)}, None)
     columns = _both(first, second, names).items()
-    parts = [each for name, pair in columns for each in _compared(name, pair, pairs)]
+    parts = [each for name, pair in columns for each in _compared(name, pair, [_Pair(names)])]
     return _estimated(parts if any(each.without is not None for each in parts) else [], confidence)
 
 
