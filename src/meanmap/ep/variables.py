@@ -48,7 +48,7 @@ def concrete(what: str) -> Iterator[None]:
         raise KindError(
             f"{what} met numbers that jax.jit, vmap or grad is tracing; models of expectation propagation are built "
             "and run outside of these, and compile their own sweeps. For many data sets give one model a plate; for a "
-            "derivative of log_evidence take differences of runs, with start_from= the first."
+            "derivative of log_evidence with respect to priors call post.evidence_gradient."
         ) from error
 
 

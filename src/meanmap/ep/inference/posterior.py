@@ -1,6 +1,6 @@
 """What inference returns: a belief for every variable, the evidence, and the messages from which a run can continue."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -13,6 +13,7 @@ from meanmap.core.values import frame_of
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.ties import TOO_WIDE
@@ -196,6 +197,41 @@ class Posterior(Paged, Mapping[str, Family]):
             # The user's own objects, by which the next batch is recognised.
             self._variables | batch.variables,
         )
+
+    def evidence_gradient(self, priors: Callable[[Any], Mapping[str, Family]], at: Any) -> Any:
+        """The gradient of `log_evidence` with respect to parameters of priors, without another run.
+
+        Parameters
+        ----------
+        priors : callable
+            Gives priors by the name of their variable: `lambda v: {"w": ep.Normal(0.0, v)}`. JAX differentiates it, so
+            kernels and anything else that is written with `jax.numpy` may be inside.
+        at : number, array, or dictionary or tuple of these
+            The parameters that the priors of this run had.
+
+        Returns
+        -------
+        Arrays in the form of `at`.
+
+        Notes
+        -----
+        At a fixed point of EP, log evidence does not change with messages to first order, so these are held fixed. The
+        error is that of the fixed point: give `infer` a small `tolerance`. Here `priors` is called in double precision;
+        where a kernel matrix is nearly singular, make the priors of the run with `jax.enable_x64`, too.
+
+        Examples
+        --------
+        >>> from meanmap import ep
+        >>> w = ep.Variable("w", ep.Normal(0.0, 4.0))
+        >>> post = ep.infer(ep.FactorGraph(ep.Gaussian(w, observed=3.0)))
+        >>> post.evidence_gradient(lambda v: {"w": ep.Normal(0.0, v)}, 4.0).round(9).item()  # (9 / 5 - 1) / (2 * 5)
+        0.08
+        """
+        if not self.report.converged:
+            raise InputError(
+                f"this run {self.report.status}: its log evidence has no gradient; run it for more sweeps."
+            )
+        return evidence_gradient(priors, at, self._variables, self._beliefs)
 
     def _has(self, variable: Variable) -> bool:
         """Whether this is a variable of earlier factors; another one of its name is not, and may be one of new rows."""

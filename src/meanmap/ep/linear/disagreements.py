@@ -54,8 +54,8 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
 
 
 def apart(times: np.ndarray, effective: float, least: float, names: Sequence[str], most: int | None = None) -> str:
-    """Which standard deviations are this many times as large by so many effective draws, if that differs from one by
-    the share `least` and by three standard errors: in words, the worst first, at most so many.
+    """Which standard deviations are `times` as large by `effective` draws, if that differs from one by the share
+    `least` and by three standard errors: in words, the worst first, at most `most` of them.
     """
     with np.errstate(divide="ignore"):
         logs = np.abs(np.log(times))
