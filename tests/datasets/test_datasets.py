@@ -1,6 +1,7 @@
 """Data are found where the user put them, and refused when they are not what they should be; no network is used."""
 
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -139,3 +140,31 @@ def test_chapters_of_europarl_are_matched_and_the_longest_kept(tmp_path, monkeyp
     (tmp_path / "europarl" / "txt" / "en" / "ep-00-01-18.txt").write_text("<CHAPTER ID=1>\nin English only")
     assert datasets.europarl()["sv"] == ["ä much longer sv", "short sv"]
     assert datasets.europarl(1)["en"] == ["ä much longer en"]
+
+
+def sittings(folder, monkeypatch, chapters):
+    """Files in all languages, each of one chapter."""
+    monkeypatch.setenv("MEANMAP_DATA", str(folder))
+    for language in datasets.LANGUAGES:
+        place = folder / "europarl" / "txt" / language
+        place.mkdir(parents=True)
+        for number, text in enumerate(chapters):
+            (place / f"ep-00-01-{number:02}.txt").write_bytes(b"<CHAPTER ID=1>\n" + text)
+
+
+def test_of_europarl_the_longest_chapters_alone_are_held(tmp_path, monkeypatch):
+    """3 GB of nine languages hold 24,000 chapters, of which 876 are asked for."""
+    sittings(tmp_path, monkeypatch, [b"a" * (20_000 + number) for number in range(20)])
+    tracemalloc.start()
+    kept = datasets.europarl(1)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(kept["sv"][0]) == 20_019
+    assert most < 9 * 20 * 20_000 / 3
+
+
+def test_odd_characters_in_europarl_cost_no_text(tmp_path, monkeypatch):
+    """A sign of comparison begins no mark, and what is not UTF-8 is replaced alone."""
+    text = b'below < 5 %\n<P>\nmore > 6 and 7 < 8 > 6, caf\xe9 then\n<SPEAKER ID=1 NAME="X">\nend\n'
+    sittings(tmp_path, monkeypatch, [text])
+    assert datasets.europarl()["en"] == ["below < 5 % more > 6 and 7 < 8 > 6, caf\ufffd then end"]

@@ -1,7 +1,9 @@
 """Parallel texts: the same pages, or the same debates, in nine languages."""
 
+import heapq
 import os
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from meanmap.datasets.files import DataNotFoundError, own
@@ -45,7 +47,8 @@ def europarl(documents: int = 300) -> dict[str, list[str]]:
     Returns
     -------
     dict
-        By language, one text per chapter, in the same order; speakers and paragraphs are not marked.
+        By language, one text per chapter, in the same order; speakers and paragraphs are not marked. Bytes that
+        are not UTF-8 become �.
     """
     folder = Path(os.environ.get("MEANMAP_DATA") or ".", "europarl", "txt")
     missing = next((language for language in LANGUAGES if not (folder / language).is_dir()), None)
@@ -57,20 +60,26 @@ def europarl(documents: int = 300) -> dict[str, list[str]]:
     sittings = set.intersection(
         *({path.name for path in (folder / language).glob("ep-*.txt")} for language in LANGUAGES)
     )
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for sitting in sorted(sittings):
+    # All chapters are several gigabytes: the longest so far are held, and no others.
+    longest = heapq.nsmallest(
+        documents, _in_all_languages(folder, sorted(sittings)), key=lambda found: (-len(found[2]["en"]), *found[:2])
+    )
+    return {language: [texts[language] for _, _, texts in longest] for language in LANGUAGES}
+
+
+def _in_all_languages(folder: Path, sittings: Iterable[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """The chapters that all languages have: sitting, number, and the text by language."""
+    for sitting in sittings:
         chapters = {language: _chapters(folder / language / sitting) for language in LANGUAGES}
         for number in set.intersection(*(set(each) for each in chapters.values())):
-            found[sitting, number] = {language: chapters[language][number] for language in LANGUAGES}
-    longest = sorted(found, key=lambda key: (-len(found[key]["en"]), key))[:documents]
-    return {language: [found[key][language] for key in longest] for language in LANGUAGES}
+            yield sitting, number, {language: chapters[language][number] for language in LANGUAGES}
 
 
 def _chapters(path: Path) -> dict[str, str]:
     """The text of each chapter that has any, by its number."""
-    parts = re.split(r'<CHAPTER ID="?0*([\w-]+)"?>', path.read_text(encoding="utf-8"))
+    parts = re.split(r'<CHAPTER ID="?0*([\w-]+)"?>', path.read_text(encoding="utf-8", errors="replace"))
     texts = {
-        number: " ".join(re.sub(r"<[^>]*>", " ", text).split())
+        number: " ".join(re.sub(r"</?[A-Za-z][^<>\n]*>", " ", text).split())
         for number, text in zip(parts[1::2], parts[2::2], strict=True)
     }
     return {number: text for number, text in texts.items() if text}

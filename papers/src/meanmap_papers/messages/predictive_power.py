@@ -102,7 +102,7 @@ def outcome(every: list[dict[tuple[str, ...], list[float]]]) -> Outcome:
 
     numbers = {
         "median": Number.mean(medians[papers]),
-        "99%": Number.mean(highs[papers]),
+        "log₁₀ KL, 99% quantile": Number.mean(highs[papers]),
         "lead over customised features": lead(features, papers[0]),
         "lead over other kernels": lead(kernels, papers[0]),
         "share of trainings ahead of other kernels": Number.share(
