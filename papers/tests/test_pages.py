@@ -1,6 +1,7 @@
 """The pages of reproductions are those of the kept records, with pictures that load quickly."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -29,6 +30,12 @@ def test_a_number_with_a_standard_error_of_zero_is_exact_and_the_record_says_why
     exact = [name for name, (_, error, *_) in record["numbers"].items() if error == 0]
     assert all(name in record.get("afterwards", "") for name in exact), exact
     assert not exact or "exact" in record["afterwards"]
+
+
+def test_the_first_page_names_the_figures_that_have_not_been_run_again():
+    said = (papers.FOLDER / "index.rst").read_text(encoding="utf-8").split("have not been")[1].split("Where single")[0]
+    old = {id for id, record in papers.kept().items() if record["date"] < "2026-11-25"}
+    assert set(re.findall(":ref:`([^`]+)`", said)) == old
 
 
 def test_every_record_has_its_pictures():
