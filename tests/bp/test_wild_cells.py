@@ -86,3 +86,12 @@ def test_one_column_gets_one_note():
     said = [note for note in graph(table["x"], table["y"])[1] if "'x'" in note]
     assert any("-999 in 20 of 300 rows" in note for note in said)
     assert any("1e+06 in row 300" in note for note in said)
+
+
+def test_wild_cells_of_two_columns_of_a_frame_lie_in_different_rows():
+    """The rows that were left had other labels, and `fit` refused to pair them by position."""
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60)})
+    frame.loc[3, "x"], frame.loc[9, "y"] = 1e4, -1e4
+    fitted = mm.BayesianNetwork([("x", "y")]).fit(frame)
+    assert sum("standard deviations from all others" in note for note in fitted.notes) == 2

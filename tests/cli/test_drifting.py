@@ -559,3 +559,14 @@ def test_a_column_that_is_mostly_zeros_has_a_row_for_its_zeros(tmp_path):
     rows = {each["what"]: each for each in said["compared"][0]["columns"]}
     assert rows["paid = 0"]["difference"]["estimate"] == pytest.approx(-0.5, abs=0.12)
     assert rows["mean paid where not 0"]["over time"] == []
+
+
+def test_a_column_that_the_reference_lacks_is_named_once(tmp_path):
+    rng = np.random.default_rng(12)
+    written(tmp_path, rng, "reference", 400)
+    for name in ("b1", "b2"):
+        written(tmp_path, rng, name, 60).assign(extra=1.5).to_csv(tmp_path / f"{name}.csv", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0)
+    assert found.exit_code == 0
+    note = "note: b1.csv and 1 more: batch has the column 'extra', which the reference lacks: it is not watched."
+    assert found.stdout.count("'extra'") == found.stdout.count(note) == 1

@@ -7,6 +7,7 @@ import pytest
 
 import meanmap as mm
 from meanmap import estimators
+from meanmap.core.notes import in_few
 
 # Dask calls pandas in a way that its newest versions advise against.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -51,3 +52,23 @@ def test_partitions_warn_once_of_each_column_where_they_were_asked_for(scheduler
     told = [str(each.message).partition(" has ")[0] for each in found]
     assert sorted(told) == ["frame['a']", "frame['a']", "frame['b']"]
     assert {each.filename for each in found} == {__file__}
+
+
+def test_many_notes_that_differ_in_names_and_numbers_are_one():
+    notes = [f"column {name!r} holds {k} odd values of the user's {name!r}." for k, name in enumerate("abcdef")]
+    first = "column 'a' holds 0 odd values of the user's 'a'. The same is true of 'b', 'c', 'd' and 2 more."
+    assert in_few([notes[0], "else.", *notes]) == [first, "else."]
+    assert in_few(notes[:3]) == notes[:3]
+    assert in_few(["seed 0"]) == ["seed 0"]
+    short = [f"batch {k} is short" for k in range(4)]
+    assert in_few(short) == ["batch 0 is short. The same is true of 3 more, with other numbers."]
+
+
+def test_results_print_many_equal_notes_as_one():
+    rng = np.random.default_rng(0)
+    table = {f"c{k}": np.ones(40) for k in range(6)} | {"x": rng.normal(size=40), "arm": ["a", "b"] * 20}
+    result = mm.two_sample_test(table, by="arm", n_permutations=19, rng=0)
+    said = str(result)
+    assert said.count("is constant over all samples") == 1
+    assert "The same is true of 'c1', 'c2', 'c3' and 2 more." in said
+    assert sum("is constant over all samples" in note for note in result.warnings) == 6

@@ -30,6 +30,7 @@ from meanmap.core.types import Data, GraphLike, Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, Schedule, TwoPass
 from meanmap.graphs.rooted import steps_to_farthest
+from meanmap.graphs.schedules import as_schedule
 from meanmap.plots.facts import Page
 from meanmap.plots.networks import MOST_NODES
 from meanmap.plots.paged import Paged
@@ -82,7 +83,8 @@ class Field(Paged, ABC, Generic[Fitted]):
         self, graph: GraphLike, *, relations: object = None, variables: object = None, schedule: Schedule | None = None
     ):
         self.graph = Graph.of(graph)
-        self.relations, self.variables, self.schedule = relations, variables, schedule
+        self.relations, self.variables = relations, variables
+        self.schedule = None if schedule is None else as_schedule(schedule)
         self.kernels: Any = None  # numbers are read as numbers; no kernel is used to learn
 
     @one_blas_thread()

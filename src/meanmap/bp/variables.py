@@ -80,8 +80,8 @@ class Variables:
             if (name not in kinds if numbers is None else name in numbers)
         }
         wild = {name: rows for name, (rows, note) in far.items() if note}
-        # Cells noted as wild are not noted again as codes.
-        others = table | {str(name): take(table[str(name)], np.flatnonzero(~rows)) for name, rows in wild.items()}
+        # Cells noted as wild are not noted again as codes. Without labels of rows, of which columns now have different.
+        others = table | {str(name): np.asarray(table[str(name)])[~rows] for name, rows in wild.items()}
         seen = (*doubts([others], [argument], list(map(str, kinds))), *copied_rows([table], [argument]))
         unlike = _unlike(by_text, argument, missing, wild, kinds) if gaps else ()
         notes = (*gaps, *unlike, *seen, *(note for _, note in far.values() if note))

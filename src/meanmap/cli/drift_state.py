@@ -11,7 +11,7 @@ from meanmap.cli.options import refused
 
 __all__ = ["Kept"]
 
-FIELDS = ("monitor", "batches", "values", "asked", "reference", "files")
+FIELDS = ("monitor", "batches", "asked", "reference", "files")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,6 @@ class Kept:
 
     monitor: Any
     batches: list[dict[str, Any]]
-    values: list[dict[str, Any]]
     asked: Mapping[str, Any]
     files: tuple[tuple[str, str], ...] = ()
 
@@ -48,7 +47,7 @@ class Kept:
                     f"{path} was written with {name.replace('_', ' ')} {held['asked'][name]!r}, now it is {value!r}; "
                     "repeat the earlier setting, or use another --state file"
                 )
-        return cls(held["monitor"], held["batches"], held["values"], asked, tuple(map(tuple, held["files"])))
+        return cls(held["monitor"], held["batches"], asked, tuple(map(tuple, held["files"])))
 
     def unseen(self, path: Path, files: Sequence[str], notes: list[str]) -> tuple[list[str], dict[str, str]]:
         """The files that no earlier run has read, and which of them have the content of another that one has read; a
@@ -67,7 +66,7 @@ class Kept:
         import meanmap as mm
 
         read = [(_digest(file), _place(file, path)) for file in files if file != "-"]
-        values = self.monitor, self.batches, self.values, dict(self.asked), _digest(reference)
+        values = self.monitor, self.batches, dict(self.asked), _digest(reference)
         held = dict(zip(FIELDS, (*values, [*(before.files if before else ()), *read]), strict=True))
         mm.save(held, path)
 

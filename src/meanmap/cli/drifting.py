@@ -1,32 +1,31 @@
 """`meanmap drift`: do batches, one after another, still come from the distribution of a reference?"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from meanmap.cli.bundles import Drawn, Read, with_bundles
-from meanmap.cli.drift_copies import Copies
 from meanmap.cli.drift_state import Kept
-from meanmap.cli.drift_watched import LEVEL, MOST_EXPLAINED, Watched, complete
+from meanmap.cli.drift_watched import Watched, complete
 from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
+from meanmap.core.notes import in_few
+from meanmap.stats.samples.drift_words import in_lines, table_of
 
 if TYPE_CHECKING:
     from meanmap.cli.inputs import Reading
 
 __all__ = ["drift"]
 
-# This many batches and columns (for several alarms fewer) are listed in a terminal, and this many batches are drawn
-# beside a column.
-MOST_BATCHES, MOST_COLUMNS, FEWER_COLUMNS, MOST_DRAWN = 30, 15, 5, 40
-MOST_CHARACTERS = 48
-BARS = "▁▂▃▄▅▆▇█"
+# This many batches and columns (for several alarms fewer) are listed in a terminal.
+MOST_BATCHES, MOST_COLUMNS, FEWER_COLUMNS = 30, 15, 5
+# Evidence below the limit is said where the smallest p-value, corrected for the number of batches, is at most this.
+LEVEL = 0.05
 # Batches by name, and a row for each of their columns.
 Compared = list[tuple[str, list[dict[str, Any]]]]
 
@@ -57,8 +56,8 @@ def drift(
 
     reading = read.reading()
     paths = _files(batches)
-    data, chosen = _reference(reading, reference, names_in(columns), names_in(within))
-    watched = Watched(Path(reference).name, data, names_in(within))
+    data, chosen, known = _reference(reading, reference, names_in(columns), names_in(within))
+    watched = Watched(Path(reference).name, names_in(within))
     _of_files(reading, watched, reference, 0)
     policy = "drop" if reading.policy == "drop" else "raise"
     asked = {"within": names_in(within), "run_length": run_length, "margin": margin, "columns": chosen}
@@ -76,15 +75,14 @@ def drift(
         monitor = before.monitor
         reading.notes += admitted((data,), ("reference",), policy)[1]
         paths, copied = before.unseen(state, paths, reading.notes)
-    watched.gaps = monitor.gaps is not None
     watched.begin(before)
-    copies, unread = Copies(reference), {}
-    copies.add(reference, data)
+    unread: dict[str, Exception] = {}
+    judged = [""] * watched.known  # the files of this run by batch
     for path in paths:
         name, told = Path(path).name, len(reading.notes)
         try:
             with _named(name):
-                batch = _rows(reading, path, chosen)
+                batch, added = _rows(reading, path, chosen, known)
                 _of_files(reading, watched, path, told)
                 if batch is None:
                     watched.note("fewer than 2 rows, so it is skipped.", name)
@@ -95,23 +93,23 @@ def drift(
             unread[path] = problem
             watched.unread[name] = str(problem)
             continue
-        copy = copies.find(path, batch, copied.get(path, ""))
-        if copy and copy.whole:  # another error of what writes the files
-            watched.unread[name] = copy.said
+        if same := _copied(after, path, judged, watched.names, copied.get(path, ""), batch):
+            # Another error of what writes the files.
+            watched.unread[name] = f"{same}: a copy says nothing about new rows."
             continue
-        if copy:
-            watched.note(copy.said, name)
-        copies.add(path, batch)
+        judged.append(path)
         monitor = after
         watched.add(name, batch, monitor)
+        for note in added:
+            watched.note(note, name)
     if unread and not watched.batches:
         raise next(iter(unread.values()))
     if not watched.batches:
         raise refused("no batch has 2 rows or more; expected one file per batch")
     if state is not None:
-        judged = [path for path in paths if path not in unread]
-        Kept(monitor, watched.batches, watched.values, asked).write(state, reference, before, judged)
-    columns_found = watched.compared(reading.kinds, monitor.seed)
+        settled = [path for path in paths if path not in unread]
+        Kept(monitor, watched.batches, asked).write(state, reference, before, settled)
+    columns_found = watched.compared(monitor)
     question = f"Do the batches still come from the distribution of {watched.name}?"
     if shown.plot is not None or shown.report is not None:
         _draw(shown, monitor, question, watched, columns_found, reading)
@@ -123,6 +121,23 @@ def drift(
         raise typer.Exit(1)
     if watched.unread:
         raise typer.Exit(2)
+
+
+def _copied(
+    monitor: Any, path: str, paths: Sequence[str], names: Sequence[str], same: str, batch: dict[str, Any]
+) -> str:
+    """What is said of a file with all rows of an earlier one: of this run, or with the content of `same`."""
+    from meanmap.stats.samples.drift_copies import LEAST_ROWS
+
+    copy = None if monitor.record is None else monitor.record.copy
+    earlier = same if len(complete(batch)) >= LEAST_ROWS else ""
+    if not earlier and copy is not None and copy.whole:
+        earlier = paths[copy.source - 1] or names[copy.source - 1]
+    if not earlier:
+        return ""
+    alike = Path(path).name == Path(earlier).name
+    name, other = (path, earlier) if alike else (Path(path).name, Path(earlier).name)
+    return f"{name} holds the same rows as {other}"
 
 
 @contextmanager
@@ -143,13 +158,17 @@ def _of_files(reading: "Reading", watched: Watched, path: str, told: int) -> Non
             reading.notes.remove(note)
 
 
-def _rows(reading: "Reading", path: str, columns: list[str]) -> dict[str, Any] | None:
-    """The rows of a batch, or None if there are fewer than two."""
+def _rows(
+    reading: "Reading", path: str, columns: list[str], known: Collection[str]
+) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """The rows of a batch, or None if there are fewer than two, and a note on columns that are not among the known."""
+    from meanmap.stats.samples.drift_notes import added_columns
+
     try:
         batch = reading.with_gaps(path, columns)
     except EmptyError:
-        return None
-    return batch if len(next(iter(batch.values()))) > 1 else None
+        return None, ()
+    return (batch if len(next(iter(batch.values()))) > 1 else None), added_columns(reading.header, known)
 
 
 def _files(batches: Sequence[str]) -> list[str]:
@@ -173,12 +192,13 @@ def _files(batches: Sequence[str]) -> list[str]:
 
 def _reference(
     reading: "Reading", path: str, columns: list[str], within: list[str]
-) -> tuple[dict[str, Any], list[str]]:
-    """The reference, and the columns to watch; clocks, row numbers and ids are left out."""
+) -> tuple[dict[str, Any], list[str], list[str]]:
+    """The reference, the columns to watch, and all that its file has; clocks, row numbers and ids are left out."""
     from meanmap.cli.inputs import observed
     from meanmap.core.tables.apart import left_out_of_table, not_watched
 
-    found = reading.with_gaps(path, [*columns, *(name for name in within if name not in columns)] if columns else None)
+    asked = [*columns, *(name for name in within if name not in columns)] if columns else None
+    found, there = reading.with_gaps(path, asked), reading.header
     apart = {} if columns else not_watched(observed(found), [*within, *reading.kinds])
     kept = [name for name in found if name not in apart]
     if not len(complete({name: found[name] for name in kept})):
@@ -186,7 +206,7 @@ def _reference(
     if not [name for name in kept if name not in within]:
         raise refused(f"{path} holds only times, row numbers and ids; name the columns to watch with --columns")
     reading.notes += [left_out_of_table(name, *why) for name, why in apart.items()]
-    return {name: found[name] for name in kept}, kept
+    return {name: found[name] for name in kept}, kept, there
 
 
 def _answer(question: str, monitor: Any, watched: Watched) -> str:
@@ -240,51 +260,21 @@ def _listed(watched: Watched) -> list[list[str]]:
     return [["batch", *counts, "p-value", "evidence", *(["missing values"] if lost else []), ""], *rows]
 
 
-def _compared(watched: Watched, span: str, found: list[dict[str, Any]]) -> list[list[str]]:
-    """A row for each column."""
-    pvalues = ("" if each["pvalue"] is None else f"{each['pvalue']:.3g}" for each in found)
-    return [
-        ["what", "column's p-value", watched.name, span, "difference (simultaneous 95 %)", "over all batches"],
-        *(
-            [each["what"], pvalue, *each["cells"], _drawn(each["over time"])]
-            for each, pvalue in zip(found, pvalues, strict=True)
-        ),
-    ]
-
-
-def _drawn(values: Sequence[float]) -> str:
-    """Values as bars from the lowest to the highest."""
-    numbers = np.array(values[-MOST_DRAWN:])
-    if not len(numbers):
-        return ""
-    low, high = numbers.min(), numbers.max()
-    places = (numbers - low) / (high - low if high > low else 1.0) * (len(BARS) - 1)
-    return "".join(BARS[round(float(place))] for place in places)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    rows = [[_short(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-
-
-def _short(cell: str) -> str:
-    """A cell shortened to one line."""
-    line = " ".join(cell.split())
-    return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
-
-
 def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
     """The notes on all batches, without repetition."""
+    from meanmap.stats.samples.drift_record import MOST_EXPLAINED
+
     told = [
         f"{names[0]}{f' and {len(names) - 1} more' * (len(names) > 1)}{', with other numbers' * differ}: {note}"
         for note, names, differ in watched.notes.values()
     ]
     if watched.within:
         told.append("with strata, columns are not compared one by one: compare the rows of one stratum")
-    if len(watched.drifted) > MOST_EXPLAINED:
-        which = f"the first and the last {MOST_EXPLAINED - 1} of {len(watched.drifted)} alarms"
-        told.append(f"columns are compared for {which}")
+    alarms = sum(each["alarm"] for each in watched.new)
+    if alarms > MOST_EXPLAINED:
+        earlier = any(each["alarm"] for each in watched.batches[: watched.known])
+        first = "" if earlier else "the first and "
+        told.append(f"columns are compared for {first}the last {MOST_EXPLAINED - 1} of {alarms} alarms")
     told += [f"{problem} This batch was not judged" for problem in watched.unread.values()]
     told += [watched.left_out] if watched.left_out else []
     return [*dict.fromkeys([*reading.notes, *told]), f"seed {seed}"]
@@ -294,28 +284,28 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
     say(f"{_answer(question, monitor, watched)}\n")
     header, *rows = _listed(watched)
     shown = [row for k, row in enumerate(rows) if row[-1] or k >= len(rows) - MOST_BATCHES][-2 * MOST_BATCHES :]
-    say(_aligned([header, *shown]))
+    say(in_lines([header, *shown]))
     left = f"; {len(rows) - len(shown)} batches without an alarm are not shown" * (len(rows) > len(shown))
     say(f"  an alarm is raised above {monitor.limit:.2f}: one false alarm in {monitor.run_length:g} batches{left}\n")
     most = MOST_COLUMNS if len(compared) == 1 else FEWER_COLUMNS
     for span, found in compared:
         if found:
-            say(_aligned(_compared(watched, span, found[:most])))
+            say(in_lines(table_of(found[:most], watched.name, span)))
         if len(found) > most:
             say(f"  and {len(found) - most} more: --json and --report show all")
         say("")
-    for note in _notes(watched, reading, monitor.seed):
+    for note in in_few(_notes(watched, reading, monitor.seed)):
         say(f"  note: {note}")
 
 
 def _tell_json(question: str, monitor: Any, watched: Watched, compared: Compared, reading: "Reading") -> None:
     from meanmap import __version__
     from meanmap.cli import outputs
+    from meanmap.stats.samples.drift_page import plain_rows
 
     said = {"question": question, "alarms": [each["batch"] for each in watched.new if each["alarm"]]}
     said |= {"limit": monitor.limit, "run_length": monitor.run_length, "seed": monitor.seed}
-    plain = [[{key: row[key] for key in row if key != "cells"} for row in found] for _, found in compared]
-    spans = [{"batches": span, "columns": found} for (span, _), found in zip(compared, plain, strict=True)]
+    spans = [{"batches": span, "columns": plain_rows(found)} for span, found in compared]
     said |= {"batches": watched.batches, "compared": spans}
     said |= {"not judged": watched.unread} if watched.unread else {}
     notes = in_own_words(_notes(watched, reading, monitor.seed)[:-1])
@@ -328,6 +318,6 @@ def _draw(shown: Drawn, monitor: Any, question: str, watched: Watched, compared:
     if shown.plot is not None:
         outputs.draw(monitor, shown.plot)
     if shown.report is not None:
-        columns = [_compared(watched, span, found) for span, found in compared if found]
+        columns = [table_of(found, watched.name, span) for span, found in compared if found]
         told, notes = _answer(question, monitor, watched), _notes(watched, reading, monitor.seed)
         pages.write_drift(shown.report, monitor, question, told, _listed(watched), columns, notes)

@@ -18,6 +18,7 @@ from meanmap.cli.options import (
     say,
     to_be_written,
 )
+from meanmap.core.notes import in_few
 from meanmap.core.numerals import reads_as_number
 
 __all__ = ["app"]
@@ -51,7 +52,7 @@ def fit(
         graph: Any = pairs or mm.chow_liu(table, kinds=reading.kinds)
         model = mm.KernelGraph(graph).fit(table, kinds=reading.kinds)
     mm.save(model, output)
-    for note in (*reading.notes, *(outputs.own_notes(graph) or model.samples.notes)):
+    for note in in_few((*reading.notes, *(outputs.own_notes(graph) or model.samples.notes))):
         say(note)
     say(f"{output}: {', '.join('-'.join(map(str, edge)) for edge in model.graph.named_edges)}")
 

@@ -51,6 +51,7 @@ class Reading:
     thousands: Any = None
     exclude: list[str] = field(default_factory=list)
     there: dict[str, bool] = field(default_factory=dict)
+    header: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     keeps: list[str] = field(default_factory=list)
 
@@ -87,6 +88,7 @@ class Reading:
 
     def seen(self, there: Sequence[str], read: Sequence[str]) -> None:
         """Remember which columns a file has, and which of these are read."""
+        self.header = self.header or list(there)
         for name in (*there, *read):
             self.there[name] = self.there.get(name, False) or name in read
 
@@ -131,6 +133,7 @@ class Reading:
 
     def choosing(self, path: str, chosen: object) -> Callable[[list[str]], list[str]] | None:
         """A function that chooses columns by name and remembers its choice; None for all columns."""
+        self.header = []
 
         def choose(names: list[str]) -> list[str]:
             for name in (name for name in self.exclude if name not in names):

@@ -14,6 +14,7 @@ from meanmap import __version__
 from meanmap.cli.options import in_own_words, say
 from meanmap.core.errors import InputError
 from meanmap.core.extras import optional
+from meanmap.core.notes import in_few
 from meanmap.core.saved.files import write_whole
 from meanmap.graphs.edge_table import edge_rows
 from meanmap.stats import TestResult
@@ -70,7 +71,7 @@ def tell(
     say(f"{question} {answer(result, question, level)}\n\n{result}")
     if effect is not None:
         say(f"\n{effect}")
-    for note in notes:
+    for note in in_few(notes):
         say(f"  note       {note}")
 
 
@@ -93,7 +94,7 @@ def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
         tell_json({**said, "meanmap": __version__})
         return
     say(str(graph))
-    for note in (*notes, f"seed {graph.seed}"):
+    for note in in_few((*notes, f"seed {graph.seed}")):
         say(f"  note: {note}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from meanmap.cli.options import in_own_words
 from meanmap.cli.outputs import answer, figure_of
+from meanmap.core.notes import in_few
 from meanmap.core.points import in_columns
 from meanmap.plots.facts import Page, Section
 from meanmap.plots.page import made_by
@@ -16,7 +17,7 @@ from meanmap.plots.page import write_page as write_page_of
 from meanmap.plots.paged import Paged
 from meanmap.stats import TestResult
 from meanmap.stats.results import TwoSampleResult
-from meanmap.stats.samples.drift_page import monitor_page
+from meanmap.stats.samples.drift_page import ABOUT, monitor_page
 
 __all__ = ["rows", "write_drift", "write_page", "write_test"]
 
@@ -54,14 +55,10 @@ def write_drift(
     )
     page = monitor_page(monitor, False, [row[0] for row in batches[1:]])
     sections = [Section("The answer", answer, text, charts=page.sections[0].charts)]
-    about = (
-        "Means and shares of rows, the smallest p-value first. P-values are for whole columns, corrected for multiple "
-        "testing. Bars show all batches in order."
-    )
     for head, *rows in compared:
         title = "Which columns differ" if len(compared) == 1 else f"Which columns differ: {head[3]}"
         table = tuple(map(tuple, (head, *rows)))
-        sections.append(Section(title, f"{head[3]} compared with {head[2]}.", about, tables=(table,)))
+        sections.append(Section(title, f"{head[3]} compared with {head[2]}.", ABOUT, tables=(table,)))
     sections += [
         Section("All batches", "", tables=(tuple(map(tuple, batches)),)),
         Section("Notes", "", tables=(_noted(notes),)),
@@ -81,7 +78,7 @@ def write_test(
     """A page about a test; `samples` are those compared, by the names under which they are shown."""
     first, *others = result._as_page().sections
     said, *tables = first.tables
-    settings = (*in_own_words(said), *(("note", note) for note in in_own_words(notes)))
+    settings = (*in_own_words(said), *(("note", note) for note in in_few(in_own_words(notes))))
     text = f"{result.method[:1].upper()}{result.method[1:]}. {first.text}"
     shown = answer(result, question, level)
     sections = [Section("The answer", shown, text, charts=first.charts, tables=(settings, *tables))]
@@ -105,7 +102,7 @@ def _cell(value: object) -> str:
 
 
 def _noted(notes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    return (("note",), *((note,) for note in in_own_words(notes)))
+    return (("note",), *((note,) for note in in_few(in_own_words(notes))))
 
 
 def _write(

@@ -1,5 +1,6 @@
 """Notes about data as warnings at the user's line; for calls in parts, each matter once."""
 
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -11,10 +12,15 @@ from threading import Lock
 from types import FrameType
 from uuid import uuid4
 
-__all__ = ["Call", "part_of", "warn_of"]
+__all__ = ["Call", "in_few", "part_of", "warn_of"]
 
 # Packages whose frames may lie between the user's line and the warning, because they wrap methods and functions.
 BETWEEN = {"meanmap", "equinox", "jax", "sklearn", "contextlib"}
+
+# Notes of which more than this many differ only in names and numbers are one, and this many names are shown.
+SHOWN = 3
+NAME = re.compile(r"(?<!\w)'[^']*'(?!\w)")
+NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,37 @@ def part_of(call: Call) -> Iterator[None]:
         yield
     finally:
         _call.reset(before)
+
+
+def in_few(notes: Iterable[str]) -> list[str]:
+    """Notes as people read them: of many that differ only in names and numbers the first, with the names of others.
+
+    Examples
+    --------
+    >>> print(*in_few([f"column 'x{k}' holds -999 in {k + 1} rows." for k in range(6)]))
+    column 'x0' holds -999 in 1 rows. The same is true of 'x1', 'x2', 'x3' and 2 more.
+    >>> in_few(["column 'a' is constant.", "column 'b' is constant.", "column 'a' is constant."])
+    ["column 'a' is constant.", "column 'b' is constant."]
+    """
+    alike: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        alike.setdefault(NUMBER.sub("#", NAME.sub("'#'", note)), []).append(note)
+    found = []
+    for first, *others in alike.values():
+        if len(others) < SHOWN:
+            found += [first, *others]
+            continue
+        names = [_own_name(other, first) for other in others]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        which = f"{', '.join(names[:SHOWN])}{more}" if all(names) else f"{len(names)} more, with other numbers"
+        found.append(f"{first.rstrip('.')}. The same is true of {which}.")
+    return found
+
+
+def _own_name(note: str, first: str) -> str:
+    """The first name in quotes that another note has otherwise; "" if there is none."""
+    pairs = zip(NAME.findall(note), NAME.findall(first), strict=True)
+    return next((name for name, other in pairs if name != other), "")
 
 
 def warn_of(notes: Iterable[str]) -> None:

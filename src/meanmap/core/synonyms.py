@@ -57,6 +57,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
     known = inspect.signature(function).parameters
     open_ended = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values())
 
+    called = function.__qualname__.removesuffix(".__init__")
     switches = [name for name, each in known.items() if isinstance(each.default, bool)]
     places = {
         name: place for place, (name, each) in enumerate(known.items()) if each.kind is each.POSITIONAL_OR_KEYWORD
@@ -77,9 +78,9 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
                     f"result.reject({kwargs[word]!r}) compares with a level."
                 )
             if word in DESIGNS:
-                raise TypeError(f"{function.__qualname__}() takes no {word}=; these do: {DESIGNS[word]}.")
+                raise TypeError(f"{called}() takes no {word}=; these do: {DESIGNS[word]}.")
             if not open_ended and (meant := did_you_mean(word, known)):
-                raise TypeError(f"{function.__qualname__}() takes no {word}={meant}.")
+                raise TypeError(f"{called}() takes no {word}={meant}.")
         for name in switches:
             given = {name: args[places[name]]} if places.get(name, len(args)) < len(args) else kwargs
             if name in given:

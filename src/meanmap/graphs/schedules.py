@@ -10,11 +10,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from meanmap.core.errors import KindError
 from meanmap.core.settings import whole_number
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.rooted import Rooted
 
-__all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "Sweeps", "TwoPass", "breadth_first", "layers"]
+__all__ = [
+    "Flooding",
+    "Residual",
+    "Schedule",
+    "Sequential",
+    "Splash",
+    "Sweeps",
+    "TwoPass",
+    "as_schedule",
+    "breadth_first",
+    "layers",
+]
 
 
 class Schedule(ABC):
@@ -39,6 +51,16 @@ class Schedule(ABC):
         """Directed edges that send simultaneously, group by group, in rounds; None if messages determine the order."""
         del graph
         return None
+
+
+def as_schedule(value: object) -> Schedule:
+    """A schedule, checked."""
+    if not isinstance(value, Schedule):
+        raise KindError(
+            f"schedule is {value!r}; expected one of mm.graphs.TwoPass(), mm.graphs.Flooding(), "
+            "mm.graphs.Sequential(), mm.graphs.Residual(), mm.graphs.Splash(), or a custom mm.graphs.Schedule."
+        )
+    return value
 
 
 @dataclass(frozen=True)

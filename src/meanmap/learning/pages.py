@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.notes import in_few
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 
 __all__ = ["learned_page"]
@@ -29,7 +30,10 @@ def learned_page(fit: Any) -> Page:
         "Objective", (Panel(Axis("lengthscale", log=True), Axis("objective", limits=(low, high)), tuple(marks)),)
     )
     rows = [(str(mode.kernel), f"{mode.objective:.1f}", f"{mode.share:.0%}") for mode in fit.modes]
-    tables = (("kernel", "objective", "highest in draws"), *rows), (("note",), *((n,) for n in fit.report.notes))
+    tables = (
+        (("kernel", "objective", "highest in draws"), *rows),
+        (("note",), *((n,) for n in in_few(fit.report.notes))),
+    )
     section = Section("The kernel", f"{fit.kernel}, learned.", charts=(chart,), tables=tables)
     modes = [{"kernel": str(mode.kernel), "objective": mode.objective, "share": mode.share} for mode in fit.modes]
     facts = {"kernel": str(fit.kernel), "objective": fit.objective, "modes": modes, "seed": fit.seed}

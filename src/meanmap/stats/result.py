@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
+from meanmap.core.notes import in_few
 from meanmap.core.pictures import new_axes
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
@@ -180,7 +181,7 @@ class TestResult(Paged, Value):
             ("null", f"{self.null.kind}, {len(self.null.draws)} draws"),
             ("samples", ", ".join(map(str, self.sizes))),
             ("seed", str(self.seed)),
-            *(("warning", text) for text in self.warnings),
+            *(("warning", text) for text in in_few(self.warnings)),
             *(("why", text) for text in self.why),
         ]
 

@@ -160,7 +160,7 @@ def test_the_page_draws_the_evidence_of_missing_values_and_alarms_where_they_are
     monitor = mm.DriftMonitor.of(rows(rng, 300), **SETTINGS)
     for lost in (0.02, 0.02, 0.5):
         monitor = monitor.step(rows(rng, 50, lost=lost))
-    first, second = monitor._as_page().sections
+    first, *_, second = monitor._as_page().sections
     marks = {mark.series: mark for mark in first.charts[0].panels[0].marks}
     np.testing.assert_allclose(marks["evidence of missing values"].places["y"], monitor.gaps.evidence)
     assert marks["alarms"].places["y"] == pytest.approx([monitor.gaps.evidence[-1]])

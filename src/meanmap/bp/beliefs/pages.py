@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
+from meanmap.core.notes import in_few
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.values import label_text
 from meanmap.embeddings.points import PointEmbedding
@@ -42,7 +43,10 @@ def beliefs_page(beliefs: Any, brief: bool) -> Page:
         controls.append(Control("Query", tuple(f"{k + 1}" for k in range(number)), slider=True))
     chart = (Chart("Beliefs", panels, tuple(controls)),) if panels else ()
     rows = [(str(name), str(k + 1), belief_text(queries[k])) for name, queries in found.items() for k in range(number)]
-    tables = (("belief about", "query", "in numbers"), *rows), (("note",), *((each,) for each in beliefs.report.notes))
+    tables = (
+        (("belief about", "query", "in numbers"), *rows),
+        (("note",), *((each,) for each in in_few(beliefs.report.notes))),
+    )
     facts = {str(name): [belief_facts(query) for query in queries[:number]] for name, queries in found.items()}
     section = Section(
         "Beliefs", f"{beliefs.report.status[:1].upper()}{beliefs.report.status[1:]}.", charts=chart, tables=tables

@@ -18,6 +18,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.meant import nearly, no_column_of
 from meanmap.core.points import slices
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.marks import columns_without_marks
 from meanmap.core.tables.missing import take
 from meanmap.core.threads import one_blas_thread
@@ -107,6 +108,7 @@ class CodedModel(QueriedPage, RowModel):
         return self.table.columns
 
     @one_blas_thread()
+    @own_words
     def query(
         self, evidence: Data | None = None, targets: Iterable[Hashable] | None = None, *, rng: Seed = None
     ) -> Beliefs[Any]:

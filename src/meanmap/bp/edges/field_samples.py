@@ -102,7 +102,7 @@ def _labels(given: Any, names: Any, size: int, argument: str) -> tuple[list[Hash
     if isinstance(given, Mapping):
         missing = next((name for name in names if name not in given), None)
         if missing is not None:
-            raise InputError(f"{argument} has no entry for {missing!r}.")
+            raise InputError(f"{argument} has no entry for {missing!r}{did_you_mean(missing, given)}.")
         given = [given[name] for name in names]
     items = given.tolist() if isinstance(given, np.ndarray) else list(given)
     if len(items) != size:

@@ -23,6 +23,7 @@ from meanmap.core.arrays import as_array, check_finite, check_paired, parameter
 from meanmap.core.containers import refuse_unread
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.meant import did_you_mean, listed
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.points import count, in_columns, rows, slices, spread_rows
@@ -188,6 +189,10 @@ def learn_likelihoods(
     pairs = observed if isinstance(observed, Mapping) else {} if observed is None else {kinds[0]: observed}
     every = {} if likelihood is None else dict.fromkeys(kinds, likelihood)
     given = likelihood if isinstance(likelihood, Mapping) else every
+    for argument, named in (("observed", pairs), ("likelihood", given)):
+        for name in (name for name in named if name not in kinds):
+            meant = did_you_mean(name, kinds)
+            raise InputError(f"{argument} names the kind {name!r}{meant}; the variables are of {listed(kinds)}.")
     found = {}
     for kind in kinds:
         chosen = read_likelihood(given.get(kind, default))
@@ -206,6 +211,8 @@ def _together(pair: Any) -> list[Any]:
     """Values and observations of them, in memory."""
     refuse_unread(pair, "observed")
     if ParquetFiles.holds(pair):
+        raise KindError(f"observed is a {type(pair).__name__}; expected a pair of samples (hidden, observed).")
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise KindError(f"observed is a {type(pair).__name__}; expected a pair of samples (hidden, observed).")
     return side_by_side(list(pair), "observed", MOST_PAIRS)
 

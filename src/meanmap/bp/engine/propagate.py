@@ -24,6 +24,7 @@ from meanmap.core.types import Array, GraphLike, Numbers
 from meanmap.core.values import Value
 from meanmap.graphs import Flooding, Graph, Rooted, Schedule, TwoPass
 from meanmap.graphs.rooted import check_forest
+from meanmap.graphs.schedules import as_schedule
 
 __all__ = ["TRY_MORE", "Engine", "Propagation", "floor_note", "how_it_ended"]
 
@@ -88,13 +89,7 @@ class Engine:
         self, graph: GraphLike, template: np.ndarray, schedule: Schedule | None = None, algebra: Algebra = PRODUCT
     ):
         graph = Graph.of(graph)
-        if schedule is None:
-            schedule = TwoPass() if graph.is_forest else Flooding()
-        if not isinstance(schedule, Schedule):
-            raise KindError(
-                f"schedule is {schedule!r}; expected one of mm.graphs.TwoPass(), mm.graphs.Flooding(), "
-                "mm.graphs.Sequential(), mm.graphs.Residual(), mm.graphs.Splash(), or a custom mm.graphs.Schedule."
-            )
+        schedule = (TwoPass() if graph.is_forest else Flooding()) if schedule is None else as_schedule(schedule)
         if schedule.forests_only:
             check_forest(graph)
         layout = Layout.of(graph, template, int(np.max(template, initial=0)) + 1, schedule.single_nodes, algebra)

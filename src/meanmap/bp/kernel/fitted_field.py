@@ -24,6 +24,7 @@ from meanmap.bp.field import Answered, FittedField, sweeps_to_cross
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement, tail_note
 from meanmap.core.points import count, on_device, pieces
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, DType, Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, Schedule
@@ -81,6 +82,7 @@ class FittedKernelField(FittedField):
         most = max(sweeps_to_cross(self.graph, informed, damping) for informed in seen.patterns)
         return self.engine.with_sweeps(Flooding(most))
 
+    @own_words
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,

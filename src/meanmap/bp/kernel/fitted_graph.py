@@ -25,6 +25,7 @@ from meanmap.core.door import Door
 from meanmap.core.meant import no_column
 from meanmap.core.points import bucket, on_device, slices
 from meanmap.core.report import Report
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.missing import present, take
 from meanmap.core.threads import one_blas_thread
@@ -114,6 +115,7 @@ class FittedKernelGraph(QueriedPage, ManyRows):
         return [len(pair) for pair in self.samples.pairs]
 
     @one_blas_thread()
+    @own_words
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,

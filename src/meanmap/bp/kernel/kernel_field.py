@@ -11,6 +11,7 @@ from meanmap.bp.field import Field
 from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import GraphLike, Points
 from meanmap.graphs import Schedule
 from meanmap.kernels.base import Kernel
@@ -69,6 +70,7 @@ class KernelField(Field[FittedKernelField]):
     True
     """
 
+    @own_words
     def __init__(
         self,
         graph: GraphLike,

@@ -18,6 +18,7 @@ from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG, Graph, Schedule
 from meanmap.graphs.graph import is_networkx
+from meanmap.graphs.schedules import as_schedule
 from meanmap.kernels.base import Kernel, as_kernel
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
@@ -69,6 +70,7 @@ class KernelGraph(Paged):
     True
     """
 
+    @own_words
     def __init__(
         self,
         graph: GraphLike,
@@ -86,7 +88,7 @@ class KernelGraph(Paged):
             as_kernel(kernel, f"kernels[{name!r}]")
         self.ridge = None if ridge is None else float(parameter(ridge, "ridge", axes=0))
         self.rank = None if rank is None else int(parameter(rank, "rank", axes=0, integer=True))
-        self.schedule = schedule
+        self.schedule = None if schedule is None else as_schedule(schedule)
 
     @one_blas_thread()
     @own_words

@@ -97,6 +97,7 @@ class KernelGrid:
     True
     """
 
+    @own_words
     def __init__(
         self,
         *,

@@ -16,6 +16,7 @@ from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.settings import by_name
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, GraphLike
 from meanmap.graphs import Graph
 from meanmap.graphs.schedules import Schedule
@@ -142,6 +143,7 @@ class GaussianGraph(QueriedPage):
         """Whether the spectral radius is below 1."""
         return self.spectral_radius < 1
 
+    @own_words
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,

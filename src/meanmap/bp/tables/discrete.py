@@ -15,6 +15,7 @@ from meanmap.bp.tables.potentials import probabilities, read_likelihoods, read_m
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.settings import by_name
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Axes, GraphLike
 from meanmap.graphs import Factors, Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
@@ -90,6 +91,7 @@ class DiscreteGraph(QueriedPage):
     def __repr__(self) -> str:
         return f"DiscreteGraph({self.graph!r})"
 
+    @own_words
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,

@@ -18,6 +18,7 @@ from meanmap.bp.tables.potentials import probabilities, read_labelled, with_like
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError
 from meanmap.core.settings import by_name
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Numbers
 from meanmap.graphs import Factors, Flooding, Graph
 from meanmap.graphs.schedules import Schedule
@@ -56,6 +57,7 @@ class FactorGraph:
     def __repr__(self) -> str:
         return f"FactorGraph({len(self.factors.names)} variables, {len(self.factors.tables)} factors)"
 
+    @own_words
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,

@@ -218,7 +218,9 @@ def _parsed(column: np.ndarray, where: str, kind: str) -> np.ndarray:
         if kind != "time":
             check_exact_words(np.unique(column).tolist(), where)
         for bad in (word for word in dict.fromkeys(column.tolist()) if not test(word)):
-            raise KindError(f"{where} holds {bad!r}, which cannot be read as {article(kind)}.")
+            written = Written.of(set(column.tolist())) if kind != "time" else None
+            how = "" if written is None else written.refusal
+            raise KindError(f"{where} holds {bad!r}, which cannot be read as {article(kind)}{how}.")
     check_exact(column, where)
     return times_in(column, where) if kind == "time" else np.asarray(column).astype(float)
 

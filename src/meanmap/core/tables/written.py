@@ -14,6 +14,7 @@ from meanmap.core.foreign import is_missing
 from meanmap.core.language import in_python
 from meanmap.core.moments import is_clock, is_date
 from meanmap.core.numerals import is_name, reads_as_number
+from meanmap.core.tables.signs import decimal_marks, to_numbers
 from meanmap.core.types import Data
 
 __all__ = ["Written", "is_number", "words_of", "written_notes"]
@@ -67,6 +68,8 @@ class Form:
 
 
 SIGNS = "%$€£¥"
+# Stands for the calls that make numbers of a column.
+TO_NUMBERS = ", for example with {}"
 FORMS = (
     Form("numbers", is_number, "", "convert it", ", for example with .astype(float)"),
     Form(
@@ -81,15 +84,15 @@ FORMS = (
         "numbers with a sign such as $ or %",
         re.compile(rf"\s*[-+]?[{SIGNS}]?\s*[-+]?\d[\d.,]*\s*[{SIGNS}]?\s*").fullmatch,
         SIGNS,
-        "remove signs and commas and convert it",
-        ", for example with .str.replace and .astype(float)",
+        "remove signs and convert it",
+        TO_NUMBERS,
     ),
     Form(
         "numbers with a unit",
         UNIT.fullmatch,
         "",
         "remove the unit and convert it",
-        ", for example with .str.extract and .astype(float)",
+        TO_NUMBERS,
     ),
     Form("dates", is_date, "", "convert it", ", for example with pandas.to_datetime"),
     Form("times of day", is_clock, "", "convert it to minutes since midnight", ""),
@@ -124,12 +127,15 @@ class Written:
         Values that are something else.
     many : bool
         Whether they are too many to be the names of a few groups.
+    marks : str
+        The decimal marks, where signs or units have to go.
     """
 
     what: str
     example: str
     others: tuple[str, ...]
     many: bool
+    marks: str = ""
 
     @classmethod
     def of(cls, words: Collection[str]) -> "Written | None":
@@ -158,7 +164,8 @@ class Written:
                 )
                 if alike and marked and len(units) < 2 and not any(map(is_name, alike)):
                     # The first in order, as the order of the rows carries no information.
-                    return cls(form.what, min(alike), tuple(sorted(others)), len(alike) >= MANY)
+                    marks = decimal_marks(alike) if form.python == TO_NUMBERS else ""
+                    return cls(form.what, min(alike), tuple(sorted(others)), len(alike) >= MANY, marks)
         return None
 
     @property
@@ -168,7 +175,15 @@ class Written:
             how = ", for example with pandas.to_numeric and errors='coerce', which makes the others missing"
             return f"convert it{in_python(how)}"
         form = next(form for form in FORMS if form.what == self.what)
-        return form.advice + in_python(form.python)
+        return form.advice + in_python(form.python.format(to_numbers(self.marks)) if self.marks else form.python)
+
+    @property
+    def refusal(self) -> str:
+        """What to do where such a column has to be one of numbers, for which a file must change."""
+        if not self.what.startswith("numbers"):
+            return ""
+        in_file = f", with pandas: data[NAME] = data[NAME]{to_numbers(self.marks)}, and save the file"
+        return f": {self.advice}{in_python('', in_file) if self.marks else ''}"
 
     def __str__(self) -> str:
         """What they look like, and what does not."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.notes import in_few
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import bucket
 from meanmap.core.progress import track
@@ -138,7 +139,7 @@ class GPClassification(TwoLabels, Paged, Inferred):
             ("features", f"{int(self.features.rank)}, relative error {float(self.features.relative_error):.1g}"),
             ("log evidence", f"{self.log_evidence:.6g}, the best of {len(self.tried)}"),
             ("inference", f"{self.report.status} after {self.report.steps} sweeps"),
-            *(("note", note) for note in (*self.notes, *self.report.notes)),
+            *(("note", note) for note in in_few((*self.notes, *self.report.notes))),
         ]
 
     def __str__(self) -> str:

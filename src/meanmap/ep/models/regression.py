@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import ShapeError
+from meanmap.core.notes import in_few
 from meanmap.core.types import Axes, Data, Numbers
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot
@@ -106,7 +107,7 @@ class Regression(Summarised):
     def _facts(self) -> list[tuple[str, str]]:
         facts = [("rows", str(self.rows)), ("log evidence", f"{self.log_evidence:.6g}")]
         facts += [("inference", f"{self.report.status} after {self.report.steps} sweeps")]
-        return facts + [("note", note) for note in (*self.notes, *self.report.notes)]
+        return facts + [("note", note) for note in in_few((*self.notes, *self.report.notes))]
 
     def __str__(self) -> str:
         facts = [f"  {name}: {text}" for name, text in self._facts()]

@@ -12,7 +12,7 @@ from meanmap.core.containers import refuse_unread
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import count, joined, on_host, rows
+from meanmap.core.points import count, on_host, rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.apart import watched, without
@@ -30,19 +30,20 @@ from meanmap.learning.default import is_default
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 from meanmap.stats.permutations import CentredFeatures
-from meanmap.stats.result import larger_and_tied
-from meanmap.stats.samples.drift_counts import with_counts
 from meanmap.stats.samples.drift_gaps import Gaps
-from meanmap.stats.samples.drift_page import in_words, monitor_page
+from meanmap.stats.samples.drift_notes import notes_on, without_added
+from meanmap.stats.samples.drift_page import facts_of, in_words, monitor_page
 from meanmap.stats.samples.drift_picture import draw
+from meanmap.stats.samples.drift_pool import ranked
+from meanmap.stats.samples.drift_record import Record
 from meanmap.stats.samples.drift_saved import bare, with_features
-from meanmap.stats.samples.drift_strata import Strata, within_strata
+from meanmap.stats.samples.drift_strata import Strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows, not_by_column
 from meanmap.stats.samples.run_length import LEAST_PVALUE, accumulated, check_run_length, limit_for, wealth
 from meanmap.stats.samples.samples import read_reference, read_samples
 from meanmap.stats.samples.strangers import KnownLabels
-from meanmap.stats.samples.subsets import TIE, among_subsets, blocks_of
+from meanmap.stats.samples.subsets import blocks_of
 from meanmap.stats.settings import check_draws
 
 __all__ = ["DriftMonitor"]
@@ -66,8 +67,8 @@ class DriftMonitor(Paged):
     """Monitor batches for drift away from a reference sample, with a bound on false alarms over time.
 
     `monitor = mm.DriftMonitor.of(reference, run_length=1000)` starts a monitor, `monitor = monitor.step(batch)`
-    processes each batch, and `monitor.alarms` lists the batches with an alarm. Monitors are immutable: `step` returns
-    the next one. Made by `DriftMonitor.of`.
+    processes each batch, and `monitor.alarms` lists the batches with an alarm. `print(monitor)` says for each alarm
+    which columns moved and by how much. Monitors are immutable: `step` returns the next one.
 
     Attributes
     ----------
@@ -85,11 +86,9 @@ class DriftMonitor(Paged):
     seed : int
         `rng=monitor.seed` repeats the run.
     schema : Schema or None
-        The columns of the reference. Columns of batches are matched by name; a different kind of column, or a missing
-        one, is an error.
+        Of the reference. Columns of batches are matched by name; a missing one, or one of another kind, is an error.
     notes : tuple of str
-        Notes on the latest batch, such as labels that the reference never had, or numbers far outside its range; before
-        the first batch, notes on the reference.
+        On the latest batch, such as labels that the reference never had, or copies; at first on the reference.
     left_out : dict
         Columns of the reference that are not watched, because they only number, name or date the rows, and the notes.
     missing : str
@@ -103,6 +102,9 @@ class DriftMonitor(Paged):
         `gaps.shares` of the columns in the latest.
     points : points or None
         Those of the pool, of which its features are computed again where a file has none.
+    record : Record or None
+        The rows since drift began, and of the alarms that `print(monitor)` explains column by column; None within
+        strata, and for points without columns.
 
     Notes
     -----
@@ -166,6 +168,7 @@ class DriftMonitor(Paged):
     known: KnownLabels = field(default_factory=KnownLabels)
     gaps: Gaps | None = None
     points: Any = None
+    record: Record | None = None
 
     def to_save(self) -> "DriftMonitor":
         """The monitor without what is computed again from its points and landmarks."""
@@ -263,6 +266,7 @@ class DriftMonitor(Paged):
             limit_for(float(run_length) * (2 if gaps else 1)), np.zeros(0), np.zeros(0), schema=schema, missing=missing,
             notes=(*left_out.values(), *told, *chosen.doubts, *heavy), left_out=left_out, margin=allowed,
             strata=strata and strata.rows(places), known=known, gaps=gaps, points=None if allowed else kept,
+            record=None if strata else Record.of(data, gaps, MOST_KEPT, random.seed),
         )  # fmt: skip
 
     @own_words
@@ -290,46 +294,32 @@ class DriftMonitor(Paged):
             batch = self.state(batch)
         if isinstance(batch, SampleState):
             return self._after_state(batch)
-        batch = without(batch, self.left_out, "batch")
         if self.points is not None and not len(self.pool):  # from a file
             return with_features(self).step(batch)
-        gaps = self.gaps
+        batch, added = without_added(without(batch, self.left_out, "batch"), self.names, self.strata)
+        gaps, found = self.gaps, None
         if gaps is not None:
             refuse_unread(batch, "batch")
             found = gaps_in(batch, "batch", self.missing)
+            check_rows(len(next(iter(found.values()), ())), "batch", 2)
             gaps = gaps.step(found, self.alarm, np.random.default_rng([self.seed, len(self.pvalues), 1]))
             whole = np.count_nonzero(~np.any(list(found.values()), axis=0))
-            if whole < 2 <= len(next(iter(found.values()))):
+            if whole < 2:
                 said = f"{whole} rows of batch have no missing value: only missing values are compared."
-                return replace(self, gaps=gaps)._after(1.0, (said,))
+                return replace(self, gaps=gaps)._after(1.0, (said, *added), None, found)
         with Door() as door:
             data, codes, notes = self._read(batch)
             points = jax.tree.map(on_host, self.known(self.features.read(data, "batch", door)))
             check_rows(count(points), "batch", 2)
             new = transformed(self.features, points)
-        generator, strata = np.random.default_rng([self.seed, len(self.pvalues)]), self.strata
         if self.margin is None:
-            both = np.concatenate([self.pool, new])
-            if strata is None:
-                draws = self.n_permutations
-                values, rounding = among_subsets(self.features, both, len(new), self.mean_squares, draws, generator)
-                left = None
-            else:
-                subsets, codes, left = strata.exchanged(codes, self.n_permutations, generator)
-                values, rounding = within_strata(self.features, both, subsets, codes)
-                strata = replace(strata, codes=codes[left])
-            near = max(rounding, TIE * float(np.abs(values).max()))
-            larger, tied = larger_and_tied(float(values[0]), values[1:], near)
-            pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
-            if strata is None:
-                pvalue = with_counts(pvalue, self.points, points)
-            left = generator.choice(len(both), len(self.pool), replace=False) if left is None else left
-            pool, points = both[left], rows(joined(self.points, points), left)
+            generator = np.random.default_rng([self.seed, len(self.pvalues)])
+            pvalue, pool = ranked(self, points, new, codes, generator)
         else:
-            points, pool = None, self.pool
+            pool = {"points": None}
             pvalue, notes = self.margin.judged(new.mean(axis=0), len(new), data, notes)
-        after = replace(self, gaps=gaps)._after(pvalue, notes)
-        return after if after.alarm else replace(after, pool=pool, points=points, strata=strata)
+        after = replace(self, gaps=gaps)._after(pvalue, (*notes, *added), data, found)
+        return after if after.alarm else replace(after, **pool)
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":
         if self.margin is None or state.sums.grid != self.margin.grid:
@@ -338,20 +328,24 @@ class DriftMonitor(Paged):
         told = (*left_out_of("batch", state), *few_rows(state.n), *not_by_column(self.margin))
         return self._after(self.margin.pvalue(state.sums.mean, state.n), told)
 
-    def _after(self, pvalue: float, notes: tuple[str, ...]) -> "DriftMonitor":
-        """One more p-value."""
+    def _after(self, pvalue: float, notes: tuple[str, ...], data: Any = None, found: Any = None) -> "DriftMonitor":
+        """One more p-value, with the rows that are complete and the missing values of the batch, if they are known."""
         pvalue = max(pvalue, LEAST_PVALUE)
         evidence = accumulated(self.evidence, pvalue, self.alarm)
         alarm = evidence > self.limit
         if self.gaps is not None:
             alarm, notes = alarm or self.gaps.evidence[-1] > self.limit, (*notes, *self.gaps.notes(self.limit))
-        return replace(
+        after = replace(
             self,
             pvalues=np.append(self.pvalues, pvalue),
             evidence=np.append(self.evidence, evidence),
             alarms=(*self.alarms, len(self.pvalues) + 1) if alarm else self.alarms,
             notes=notes,
         )
+        if self.record is None:
+            return after
+        record = self.record.step(data, found or {}, after)
+        return replace(after, record=record, notes=(*notes, *record.note_on_copy()))
 
     def _read(self, batch: Data) -> tuple[Any, np.ndarray, tuple[str, ...]]:
         """A batch with the columns of the reference, its strata, and notes."""
@@ -372,7 +366,7 @@ class DriftMonitor(Paged):
         if self.schema is None:
             return batch, ()
         table = self.schema.read(batch, "batch")
-        return (table if self.names else batch), self.schema.notes(table, "batch")
+        return (table if self.names else batch), notes_on(self.schema, table)
 
     @property
     def alarm(self) -> bool:
@@ -390,6 +384,10 @@ class DriftMonitor(Paged):
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
         return draw(self, ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The monitor as plain Python values, ready for JSON, with how the columns of each alarm differ."""
+        return facts_of(self)
 
     def _as_page(self, brief: bool = False) -> Page:
         return monitor_page(self, brief)

@@ -1,30 +1,72 @@
 """The page of a monitor: its evidence after each batch, and all batches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from meanmap.core.notes import in_few
 from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import of_missing
+from meanmap.stats.samples.drift_record import MOST_EXPLAINED
+from meanmap.stats.samples.drift_words import in_lines, table_of
 
-__all__ = ["in_words", "monitor_page"]
+__all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows"]
+
+# So many columns of an alarm are printed.
+MOST_COLUMNS = 5
+ABOUT = (
+    "Means and shares of rows, the smallest p-value first. P-values are for whole columns, corrected for multiple "
+    "testing. Bars show all batches in order."
+)
 
 
 def in_words(monitor: Any) -> str:
-    """A monitor in a line, and its notes."""
+    """A monitor in a line, a table of the columns that moved for each alarm, and its notes."""
+    tables = []
+    for span, rows in _compared(monitor, last=False):
+        more = f"\n  and {len(rows) - MOST_COLUMNS} more: to_dict() and page(path) have all" * (
+            len(rows) > MOST_COLUMNS
+        )
+        tables += [f"{in_lines(table_of(rows[:MOST_COLUMNS], 'reference', span))}{more}"]
+    return "\n".join([_line(monitor), *tables, *(f"  note: {note}" for note in in_few(_notes(monitor)))])
+
+
+def _line(monitor: Any) -> str:
     more = f" and {len(monitor.alarms) - 5} more" if len(monitor.alarms) > 5 else ""
     told = (", ".join(map(str, monitor.alarms[:5])) or "none") + more
     latest = f", the latest p-value {monitor.pvalues[-1]:.3g}" if len(monitor.pvalues) else ""
     batches = f"{len(monitor.pvalues)} batch{'es' * (len(monitor.pvalues) != 1)}"
-    said = f"DriftMonitor after {batches}{latest}; alarms at: {told}"
-    return "\n".join([said, *(f"  note: {note}" for note in _notes(monitor))])
+    return f"DriftMonitor after {batches}{latest}; alarms at: {told}"
+
+
+def _compared(monitor: Any, last: bool) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The columns of the batches of each alarm, or of the last batch, without those that have none to show."""
+    if monitor.record is None:
+        return []
+    return [(drift.span(), rows) for drift, rows in monitor.record.compared(last) if rows]
+
+
+def plain_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How columns differ, ready for JSON."""
+    return [{key: row[key] for key in row if key not in ("cells", "of", "label")} for row in rows]
+
+
+def facts_of(monitor: Any) -> dict[str, Any]:
+    """A monitor as plain values."""
+    facts = plain(monitor, "run_length", "limit", "seed", "pvalues", "evidence", "alarms", "notes")
+    spans = [{"batches": span, "columns": plain_rows(rows)} for span, rows in _compared(monitor, last=False)]
+    return facts | {"compared": spans}
 
 
 def _notes(monitor: Any) -> list[str]:
     """On columns that are not watched, always, and on the latest batch; each once."""
-    return list(dict.fromkeys((*monitor.left_out.values(), *monitor.notes)))
+    told = list(dict.fromkeys((*monitor.left_out.values(), *monitor.notes)))
+    if monitor.record is None or len(monitor.alarms) <= MOST_EXPLAINED:
+        return told
+    which = f"the first and the last {MOST_EXPLAINED - 1} of {len(monitor.alarms)} alarms"
+    return [*told, f"columns are compared for {which}."]
 
 
 def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
@@ -53,12 +95,17 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
         (str(k), f"{p:.3g}", f"{e:.3g}", *([] if lost is None else [f"{lost[k - 1]:.3g}"]), "alarm" * (k in alarms))
         for k, p, e in zip(batches.tolist(), pvalues, evidence, strict=True)
     ]
-    notes = (("note",), *((note,) for note in _notes(monitor)))
-    section = Section("The answer", str(monitor).splitlines()[0], charts=(chart,) if rows else (), tables=(notes,))
+    notes = (("note",), *((note,) for note in in_few(_notes(monitor))))
+    section = Section("The answer", _line(monitor), charts=(chart,) if rows else (), tables=(notes,))
+    moved = [
+        Section(f"Which columns differ: {span}", f"{span} compared with the reference.", ABOUT, tables=(table,))
+        for span, found in _compared(monitor, not brief)
+        if (table := tuple(map(tuple, table_of(found, "reference", span))))
+    ]
     listed = Section(
         "All batches",
         "",
         tables=((("batch", "p-value", "evidence", *([] if lost is None else ["missing values"]), "alarm"), *rows),),
     )
-    facts = plain(monitor, "run_length", "limit", "seed", "pvalues", "evidence", "alarms", "notes")
-    return Page("Monitor of drift", "", (section,) if brief or not rows else (section, listed), facts)
+    more = [] if brief or not rows else [listed]
+    return Page("Monitor of drift", "", (section, *moved, *more), facts_of(monitor))

@@ -1,0 +1,206 @@
+"""How the columns of batches that drifted differ from the reference, in the units of the data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.moments import seconds
+from meanmap.core.tables.apart import columns_named
+from meanmap.core.tables.kinds import family_of
+from meanmap.core.tables.table import Table
+from meanmap.core.values import Value, label_text
+from meanmap.stats.samples.by_column import ColumnDifference
+from meanmap.stats.samples.comparing import differences
+from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.two_sample import two_sample_test
+
+__all__ = ["Rows", "moved_columns", "over_time", "typical"]
+
+# The spread of a column, and a value that became frequent, are also shown if its p-value is at most this. The spread is
+# shown where the mean hardly differs or it differs by so many standard errors itself; a value if chance is this small.
+LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
+# P-values of columns have permutations of their own: the test of all columns, which is not used, takes the fewest.
+FEWEST_DRAWS = 19
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows(Value):
+    """Rows of a table without missing values, and which values of all rows are missing where these are watched."""
+
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    gaps: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def some(self, most: int, generator: np.random.Generator) -> "Rows":
+        """At most this many of the rows, drawn at random."""
+
+        def drawn(parts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            n = len(next(iter(parts.values()), ()))
+            if n <= most:
+                return parts
+            chosen = np.sort(generator.choice(n, most, replace=False))
+            return {name: part[chosen] for name, part in parts.items()}
+
+        return Rows(drawn(self.columns), drawn(self.gaps))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Rows"]) -> "Rows":
+        """The rows of several batches, one after another; a batch may lack whole ones."""
+        full = [part.columns for part in parts if len(part)]
+        first = full[0] if full else {}
+        columns = {name: np.concatenate([part[name] for part in full]) for name in first}
+        gaps = {name: np.concatenate([part.gaps[name] for part in parts]) for name in parts[0].gaps}
+        return cls(columns, gaps)
+
+
+def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
+    """Column by column: the reference, these batches, and their difference, the smallest p-value first; "cells" are
+    these three in words.
+    """
+    found = _missing(before, here)
+    pairs = [(column, here.columns[name]) for name, column in before.columns.items()] if len(here) > 1 else []
+    if all((one[:1] == part).all() for one, other in pairs for part in (one, other)):  # constant columns
+        return found
+    reference, rows = Table(before.columns), Table({name: here.columns[name] for name in before.columns})
+    with columns_named(list(before.columns)):
+        tested = two_sample_test(reference, rows, n_permutations=FEWEST_DRAWS, rng=seed)
+        pvalues = tested.column_pvalues(rng=seed)
+    compared = differences(reference, rows)
+    shown = [(each.column, each.label) for each in compared]
+    for each in compared:
+        (what, *cells), said = each.cells(), each.to_dict()
+        row: dict[str, Any] = {
+            "column": each.column,
+            "what": what,
+            "reference": said["first"],
+            "batches": said["second"],
+        }
+        row |= {"difference": {end: said[end] for end in ("estimate", "low", "high")}}
+        row |= {"pvalue": pvalues.get(each.column), "clear": each.clear}
+        found.append({**row, "cells": cells, "of": _kind(each), "label": each.label})
+        if each.medians is None or each.without is not None or pvalues.get(each.column, 1.0) > LEVEL:
+            continue
+        pair = tuple(np.asarray(part.columns[each.column], float) for part in (reference, rows))
+        other: dict[str, Any] = {"difference": None, "of": ""}
+        if not each.clear or _spreads_differ(*pair):
+            for what, ends in (("sd", (_sd(pair[0]), _sd(pair[1]))), ("median", each.medians)):
+                cells = [*(f"{number:.4g}" for number in ends), ""]
+                other |= {"what": f"{what} {each.column}", "reference": float(ends[0]), "batches": float(ends[1])}
+                other |= {"clear": _spreads_differ(*pair) if what == "sd" else None}  # medians: no test
+                found.append({**row, **other, "cells": cells})
+        if (frequent := _frequent(*pair)) is None:
+            continue
+        value, *shares = frequent
+        if (each.column, label_text(value)) not in shown:
+            other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
+            other |= {"clear": True}
+            found.append({**row, **other, "cells": [*(f"{100 * share:.3g} %" for share in shares), ""]})
+    sizes = {
+        name: _distance(np.asarray(column), np.asarray(rows.columns[name]))
+        for name, column in reference.columns.items()
+    }
+    return sorted(found, key=lambda row: (1.0 if row["pvalue"] is None else row["pvalue"], -_size(row, sizes)))
+
+
+def _missing(before: Rows, here: Rows) -> list[dict[str, Any]]:
+    """Columns with missing values, in the reference and in these rows."""
+    if not before.gaps:
+        return []
+    compared = Gaps(tuple(before.gaps), np.stack(list(before.gaps.values()), axis=1))
+    compared = compared.step(here.gaps, False, np.random.default_rng(0))
+    found = []
+    for name, pvalue in compared.columns.items():
+        first, second = compared.shares[name]
+        row = {"column": name, "what": f"missing {name}", "reference": first, "batches": second}
+        row |= {"difference": {"estimate": second - first, "low": None, "high": None}}
+        # Fewer are not drift.
+        row |= {"pvalue": pvalue if second > first else None, "clear": pvalue <= LEVEL, "of": "missing"}
+        cells = [f"{100 * first:.3g} %", f"{100 * second:.3g} %", f"{100 * (second - first):.3g} points"]
+        found.append({**row, "cells": cells})
+    return found
+
+
+def typical(rows: Rows) -> dict[str, Any]:
+    """What is kept of a batch: the means and shares of its columns, and the shares of missing values."""
+    means = {name: _typical(column) for name, column in rows.columns.items()} if len(rows) else {}
+    return {"typical": means, "missing": {name: float(gaps.mean()) for name, gaps in rows.gaps.items()}}
+
+
+def over_time(row: Mapping[str, Any], batches: Sequence[Mapping[str, Any]]) -> list[float]:
+    """The mean of each batch, or the share of a label or of missing values; none where there is no such number."""
+    name, of = row["column"], row["of"]
+    if of == "missing":
+        return [batch["missing"].get(name, 0.0) for batch in batches]
+    seen = [batch["typical"][name] for batch in batches if batch["typical"]] if of else []
+    if seen and isinstance(seen[0], dict):
+        return [shares.get(row["label"], 0.0) for shares in seen]
+    return seen if of == "mean" else []
+
+
+def _kind(difference: ColumnDifference) -> str:
+    """Of which number each batch has one: its mean or the share of a label; "" for parts of a column of numbers."""
+    if difference.without is not None:
+        return ""
+    return "mean" if difference.label is None else "share"
+
+
+def _size(row: dict[str, Any], sizes: dict[str, float]) -> float:
+    """How far the column of a row has changed by itself, from 0 to 1: of columns with one p-value the first is not one
+    that is only related to another.
+    """
+    if row["what"] == f"missing {row['column']}":
+        return abs(row["batches"] - row["reference"])
+    return sizes[row["column"]]
+
+
+def _distance(first: np.ndarray, second: np.ndarray) -> float:
+    """Between the distributions of a column: the larger of the greatest differences of distribution functions and of
+    shares of one value, or the total variation distance of labels.
+    """
+    values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    parts = codes[: len(first)], codes[len(first) :]
+    change = np.subtract(*(np.bincount(part, minlength=len(values)) / len(part) for part in parts))
+    if family_of(first) in ("label", "boolean"):
+        return float(np.abs(change).sum() / 2)
+    return float(max(np.abs(np.cumsum(change)).max(), np.abs(change).max()))
+
+
+def _sd(column: np.ndarray) -> float:
+    """The standard deviation, without rounding errors where all values are equal."""
+    return float(column.std()) if column.min() < column.max() else 0.0
+
+
+def _spreads_differ(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether standard deviations differ by many standard errors; those of log sd are √((kurtosis − 1) / 4n)."""
+    sds = _sd(first), _sd(second)
+    if min(sds) == 0.0:
+        return max(sds) > 0.0
+    kurtoses = (np.mean(((each - each.mean()) / sd) ** 4) for each, sd in zip((first, second), sds, strict=True))
+    variance = sum((kurtosis - 1) / (4 * len(each)) for kurtosis, each in zip(kurtoses, (first, second), strict=True))
+    return bool(abs(np.log(sds[0] / sds[1])) > ERRORS * np.sqrt(variance))
+
+
+def _frequent(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float] | None:
+    """The most frequent value of `second` and its share in both, if it became more frequent than chance explains."""
+    from scipy.stats import hypergeom
+
+    values, counts = np.unique(second, return_counts=True)
+    value, here = values[counts.argmax()], int(counts.max())
+    before = np.count_nonzero(first == value)
+    chance = hypergeom.sf(here - 1, len(first) + len(second), before + here, len(second)) * len(values)
+    if here == 1 or chance > CHANCE:
+        return None
+    return float(value), before / len(first), here / len(second)
+
+
+def _typical(column: np.ndarray) -> Any:
+    """The mean of numbers or times (in seconds), or the share of rows that each label has."""
+    family = family_of(column)
+    if family in ("label", "boolean"):
+        labels, counts = np.unique(column, return_counts=True)
+        return {label_text(label): count / len(column) for label, count in zip(labels, counts.tolist(), strict=True)}
+    return float(np.mean(column if family == "number" else seconds(column, "batch")))

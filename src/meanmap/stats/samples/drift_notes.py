@@ -1,0 +1,77 @@
+"""What is odd about a batch of a monitor: columns that the reference lacks, and numbers outside of its range."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.tables.apart import without
+from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.table import Table, named_columns
+from meanmap.stats.samples.drift_strata import Strata
+
+__all__ = ["added_columns", "notes_on", "without_added"]
+
+# Numbers are outside of the range of the reference where at least half of those of so many rows are.
+OUTSIDE, LEAST_ROWS = 0.5, 5
+# So many columns are named in a note.
+MOST_NAMED = 5
+
+
+def added_columns(names: Collection[object], known: Collection[object], where: str = "batch") -> tuple[str, ...]:
+    """A note on the columns of a batch that the reference lacks.
+
+    Examples
+    --------
+    >>> added_columns(["a", "b"], ["a"])
+    ("batch has the column 'b', which the reference lacks: it is not watched.",)
+    >>> added_columns(["a"], ["a", "b"])
+    ()
+    """
+    new = [repr(name) for name in names if name not in known]
+    if not new:
+        return ()
+    if len(new) == 1:
+        return (f"{where} has the column {new[0]}, which the reference lacks: it is not watched.",)
+    more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
+    named = ", ".join(new[:MOST_NAMED])
+    return (f"{where} has the columns {named}{more}, which the reference lacks: they are not watched.",)
+
+
+def without_added(batch: Any, names: Collection[str], strata: Strata | None) -> tuple[Any, tuple[str, ...]]:
+    """A batch without the columns that the reference lacks, whose missing values would cost rows, and a note on them;
+    as it came if the reference has no names.
+    """
+    columns = named_columns(batch, "batch") if names else {}
+    known = [*names, *(strata.columns if strata else ())]
+    added = [name for name in columns if name not in known]
+    return without(batch, added, "batch"), added_columns(columns, known)
+
+
+def notes_on(schema: Schema, table: Table) -> tuple[str, ...]:
+    """A note on each column with new labels, numbers far outside of the range of the reference, or most numbers
+    outside of it.
+
+    Examples
+    --------
+    >>> schema = Schema.of({"temp": [10.0, 20.0, 30.0]})
+    >>> notes_on(schema, Table.of({"temp": [50.0, 29.0, 49.0, 51.0, 52.0, 48.0]}))
+    ("5 of 6 values of batch['temp'] are outside of 10 to 30, the range of the reference.",)
+    """
+    found = []
+    for name, values in table.columns.items():
+        column, where = schema[name], f"batch[{name!r}]"
+        found.append(_outside(column, values, where) or column.odd(values, where))
+    return tuple(note for note in found if note)
+
+
+def _outside(column: Any, values: Any, where: str) -> str:
+    """A note where most numbers are outside of the range of the reference."""
+    low, high = column.low, column.high
+    numbers = np.ndim(values) == 1 and np.asarray(values).dtype.kind in "fiu" and len(values) >= LEAST_ROWS
+    if not numbers or low is None or high is None or low == high:
+        return ""
+    count = int(np.count_nonzero((values < low) | (values > high)))
+    if count < OUTSIDE * len(values):
+        return ""
+    return f"{count} of {len(values)} values of {where} are outside of {low:g} to {high:g}, the range of the reference."

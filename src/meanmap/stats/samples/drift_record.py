@@ -1,0 +1,162 @@
+"""What a monitor remembers of its batches, to say which columns moved and by how much."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.values import Value
+from meanmap.stats.samples.comparing import by_name
+from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, typical
+from meanmap.stats.samples.drift_copies import Copies, Copy
+from meanmap.stats.samples.drift_gaps import Gaps
+
+__all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record"]
+
+# So many alarms are explained column by column, the first and the latest ones.
+MOST_EXPLAINED = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Seen(Value):
+    """A batch by its number, its rows, and the evidence after it: of its values, and of missing values."""
+
+    number: int
+    rows: Rows
+    evidence: float
+    missing: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drift(Value):
+    """The batches since a drift began, from the first to the last by number, and the reference."""
+
+    first: int
+    last: int
+    rows: Rows
+    reference: Rows
+    seed: int
+
+    def span(self, names: Sequence[str] = ()) -> str:
+        """What the batches are called: numbers, or the names of all batches."""
+        if names:
+            return " to ".join(dict.fromkeys([names[self.first - 1], names[self.last - 1]]))
+        return f"batch {self.first}" if self.first == self.last else f"batches {self.first} to {self.last}"
+
+    @cached_property
+    def columns(self) -> list[dict[str, Any]]:
+        """How each column differs from the reference; computed when first asked for."""
+        return moved_columns(self.reference, self.rows, self.seed)
+
+
+# A drift, and a row for each column, with the values of all batches.
+Compared = list[tuple[Drift, list[dict[str, Any]]]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Record(Value):
+    """The reference, the batches since evidence was last zero, and those of the first and the latest four alarms.
+
+    Attributes
+    ----------
+    reference : Rows
+        At most as many rows as the pool can hold.
+    copies : Copies
+    copied : tuple or None
+        What the latest batch copies: the number of an earlier batch, or 0 for the reference; how many of its rows are
+        also there, and of how many; whether these are all that either has.
+    batches : tuple of dict
+        Means and shares of the columns of each batch.
+    since : tuple of Seen
+    drifts : tuple of Drift
+    """
+
+    reference: Rows
+    copies: Copies
+    copied: tuple[int, int, int, bool] | None = None
+    batches: tuple[dict[str, Any], ...] = ()
+    since: tuple[Seen, ...] = ()
+    drifts: tuple[Drift, ...] = ()
+    latest: Seen | None = None
+
+    @classmethod
+    def of(cls, reference: Any, gaps: Gaps | None, most: int, seed: int) -> "Record | None":
+        """Before the first batch, with at most so many rows of the reference; None for points without columns."""
+        columns = _columns(reference)
+        if not columns:
+            return None
+        found = {} if gaps is None else _by_name(dict(zip(gaps.names, gaps.pool.T, strict=True)), columns)
+        rows = Rows(columns, found).some(most, np.random.default_rng([seed, 2]))
+        return cls(rows, Copies.of(list(columns.values())))
+
+    def step(self, data: Any, gaps: Mapping[str, np.ndarray], monitor: Any) -> "Record":
+        """After the batch that the monitor has just judged, from its complete rows and its missing values."""
+        rows = Rows({} if data is None else _columns(data), _by_name(gaps, self.reference.columns))
+        columns, number = list(rows.columns.values()), len(monitor.pvalues)
+        copy = self.copies.find(columns)
+        lost = 0.0 if monitor.gaps is None else float(monitor.gaps.evidence[-1])
+        seen = Seen(number, rows, float(monitor.evidence[-1]), lost)
+        since, drifts = (*self.since, seen) if max(seen.evidence, lost) > 0 else (), self.drifts
+        if monitor.alarm:
+            parts = _since(since, "evidence" if seen.evidence > monitor.limit else "missing")
+            together = Rows.joined([part.rows for part in parts])
+            drift = Drift(parts[0].number, number, together, self.reference, monitor.seed)
+            drifts, since = (*drifts[:1], *drifts[1:][2 - MOST_EXPLAINED :], drift), ()
+        return replace(
+            self,
+            copies=self.copies.step(columns, number),
+            copied=None if copy is None else tuple(copy),
+            batches=(*self.batches, typical(rows)),
+            since=since,
+            drifts=drifts,
+            latest=seen,
+        )
+
+    def note_on_copy(self) -> tuple[str, ...]:
+        """A note if the latest batch is a copy."""
+        copy = self.copy
+        return () if copy is None else (copy.note(f"batch {copy.source}" if copy.source else "the reference"),)
+
+    @property
+    def copy(self) -> Copy | None:
+        """What the latest batch copies."""
+        return None if self.copied is None else Copy(*self.copied)
+
+    def compared(self, last: bool = False, known: int = 0) -> Compared:
+        """The alarms, and how the columns of the batches since each drift began differ from the reference; if there is
+        none and `last`, those of the last batch. Alarms up to a `known` batch are left out.
+        """
+        drifts = [drift for drift in self.drifts if drift.last > known]
+        if not drifts and last and self.latest is not None:
+            number, rows = self.latest.number, self.latest.rows
+            drifts = [Drift(number, number, rows, self.reference, 0)]
+        return [
+            (drift, [{**row, "over time": over_time(row, self.batches)} for row in drift.columns]) for drift in drifts
+        ]
+
+
+def _columns(data: Any) -> dict[str, np.ndarray]:
+    """The columns of rows as a monitor reads them, none of several numbers; empty if they have none."""
+    try:
+        columns = {name: np.asarray(column) for name, column in by_name(data, "batch").items()}
+    except (TypeError, ValueError):
+        return {}
+    return {name: column for name, column in columns.items() if column.ndim == 1}
+
+
+def _by_name(gaps: Mapping[str, np.ndarray], columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Missing values by the name of their column; notes say it in quotes."""
+    names = {repr(name): name for name in columns} | {"it": "value"}
+    return {names.get(name, name): missing for name, missing in gaps.items()}
+
+
+def _since(seen: tuple[Seen, ...], raised: str) -> tuple[Seen, ...]:
+    """The batches of a drift: from the first one after evidence was last zero (Page 1954) that added at least a quarter
+    as much evidence as any since, so that a clean batch before a sudden change is no part of it.
+    """
+    quiet = [at for at, each in enumerate(seen) if getattr(each, raised) == 0]
+    seen = seen[quiet[-1] + 1 if quiet else 0 :]
+    added = np.diff([0.0, *(getattr(each, raised) for each in seen)])
+    return seen[int(np.argmax(added >= added.max() / 4)) :]

@@ -1,0 +1,110 @@
+"""What a monitor says of its batches: which columns moved and by how much, copies, added columns, and odd values."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+import meanmap as mm
+from meanmap.core.errors import EmptyError, NonFiniteError
+from meanmap.stats.samples import drift_copies
+
+UNITS = pytest.approx
+
+
+def rows(rng, n, shift=0.0):
+    frame = pandas.DataFrame({"temp": rng.normal(20 + shift, 3, n), "press": rng.normal(100, 5, n)})
+    return frame.assign(site=rng.choice(["north", "south"], n))
+
+
+@pytest.fixture(scope="module")
+def watched():
+    """A monitor after two quiet batches, and what it has seen."""
+    rng = np.random.default_rng(0)
+    reference, quiet = rows(rng, 400), [rows(rng, 60), rows(rng, 60)]
+    monitor = mm.DriftMonitor.of(reference, missing="drop", n_permutations=99, rng=0)
+    for batch in quiet:
+        monitor = monitor.step(batch)
+    return monitor, reference, quiet
+
+
+def test_each_alarm_names_the_columns_that_moved_and_by_how_much(watched, tmp_path):
+    monitor, reference, _ = watched
+    hot = rows(np.random.default_rng(1), 60, 30.0)
+    after = monitor.step(hot)
+    assert after.alarms == (3,)
+    (drift,) = after.to_dict()["compared"]
+    first = drift["columns"][0]
+    assert (drift["batches"], first["what"], first["clear"]) == ("batch 3", "mean temp", True)
+    assert first["reference"] == UNITS(reference.temp.mean())
+    assert first["batches"] == UNITS(hot.temp.mean())
+    assert first["difference"]["low"] < hot.temp.mean() - reference.temp.mean() < first["difference"]["high"]
+    assert first["over time"] == UNITS([*(b.temp.mean() for b in watched[2]), hot.temp.mean()])
+    assert first["pvalue"] < 0.01
+    for said in (str(after), repr(after), after._repr_html_()):
+        assert "mean temp" in said
+        assert f"{hot.temp.mean():.4g}" in said
+    page = after.page(tmp_path / "page.html").read_text()
+    assert "Which columns differ: batch 3" in page
+    json.dumps(after.to_dict())
+    mm.save(after, tmp_path / "monitor")
+    assert str(mm.load(tmp_path / "monitor")) == str(after)
+    assert "mean temp" not in str(monitor)
+    assert "60 of 60 values of batch['temp'] are outside of" in str(after)
+
+
+def test_a_column_that_loses_cells_is_named_with_shares(watched):
+    monitor, _, _ = watched
+    holes = rows(np.random.default_rng(2), 60)
+    holes.loc[:39, "press"] = np.nan
+    first = monitor.step(holes).to_dict()["compared"][0]["columns"][0]
+    assert (first["what"], first["reference"], first["batches"]) == ("missing press", 0, UNITS(40 / 60))
+
+
+def test_copies_are_noted(watched, tmp_path):
+    monitor, reference, quiet = watched
+    advice = "a copy of known rows says nothing about new ones. If it is a mistake, leave this batch out."
+    mm.save(monitor, tmp_path / "monitor")
+    for each in (monitor, mm.load(tmp_path / "monitor")):
+        assert f"60 of 60 rows are also in batch 1: {advice}" in each.step(quiet[0].sample(frac=1)).notes
+        half = pandas.concat([quiet[1][:40], rows(np.random.default_rng(3), 20)])
+        assert f"40 of 60 rows are also in batch 2: {advice}" in each.step(half).notes
+        assert f"50 of 50 rows are also in the reference: {advice}" in each.step(reference[:50]).notes
+    assert not any("also in" in note for note in monitor.step(rows(np.random.default_rng(4), 60)).notes)
+
+
+def test_rows_of_old_batches_are_forgotten(monkeypatch):
+    monkeypatch.setattr(drift_copies, "MOST_REMEMBERED", 100)
+    rng = np.random.default_rng(5)
+    batches = [[rng.normal(size=40)] for _ in range(4)]
+    copies = drift_copies.Copies.of([rng.normal(size=50)])
+    for number, batch in enumerate(batches, 1):
+        copies = copies.step(batch, number)
+        assert copies.find(batch) == (number, 40, 40, True)
+    assert [copies.find(batch) is None for batch in batches] == [True, True, False, False]
+
+
+def test_added_columns_are_named_once_and_cost_no_rows(watched):
+    plain = rows(np.random.default_rng(6), 60)
+    after = watched[0].step(plain.assign(extra=np.nan))
+    assert after.notes == ("batch has the column 'extra', which the reference lacks: it is not watched.",)
+    assert after.pvalues[-1] == watched[0].step(plain).pvalues[-1]
+
+
+@pytest.mark.parametrize("missing", ["raise", "drop"])
+def test_batches_without_rows_or_with_an_infinite_value_are_refused_in_words(watched, missing):
+    monitor = watched[0] if missing == "drop" else mm.DriftMonitor.of(watched[1], n_permutations=19, rng=0)
+    batch = rows(np.random.default_rng(7), 60)
+    with pytest.raises(EmptyError, match=r"^batch is empty; expected at least"):
+        monitor.step(batch[:0])
+    batch.loc[3, "temp"] = np.inf
+    with pytest.raises(NonFiniteError, match=r"^batch\['temp'\] holds 1 value"):
+        monitor.step(batch)
+
+
+def test_arrays_have_columns_by_number_and_bags_have_none():
+    rng = np.random.default_rng(8)
+    after = mm.DriftMonitor.of(rng.normal(size=(200, 2)), n_permutations=19, rng=0).step(rng.normal([0, 9], 1, (60, 2)))
+    assert after.to_dict()["compared"][0]["columns"][0]["what"] == "mean column 1"
+    assert "mean column 1" in str(after)
