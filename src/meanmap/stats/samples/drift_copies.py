@@ -88,7 +88,7 @@ class Copies(Value):
         return None if shares[source] < COPIED * n else Copy(int(source), int(shares[source]), n, False)
 
     def _latest(self, most: int) -> int:
-        """Where the latest whole batches begin that have at most so many rows together."""
+        """Where the latest whole batches begin that have at most this many rows together."""
         if len(self.rows) <= most:
             return 0
         at = len(self.rows) - max(most, 0)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.held import holds_floats
 from meanmap.core.tables.apart import without
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, named_columns
@@ -68,7 +69,7 @@ def notes_on(schema: Schema, table: Table) -> tuple[str, ...]:
 def _outside(column: Any, values: Any, where: str) -> str:
     """A note where most numbers are outside of the range of the reference."""
     low, high = column.low, column.high
-    numbers = np.ndim(values) == 1 and np.asarray(values).dtype.kind in "fiu" and len(values) >= LEAST_ROWS
+    numbers = np.ndim(values) == 1 and holds_floats(np.asarray(values)) and len(values) >= LEAST_ROWS
     if not numbers or low is None or high is None or low == high:
         return ""
     count = int(np.count_nonzero((values < low) | (values > high)))

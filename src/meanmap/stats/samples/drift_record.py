@@ -83,7 +83,7 @@ class Record(Value):
 
     @classmethod
     def of(cls, reference: Any, gaps: Gaps | None, most: int, seed: int) -> "Record | None":
-        """Before the first batch, with at most so many rows of the reference; None for points without columns."""
+        """Before the first batch, with at most this many rows of the reference; None for points without columns."""
         columns = _columns(reference)
         if not columns:
             return None
