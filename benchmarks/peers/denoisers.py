@@ -1,10 +1,11 @@
-"""Total variation, non-local means and boosted patches of scikit-image and scikit-learn, and BM3D; and photographs."""
+"""Denoisers of SciPy, scikit-image and scikit-learn, and BM3D; and photographs."""
 
 import warnings
 
 import bm3d
 import numpy as np
 import skimage.data
+from scipy.ndimage import median_filter
 from serving import serve
 from skimage.restoration import denoise_nl_means, denoise_tv_chambolle
 from sklearn.datasets import load_sample_images
@@ -52,6 +53,9 @@ def prepare(model):
         settings = {"patch_size": 5, "patch_distance": 7, "fast_mode": True}
         return denoise_nl_means(image / most, h=share * deviation / most, sigma=deviation / most, **settings) * most
 
+    def middle(image, size):
+        return median_filter(image, size, mode="mirror")
+
     def collaborative(image, share):
         if not photons:
             return bm3d.bm3d(image, share * deviation)
@@ -74,6 +78,7 @@ def prepare(model):
         if method in SIZES:
             return boosted(shown, SIZES[method])
         methods = {
+            "median filter": (middle, (3, 5, 7)),
             "total variation": (variation, (0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4)),
             "non-local means": (means, (0.4, 0.6, 0.8, 1.1)),
             "BM3D": (collaborative, (0.7, 1.0, 1.4)),

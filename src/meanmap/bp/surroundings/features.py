@@ -47,15 +47,18 @@ def noise_of(image: np.ndarray) -> float:
 def surroundings(image: np.ndarray, noise: tuple[float, float] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (H, W, a) that grow by c where the image grows by c, and others (H, W, b) that do not change.
 
-    The first are the pixels around, averages of different widths and shapes, and guesses of the pixel without noise;
-    the second slopes, spreads, and how far away the next observed pixel is. Missing pixels, NaN, are filled first. The
-    noise, with wild pixels pulled in and with all, is estimated where it is not given.
+    The first are the pixels around, averages of different widths and shapes, guesses of the pixel without noise, and
+    what is left of the image without black and white pixels; the second slopes, spreads, and how far away the next
+    observed pixel is. Missing pixels, NaN, are filled first. The noise, with wild pixels pulled in and with all, is
+    estimated where it is not given.
     """
     there = ~np.isnan(image)
     whole, averages = filled(image, SCALES)
     calm = clipped(whole)
     calm_noise, whole_noise = noise or (noise_scale(calm), noise_scale(whole))
     levels = [*averages, *(median_filter(whole, size, mode="reflect") for size in (3, 5, 9))]
+    inner, _ = filled(_within(image), SCALES)
+    levels += [inner, median_filter(inner, 3, mode="reflect")]
     levels += [gaussian_filter(calm, scale) for scale in (1, 2, 4)]
     smooth = shrunken(calm, 1.6 * calm_noise)
     levels += [shrunken(calm, calm_noise), smooth, shrunken(whole, whole_noise)]
@@ -73,3 +76,10 @@ def surroundings(image: np.ndarray, noise: tuple[float, float] | None = None) ->
         levels.append(mean)
         others.append(spread)
     return np.concatenate([patches(whole, 5), np.stack(levels, axis=-1)], axis=-1), np.stack(others, axis=-1)
+
+
+def _within(image: np.ndarray) -> np.ndarray:
+    """The image with its darkest and lightest pixels missing, which salt and pepper may have put there."""
+    there = ~np.isnan(image)
+    inner = np.where((image > image[there].min()) & (image < image[there].max()), image, np.nan)
+    return image if np.isnan(inner).all() else inner

@@ -18,6 +18,8 @@ INDIFFERENCE = 0.02
 MOST_JUDGED = 20_000
 # Errors are counted between this many quantiles of them, and beliefs are read at this many levels.
 EDGES, LEVELS = 64, 64
+# Half the width, as a share of the range of pixels, of a bin that holds one error that many pixels have.
+NARROW = 0.5e-6
 # Errors that trees have never seen may happen: this share of each belief is that of all errors.
 ANYTHING = 0.02
 # What was left out in learning corrects beliefs about an image as so many pixels of its own do.
@@ -64,9 +66,7 @@ class Reader:
         """The first guess of least error; trees as coarse as does not cost more than two per cent of it."""
         base = int(np.argmin(np.mean((rows.levels - rows.truth[:, None]) ** 2, axis=0)))
         errors = rows.truth - rows.levels[:, base]
-        edges = np.unique(np.quantile(errors, np.linspace(0, 1, EDGES)))
-        if len(edges) < 2:
-            edges = errors.mean() + np.array([-0.5, 0.5]) * max(float(np.ptp(rows.truth)), 1.0) * 1e-6
+        edges = _edges(errors, NARROW * max(float(np.ptp(rows.truth)), 1.0))
         inputs = _about(rows.levels, rows.others, base)
 
         def judge(leaf: int, trees: int) -> tuple[float, np.ndarray]:
@@ -109,6 +109,20 @@ class Reader:
         """Nearly the least and the largest guess, and the least and largest error."""
         errors = self.forest.edges[np.searchsorted(self.forest.overall, OUTERMOST)]
         return np.quantile(levels[:, self.base], OUTERMOST), errors
+
+
+def _edges(errors: np.ndarray, narrow: float) -> np.ndarray:
+    """Quantiles of errors. One that several of them meet, as where a guess is exact on plain parts, has a narrow bin of
+    its own, and those of the other errors are added.
+    """
+    wanted = np.linspace(0, 1, EDGES)
+    found, times = np.unique(np.quantile(errors, wanted), return_counts=True)
+    met = found[times > 1]
+    if not len(met):
+        return found
+    others = errors[~np.isin(errors, met)]
+    rest = np.quantile(others, wanted) if len(others) else others
+    return np.unique(np.concatenate([found[times == 1], rest, met - narrow, met + narrow]))
 
 
 def _about(levels: np.ndarray, others: np.ndarray, base: int) -> np.ndarray:
