@@ -132,7 +132,8 @@ def _copied(
     copy = None if monitor.record is None else monitor.record.copy
     earlier = same if len(complete(batch)) >= LEAST_ROWS else ""
     if not earlier and copy is not None and copy.whole:
-        earlier = paths[copy.source - 1] or names[copy.source - 1]
+        at = int(copy.source) - 1
+        earlier = paths[at] or names[at]
     if not earlier:
         return ""
     alike = Path(path).name == Path(earlier).name

@@ -13,7 +13,7 @@ from meanmap.stats.samples.drift_strata import Strata
 
 __all__ = ["added_columns", "notes_on", "without_added"]
 
-# Numbers are outside of the range of the reference where at least half of those of so many rows are.
+# Numbers are noted as outside of the range of the reference if at least this share of them is, in at least five rows.
 OUTSIDE, LEAST_ROWS = 0.5, 5
 # So many columns are named in a note.
 MOST_NAMED = 5
