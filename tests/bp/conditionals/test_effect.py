@@ -608,3 +608,26 @@ def test_an_outcome_of_numbers_written_as_text_is_refused():
             mm.BayesianNetwork([("arm", "paid")]).effect(
                 {"arm": arm, "paid": paid}, "paid", of="arm", from_="a", to="b", rng=0
             )
+
+
+def test_copies_of_rows_are_no_sign_of_codes():
+    """Copies share what is left of the outcome, and each predicts the other: ages were called sites."""
+    rng = np.random.default_rng(0)
+    age = rng.normal(50, 12, 400).round()
+    t = rng.random(400) < expit((age - 50) / 12)
+    once = {"age": age, "t": np.where(t, "y", "n"), "y": 2 * t + age / 10 + rng.normal(size=400)}
+    table = {name: np.tile(column, 4) for name, column in once.items()}
+    network = mm.bp.BayesianNetwork([("age", "t"), ("age", "y"), ("t", "y")])
+    for notes in (network.effect(table, "y", of="t", from_="n", to="y", rng=0).notes, network.fit(table).notes):
+        assert any("1200 of 1600 rows" in note for note in notes)
+        assert not any("codes" in note for note in notes)
+
+
+def test_intervals_of_labels_are_named():
+    """They were two arrays, without the order of the labels."""
+    table = confounded(3)
+    table["w"] = np.where(table["y"] > 0.5, "high", "low")
+    effect = mm.bp.BayesianNetwork([*CONFOUNDED, ("y", "w")]).effect(table, "w", of="t", from_="old", to="new", rng=0)
+    found = effect.interval(0.8)
+    assert found == {label: effect.difference(label).interval(0.8) for label in ("high", "low")}
+    assert found["high"][0] < effect.difference("high").value < found["high"][1]

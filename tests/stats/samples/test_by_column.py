@@ -120,9 +120,20 @@ def test_groups_of_one_table_are_called_by_their_names():
     assert " in farm=old, " in str(mm.two_sample_test(whole, by="farm", rng=0))
 
 
-def test_arrays_have_none():
+@pytest.mark.parametrize("of", [mm.two_sample_test, mm.two_sample_effect])
+def test_columns_of_arrays_are_compared_as_those_of_tables(of):
     first, second = tables(np.random.default_rng(4))
-    assert not mm.two_sample_test(first[["weight"]].to_numpy(), second[["weight"]].to_numpy(), rng=0).differences
+    (named,) = of(first[["weight"]], second[["weight"]], rng=0).differences
+    (alone,) = of(first["weight"].to_numpy(), second["weight"].to_numpy(), rng=0).differences
+    (column,) = of(first[["weight"]].to_numpy(), second[["weight"]].to_numpy(), rng=0).differences
+    assert (alone.column, column.column) == ("value", "column 0")
+    assert alone.difference == column.difference == named.difference
+
+
+def test_arrays_with_very_many_columns_are_not_compared_one_by_one():
+    x, y = np.random.default_rng(0).normal(size=(2, 20, 101))
+    assert not mm.two_sample_test(x, y, n_permutations=99, rng=0).differences
+    assert len(mm.two_sample_test(x[:, :100], y[:, :100], n_permutations=99, rng=0).differences) == 100
 
 
 def test_units_order_and_containers_do_not_matter():

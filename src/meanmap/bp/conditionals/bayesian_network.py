@@ -146,7 +146,7 @@ class BayesianNetwork(Paged):
             learned[name] = law_given(above, numbers[name][there], table.columns[name])
             heard = dict(zip(parents[name], above, strict=True))
             seen[name] = SeenTogether.of(heard)
-            notes += notes_of_law(table.columns, heard, name, learned[name])
+            notes += notes_of_law(table.columns, heard, name, numbers[name][there], learned[name])
         return FittedBayesianNetwork(self.graph, self.directed, table, learned, seen, notes)
 
     def judge(self, data: Data, folds: int = 5) -> ArrowScores:

@@ -169,8 +169,10 @@ class CausalEffect(Paged, Value):
         before, after = (arm.quantile(q) for arm in self.arms)
         return Estimate(after.value - before.value, after.draws - before.draws)
 
-    def interval(self, confidence: float = 0.9) -> tuple[Any, Any]:
-        """The interval of the difference of means, or of shares."""
+    def interval(self, confidence: float = 0.9) -> Any:
+        """The interval of the difference of means; of labels one of each share, `{label: (low, high)}`."""
+        if self.labels:
+            return {label: self.difference(label).interval(confidence) for label in self.labels}
         return self.difference().interval(confidence)
 
     def to_dict(self, confidence: float = 0.9) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from meanmap.bp.conditionals.in_range import InRange
 from meanmap.bp.conditionals.laws import Law
 from meanmap.core.points import spread_rows
 from meanmap.core.tables.codes import ROWS_TO_COMPARE, if_codes
+from meanmap.core.tables.doubts import copied_rows
 
 __all__ = ["notes_of_codes", "notes_of_law"]
 
@@ -23,13 +24,17 @@ def notes_of_codes(
     adjusted: Sequence[Hashable],
     on: Hashable,
     left: np.ndarray,
+    outcome: np.ndarray,
 ) -> tuple[str, ...]:
-    """Notes on integers among the adjustment variables that predict the outcome better as codes than as numbers.
+    """Notes on integers among the adjustment variables that predict the outcome (n, 1) better as codes than as numbers.
 
     `left` (n,) are residuals of held-out predictions; their means in rows with the same integer are compared by the
-    F test.
+    F test. Not where rows are copies, which have a note of their own: they share their residual, and a row is not held
+    out whose copy is not.
     """
     notes = []
+    if copied_rows([np.concatenate([*numbers.values(), outcome], axis=1)], ["data"]):
+        return ()
     for name in adjusted:
         column = columns[name]
         if column.column.kind not in ("number", "count") or column.told is not None:
@@ -48,7 +53,11 @@ def notes_of_codes(
 
 
 def notes_of_law(
-    columns: Mapping[Hashable, CodedColumn], numbers: Mapping[Hashable, np.ndarray], name: Hashable, law: Law
+    columns: Mapping[Hashable, CodedColumn],
+    numbers: Mapping[Hashable, np.ndarray],
+    name: Hashable,
+    outcome: np.ndarray,
+    law: Law,
 ) -> tuple[str, ...]:
     """Notes on integers among the parents of a number, (n, width) each, that predict it better as codes."""
     of_number = law.law if isinstance(law, InRange) else law
@@ -56,7 +65,7 @@ def notes_of_law(
         return ()
     some = spread_rows(len(next(iter(numbers.values()))), MOST_ROWS)  # whose residuals it keeps
     parents = {parent: values[some] for parent, values in numbers.items()}
-    return notes_of_codes(columns, parents, tuple(parents), name, of_number.values)
+    return notes_of_codes(columns, parents, tuple(parents), name, of_number.values, outcome[some])
 
 
 def _differ(left: np.ndarray, group: np.ndarray) -> float:

@@ -93,7 +93,7 @@ def effect_of(
         shares, usual = _shares(z, widths, of_arm if exact else _near(t, arms))
         unsupported = float(np.any(shares(z) < RARER * usual, axis=1).mean())
         found, residuals = compared(y, at, t, z, (columns[of], widths), arms, of_arm if exact else None, random)
-    notes += notes_of_codes(columns, used, adjusted or (), on, residuals)
+    notes += notes_of_codes(columns, used, adjusted or (), on, residuals, y)
     if adjusted and unsupported > REFUSED:
         raise InputError(
             f"in {100 * unsupported:.0f} % of rows {of!r} is hardly ever near {ends[0]!r} or {ends[1]!r}, given "

@@ -40,8 +40,10 @@ class Effect(Paged, Value):
         At least this share of the rows would have to change for the effect to vanish: the distance over the largest
         distance between any two rows, a lower bound of the total variation distance.
     shift : Interval or None
-        For two samples: the distance expressed as a shift of every numeric column of the first sample, in standard
-        deviations. Infinite if no shift moves it that far.
+        For two samples: how far all numeric columns of the first sample would have to be shifted, in standard
+        deviations, to be as far from where they were as the two samples are apart. It measures any difference (of
+        means, spreads, shapes, relations) and has no sign: for means see `differences`. Infinite if no shift moves them
+        that far.
     correlation : Interval or None
         For two variables: the square root of HSIC over the norms of both covariances, from 0 to 1.
     kernel : Kernel
@@ -55,8 +57,7 @@ class Effect(Paged, Value):
     warnings : tuple of str
         Caveats.
     differences : sequence of ColumnDifference
-        For two tables, and for arrays in which more than half of the rows have one number, such as zero: means and
-        shares of the columns, as `two_sample_test` gives them.
+        For two samples: means, shares and standard deviations of the columns, as `two_sample_test` gives them.
     """
 
     distance: Interval
@@ -111,8 +112,11 @@ class Effect(Paged, Value):
         """The result in words."""
         columns = [("column", text) for text in said_of(self.differences)]
         columns += [("intervals of columns", self.differences.intervals)] if columns else []
-        moved = f"{self.shift} standard deviations of each column, in whichever way they differ"
-        shift = [] if self.shift is None else [("as far as a shift by", moved)]
+        moved = (
+            f"as far apart as after a shift of every column by {self.shift} standard deviations; not a difference of "
+            "means: spread, shape and relations count, too"
+        )
+        shift = [] if self.shift is None else [("all differences together", moved)]
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
         share = f"at least {self.share} of all, for the effect to vanish"
         always = [("rows that would change", share), ("distance of embeddings", str(self.distance))]

@@ -18,6 +18,7 @@ from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.by_column import Differences
 from meanmap.stats.samples.comparing import are_tables, differences_of_all, mostly_one_value
+from meanmap.stats.samples.own_rows import Columns, own_rows
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.several import named, several_samples
 from meanmap.stats.samples.two_sample import two_samples
@@ -69,11 +70,12 @@ def two_sample_effect(
     Returns
     -------
     Effect
-        Distance (MMD), share of rows that would have to change, and the equivalent shift of all columns.
-        For tables the differences of the means and shares of all columns come first, as in `two_sample_test`, within
-        the same strata or clusters: a shift has no sign, and samples may differ in more than their means. Standard
-        deviations say little about a column that is mostly zeros: if more than half of the rows have one number in a
-        column, also of an array, the change of its share and of the mean of the others are among them.
+        The differences of all columns come first, as in `two_sample_test`, within the same strata or clusters: means,
+        shares, and standard deviations that differ. Then distance (MMD), share of rows that would have to change, and
+        the shift of all columns that would move rows as far: it has no sign and measures any difference, so it is large
+        where means are equal and spreads are not. Standard deviations say little about a column that is mostly zeros:
+        if more than half of the rows have one number in a column, the change of its share and of the mean of the others
+        are among the differences.
 
     Notes
     -----
@@ -122,12 +124,14 @@ def two_sample_effect(
     probability(confidence)
     random = Rng.of(rng)
     check_order_beside((x, y), ("x", "y"), within=within, clusters=clusters, weights=weights)
+    came = [x, y] if by is None else [x]
     (x, y), names, told = two_samples(x, y, by, missing, kinds, kept_columns(kernel, within, clusters, weights))
     (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
     read, more = read_texts((x, y), names, kernel, kinds)
     with Door() as door:
         samples = read_samples(read, names, kernel, random.generator, door, scale)
-        columns = _by_column((x, y), names, confidence, design)
+        own = own_rows(came, names, missing, kinds, by) if design is None else {}
+        columns = _by_column((x, y), names, confidence, design, own)
         told += (*heard, *more, *says_little(columns))
         cells = cells_of(samples.sizes, names, design)
         found = difference_of(samples, random.generator, door, cells)
@@ -198,12 +202,19 @@ def k_sample_effect(
     return _effect(found, confidence, f"spread of {len(names)} samples", read.sizes, told)
 
 
-def _by_column(samples: Sequence[Any], names: Sequence[str], confidence: float, design: Exchange | None) -> Differences:
-    """The differences of all columns of tables, and of arrays if most rows have one number in a column."""
+def _by_column(
+    samples: Sequence[Any],
+    names: Sequence[str],
+    confidence: float,
+    design: Exchange | None,
+    own: Mapping[str, Columns],
+) -> Differences:
+    """The differences of all columns; of wide arrays those in which most rows have one number."""
     first, second = map(str, names)
-    if are_tables(samples):
-        return differences_of_all({first: samples[0], second: samples[1]}, confidence, design)
-    return mostly_one_value(samples[0], samples[1], (first, second), confidence) if design is None else Differences()
+    found = differences_of_all({first: samples[0], second: samples[1]}, confidence, design, own)
+    if found or design is not None or are_tables(samples):
+        return found
+    return mostly_one_value(samples[0], samples[1], (first, second), confidence)
 
 
 def _effect(

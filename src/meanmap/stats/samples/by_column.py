@@ -22,8 +22,9 @@ class ColumnDifference(Value):
 
     `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label; for
     numbers of which more than half are one value, such as zero, also one for the share of this value and one for the
-    mean of the others. `print(difference)` says it in a line, `print(result.differences)` shows all in a table, and
-    `result.differences.to_frame()` is a frame of pandas.
+    mean of the others. Standard deviations that are shown to differ stand beside the means. `print(difference)` says it
+    in a line, `print(result.differences)` shows all in a table, and `result.differences.to_frame()` is a frame of
+    pandas.
 
     Attributes
     ----------
@@ -44,6 +45,14 @@ class ColumnDifference(Value):
         What the samples are called.
     without : str or None
         The number that most rows have, where the means are those of the other rows.
+    deviations : tuple of two floats, or None
+        The standard deviations of numbers where they are shown to differ; None elsewhere, and where strata, clusters or
+        weights were given.
+    ratio : Interval or None
+        The second of them over the first, with an interval that excludes one; those of all columns hold together, apart
+        from the intervals of means and shares.
+    rows : tuple of two int, or None
+        How many rows of each sample have the column, where rows with missing values were dropped and these are more.
     """
 
     column: str
@@ -55,11 +64,19 @@ class ColumnDifference(Value):
     clarity: float = field(default=0.0, repr=False)
     names: tuple[str, str] = field(default=("x", "y"), repr=False)
     without: str | None = None
+    deviations: tuple[float, float] | None = None
+    ratio: Interval | None = None
+    rows: tuple[int, int] | None = None
 
     @property
     def clear(self) -> bool:
-        """Whether the interval excludes zero."""
+        """Whether the interval of the difference excludes zero."""
         return not self.difference.low <= 0 <= self.difference.high
+
+    @property
+    def shown(self) -> bool:
+        """Whether means, shares or standard deviations are shown to differ."""
+        return self.clear or self.ratio is not None
 
     def to_dict(self) -> dict[str, Any]:
         """The difference as plain Python values, ready for JSON."""
@@ -67,7 +84,9 @@ class ColumnDifference(Value):
         first, second = (str(end) if isinstance(end, np.datetime64) else end for end in (self.first, self.second))
         what = plain(self, "column", "label", "without")
         ends = {"first": first, "second": second, **ends}
-        return {**what, "samples": list(self.names), **ends, **plain(self, "medians")}
+        ratio = None if self.ratio is None else plain(self.ratio, "estimate", "low", "high")
+        more = {**plain(self, "medians", "deviations", "rows"), "ratio of deviations": ratio}
+        return {**what, "samples": list(self.names), **ends, **more}
 
     def cells(self) -> tuple[str, str, str, str]:
         """What is compared, its value in both samples, and the difference with its interval, in words."""
@@ -82,9 +101,19 @@ class ColumnDifference(Value):
         where = "" if self.without is None else f" where not {self.without}"
         return f"mean {self.column}{where}", *_apart(self.first, self.second), str(by)
 
+    @property
+    def spread(self) -> str:
+        """The standard deviations and their ratio, in words, where they are shown to differ."""
+        if self.deviations is None or self.ratio is None:
+            return ""
+        low, times, high = (f"{end:.3g}" for end in (self.ratio.low, self.ratio.estimate, self.ratio.high))
+        return "{} and {}, {} times ({} to {})".format(*_apart(*self.deviations), times, low, high)
+
     def __str__(self) -> str:
         what, first, second, by = self.cells()
         more = "" if self.medians is None else "; medians {} and {}".format(*_apart(*self.medians))
+        more += "" if self.ratio is None else f"; standard deviations {self.spread}"
+        more += "" if self.rows is None else "; {} and {} rows".format(*self.rows)
         return f"{what}: {first} in {self.names[0]}, {second} in {self.names[1]}, a difference of {by}{more}"
 
 
@@ -102,6 +131,10 @@ class Differences(Value, Sequence[ColumnDifference]):
         That of all intervals together, which are simultaneous.
     comparisons : int
         For how many differences they hold together; those of copies of a column count once.
+    ratios : int
+        For how many columns the intervals of ratios of standard deviations hold together.
+    pairs : int
+        How many pairs of samples are compared.
     design : str
         Which rows are compared: "within strata", "of 40 clusters", "of weighted rows", or "".
 
@@ -122,13 +155,24 @@ class Differences(Value, Sequence[ColumnDifference]):
     confidence: float = 0.95
     comparisons: int = 0
     design: str = ""
+    ratios: int = 0
+    pairs: int = 1
+
+    @property
+    def level(self) -> str:
+        """The level of the intervals of differences, in words."""
+        said = [f"{100 * self.confidence:g} %"]
+        pairs = f" of {self.pairs} pairs of samples" if self.pairs > 1 else ""
+        said += [f"simultaneous for {self.comparisons} comparisons{pairs}"] * (self.comparisons > 1)
+        return ", ".join([*said, *([self.design] if self.design else [])])
 
     @property
     def intervals(self) -> str:
-        """The level of the intervals, and which rows are compared, in words."""
-        said = [f"{100 * self.confidence:g} %"]
-        said += [f"simultaneous for {self.comparisons} comparisons"] * (self.comparisons > 1)
-        return ", ".join([*said, *([self.design] if self.design else [])])
+        """The levels of all intervals, and which rows are compared, in words."""
+        apart = self.ratios > 1 and self._spread
+        more = f", and those of standard deviations for {self.ratios}" if apart else ""
+        own = any(each.rows is not None for each in self.each)
+        return f"{self.level}{more}" + "; each column by all rows that have it, all else by complete rows" * own
 
     @overload
     def __getitem__(self, at: int) -> ColumnDifference: ...
@@ -142,27 +186,46 @@ class Differences(Value, Sequence[ColumnDifference]):
 
     def to_frame(self) -> Any:
         """A pandas frame with a row for each difference: column, label, first, second (the means or shares), estimate,
-        low, high, clarity; of several samples also which two: first_sample, second_sample.
+        low, high, clarity; of several samples also which two: first_sample, second_sample; and where standard
+        deviations are shown to differ, these: first_sd, second_sd, and their ratio with its ratio_low and ratio_high.
         """
         names = ("column", "label", "first", "second")
         found = {name: [getattr(each, name) for each in self] for name in names}
         if self._several:
             found |= {f"{end}_sample": [each.names[k] for each in self] for k, end in enumerate(("first", "second"))}
         found |= {end: [getattr(each.difference, end) for each in self] for end in ("estimate", "low", "high")}
-        return frame_of(found | {"clarity": [each.clarity for each in self]})
+        found |= {"clarity": [each.clarity for each in self]}
+        if self._spread:
+            nothing = (np.nan, np.nan)
+            pairs = [each.deviations or nothing for each in self]
+            ratios = [each.ratio or Interval(np.nan, *nothing) for each in self]
+            found |= {f"{end}_sd": [pair[k] for pair in pairs] for k, end in enumerate(("first", "second"))}
+            found |= {"ratio": [each.estimate for each in ratios]}
+            found |= {f"ratio_{end}": [getattr(each, end) for each in ratios] for end in ("low", "high")}
+        return frame_of(found)
+
+    @property
+    def _spread(self) -> bool:
+        """Whether standard deviations are shown to differ in a column."""
+        return any(each.ratio is not None for each in self)
 
     @property
     def _several(self) -> bool:
         """Whether more than two samples are compared."""
-        return len({each.names for each in self.each}) > 1
+        return self.pairs > 1
 
     def rows(self) -> list[tuple[str, ...]]:
         """The differences in words, after a header."""
-        by = f"difference ({self.intervals})"
+        by = f"difference ({self.level})"
+        spread = self._spread
+        more = [(each.spread,) if spread else () for each in self]
+        last = ("standard deviations",) if spread else ()
         if not self._several:
-            return [("what", *self[0].names, by), *(each.cells() for each in self)]
+            lines = (each.cells() + spread for each, spread in zip(self, more, strict=True))
+            return [("what", *self[0].names, by, *last), *lines]
         cells = ((each.cells(), " and ".join(each.names)) for each in self)
-        return [("what", "samples", "first", "second", by), *((what, who, *said) for (what, *said), who in cells)]
+        lines = ((what, who, *said, *spread) for ((what, *said), who), spread in zip(cells, more, strict=True))
+        return [("what", "samples", "first", "second", by, *last), *lines]
 
     def __str__(self) -> str:
         if not self:
@@ -184,7 +247,7 @@ def said_of(found: Sequence[ColumnDifference]) -> list[str]:
     """The clear differences, a line each; where there are few also the clearest of other columns, and all three of a
     column of which most rows have one number.
     """
-    said = [each for each in found if each.clear][:MOST_SAID]
+    said = [each for each in found if each.shown][:MOST_SAID]
     whole = {each.column for each in found if each.without is not None}
     for each in found:
         new = each.column not in {other.column for other in said} or (each.column in whole and each not in said)

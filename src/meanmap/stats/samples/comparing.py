@@ -1,6 +1,7 @@
 """Means and shares of the columns of samples, and how they differ, with intervals that hold together."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.by_column import ColumnDifference, Differences
 from meanmap.stats.samples.cells import Cells
+from meanmap.stats.samples.deviations import clear_ratio
+from meanmap.stats.samples.own_rows import called
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly_one_value"]
@@ -28,8 +31,8 @@ __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly
 MOST_LABELS = 3
 # With more rows, a median is computed from evenly spaced rows.
 MOST_SORTED = 200_000
-# Of more samples not all pairs are compared, and so none.
-MOST_SAMPLES = 20
+# Of more samples not all pairs are compared, and so none; nor are single ones of so many columns of an array.
+MOST_SAMPLES, MOST_COLUMNS = 20, 100
 _BEGINNING = np.datetime64(0, "s")
 
 
@@ -39,9 +42,9 @@ def differences(
     """Differences of means and of shares in the columns of two tables, the clearest first.
 
     Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
-    correction. A number that more than half of all rows have is also compared by its share, and the others by their
-    mean. Columns of texts, of dates or times of day as text, or of several numbers per row, are left out. O(rows) for
-    each column.
+    correction. Standard deviations that are shown to differ are named, at a level of their own. A number that more than
+    half of all rows have is also compared by its share, and the others by their mean. Columns of texts, of dates or
+    times of day as text, or of several numbers per row, are left out. O(rows) for each column.
 
     Examples
     --------
@@ -56,28 +59,55 @@ def differences(
 
 
 def differences_of_all(
-    samples: Mapping[str, Data], confidence: float = 0.95, design: Exchange | None = None
+    samples: Mapping[str, Data],
+    confidence: float = 0.95,
+    design: Exchange | None = None,
+    own: Mapping[str, Mapping[str, np.ndarray]] | None = None,
 ) -> Differences:
-    """Of each pair of several tables, at most 20; of more none.
+    """Of each pair of several tables or arrays, at most 20; of more none, nor of arrays of more than 100 columns.
 
     The design of their rows, one sample after another, says which ones are compared and depend on one another: means
     are then those of `Cells`, with t intervals. There are no differences if it leaves too few rows or clusters for the
-    variance of a mean, or is one of the user's own.
+    variance of a mean, or is one of the user's own. Without a design a column is compared by its `own_rows`, where
+    these are given.
 
     Examples
     --------
     >>> doses = {"none": [1.0, 2.0, 3.0], "half": [1.0, 2.0, 3.5], "whole": [8.0, 9.0, 10.0]}
     >>> print(differences_of_all({name: {"effect": values} for name, values in doses.items()})[:2])
-    what         samples         first  second  difference (95 %, simultaneous for 3 comparisons)
+    what         samples         first  second  difference (95 %, simultaneous for 3 comparisons of 3 pairs of samples)
     mean effect  none and whole  2      9       7 (3.77 to 10.2)
     mean effect  half and whole  2.167  9       6.83 (3.05 to 10.6)
     """
     if len(samples) > MOST_SAMPLES:
         return Differences()
-    columns = _shared({name: dict(Table.of(sample, name).columns) for name, sample in samples.items()})
+    columns = _shared({name: by_name(sample, name) for name, sample in samples.items()})
+    if len(columns) > MOST_COLUMNS and not are_tables(list(samples.values())):
+        return Differences()
     pairs = _pairs({name: length(sample) for name, sample in samples.items()}, design)
-    compared = [each for name, parts in columns.items() for each in _compared(name, parts, pairs)]
+    wider = {} if design is not None or not own else _wider(columns, own)
+    compared = [
+        each._replace(own=name in wider)
+        for name, parts in columns.items()
+        for each in _compared(name, wider.get(name, parts), pairs)
+    ]
     return _estimated(compared, confidence, "" if design is None else design.told("").strip())
+
+
+def _wider(
+    columns: Mapping[str, Mapping[str, np.ndarray]], own: Mapping[str, Mapping[str, np.ndarray]]
+) -> dict[str, dict[str, np.ndarray]]:
+    """By column, the samples of those that have more rows of their own; of the same kind, as other rows may hold
+    something odd.
+    """
+    found = {}
+    for name, parts in columns.items():
+        rows = {sample: own.get(sample, {}).get(name) for sample in parts}
+        more = {sample: column for sample, column in rows.items() if column is not None}
+        alike = all(family_of(column) == family_of(parts[sample]) for sample, column in more.items())
+        if len(more) == len(parts) and alike and any(len(more[sample]) > len(parts[sample]) for sample in parts):
+            found[name] = more
+    return found
 
 
 def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confidence: float) -> Differences:
@@ -114,15 +144,19 @@ def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
     if source_of(sample).named:
         return dict(Table.of(sample, argument).columns)
     columns = columns_in(sample, argument)
-    return {"value" if label is None else f"column {label}": np.asarray(column) for label, column in columns}
+    return {called(label): np.asarray(column) for label, column in columns}
 
 
 def _estimated(compared: Sequence["_Compared"], confidence: float, design: str = "") -> Differences:
     """The differences with intervals that hold together, the clearest first."""
     distinct = {(*each[1:3], each.without, each.first.tobytes(), each.second.tobytes()) for each in compared}
     level = (1 - confidence) / max(len(distinct), 1)  # a copy of a column has its intervals
-    found = [_of_means(each, level) if each.label is None else _of_shares(each, level) for each in compared]
-    return Differences(tuple(sorted(found, key=lambda each: -abs(each.clarity))), confidence, len(distinct), design)
+    of_numbers = {(*each[1:3], each.first.tobytes(), each.second.tobytes()) for each in compared if each.spreads}
+    own = (1 - confidence) / max(len(of_numbers), 1)
+    found = [_of_means(each, level, own) if each.label is None else (_of_shares(each, level), 0.0) for each in compared]
+    order = sorted(found, key=lambda each: -max(abs(each[0].clarity), abs(each[1])))
+    numbers = len(distinct), design, len(of_numbers), len({each.names for each in compared})
+    return Differences(tuple(each for each, _ in order), confidence, *numbers)
 
 
 def are_tables(samples: Sequence[Any]) -> bool:
@@ -158,7 +192,9 @@ def _known(sizes: tuple[int, int], design: Exchange) -> Cells | None:
 
 
 class _Compared(NamedTuple):
-    """A column of two samples, the label or number whose shares are compared, and the number that was left out."""
+    """A column of two samples, the label or number whose shares are compared, the number that was left out, whether
+    standard deviations are compared, and whether the rows are the column's own, not the complete ones.
+    """
 
     name: str
     label: Any
@@ -167,6 +203,13 @@ class _Compared(NamedTuple):
     second: np.ndarray
     without: float | None = None
     cells: Cells | None = None
+    spreads: bool = False
+    own: bool = False
+
+    @property
+    def rows(self) -> tuple[int, int] | None:
+        """How many there are, where they are not the complete ones."""
+        return (len(self.first), len(self.second)) if self.own and self.without is None else None
 
 
 def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pair]) -> list[_Compared]:
@@ -188,7 +231,7 @@ def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pai
     means = [of(pair) for pair in pairs]
     value = _most_have(parts) if family == "number" else None
     if value is None:
-        return means
+        return [each._replace(spreads=family == "number" and each.cells is None) for each in means]
     rest = (_without(each, value) for each in means)
     return [*means, *(of(pair, value) for pair in pairs), *(each for each in rest if each is not None)]
 
@@ -232,7 +275,8 @@ def _labels(parts: Sequence[np.ndarray]) -> list[Any]:
     return [labels[at] for at in dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]])]
 
 
-def _of_means(compared: _Compared, level: float) -> ColumnDifference:
+def _of_means(compared: _Compared, level: float, own: float) -> tuple[ColumnDifference, float]:
+    """The difference of means, and how clearly the standard deviations differ, at a level of their own."""
     x, y = compared.first, compared.second
     times = family_of(x) == "time"
     if times:
@@ -240,7 +284,7 @@ def _of_means(compared: _Compared, level: float) -> ColumnDifference:
     x, y = np.asarray(x, float), np.asarray(y, float)
     alike = compared.cells is None or compared.cells.design.is_alike
     medians = (_median(x), _median(y)) if alike and not times else None
-    size = float(np.ldexp(1.0, np.frexp(max(np.abs(x).max(), np.abs(y).max()))[1]))  # squares of wild numbers overflow
+    size = float(np.ldexp(0.5, np.frexp(max(np.abs(x).max(), np.abs(y).max()))[1]))  # squares of wild numbers overflow
     first, second, error, freedom = _means(x / size, y / size, compared.cells)
     by = second - first
     clarity = by / error if error > 0 else float(np.copysign(np.inf, by)) if by else 0.0
@@ -250,7 +294,12 @@ def _of_means(compared: _Compared, level: float) -> ColumnDifference:
         means = [_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means]
     without = None if compared.without is None else label_text(compared.without)
     ends = means[0], means[1], Interval(size * by, size * (by - half), size * (by + half))
-    return ColumnDifference(compared.name, None, *ends, medians, clarity, compared.names, without)
+    found = ColumnDifference(compared.name, None, *ends, medians, clarity, compared.names, without, rows=compared.rows)
+    ratio = clear_ratio(x / size, y / size, own) if compared.spreads else None
+    if ratio is None:
+        return found, 0.0
+    deviations = float(size * np.std(x / size, ddof=1)), float(size * np.std(y / size, ddof=1))
+    return replace(found, deviations=deviations, ratio=ratio[0]), ratio[1]
 
 
 def _means(x: np.ndarray, y: np.ndarray, cells: Cells | None) -> tuple[float, float, float, float]:
@@ -286,6 +335,5 @@ def _of_shares(compared: _Compared, level: float) -> ColumnDifference:
     size = shares[1] - shares[0]
     # The interval is for the difference of p and q, and contains the observed one.
     by = Interval(size, max(min(q - p - half, size), -1.0), min(max(q - p + half, size), 1.0))
-    return ColumnDifference(
-        compared.name, label_text(compared.label), *shares, by, None, (q - p) / error, compared.names
-    )
+    more = (q - p) / error, compared.names
+    return ColumnDifference(compared.name, label_text(compared.label), *shares, by, None, *more, rows=compared.rows)

@@ -1,7 +1,7 @@
 """Do several samples come from one distribution?"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,10 @@ from meanmap.core.door import Door
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.stats.asked import Found, OfSamples
+from meanmap.stats.asked import Found
 from meanmap.stats.permutations import Centred, Permuted
 from meanmap.stats.result import flat
-from meanmap.stats.samples.by_column import Differences
-from meanmap.stats.samples.comparing import are_tables, differences_of_all
+from meanmap.stats.samples.compared import OfComparedSamples
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.feature_statistics import centred_features
 from meanmap.stats.samples.gram_statistics import centred_grams
@@ -106,10 +105,8 @@ def k_sample_test(
 
 
 @dataclass
-class _SeveralSamples(OfSamples):
+class _SeveralSamples(OfComparedSamples):
     """Any number of samples, compared by the spread of their mean embeddings."""
-
-    differences: Differences = field(default_factory=Differences)
 
     def pick(self) -> None:
         self.names, self.parts, self.told = several_samples(
@@ -118,12 +115,10 @@ class _SeveralSamples(OfSamples):
 
     def in_one_pass(self) -> Found | None:
         made = None if self.designed or not is_long(self.parts, self.names) else in_one_pass(self, KSamplePlan)
-        return made and made[0]._found(made[1], self.n_draws)
+        return self.compared(made and made[0]._found(made[1], self.n_draws))
 
     def encode(self) -> None:
-        if are_tables(self.parts):
-            parts = dict(zip(map(str, self.names), self.parts, strict=True))
-            self.differences = differences_of_all(parts, design=self.exchange)
+        self.compare()
         super().encode()
 
     def compute(self, door: Door) -> Found:

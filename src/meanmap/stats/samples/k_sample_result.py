@@ -42,10 +42,12 @@ class ColumnsResult(TestResult):
         """The result in words."""
         said = [("column", text) for text in said_of(self.differences)]
         said += [("intervals", self.differences.intervals)] if said else []
-        weak = self.pvalue > 0.05 and any(each.clear for each in self.differences)
+        weak = self.pvalue > 0.05 and any(each.shown for each in self.differences)
         said += [("intervals", WEAK)] if weak else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
-        said += [("p-values", f"{pvalues} (of single columns, corrected for all)")] if pvalues else []
+        every = ", all samples together" if len(self.sizes) > 2 else ""
+        adjusted = f"(of single columns{every}; adjusted for {len(self.columns)} columns)"
+        said += [("p-values", f"{pvalues} {adjusted}")] if pvalues else []
         return [*super().lines(), *said]
 
     def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
@@ -71,7 +73,7 @@ class ColumnsResult(TestResult):
             return ()
         head, *rows = self.differences.rows()
         if len(self.sizes) == 2:
-            head = (*head[:3], f"{head[2]} minus {head[1]} ({self.differences.intervals})")
+            head = (*head[:3], f"{head[2]} minus {head[1]} ({self.differences.level})", *head[4:])
         clarity = (f"{each.clarity:.3g}" for each in self.differences)
         return (((*head, "standard errors"), *((*row, errors) for row, errors in zip(rows, clarity, strict=True))),)
 
@@ -121,8 +123,9 @@ class KSampleResult(ColumnsResult):
     columns : tuple of str
         Names of the columns, if points are rows of numbers or of a table.
     differences : sequence of ColumnDifference
-        For tables of at most 20 samples: means and shares of labels in each pair of samples, within the same strata or
-        clusters, the clearest difference first; it is printed as a table and has `to_frame()`.
+        For at most 20 samples: means, shares of labels, and standard deviations that differ, in each pair of samples,
+        within the same strata or clusters, the clearest difference first; it is printed as a table and has
+        `to_frame()`.
     widths : dict
         The number of coordinates of columns that have several, such as texts.
     points : points or None

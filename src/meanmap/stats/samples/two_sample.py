@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,13 @@ from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel
 from meanmap.kernels.reading import is_flat
 from meanmap.learning.default import WORDS, is_default, strange_kernel
-from meanmap.stats.asked import Found, OfSamples
+from meanmap.stats.asked import Found
 from meanmap.stats.collections import column_kernel
 from meanmap.stats.designs.reading import check_permuted, grouped
 from meanmap.stats.encoding import deep_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
-from meanmap.stats.samples.by_column import Differences
-from meanmap.stats.samples.comparing import are_tables, differences_of_all
+from meanmap.stats.samples.compared import OfComparedSamples
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples
 from meanmap.stats.samples.samples_plan import in_one_pass, is_long
@@ -161,12 +160,11 @@ def two_sample_test(
 
 
 @dataclass
-class _TwoSamples(OfSamples):
+class _TwoSamples(OfComparedSamples):
     """Two samples, and how they are compared."""
 
     statistic: str = "auto"
     null: str = "auto"
-    differences: Differences = field(default_factory=Differences)
 
     def pick(self) -> None:
         own = [name for name in choices(exchanged=True) if name != "auto"]
@@ -196,7 +194,7 @@ class _TwoSamples(OfSamples):
             return None
         if ways := [each for each in fitting(self.statistic, self.null) if each.of_sums]:
             made = in_one_pass(self, TwoSamplePlan)
-            return made and made[0]._found(made[1], self.n_draws, ways[0])
+            return self.compared(made and made[0]._found(made[1], self.n_draws, ways[0]))
         if any(map(comes_in_pieces, self.parts)):
             raise ParameterError(
                 "samples that come in pieces (iterators, Parquet files, collections of Dask, memory maps) of more than "
@@ -206,9 +204,8 @@ class _TwoSamples(OfSamples):
         return None
 
     def encode(self) -> None:
-        if self.features is None and are_tables(self.parts):
-            parts = dict(zip(map(str, self.names), self.parts, strict=True))
-            self.differences = differences_of_all(parts, design=self.exchange)
+        if self.features is None:
+            self.compare()
         super().encode()
 
     def read_texts(self) -> None:

@@ -45,9 +45,10 @@ class TwoSampleResult(ColumnsResult):
     columns : tuple of str
         Names of the columns, if points are rows of numbers or of a table.
     differences : sequence of ColumnDifference
-        For tables: means and shares of labels in both samples, the clearest difference first; it is printed as a table
-        and has `to_frame()`. Printing the result shows those whose intervals exclude zero (at most 20) and, if they are
-        few, the clearest of five columns. Samples may differ in other ways, too. With `within`, `clusters` or `weights`
+        Of the columns of tables, and of arrays of at most 100 columns: means, shares of labels, and standard deviations
+        that differ, the clearest difference first; it is printed as a table and has `to_frame()`. Printing the result
+        shows those that are clear (at most 20) and, if they are few, the clearest of five columns. Samples may differ
+        in other ways, too. With `within`, `clusters` or `weights`
         they are differences within strata and pairs, with intervals for rows that depend on others in their cluster;
         none if a sample has fewer than five independent rows, clusters or pairs.
     widths : dict

@@ -1,0 +1,56 @@
+"""A question about samples whose columns are also compared one by one."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.tables.schema import admitted
+from meanmap.stats.asked import Found, OfSamples
+from meanmap.stats.samples.by_column import Differences
+from meanmap.stats.samples.comparing import differences_of_all
+from meanmap.stats.samples.own_rows import own_rows
+
+__all__ = ["OfComparedSamples"]
+
+
+@dataclass
+class OfComparedSamples(OfSamples):
+    """A question about samples whose columns are also compared one by one, each by all rows that have it.
+
+    Attributes
+    ----------
+    came : list
+        The samples, or the table of all groups, with their missing values.
+    differences : Differences
+        Of the columns.
+    """
+
+    came: list[Any] = field(default_factory=list)
+    differences: Differences = field(default_factory=Differences)
+
+    def answer(self) -> Any:
+        """The twelve steps."""
+        self.came = [] if self.by is None else self.parts[:1]
+        return super().answer()
+
+    def admit(self) -> None:
+        """Handle missing values, kinds of columns, and which rows are exchangeable."""
+        if self.by is None:
+            self.came = self.parts
+        super().admit()
+
+    def compare(self) -> None:
+        """Compare the columns."""
+        names = list(map(str, self.names))
+        own = own_rows(self.came, names, self.missing, self.kinds, self.by) if self.exchange is None else {}
+        self.differences = differences_of_all(dict(zip(names, self.parts, strict=True)), design=self.exchange, own=own)
+
+    def compared(self, found: Found | None) -> Found | None:
+        """What was found in one pass, with the differences of columns of samples in memory."""
+        if found is None or any(map(comes_in_pieces, self.parts)):
+            return found
+        if self.by is None:
+            self.came = self.parts
+            self.parts, _ = admitted(self.parts, self.names, self.missing, self.kinds, least=0)
+        self.compare()
+        return replace(found, more={**found.more, "differences": self.differences})

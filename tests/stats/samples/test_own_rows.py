@@ -1,0 +1,107 @@
+"""Each column is compared by all rows that have it; the test, and all columns together, by complete rows."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, ttest_ind
+
+import meanmap as mm
+
+FAILURE_RATE = 1e-5
+
+
+def visits(rng, n=600):
+    arm = rng.choice(["a", "b"], n)
+    table = pd.DataFrame({"arm": arm, "spent": rng.normal(20, 5, n) + 1.5 * (arm == "b"), "rating": rng.normal(size=n)})
+    table["bought"] = rng.choice(["no", "yes"], n)
+    table.loc[rng.random(n) < 0.4, "rating"] = np.nan
+    table.loc[rng.random(n) < 0.1, "bought"] = None
+    return table
+
+
+@pytest.mark.parametrize("of", [mm.two_sample_test, mm.two_sample_effect])
+def test_a_gap_in_one_column_costs_the_others_nothing(of):
+    """Two of five rows were lost for what was spent, and its difference with them."""
+    table = visits(np.random.default_rng(0))
+    result = of(table, by="arm", missing="drop", rng=0)
+    by = {each.column: each for each in result.differences}
+    for name in ("spent", "rating"):
+        x, y = (table[name][table["arm"] == arm].dropna() for arm in "ab")
+        expected = ttest_ind(y, x, equal_var=False).confidence_interval(1 - 0.05 / 3)
+        assert by[name].rows == (len(x), len(y))
+        assert (by[name].difference.low, by[name].difference.high) == pytest.approx(tuple(expected))
+        assert f"; {len(x)} and {len(y)} rows" in str(result)
+    assert sum(result.sizes) == len(table.dropna())
+    assert "; each column by all rows that have it, all else by complete rows" in str(result)
+    said = json.loads(json.dumps(result.to_dict()))["differences"]
+    assert {tuple(each["rows"]) for each in said} == {each.rows for each in result.differences}
+
+
+def test_groups_samples_arrays_and_several_samples_agree():
+    table = visits(np.random.default_rng(1)).drop(columns="bought")
+    whole = mm.two_sample_test(table, by="arm", missing="drop", rng=0).differences
+    x, y = (part.drop(columns="arm") for _, part in table.groupby("arm"))
+    apart = mm.two_sample_test(x, y, missing="drop", rng=0).differences
+    arrays = mm.two_sample_test(x.to_numpy(), y.to_numpy(), missing="drop", rng=0).differences
+    several = mm.k_sample_test({"a": x, "b": y}, missing="drop", rng=0).differences
+    for found in (apart, arrays, several):
+        assert [(each.difference, each.rows) for each in found] == [(each.difference, each.rows) for each in whole]
+    coded = table.fillna({"rating": -999})
+    assert mm.two_sample_test(coded, by="arm", missing=[-999], rng=0).differences == whole
+
+
+def test_without_gaps_nothing_is_said_of_rows():
+    table = visits(np.random.default_rng(2)).dropna()
+    result = mm.two_sample_test(table, by="arm", missing="drop", rng=0)
+    assert {each.rows for each in result.differences} == {None}
+    assert "complete rows" not in str(result)
+
+
+def test_kinds_that_are_declared_hold_for_all_rows_of_a_column():
+    table = visits(np.random.default_rng(3)).assign(zip=lambda t: np.where(t["spent"] > 20, 10115, 10117))
+    result = mm.two_sample_test(table, by="arm", missing="drop", kinds={"zip": "label"}, rng=0)
+    (found,) = (each for each in result.differences if each.column == "zip")
+    assert found.label == "10115" or found.label == "10117"
+    assert sum(found.rows) == len(table)
+
+
+def test_within_strata_only_complete_rows_are_compared():
+    table = visits(np.random.default_rng(4)).assign(site=np.arange(600) % 3)
+    result = mm.two_sample_test(table, by="arm", within="site", missing="drop", rng=0)
+    assert {each.rows for each in result.differences} == {None}
+
+
+def test_samples_too_large_for_one_matrix_have_differences_too():
+    """Above 20,000 rows there were none."""
+    table = pd.concat([visits(np.random.default_rng(seed), 5000) for seed in range(5)], ignore_index=True)
+    x, y = (part.drop(columns="arm") for _, part in table.groupby("arm"))
+    found = mm.two_sample_test(x, y, missing="drop", n_permutations=99, rng=0).differences
+    (spent,) = (each for each in found if each.column == "spent")
+    assert spent.rows == (len(x), len(y))
+    assert spent.first == pytest.approx(x["spent"].mean())
+    several = mm.k_sample_test({"x": x, "y": y}, missing="drop", n_permutations=99, rng=0).differences
+    assert [each.difference for each in several] == [each.difference for each in found]
+
+
+def test_gaps_at_random_leave_the_intervals_right():
+    """90 % intervals of 300 tables in which one column has gaps at random, by their binomial bounds."""
+    from meanmap.stats.samples.comparing import differences_of_all
+    from meanmap.stats.samples.own_rows import own_rows
+
+    rng, held = np.random.default_rng(5), {"even": 0, "skewed": 0}
+    for _ in range(300):
+        samples = {}
+        for name, n, truth in (("x", 60, 0.0), ("y", 40, 0.5)):
+            even, skewed = rng.normal(size=n) + truth, rng.exponential(size=n) + truth
+            even[rng.random(n) < 0.3] = np.nan
+            samples[name] = {"even": even, "skewed": skewed}
+        own = own_rows(list(samples.values()), list(samples), "drop", None, None)
+        kept = {name: ~np.isnan(each["even"]) for name, each in samples.items()}
+        whole = {name: {key: column[kept[name]] for key, column in each.items()} for name, each in samples.items()}
+        for each in differences_of_all(whole, 0.8, own=own):  # two intervals of 90 %
+            assert (each.rows is None) == (each.column == "even")  # whose rows are the complete ones
+            held[each.column] += each.difference.low <= 0.5 <= each.difference.high
+    low, high = binom.ppf([FAILURE_RATE, 1 - FAILURE_RATE], 300, 0.9)
+    assert all(low <= count <= high for count in held.values())
