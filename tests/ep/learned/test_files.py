@@ -127,7 +127,7 @@ def test_a_card_says_what_was_learned_and_how_far_it_is_off(saved, tmp_path):
 
 
 def test_ready_operators_are_refused_by_name():
-    with pytest.raises(ParameterError, match="there is no operator 'logit'; available are logistic"):
+    with pytest.raises(ParameterError, match=r"name is 'logit' \(did you mean 'logistic'\?\)"):
         build_operator("logit")
     with pytest.raises(ParameterError, match="messages"):
         build_operator("logistic", messages=10)

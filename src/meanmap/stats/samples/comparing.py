@@ -82,7 +82,7 @@ def differences_of_all(
     if len(samples) > MOST_SAMPLES:
         return Differences()
     columns = _shared({name: by_name(sample, name) for name, sample in samples.items()})
-    if len(columns) > MOST_COLUMNS and not are_tables(list(samples.values())):
+    if not columns or (len(columns) > MOST_COLUMNS and not are_tables(list(samples.values()))):
         return Differences()
     pairs = _pairs({name: length(sample) for name, sample in samples.items()}, design)
     wider = {} if design is not None or not own else _wider(columns, own)
@@ -133,10 +133,18 @@ def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, dict[s
 
 
 def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
-    """The columns that all samples have, each by sample."""
+    """The columns that all samples have, each by sample. Arrays may hold what the test refuses later, in words: such
+    columns are left out.
+    """
     first, *others = samples.values()
     names = [name for name in first if all(name in other for other in others)]
-    return {name: {sample: np.asarray(columns[name]) for sample, columns in samples.items()} for name in names}
+    found = {name: {sample: np.asarray(columns[name]) for sample, columns in samples.items()} for name in names}
+    return {name: parts for name, parts in found.items() if all(map(_plain, parts.values()))}
+
+
+def _plain(column: np.ndarray) -> bool:
+    """Whether these are finite numbers, labels, truth values or times."""
+    return column.dtype.kind in "biuUMm" or (column.dtype.kind == "f" and bool(np.isfinite(column).all()))
 
 
 def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:

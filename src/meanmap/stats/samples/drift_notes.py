@@ -46,6 +46,8 @@ def without_added(batch: Any, names: Collection[str], strata: Strata | None) -> 
     columns = named_columns(batch, "batch") if names else {}
     known = [*names, *(strata.columns if strata else ())]
     added = [name for name in columns if name not in known]
+    if len(added) == len(columns):  # another table, or one with misspelt names: refused where it is read
+        return batch, ()
     return without(batch, added, "batch"), added_columns(columns, known)
 
 
