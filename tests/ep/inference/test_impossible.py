@@ -2,12 +2,14 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from meanmap import ep
 from meanmap.core import KindError, NonFiniteError, ParameterError
+from meanmap.ep.inference.exclusive import exclusive
 from meanmap.families import Bernoulli
 
 
@@ -147,3 +149,62 @@ def test_a_density_that_is_zero_only_where_the_prior_is_says_so():
         "far is 0 (the function returns -inf) at all 2,001 values of 'x' tried where the rest of the model leaves it, "
         "and not further out: check the prior, and the sign and unit of the function"
     )
+
+
+def above(function, *unknowns, name):
+    return ep.Density(lambda *given: jnp.where(function(*given), 0.0, -jnp.inf), *unknowns, name=name)
+
+
+def pair(first, second, *given, plate=None, host=False):
+    """Two densities of x, each above 0 where its condition holds."""
+    x = ep.Variable("x", ep.Normal(0.0, 1.0), plate=plate)
+    if host:
+        return [
+            ep.Density(lambda x, f=f: 0.0 if f(float(x)) else -math.inf, x, name=name)
+            for f, name in ((first, "one"), (second, "other"))
+        ]
+    return [above(first, x, *given, name="one"), above(second, x, name="other")]
+
+
+def two(first, second):
+    """Two densities of a and b."""
+    a, b = (ep.Variable(name, ep.Normal(0.0, 1.0)) for name in "ab")
+    return [above(first, a, b, name="one"), above(second, a, b, name="other")]
+
+
+TOGETHER = {
+    "a gap": (lambda: pair(lambda x: x > 1, lambda x: x < -1), "one and other exclude one another"),
+    "an end": (lambda: pair(lambda x: x > 0, lambda x: x < 0), "at none of 2,009 values of 'x', near and far"),
+    "an end at no point of a grid": (lambda: pair(lambda x: x > 0.1234567, lambda x: x < 0.1234567), "one and other"),
+    "a little room": (lambda: pair(lambda x: x > 0.1, lambda x: x < 0.1 + 1e-9), ""),
+    "room between two parts": (lambda: pair(lambda x: abs(x) > 1, lambda x: (x < 1.0001) & (x > 0.5)), ""),
+    "much room": (lambda: pair(lambda x: x > 0, lambda x: x < 1), ""),
+    "on the host": (lambda: pair(lambda x: x > 0.2, lambda x: x < 0.2, host=True), "at none of 45 values of 'x'"),
+    "on the host with room": (lambda: pair(lambda x: x > 0.2, lambda x: x < 0.21, host=True), ""),
+    "a row": (lambda: pair(lambda x, y: x > y, lambda x: x < 0, [-1.0, 2.0]), "one at [1] and other"),
+    "rows of one": (
+        lambda: [above(lambda x, y: abs(x - y) < 1, ep.Variable("x", ep.Normal(0.0, 1.0)), [0.0, 3.0], name="near")],
+        "near at [0] and near at [1]",
+    ),
+    "a member": (
+        lambda: pair(lambda x, y: x > y, lambda x: x < 0, [-1.0, -2.0, 2.0], plate=3),
+        "one at [2] and other at [2]",
+    ),
+    "two numbers": (lambda: two(lambda a, b: a > b, lambda a, b: a < b), "values of 'a', 'b'"),
+    "two numbers with a little room": (lambda: two(lambda a, b: a > b, lambda a, b: a < b + 1e-9), ""),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_densities_that_exclude_one_another(name):
+    make, words = TOGETHER[name]
+    with jax.enable_x64(True):
+        said = exclusive(make())
+    assert words in said
+    assert bool(said) is bool(words)
+
+
+@pytest.mark.parametrize("name", ["a gap", pytest.param("an end", marks=pytest.mark.slow)])
+def test_a_run_with_densities_that_exclude_one_another(name):
+    make, words = TOGETHER[name]
+    assert_impossible(ep.infer(ep.FactorGraph(*make())), words)

@@ -49,10 +49,15 @@ def test_a_model_without_a_posterior_says_so(name):
     assert found.report.notes[0].startswith("this model has no posterior: mine grows faster with 'a'")
 
 
+# Numbers of this size have no digits left to tell whether a is 0 or 1e-8.
+ROUNDED = {"narrow prior"}
+
+
 @pytest.mark.parametrize("name", WITH)
 def test_a_model_with_a_posterior_is_left_alone(name):
     found = WITH[name]()
-    assert found.report.status == "converged"
+    doubt = ", but standard deviations may be wrong" if name in ROUNDED else ""
+    assert found.report.status == "converged" + doubt
     assert np.isfinite(found.log_evidence)
     assert not any("no posterior" in note for note in found.report.notes)
 

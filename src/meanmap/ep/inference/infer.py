@@ -22,6 +22,7 @@ from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.cheapest import cheapest, rough
+from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
 from meanmap.ep.inference.modes import from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
@@ -103,9 +104,9 @@ def infer(
     Posterior
         Beliefs by name, `log_evidence`, `report`; an interrupted run returns its current state. The report says which
         way to messages was chosen for functions on the host, and counts evaluations, with the seconds spent in them and
-        elsewhere. For data that are impossible under the model (sharp intervals or tables that exclude one another, a
-        density that is zero everywhere) the log evidence is −∞, and for densities that grow faster than the priors
-        fall, so that there is no posterior, it is ∞; a note says why.
+        elsewhere. For data that are impossible under the model (sharp intervals, tables or densities that exclude one
+        another, a density that is zero everywhere) the log evidence is −∞, and for densities that grow faster than the
+        priors fall, so that there is no posterior, it is ∞; a note says why.
 
     Notes
     -----
@@ -172,6 +173,9 @@ def infer(
         if not record.impossible:
             verdict = run.go(state, step, enough, limit)
             record.impossible = forbidden(run, verdict.state) if record.converged else record.impossible
+        doubted = any((~(doubt < 1)).any() for doubt in record.doubt.values())
+        if not (record.impossible or record.interrupted) and (doubted or not record.converged):
+            record.impossible = exclusive(factors)
         evidence = -np.inf if record.impossible else run.evidence(verdict)
         record.impossible = record.impossible or without_room(factors, evidence)
         if evidence == -np.inf and not (record.impossible or record.interrupted):
@@ -179,7 +183,6 @@ def infer(
         evidence = -np.inf if record.impossible else evidence
         record.without_value = run.without_value(verdict)
         record.rough = rough(factors, int(memory.number))
-        doubted = any((doubt >= 1).any() for doubt in record.doubt.values())
         record.outgrown = outgrown(factors, evidence, doubted=doubted)
         if record.outgrown:
             evidence = np.inf

@@ -14,7 +14,7 @@ from meanmap.ep.sweeps.plan import Plan, State
 from meanmap.ep.sweeps.sweep import compiled_cavities
 from meanmap.families import Family
 
-__all__ = ["TOLD", "left_range", "undefined", "zero_everywhere", "zero_here"]
+__all__ = ["MEMBERS", "TOLD", "all_over", "left_range", "undefined", "zero_everywhere", "zero_here"]
 
 # Where functions are checked, in standard deviations of the incoming message. Quadrature rules go much further, and log
 # densities are checked as far out as these: a single ∞ spoils a message.
@@ -26,7 +26,7 @@ _STEPS, _DRAWS = {1: 0.125, 2: 0.5}, 1000
 # A density counts as zero everywhere where it is at so many points to either side of the middle of one number, to nine
 # standard deviations, and at these distances; calls of a function on the host may be dear, and it has had many by then.
 _CLOSE, _CLOSE_ON_HOST, _FAR = 1000, 18, (1e2, 1e3, 1e4, 1e6)
-_MEMBERS = 20
+MEMBERS = 20
 
 
 def left_range(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
@@ -103,11 +103,11 @@ def _zeros(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, 
     if not getattr(factor, "powered", False) or not factor.asks_oracle or not len(members):
         return
     every, _ = compiled_cavities(plan, state, at, power)
-    for member in members[:_MEMBERS]:
+    for member in members[:MEMBERS]:
         incoming = [_one(value, int(member), factor.plate) for value in every]
         over, arguments = factor.inputs(incoming), list(incoming)
         names = ", ".join(repr(factor.arguments[position].name) for position in over)
-        points, far = _all_over([incoming[position] for position in over], factor.host)
+        points, far = all_over([incoming[position] for position in over], factor.host)
         for position, each in zip(over, points, strict=True):
             arguments[position] = each
         with user_errors():
@@ -117,7 +117,7 @@ def _zeros(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, 
             yield where, names, (heights == -np.inf) | np.isnan(heights), np.arange(len(heights)) >= far
 
 
-def _all_over(messages: list[Any], on_host: bool) -> tuple[list[jax.Array], int]:
+def all_over(messages: list[Any], on_host: bool) -> tuple[list[jax.Array], int]:
     """Points at which these are looked at together, and how many of them, the first, are far out.
 
     All values of a label, a grid over one number, and otherwise draws.

@@ -14,7 +14,7 @@ from meanmap.ep.inference.priorless import without_prior
 from meanmap.ep.inference.sampled import LARGE, Sampled
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import HostOracle
-from meanmap.ep.oracles.sampling import FEW
+from meanmap.ep.oracles.sampling import FEW, Sampler
 from meanmap.ep.sweeps.plan import fetched
 from meanmap.ep.sweeps.sweep import EVENTS
 from meanmap.families import Family
@@ -176,13 +176,36 @@ class Record:
 
     def _of_doubt(self) -> list[str]:
         """Where messages may be further off than they should be."""
-        sampled = {*self.effective, *(self.factors[at].name for at in self.hosts)}
         notes = []
-        for name, doubt in self.doubt.items():
-            high = doubt > (_DOUBTED_SAMPLES if name in sampled else ENOUGH)
+        for name, doubt in self._stated().items():
+            high = doubt > (_DOUBTED_SAMPLES if name in self._with_errors else ENOUGH)
             if high.any():
                 notes.append(f"{name}{_where(high)}: beliefs may be off by {_off(doubt[high].max())}")
         return notes
+
+    def _stated(self) -> dict[str, np.ndarray]:
+        """By factor, the doubt of its members; of messages without an error at convergence nothing is known."""
+        nothing = np.inf if self.converged else 0.0
+        return {name: np.where(np.isnan(doubt), nothing, doubt) for name, doubt in self.doubt.items()}
+
+    @property
+    def _with_errors(self) -> set[str]:
+        """The factors whose messages always have an error: sampled, or answered by the host."""
+        return {*self.effective, *(self.factors[at].name for at in self.hosts)}
+
+    def _uncertain(self) -> tuple[bool, bool]:
+        """Whether errors that notes tell of are large, beside beliefs: those of sampling, and others."""
+        asked = {self.factors[at].name for at in self.hosts}
+        draws = {f.name for f in self.factors if isinstance(getattr(f, "oracle", None), Sampler)}
+        draws |= asked & set(self.effective)
+        large = {
+            name
+            for name, doubt in self._stated().items()
+            if (doubt > (_DOUBTED_SAMPLES if name in self._with_errors else LARGE)).any()
+        }
+        large |= set(self._totals())
+        large |= {factor.name for factor, oracle in self._on_host() if oracle.doubts_itself(factor)}
+        return bool(large & draws), bool(large - draws)
 
     def _of_slow_calls(self) -> list[str]:
         return [
@@ -217,14 +240,23 @@ class Record:
         return inside | {"seconds besides": time.perf_counter() - self.began - sum(inside.values())}
 
     def _together(self) -> list[str]:
-        """What the errors of single messages add up to in a belief that the members of a plate share.
+        """What the errors of single messages add up to in a belief that the members of a plate share."""
+        plates = {factor.name: factor.plate for factor in self.factors}
+        return [
+            f"{name}: errors of its {plates[name]} messages, if independent, may add up to {total:.2g} standard "
+            "deviations for what these share: give the oracle more points, or take another one"
+            for name, total in self._totals().items()
+        ]
+
+    def _totals(self) -> dict[str, float]:
+        """By factor, what errors of single messages add up to where that is much.
 
         Errors are small beside the belief about one member, of which the others say most: for independent ones the
         expected 2 KL between joint beliefs is the sum over members, and that of any part is at most as large.
         """
         predicted = {self.factors[at].name for at, oracle in self.hosts.items() if oracle.predicts}
         variables = [argument for factor in self.factors for argument in factor.arguments]
-        notes = []
+        totals = {}
         for factor in self.factors:
             doubt = self.doubt.get(factor.name)
             if factor.plate is None or doubt is None or factor.name in predicted:
@@ -232,20 +264,18 @@ class Record:
             total = float(np.sqrt((doubt**2).sum()))
             shares = any(not v.known and v.variable.plate != factor.plate for v in variables)
             if shares and _DOUBTED_SAMPLES < total < np.inf:
-                notes.append(
-                    f"{factor.name}: errors of its {factor.plate} messages, if independent, may add up to {total:.2g} "
-                    "standard deviations for what these share: give the oracle more points, or take another one"
-                )
-        return notes
+                totals[factor.name] = total
+        return totals
 
     def _status(self, sampling: Mapping[str, float], priorless: str) -> str:
         if self.impossible:
             return "stopped at impossible data"
         if self.outgrown:
             return "stopped without a posterior"
+        drawn, doubted = self._uncertain()
         if self.converged and any(size.min() < _LEAST_POINTS for size in self.effective.values()):
             return "converged, but samples missed where the mass is"
-        if self.converged and (self.sampled.few or max(sampling.values(), default=0.0) > LARGE):
+        if self.converged and (drawn or self.sampled.few or max(sampling.values(), default=0.0) > LARGE):
             return "converged, but errors of sampling are large"
         if self.converged and any(share.max() > _NOTICED for share in self.undefined.values()):
             return "converged, but a function returned no number in places"
@@ -253,7 +283,7 @@ class Record:
             return "converged, but a belief is improper"
         if self.converged and self.elsewhere:
             return "converged, but at one of several modes"
-        if self.converged and self.apart and not self.narrow:
+        if self.converged and (doubted or (self.apart and not self.narrow)):
             return "converged, but standard deviations may be wrong"
         if self.converged:
             size = "large" if self.wide else "small"

@@ -13,7 +13,7 @@ from meanmap.ep.factors.blackbox import Density
 from meanmap.ep.variables import Variable
 from meanmap.families import Normal
 
-__all__ = ["outgrown"]
+__all__ = ["is_density", "outgrown"]
 
 # Searches for mass along an unbounded density end far out, where it is enormous, or with messages left out or in doubt.
 # Other runs are not looked at, which saves calls of their functions.
@@ -35,7 +35,7 @@ def outgrown(factors: Sequence[Factor], log_evidence: float, *, doubted: bool = 
     if not (log_evidence > (0.0 if doubted else _SUSPECT) or unknown):
         return ""
     for unknowns, densities in _components(factors):
-        if len(unknowns) > _TOGETHER or not all(map(_is_plain, unknowns)) or not all(map(_is_density, densities)):
+        if len(unknowns) > _TOGETHER or not all(map(_is_plain, unknowns)) or not all(map(is_density, densities)):
             continue
         signs = [each for each in product((-1, 0, 1), repeat=len(unknowns)) if any(each)]
         points = np.concatenate([np.outer(_FAR, each) for each in signs])
@@ -69,7 +69,7 @@ def _components(factors: Sequence[Factor]) -> Iterator[tuple[list[Variable], lis
         yield list(met.values()), some
 
 
-def _is_density(factor: Factor) -> bool:
+def is_density(factor: Factor) -> bool:
     """Whether it is a density of whole variables."""
     return isinstance(factor, Density) and all(a.known or isinstance(a, Variable) for a in factor.arguments)
 

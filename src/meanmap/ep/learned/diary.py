@@ -85,6 +85,11 @@ class Diary:
             "settings chosen anew": len(self.reasons),
         }
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether predictions were further off in audits than they said."""
+        return bool(self.scores) and not self.z.max() <= 2
+
     def notes(self) -> tuple[str, ...]:
         """Sentences for a report."""
         notes = []
@@ -102,7 +107,7 @@ class Diary:
             )
         if self.scores:
             z = ", ".join(f"{value:.2g}" for value in self.z)
-            notes.append(f"{len(self.scores)} audits, rms z {z}" + ("" if self.z.max() <= 2 else ": doubt it"))
+            notes.append(f"{len(self.scores)} audits, rms z {z}" + (": doubt it" if self.doubtful else ""))
         if not self.pays():
             notes.append(
                 f"learning did not pay: the oracle takes {1e3 * self.asking:.2g} ms a message, and "

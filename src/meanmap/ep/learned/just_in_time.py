@@ -338,6 +338,10 @@ class Learned(HostOracle):
         """Asked, predicted, audited, and how often settings were chosen anew, in the last run."""
         return self._diaries[factor.name].counts() if factor.name in self._diaries else {}
 
+    def doubts_itself(self, factor: FactorLike) -> bool:
+        """Whether audits found errors much larger than stated."""
+        return factor.name in self._diaries and self._diaries[factor.name].doubtful
+
     def notes(self, factor: FactorLike) -> tuple[str, ...]:
         """Which messages lay outside the range of a reused operator, what audits found, and whether learning paid."""
         if factor.name not in self._diaries:

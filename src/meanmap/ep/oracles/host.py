@@ -80,6 +80,11 @@ class HostOracle(ABC):
         del factor
         return ()
 
+    def doubts_itself(self, factor: FactorLike) -> bool:
+        """Whether these notes say that answers are worse than was stated."""
+        del factor
+        return False
+
 
 class FunctionOracle(HostOracle):
     """A function of `Questions` as an oracle; it returns an `Answer`, or one message for each argument."""
