@@ -204,6 +204,16 @@ def test_densities_that_exclude_one_another(name):
     assert bool(said) is bool(words)
 
 
+def test_functions_that_cannot_be_called_far_out_are_not_judged():
+    def near(x):
+        if abs(x) > 50:
+            raise OverflowError("too far")
+        return x > 0
+
+    with jax.enable_x64(True):
+        assert exclusive(pair(near, lambda x: x < 0, host=True)) == ""
+
+
 @pytest.mark.parametrize("name", ["a gap", pytest.param("an end", marks=pytest.mark.slow)])
 def test_a_run_with_densities_that_exclude_one_another(name):
     make, words = TOGETHER[name]

@@ -47,23 +47,34 @@ class _Member(NamedTuple):
 def exclusive(factors: Sequence[Factor]) -> str:
     """Which two densities of the same unknowns are never both above 0, in words; empty where none are seen to."""
     for unknowns, members in _groups(factors):
-        host = any(member.factor.host for member in members)
-        priors = [prior for _, prior in unknowns]
-        points, _ = all_over(priors, host)
-        places = {name: np.asarray(each, float) for (name, _), each in zip(unknowns, points, strict=True)}
-        above = [member.possible(places) for member in members]
-        labels = any(prior.states is not None for prior in priors)
-        for one, other in combinations(range(len(members)), 2):
-            first, second = ((members[at], above[at]) for at in (one, other))
-            if (above[one] & above[other]).any() or not (above[one].any() and above[other].any()):
-                continue
-            if labels or not (_meet(places, first, second, host) or _meet(places, second, first, host)):
-                names = ", ".join(repr(name) for name, _ in unknowns)
-                where = "" if labels else ", near and far, or between these"
-                return (
-                    f"{members[one].name} and {members[other].name} exclude one another: at none of "
-                    f"{len(above[one]):,} values of {names}{where} are both above 0"
-                )
+        try:
+            said = _apart(unknowns, members)
+        except (ArithmeticError, ValueError):  # of a function that cannot be called so far out
+            continue
+        if said:
+            return said
+    return ""
+
+
+def _apart(unknowns: list[tuple[str, Any]], members: list[_Member]) -> str:
+    """Which two of these members are never both above 0, in words; empty where none are seen to."""
+    host = any(member.factor.host for member in members)
+    priors = [prior for _, prior in unknowns]
+    points, _ = all_over(priors, host)
+    places = {name: np.asarray(each, float) for (name, _), each in zip(unknowns, points, strict=True)}
+    above = [member.possible(places) for member in members]
+    labels = any(prior.states is not None for prior in priors)
+    for one, other in combinations(range(len(members)), 2):
+        first, second = ((members[at], above[at]) for at in (one, other))
+        if (above[one] & above[other]).any() or not (above[one].any() and above[other].any()):
+            continue
+        if labels or not (_meet(places, first, second, host) or _meet(places, second, first, host)):
+            names = ", ".join(repr(name) for name, _ in unknowns)
+            where = "" if labels else ", near and far, or between these"
+            return (
+                f"{members[one].name} and {members[other].name} exclude one another: at none of "
+                f"{len(above[one]):,} values of {names}{where} are both above 0"
+            )
     return ""
 
 
