@@ -218,3 +218,10 @@ def test_functions_that_cannot_be_called_far_out_are_not_judged():
 def test_a_run_with_densities_that_exclude_one_another(name):
     make, words = TOGETHER[name]
     assert_impossible(ep.infer(ep.FactorGraph(*make())), words)
+
+
+def test_numbers_that_are_given_once_are_those_of_all_rows():
+    mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    early = ep.infer(ep.FactorGraph(ep.Student(mu, observed=[0.3, -1.0, 2.0])), sweeps=1)
+    assert not early.report.converged
+    assert "impossible" not in early.report.status

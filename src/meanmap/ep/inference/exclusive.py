@@ -109,7 +109,7 @@ def _member_of(prior: Any, member: int) -> Any:
 def _of_row(values: Any, row: int) -> np.ndarray:
     """The given numbers of one member; those that are given once are everyone's."""
     values = np.asarray(values, float)
-    return values[row if len(values) > 1 else 0]
+    return values[row if len(values) > 1 else 0] if values.ndim else values
 
 
 def _meet(
