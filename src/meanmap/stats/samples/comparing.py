@@ -144,7 +144,9 @@ def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str,
 
 def _plain(column: np.ndarray) -> bool:
     """Whether these are finite numbers, labels, truth values or times."""
-    return column.dtype.kind in "biuUMm" or (column.dtype.kind == "f" and bool(np.isfinite(column).all()))
+    if family_of(column) != "number" or np.issubdtype(column.dtype, np.integer):
+        return True
+    return np.issubdtype(column.dtype, np.floating) and bool(np.isfinite(column).all())
 
 
 def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
