@@ -7,7 +7,7 @@ import typer
 
 from meanmap.cli.bundles import Cells, with_bundles
 from meanmap.cli.options import AsJson, names_in, say
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 
 __all__ = ["schema"]
 
@@ -41,4 +41,4 @@ def schema(
         said = {"rows": found.rows, "columns": [asdict(column) for column in found.columns]}
         outputs.tell_json({**said, "notes": reading.notes, "meanmap": mm.__version__})
     else:
-        say("\n".join([str(found), *(f"  note: {note}" for note in in_few(reading.notes))]))
+        say("\n".join([str(found), *note_lines(reading.notes)]))

@@ -14,7 +14,7 @@ from meanmap.cli.drift_state import Kept
 from meanmap.cli.drift_watched import Watched, complete
 from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 from meanmap.stats.samples.drift_words import in_lines, table_of
 
 if TYPE_CHECKING:
@@ -295,8 +295,8 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
         if len(found) > most:
             say(f"  and {len(found) - most} more: --json and --report show all")
         say("")
-    for note in in_few(_notes(watched, reading, monitor.seed)):
-        say(f"  note: {note}")
+    for line in note_lines(_notes(watched, reading, monitor.seed)):
+        say(line)
 
 
 def _tell_json(question: str, monitor: Any, watched: Watched, compared: Compared, reading: "Reading") -> None:

@@ -12,7 +12,7 @@ from meanmap.cli.options import (
     say,
 )
 from meanmap.core.meant import no_column
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 
 __all__ = ["ep"]
 
@@ -66,4 +66,4 @@ def ep(
     if shown.json:
         outputs.tell_json({**fit.to_dict(), "notes": reading.notes, "meanmap": mm.__version__})
     else:
-        say("\n".join([str(fit), *(f"  note: {note}" for note in in_few(reading.notes))]))
+        say("\n".join([str(fit), *note_lines(reading.notes)]))

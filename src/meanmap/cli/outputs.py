@@ -14,7 +14,7 @@ from meanmap import __version__
 from meanmap.cli.options import in_own_words, say
 from meanmap.core.errors import InputError
 from meanmap.core.extras import optional
-from meanmap.core.notes import in_few
+from meanmap.core.notes import in_few, note_lines
 from meanmap.core.saved.files import write_whole
 from meanmap.graphs.edge_table import edge_rows
 from meanmap.stats import TestResult
@@ -94,8 +94,8 @@ def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
         tell_json({**said, "meanmap": __version__})
         return
     say(str(graph))
-    for note in in_few((*notes, f"seed {graph.seed}")):
-        say(f"  note: {note}")
+    for line in note_lines((*notes, f"seed {graph.seed}")):
+        say(line)
 
 
 def own_notes(graph: Any) -> Sequence[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from meanmap.cli.options import in_own_words
 from meanmap.cli.outputs import answer, figure_of
-from meanmap.core.notes import in_few
+from meanmap.core.notes import in_few, note_table
 from meanmap.core.points import in_columns
 from meanmap.plots.facts import Page, Section
 from meanmap.plots.page import made_by
@@ -102,7 +102,7 @@ def _cell(value: object) -> str:
 
 
 def _noted(notes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    return (("note",), *((note,) for note in in_few(in_own_words(notes))))
+    return note_table(in_own_words(notes))
 
 
 def _write(

@@ -12,7 +12,7 @@ from threading import Lock
 from types import FrameType
 from uuid import uuid4
 
-__all__ = ["Call", "in_few", "part_of", "warn_of"]
+__all__ = ["Call", "in_few", "note_lines", "note_table", "part_of", "warn_of"]
 
 # Packages whose frames may lie between the user's line and the warning, because they wrap methods and functions.
 BETWEEN = {"meanmap", "equinox", "jax", "sklearn", "contextlib"}
@@ -76,6 +76,28 @@ def in_few(notes: Iterable[str]) -> list[str]:
         which = f"{', '.join(names[:SHOWN])}{more}" if all(names) else f"{len(names)} more, with other numbers"
         found.append(f"{first.rstrip('.')}. The same is true of {which}.")
     return found
+
+
+def note_lines(notes: Iterable[str]) -> list[str]:
+    """Notes `in_few` lines, below what is printed.
+
+    Examples
+    --------
+    >>> note_lines(["column 'a' is constant."])
+    ["  note: column 'a' is constant."]
+    """
+    return [f"  note: {note}" for note in in_few(notes)]
+
+
+def note_table(notes: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Notes `in_few` rows of a page, below their header.
+
+    Examples
+    --------
+    >>> note_table(["column 'a' is constant."])
+    (('note',), ("column 'a' is constant.",))
+    """
+    return (("note",), *((note,) for note in in_few(notes)))
 
 
 def _own_name(note: str, first: str) -> str:

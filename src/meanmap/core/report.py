@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 from meanmap.core.values import Value, plain
 
 __all__ = ["Report"]
@@ -65,5 +65,5 @@ class Report(Value):
         lines += [f"  {name} {choice}" for name, choice in self.choices.items()]
         lines += [f"  {name}: {count}" for name, count in self.counts.items()]
         lines += [f"  {name}: {value:.3g}" for name, value in self.measures.items()]
-        lines += [f"  note: {note}" for note in in_few(self.notes)]
+        lines += note_lines(self.notes)
         return "\n".join(lines)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_table
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 
 __all__ = ["learned_page"]
@@ -32,7 +32,7 @@ def learned_page(fit: Any) -> Page:
     rows = [(str(mode.kernel), f"{mode.objective:.1f}", f"{mode.share:.0%}") for mode in fit.modes]
     tables = (
         (("kernel", "objective", "highest in draws"), *rows),
-        (("note",), *((n,) for n in in_few(fit.report.notes))),
+        note_table(fit.report.notes),
     )
     section = Section("The kernel", f"{fit.kernel}, learned.", charts=(chart,), tables=tables)
     modes = [{"kernel": str(mode.kernel), "objective": mode.objective, "share": mode.share} for mode in fit.modes]

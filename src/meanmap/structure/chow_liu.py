@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import EmptyError
 from meanmap.core.executors import check_executor, worked
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
@@ -120,7 +120,7 @@ class DependenceTree(EdgeTable, Graph):
             line = f"  {a} — {b}  {self.weights[e]:.3g}"
             line += f"  p {self.pvalues[e]:.3g}" if len(self.pvalues) else ""
             lines.append(line + (f"  support {self.support.get((a, b), 0):.0%}" if self.support else ""))
-        return "\n".join([*lines, *(f"  note: {note}" for note in in_few(self.notes))])
+        return "\n".join([*lines, *note_lines(self.notes)])
 
 
 @own_words

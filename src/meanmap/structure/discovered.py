@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 from meanmap.core.report import Report
 from meanmap.core.tables.schema import Schema
 from meanmap.graphs import PDAG
@@ -122,4 +122,4 @@ class DiscoveredGraph(EdgeTable, PDAG):
 
     def __str__(self) -> str:
         lines = [super().__str__(), *(f"  {name}: {value:g}" for name, value in self.report.measures.items())]
-        return "\n".join([*lines, *(f"  note: {note}" for note in in_few(self.report.notes))])
+        return "\n".join([*lines, *note_lines(self.report.notes)])

@@ -9,7 +9,7 @@ from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.beliefs.pages import beliefs_page
 from meanmap.core.errors import ColumnError, KindError
 from meanmap.core.meant import did_you_mean, listed
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 from meanmap.core.report import Report
 from meanmap.core.types import Axes
 from meanmap.core.values import as_known
@@ -86,4 +86,4 @@ class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
 
     def __repr__(self) -> str:
         first = f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status})"
-        return "\n".join([first, *(f"  note: {note}" for note in in_few(self.report.notes))])
+        return "\n".join([first, *note_lines(self.report.notes)])

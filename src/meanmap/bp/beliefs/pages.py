@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_table
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.values import label_text
 from meanmap.embeddings.points import PointEmbedding
@@ -45,7 +45,7 @@ def beliefs_page(beliefs: Any, brief: bool) -> Page:
     rows = [(str(name), str(k + 1), belief_text(queries[k])) for name, queries in found.items() for k in range(number)]
     tables = (
         (("belief about", "query", "in numbers"), *rows),
-        (("note",), *((each,) for each in in_few(beliefs.report.notes))),
+        note_table(beliefs.report.notes),
     )
     facts = {str(name): [belief_facts(query) for query in queries[:number]] for name, queries in found.items()}
     section = Section(

@@ -10,7 +10,7 @@ from meanmap.bp.conditionals.pages import effect_page
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.intervals import ends
 from meanmap.core.meant import did_you_mean
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 from meanmap.core.settings import probability
 from meanmap.core.types import Array
 from meanmap.core.values import Value, frame_of
@@ -214,4 +214,4 @@ class CausalEffect(Paged, Value):
                 f"  {self.rows} rows, an effective {before} and {after} in each arm; "
                 f"{100 * self.unsupported:.0f} % of rows have little support"
             )
-        return "\n".join([*lines, *(f"  note: {note}" for note in in_few(self.notes))])
+        return "\n".join([*lines, *note_lines(self.notes)])

@@ -33,8 +33,6 @@ def notes_of_codes(
     out whose copy is not.
     """
     notes = []
-    if copied_rows([np.concatenate([*numbers.values(), outcome], axis=1)], ["data"]):
-        return ()
     for name in adjusted:
         column = columns[name]
         if column.column.kind not in ("number", "count") or column.told is not None:
@@ -49,6 +47,8 @@ def notes_of_codes(
                 "values than smooth effects explain. "
                 + if_codes(f"answers are wrong: pass kinds={{{str(name)!r}: 'label'}}")
             )
+    if notes and copied_rows([np.concatenate([*numbers.values(), outcome], axis=1)], ["data"]):
+        return ()
     return tuple(notes)
 
 

@@ -15,7 +15,7 @@ from meanmap.bp.conditionals.laws import Law
 from meanmap.bp.conditionals.network_rows import NetworkRows
 from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
 from meanmap.core.errors import InputError
-from meanmap.core.notes import in_few, warn_of
+from meanmap.core.notes import note_lines, warn_of
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings.points import PointEmbedding
@@ -200,4 +200,4 @@ class FittedBayesianNetwork(NetworkRows):
 
     def __repr__(self) -> str:
         first = f"FittedBayesianNetwork({len(self.columns)} variables, {len(self.directed.directed)} arrows)"
-        return "\n".join([first, *(f"  note: {note}" for note in in_few(self.notes))])
+        return "\n".join([first, *note_lines(self.notes)])

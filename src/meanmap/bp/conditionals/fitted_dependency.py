@@ -16,7 +16,7 @@ from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of
 from meanmap.bp.conditionals.pages import held_out_page
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.two_part import TwoPart
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 from meanmap.core.points import slices
 from meanmap.core.report import Report
 from meanmap.core.tables.missing import take
@@ -185,4 +185,4 @@ class FittedDependencyNetwork(CodedModel):
         names = list(self.table.columns)
         shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
         first = f"FittedDependencyNetwork({len(names)} columns: {shown})"
-        return "\n".join([first, *(f"  note: {note}" for note in in_few(self.notes))])
+        return "\n".join([first, *note_lines(self.notes)])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_table
 from meanmap.core.values import label_text
 from meanmap.graphs.pages import graph_page
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
@@ -34,7 +34,7 @@ def effect_page(effect: Any) -> Page:
     said = [line.strip() for line in rest[len(found) :] if not line.startswith("  note: ")]
     more = "; ".join(said)
     text = f"{head[:1].upper()}{head[1:]}. {more[:1].upper()}{more[1:]}."
-    notes = (("note",), *((note,) for note in in_few(effect.notes)))
+    notes = note_table(effect.notes)
     title = f"The effect of {effect.of} on {effect.on}"
     section = Section(
         "The answer",
@@ -109,7 +109,7 @@ def held_out_page(held_out: Mapping[Any, Mapping[str, float]], notes: Any) -> Pa
     rows = (
         (str(name), *(f"{each[kind]:.4g}" if kind in each else "" for kind in kinds)) for name, each in held_out.items()
     )
-    tables = (("column", *kinds), *rows), (("note",), *((note,) for note in in_few(notes)))
+    tables = (("column", *kinds), *rows), note_table(notes)
     text = "Smaller is better: at 1 the other columns do not help."
     section = Section("How well columns are predicted", "", text, charts=(chart,), tables=tables)
     facts = {"held_out": {str(name): dict(each) for name, each in held_out.items()}}

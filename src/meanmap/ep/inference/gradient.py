@@ -28,7 +28,7 @@ def evidence_gradient(
     with jax.enable_x64(True):
         at = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), at)
         used = _read(priors, at, variables)
-        told = {name: _minus(beliefs[name], variables[name].prior) for name in used}
+        told = {name: beliefs[name] / variables[name].prior for name in used}
 
         def log_evidence(parameters: Any) -> jax.Array:
             made = priors(parameters)
@@ -66,12 +66,7 @@ def _read(priors: Callable[[Any], Mapping[str, Family]], at: Any, variables: dic
     return tuple(made)
 
 
-def _minus(belief: Family, prior: Family) -> tuple[Any, ...]:
-    return tuple(np.asarray(a) - np.asarray(b) for a, b in zip(belief.natural, prior.natural, strict=True))
-
-
-def _gained(prior: Family, message: tuple[Any, ...]) -> jax.Array:
+def _gained(prior: Family, message: Family) -> jax.Array:
     """log ∫ p m, of all members of a plate together."""
-    natural = tuple(a + b for a, b in zip(prior.natural, message, strict=True))
-    belief = type(prior)._of(natural)
+    belief = prior * message
     return (belief._log_normaliser() - prior.broadcast_to(belief.shape)._log_normaliser()).sum()

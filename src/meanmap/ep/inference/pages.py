@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_table
 from meanmap.families.pages import moments_section
 from meanmap.plots.facts import Page
 
@@ -15,6 +15,6 @@ def posterior_page(posterior: Any) -> Page:
     status = posterior.report.status
     said = f"{status[:1].upper()}{status[1:]}; log evidence {posterior.log_evidence:.6g}."
     section, facts = moments_section("Beliefs", said, dict(posterior.items()))
-    notes = (("note",), *((note,) for note in in_few(posterior.report.notes)))
+    notes = note_table(posterior.report.notes)
     facts |= {"log_evidence": float(posterior.log_evidence), "report": posterior.report.to_dict()}
     return Page("Posterior", "", (replace(section, tables=(*section.tables, notes)),), facts)

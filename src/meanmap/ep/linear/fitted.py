@@ -11,7 +11,7 @@ from scipy import sparse
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.intervals import ends
-from meanmap.core.notes import in_few, warn_of
+from meanmap.core.notes import note_lines, note_table, warn_of
 from meanmap.core.protocols import handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -295,7 +295,7 @@ class Fitted(Paged, Value):
         rows, charts = self._table(0.95), tuple(each.chart() for each in self._ranges(0.95))
         table = (("name", "estimate", "sd", "2.5%", "97.5%"), *((n, *(f"{v:.4g}" for v in each)) for n, *each in rows))
         said = [line.strip() for line in str(self).splitlines()]
-        notes = (("note",), *((note,) for note in in_few(self.report.notes)))
+        notes = note_table(self.report.notes)
         columns = ("estimate", "sd", "low", "high")
         facts = {"formula": self.formula.text, "log_evidence": float(self.log_evidence),
                  "estimates": {n: dict(zip(columns, each, strict=True)) for n, *each in rows}}  # fmt: skip
@@ -326,7 +326,7 @@ class Fitted(Paged, Value):
         table += [(row[0], *(f"{value:.4g}" for value in row[1:])) for row in self._table(0.95)]
         lines += aligned(table)
         lines.append(f"  log evidence {self.log_evidence:.6g}; {self.report.status}")
-        return "\n".join([*lines, *(f"  note: {note}" for note in in_few(self.report.notes))])
+        return "\n".join([*lines, *note_lines(self.report.notes)])
 
     def _limited(self) -> list[str]:
         """How many rows are censored on which side, or that rows are truncated."""

@@ -11,7 +11,7 @@ from jax.scipy.special import gammaln
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Data
 from meanmap.ep.calling import is_host_function
@@ -76,7 +76,7 @@ class Program(Summarised):
 
     def __str__(self) -> str:
         how = f"{self.report.status} after {self.report.steps} sweeps"
-        notes = "".join(f"\n  note: {note}" for note in in_few(self.report.notes))
+        notes = "".join(f"\n{line}" for line in note_lines(self.report.notes))
         return f"{self.title}\n  log evidence: {self.log_evidence:.6g}\n  inference: {how}{notes}\n{self.summary()}"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from meanmap.core.intervals import ends
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_table
 from meanmap.core.pictures import new_axes
 from meanmap.core.settings import probability
 from meanmap.core.types import Axes
@@ -115,7 +115,7 @@ class Summary(Paged, Value):
         label = f"mean and {self.confidence:.0%} interval"
         chart = intervals_chart(title, self.names, self.mean, self.low, self.high, label)
         head, *rows = self.cells()
-        tables = (("name", *head[1:]), *map(tuple, rows)), (("note",), *((note,) for note in in_few(notes)))
+        tables = (("name", *head[1:]), *map(tuple, rows)), note_table(notes)
         return Section(title, said, charts=(chart,) if self.names else (), tables=tables)
 
     def _as_page(self, brief: bool = False) -> Page:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.notes import in_few
+from meanmap.core.notes import in_few, note_table
 from meanmap.core.values import Value, frame_of
 from meanmap.plots.facts import Chart, Page, Section
 from meanmap.plots.intervals import intervals_chart
@@ -95,7 +95,7 @@ class Effect(Paged, Value):
             "shift": "standard deviations", "correlation": "correlation of features",
         }  # fmt: skip
         charts = tuple(self._chart(name, e, units[name]) for name, e in self._intervals.items())
-        tables = (("what", "value"), *self.lines()), (("note",), *((text,) for text in in_few(self.warnings)))
+        tables = (("what", "value"), *self.lines()), note_table(self.warnings)
         answer = "; ".join(f"{what}: {value}" for what, value in self.lines()[:1])
         lead = f"Intervals of {100 * self.confidence:g} %."
         return Page(

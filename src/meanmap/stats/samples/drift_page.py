@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.notes import in_few
+from meanmap.core.notes import note_lines, note_table
 from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import of_missing
@@ -30,7 +30,7 @@ def in_words(monitor: Any) -> str:
             len(rows) > MOST_COLUMNS
         )
         tables += [f"{in_lines(table_of(rows[:MOST_COLUMNS], 'reference', span))}{more}"]
-    return "\n".join([_line(monitor), *tables, *(f"  note: {note}" for note in in_few(_notes(monitor)))])
+    return "\n".join([_line(monitor), *tables, *note_lines(_notes(monitor))])
 
 
 def _line(monitor: Any) -> str:
@@ -95,7 +95,7 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
         (str(k), f"{p:.3g}", f"{e:.3g}", *([] if lost is None else [f"{lost[k - 1]:.3g}"]), "alarm" * (k in alarms))
         for k, p, e in zip(batches.tolist(), pvalues, evidence, strict=True)
     ]
-    notes = (("note",), *((note,) for note in in_few(_notes(monitor))))
+    notes = note_table(_notes(monitor))
     section = Section("The answer", _line(monitor), charts=(chart,) if rows else (), tables=(notes,))
     moved = [
         Section(f"Which columns differ: {span}", f"{span} compared with the reference.", ABOUT, tables=(table,))
