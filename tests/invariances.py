@@ -82,6 +82,33 @@ def drift(x: Any, y: Any) -> tuple[float, ...]:
     return (float(monitor.pvalues[0]),)
 
 
+def alarmed(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """A monitor of rows with high values of a column as plain values, and how that column differs."""
+    name = x.columns[1]
+    high = y[~(y[name] <= x[name].median())]
+    monitor = mm.DriftMonitor.of(wrap(x), run_length=5, **FEW)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "3 of 28 rows of batch were left out")
+        facts = monitor.step(wrap(high)).to_dict()
+    (found,) = facts["compared"]
+    rows = [r for r in found["columns"] if r["column"] == str(name) and not r["what"].startswith("missing")]
+    said = [value for each in rows for value in each.values() if isinstance(value, float)]
+    return *facts["pvalues"], *facts["evidence"], *facts["alarms"], *said
+
+
+def gradient(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of the log evidence of a ready model, with respect to the mean and the width of the prior of its weights."""
+    whole = x.dropna()
+    labels = whole.iloc[:, 3].to_numpy() == sorted(set(whole.iloc[:, 3]))[0]
+    fit = mm.ep.models.logistic_regression(wrap(columns(whole, 1, 2)), labels == labels[0], intercept_sd=2.5)
+
+    def priors(at: Any) -> dict[str, Any]:
+        return {"w": mm.ep.MultivariateNormal(at["mean"], at["variance"] * np.eye(3))}
+
+    found = fit.posterior.evidence_gradient(priors, {"mean": np.zeros(3), "variance": 2.5**2})
+    return *found["mean"], float(found["variance"])
+
+
 def watched(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """By the command, of files: the p-value of the batch, and those of its columns."""
     from typer.testing import CliRunner
@@ -382,6 +409,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     ),
     "k_sample_test": lambda x, y, wrap: told(mm.k_sample_test([wrap(x), wrap(y), wrap(x)], **FEW)),
     "DriftMonitor": lambda x, y, wrap: drift(wrap(x), wrap(y)),
+    "DriftMonitor.to_dict": alarmed,
     "meanmap drift": watched,
     "independence_test": lambda x, y, wrap: told(mm.independence_test(wrap(given(x)), wrap(columns(x, 0, 2)), **FEW)),
     "conditional_independence_test": lambda x, y, wrap: told(
@@ -423,6 +451,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),
+    "evidence_gradient": lambda x, y, wrap: gradient(x, wrap),
     "fit": mixed,
     "fit, censored and truncated": cut,
     "fit, afterwards": afterwards,

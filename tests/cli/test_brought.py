@@ -47,4 +47,5 @@ def test_without_the_papers_their_commands_say_what_to_install(entries, name):
 def test_a_command_that_nobody_has_is_refused(entries):
     found = CliRunner().invoke(app, ["lst"])
     assert found.exit_code == 2
-    assert "No such command" in found.stderr
+    assert found.stderr.startswith("meanmap: `meanmap` has no command 'lst'; it has 'schema', ")
+    assert found.stderr.count("\n") == 1

@@ -97,6 +97,32 @@ def test_bad_files_are_one_line_and_exit_code_2(name, tmp_path):
     assert "bug in meanmap" not in refused(run(*(path if part == "FILE" else part for part in TEST)))
 
 
+@pytest.mark.parametrize("name", [name for name, _ in commands(typer.main.get_command(app))])
+def test_an_option_that_a_command_lacks_is_one_line_with_those_it_has(name):
+    said = refused(run(*name.split(), "--outptu", "x"))
+    assert said.startswith(f"meanmap: `meanmap {name}` has no option '--outptu'")
+    assert "--help'" in said or " more." in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (
+            "demo --sed 3",
+            "`meanmap demo` has no option '--sed' (did you mean '--seed'?); it has '--output', '--seed', ",
+        ),
+        ("graph fit a.csv -o", "option '-o' requires an argument; `meanmap graph fit --help` shows what to type"),
+        ("graph ft", "`meanmap graph` has no command 'ft' (did you mean 'fit'?); it has 'fit', 'query', 'draw'."),
+        ("--verson", "`meanmap` has no option '--verson' (did you mean '--version'?)"),
+        ("test two-sample", "missing argument 'first'; `meanmap test two-sample --help` shows what to type"),
+        ("ep foo a.csv", "invalid value for 'model': 'foo' is not one of 'logistic'"),
+        ("operators --names", "`meanmap operators` has no option '--names'"),
+    ],
+)
+def test_what_was_mistyped_is_one_line(typed, said):
+    assert refused(run(*typed.split())).startswith(f"meanmap: {said}")
+
+
 def test_more_draws_than_fit(data):
     said = refused(run(*(data if part == "FILE" else part for part in TEST), "--permutations", 100_000_000))
     assert "expected a whole number of at least 19 and at most 1000000" in said

@@ -9,6 +9,7 @@ import meanmap as mm
 from meanmap import ep
 from meanmap.core.errors import ParameterError
 from meanmap.core.synonyms import DESIGNS, own_words
+from meanmap.ep.factor import Factor
 
 TABLE = {"a": np.arange(20.0), "b": np.arange(20.0) ** 2}
 CALLS = {
@@ -148,6 +149,53 @@ def test_levels_are_for_results():
         mm.pc(TABLE, confidence=0.95)
     with pytest.raises(TypeError, match=r"of\(\) takes no seed=; here it is called rng"):
         mm.DriftMonitor.of(TABLE, seed=0)
+
+
+S = ep.Variable("s", ep.Normal(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ep.Gaussian(S, observed=[1.0], variance=0.09), "the precision: type precision=1/0.09."),
+        (lambda: ep.Gaussian(S, observed=[1.0], sd=0.3), "the precision: type precision=1/0.3**2."),
+        (lambda: ep.Gaussian(S, observed=[1.0], scale=np.float64(0.3)), "the precision: type precision=1/0.3**2."),
+        (lambda: ep.Gaussian(S, observed=[1.0], var=np.ones(9)), "the precision: type precision=1/var."),
+        (lambda: ep.Gaussian(S, y=np.arange(9.0)), "called observed: type observed=y."),
+        (lambda: ep.Sum(S, out=1.0, sd=2.0), "the precision: type precision=1/2.0**2."),
+        (lambda: ep.Interval(S, lower=0.0), "called low: type low=0.0."),
+        (lambda: ep.Interval(S, 0.0, sd=2.0), "called noise: type noise=2.0."),
+        (lambda: ep.Student(S, observed=1.0, df=3), "called degrees: type degrees=3."),
+        (lambda: ep.Bernoulli(probs=S, observed=[1]), "called p: type p=probs."),
+        (lambda: ep.Normal(0.0, sd=2.0), "the variance: type variance=2.0**2."),
+        (lambda: ep.Normal(mu=0.0, precision=4.0), "called mean: type mean=0.0."),
+        (lambda: ep.Normal(precision=4.0), "the variance: type variance=1/4.0."),
+        (lambda: ep.Gamma(2.0, scale=3.0), "the rate: type rate=1/3.0."),
+        (lambda: ep.Gamma.from_mean_variance(2.0, sd=3.0), "the variance: type variance=3.0**2."),
+        (lambda: ep.Beta(alpha=2.0, beta=3.0), "called a: type a=2.0."),
+        (lambda: ep.Dirichlet(alpha=[1.0, 2.0]), "called concentration: type concentration=[1.0, 2.0]."),
+        (lambda: ep.MultivariateNormal([0.0], cov=np.eye(1)), "called covariance: type covariance=cov."),
+        (lambda: mm.families.Bernoulli(p=0.3), "called probability: type probability=0.3."),
+        (lambda: mm.families.Laplace(mu=0.0), "called location: type location=0.0."),
+        (lambda: mm.families.Uniform(upper=2.0), "called high: type high=2.0."),
+    ],
+)
+def test_factors_and_families_answer_other_words_with_their_own(make, said):
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert str(caught.value).endswith(f"; here it is {said}")
+
+
+def test_the_arguments_of_all_factors_and_families_are_checked():
+    made = (mm.families.Distribution, mm.families.Family, mm.families.Flat)  # which nobody gives arguments
+    folders = [(ep, name) for name in ep.__all__] + [(mm.families, name) for name in mm.families.__all__]
+    found = {getattr(folder, name) for folder, name in folders} - set(made)
+    classes = {each for each in found if isinstance(each, type) and issubclass(each, Factor | mm.families.Distribution)}
+    functions = {each for each in found if inspect.isfunction(each) and "factors" in each.__module__}
+    assert len(classes) > 15
+    assert len(functions) > 5
+    assert {each for each in classes if not hasattr(each.__init__, "__wrapped__")} == set()
+    assert {each for each in functions if not hasattr(each, "__wrapped__")} == set()
 
 
 def test_all_else_stays_as_it_was():

@@ -6,9 +6,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
-from meanmap.cli.options import Command, refused
+from meanmap.cli.options import Command, Group, refused
 
 __all__ = ["Commands"]
 
@@ -16,7 +15,7 @@ __all__ = ["Commands"]
 OF_THE_PAPERS = ("list", "reproduce")
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The commands of meanmap; other packages are searched only for names that are not among them."""
 
     def list_commands(self, ctx: Any) -> list[str]:

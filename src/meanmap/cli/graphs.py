@@ -10,6 +10,7 @@ from meanmap.cli.bundles import InPairs, with_bundles
 from meanmap.cli.options import (
     AsJson,
     Command,
+    Group,
     Plot,
     Report,
     names_in,
@@ -23,7 +24,7 @@ from meanmap.core.numerals import reads_as_number
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Graphical models learned from files.", no_args_is_help=True)
+app = typer.Typer(help="Graphical models learned from files.", no_args_is_help=True, cls=Group)
 
 Model = Annotated[Path, typer.Argument(help="A file that `meanmap graph fit` wrote.")]
 

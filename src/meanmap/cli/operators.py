@@ -5,11 +5,15 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Command, Seed, refused, say
+from meanmap.cli.options import AsJson, Command, Group, Seed, refused, say
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Operators that predict messages: build those of common factors, and read their cards.")
+app = typer.Typer(
+    help="Operators that predict messages: build those of common factors, and read their cards.",
+    no_args_is_help=True,
+    cls=Group,
+)
 
 
 @app.command(cls=Command)

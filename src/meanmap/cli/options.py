@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from meanmap.cli.wording import in_options
 from meanmap.core.language import at_command_line
+from meanmap.core.meant import no_column
 
 __all__ = [
     "Command",
+    "Group",
     "before_errors",
     "in_own_words",
     "kinds_in",
@@ -164,8 +166,56 @@ def before_errors(note: str) -> None:
     _LEFT_OUT.append(note)
 
 
+# Wrong options and arguments. The class is one of click, which older versions of typer import and newer ones include.
+_Mistyped: Any = typer.BadParameter.__base__
+
+
+class Group(TyperGroup):
+    """Commands by name: what was mistyped is refused in one line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Options before the name of a command; without anything, the help."""
+        if self.no_args_is_help and not args:
+            return super().parse_args(ctx, args)
+        with _in_one_line(ctx):
+            return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise refused(str(no_column(f"`{_typed(ctx)}`", args[0], self.list_commands(ctx), "command")))
+        with _in_one_line(ctx):
+            return super().resolve_command(ctx, args)
+
+
+def _typed(ctx: Any) -> str:
+    """The words of the command, from `meanmap` on."""
+    return f"{_typed(ctx.parent)} {ctx.info_name}" if ctx.parent else "meanmap"
+
+
+@contextmanager
+def _in_one_line(ctx: Any) -> Iterator[None]:
+    """Refuse wrong options and arguments in one line; of options that do not exist, with those that do."""
+    try:
+        yield
+    except _Mistyped as problem:
+        typed = getattr(problem, "option_name", "")
+        known = [each for each in ctx.command.get_params(ctx) if each.param_type_name == "option"]
+        if typed.startswith("-") and not any(typed in (*each.opts, *each.secondary_opts) for each in known):
+            options = [max(each.opts, key=len) for each in known]
+            raise refused(str(no_column(f"`{_typed(ctx)}`", typed, options, "option"))) from None
+        # Newer versions of typer put the words of a library for types before their own.
+        text = problem.format_message().replace("Value error, ", "").rstrip(".")
+        raise refused(f"{text[:1].lower()}{text[1:]}; `{_typed(ctx)} --help` shows what to type") from None
+
+
 class Command(TyperCommand):
     """The wrapper of every command: errors end in one line, and no input file is overwritten."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Its options and arguments."""
+        with _in_one_line(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # a Context of click, which newer typers bring along and older ones import
         """Run the command."""

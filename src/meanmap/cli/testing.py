@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from meanmap.cli.bundles import Answer, Read, with_bundles
 from meanmap.cli.options import (
     Command,
+    Group,
     KernelName,
     Null,
     Permutations,
@@ -20,7 +20,7 @@ from meanmap.cli.options import (
 __all__ = ["app"]
 
 
-class Questions(TyperGroup):
+class Questions(Group):
     """Commands by name; a line with a ~ is a question."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -18,12 +18,38 @@ MEANT = {
     "seed": ("rng",),
     "random_state": ("rng",),
     "key": ("rng",),
-    "alpha": ("level", "confidence"),
+    "alpha": ("level", "confidence", "concentration", "shape", "a"),
     "level": ("confidence",),
     "confidence": ("level",),
     "n_perm": ("n_permutations",),
     "permutations": ("n_permutations",),
+    **dict.fromkeys(("loc", "location", "mean"), ("mean", "location")),
+    "mu": ("mean", "location", "z"),
+    **dict.fromkeys(("sd", "std", "stddev"), ("noise", "precision", "variance")),
+    "sigma": ("noise", "scale", "precision", "variance"),
+    "scale": ("precision", "variance", "rate"),
+    **dict.fromkeys(("variance", "var"), ("variance", "precision")),
+    "precision": ("variance", "covariance"),
+    **dict.fromkeys(("cov", "covariance_matrix"), ("covariance",)),
+    "beta": ("rate", "b"),
+    **dict.fromkeys(("p", "prob", "probs", "probability", "probabilities"), ("p", "probability", "probabilities")),
+    **dict.fromkeys(("lower", "lo", "minimum"), ("low",)),
+    **dict.fromkeys(("upper", "hi", "maximum"), ("high",)),
+    **dict.fromkeys(("df", "dof", "nu"), ("degrees",)),
+    **dict.fromkeys(("y", "obs"), ("observed",)),
 }
+# How other words for spread become the argument that is meant.
+_SD = ("sd", "std", "stddev", "sigma", "scale")
+FORMULAS = {
+    **dict.fromkeys(((word, "precision") for word in _SD), "1/{}**2"),
+    **dict.fromkeys(((word, "variance") for word in _SD), "{}**2"),
+    **dict.fromkeys(((word, "precision") for word in ("variance", "var")), "1/{}"),
+    ("precision", "variance"): "1/{}",
+    ("precision", "covariance"): "numpy.linalg.inv({})",
+    ("scale", "rate"): "1/{}",
+}
+# A value that takes more letters is not repeated.
+_LONG = 40
 # A level of a test below this is meant by `level`, and a confidence above it.
 HALF = 0.5
 # How rows are grouped, and which functions accept it.
@@ -58,6 +84,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
     open_ended = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values())
 
     called = function.__qualname__.removesuffix(".__init__")
+    name = called if function.__name__ == "__init__" else function.__name__
     switches = [name for name, each in known.items() if isinstance(each.default, bool)]
     places = {
         name: place for place, (name, each) in enumerate(known.items()) if each.kind is each.POSITIONAL_OR_KEYWORD
@@ -65,30 +92,37 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for word in kwargs.keys() - known.keys():
-            meant = next((name for name in MEANT.get(word, ()) if name in known), None)
+        for word in [each for each in kwargs if each not in known]:
+            meant = next((each for each in MEANT.get(word, ()) if each in known), None)
             if meant:
-                value = _converted(kwargs[word], word, meant)
-                raise TypeError(
-                    f"{function.__name__}() takes no {word}=; here it is called {meant}: type {meant}={value!r}."
-                )
+                raise TypeError(f"{name}() takes no {word}=; {_instead(kwargs[word], word, meant)}.")
             if word in ("alpha", "level"):
                 raise TypeError(
-                    f"{function.__name__}() takes no {word}=: it returns a p-value, which "
+                    f"{name}() takes no {word}=: it returns a p-value, which "
                     f"result.reject({kwargs[word]!r}) compares with a level."
                 )
             if word in DESIGNS:
                 raise TypeError(f"{called}() takes no {word}=; these do: {DESIGNS[word]}.")
             if not open_ended and (meant := did_you_mean(word, known)):
                 raise TypeError(f"{called}() takes no {word}={meant}.")
-        for name in switches:
-            given = {name: args[places[name]]} if places.get(name, len(args)) < len(args) else kwargs
-            if name in given:
-                truth(given[name], name)
+        for switch in switches:
+            given = {switch: args[places[switch]]} if places.get(switch, len(args)) < len(args) else kwargs
+            if switch in given:
+                truth(given[switch], switch)
         args = tuple(map(handed_over, args))  # pyright: ignore[reportAssignmentType]
-        return function(*args, **{name: handed_over(value) for name, value in kwargs.items()})  # pyright: ignore[reportCallIssue]
+        return function(*args, **{each: handed_over(value) for each, value in kwargs.items()})  # pyright: ignore[reportCallIssue]
 
     return call
+
+
+def _instead(value: object, word: str, meant: str) -> str:
+    """What the argument is here, and what to type."""
+    formula = FORMULAS.get((word, meant))
+    if formula is None:
+        typed = repr(_converted(value, word, meant)) if isinstance(value, str | list | tuple | None) else word
+        typed = f"{_converted(value, word, meant)}" if is_number(value) else typed
+        return f"here it is called {meant}: type {meant}={typed if len(typed) <= _LONG else word}"
+    return f"here it is the {meant}: type {meant}={formula.format(value if is_number(value) else word)}"
 
 
 def _converted(value: object, word: str, meant: str) -> object:

@@ -12,6 +12,7 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.held import holds_whole
 from meanmap.core.settings import is_whole
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Index
 from meanmap.core.values import as_tuple
 from meanmap.families import Family
@@ -89,6 +90,7 @@ class Variable(eqx.Module):
 
     known: ClassVar[bool] = False
 
+    @own_words
     def __init__(self, name: str, family: object, plate: int | None = None, dimension: int | None = None):
         if not isinstance(name, str) or not name:
             raise KindError(f"name is {name!r}; expected a text, such as Variable('w', ...).")

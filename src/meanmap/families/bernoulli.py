@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Numbers
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, points_with_weights
@@ -35,6 +36,7 @@ class Bernoulli(Family):
     _shown: ClassVar[dict[str, str]] = {"probability": "mean"}
     states: ClassVar[tuple[float, ...] | None] = (0.0, 1.0)
 
+    @own_words
     def __init__(self, probability: Numbers = 0.5):
         with Door(probability) as door:
             (p,) = read_parameters(door, probability=probability)

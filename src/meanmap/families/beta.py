@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.settings import one_of
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
 from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
@@ -62,6 +63,7 @@ class Beta(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean_log", "mean_log_complement")
     _shown: ClassVar[dict[str, str]] = {"a": "a", "b": "b", "mean": "mean", "sd": "sd"}
 
+    @own_words
     def __init__(self, a: Array, b: Array):
         with Door(a, b) as door:
             a, b = read_parameters(door, a=a, b=b)
@@ -80,6 +82,7 @@ class Beta(Family):
         return cls.standard(shape)
 
     @classmethod
+    @own_words
     def from_mean_variance(cls, mean: Array, variance: Array) -> Self:
         """The member with this mean m and variance v < m (1 − m): a + b = m (1 − m)/v − 1."""
         with Door(mean, variance) as door:

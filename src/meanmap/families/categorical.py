@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, points_with_weights
@@ -42,6 +43,7 @@ class Categorical(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("probabilities",)
     _shown: ClassVar[dict[str, str]] = {"probabilities": "mean"}
 
+    @own_words
     def __init__(self, probabilities: Array):
         with Door(probabilities) as door:
             (p,) = read_parameters(door, (1,), probabilities=probabilities)

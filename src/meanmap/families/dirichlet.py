@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import ShapeError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
 from meanmap.families.complex_gamma import log_gamma_ratio
 from meanmap.families.family import Family
@@ -51,6 +52,7 @@ class Dirichlet(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean_log",)
     _shown: ClassVar[dict[str, str]] = {"concentration": "concentration"}
 
+    @own_words
     def __init__(self, concentration: Array):
         with Door(concentration) as door:
             (concentration,) = read_parameters(door, (1,), concentration=concentration)

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import KindError
 from meanmap.core.settings import one_of
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Numbers
 from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
@@ -61,6 +62,7 @@ class Gamma(Family):
     smooth: ClassVar[bool] = True
     _shown: ClassVar[dict[str, str]] = {"shape": "shape_parameter", "rate": "rate", "mean": "mean", "sd": "sd"}
 
+    @own_words
     def __init__(self, shape: Numbers, rate: Numbers):
         with Door(shape, rate) as door:
             shape, rate = read_parameters(door, shape=shape, rate=rate)
@@ -79,6 +81,7 @@ class Gamma(Family):
         return cls.from_natural(np.zeros(shape), np.zeros(shape))
 
     @classmethod
+    @own_words
     def from_mean_variance(cls, mean: Array, variance: Array) -> Self:
         """The member with this mean and variance: shape = mean²/variance, rate = mean/variance."""
         with Door(mean, variance) as door:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Numbers
 from meanmap.families.base import Distribution
 from meanmap.families.reading import as_fields, check_members, read_parameters
@@ -36,6 +37,7 @@ class Laplace(Distribution):
     scale: Array
     _shown: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "sd": "sd"}
 
+    @own_words
     def __init__(self, location: Any = 0.0, scale: Numbers = 1.0):
         with Door(location, scale) as door:
             location, scale = read_parameters(door, location=location, scale=scale)

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door, all_concrete, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Numbers
 from meanmap.families.base import Distribution
 from meanmap.families.family import Family, Limit
@@ -45,6 +46,7 @@ class PointMass(Limit):
     coordinates: ClassVar[tuple[str, ...]] = ("x", "log", "logit")
     _shown: ClassVar[dict[str, str]] = {"x": "x"}
 
+    @own_words
     def __init__(self, x: Data, event_axes: int = 0):
         if event_axes not in (0, 1):
             raise ParameterError(f"event_axes is {event_axes!r}; expected 0 for numbers or 1 for vectors.")

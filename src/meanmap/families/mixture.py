@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
 from meanmap.families.base import Distribution
 from meanmap.families.family import Family
@@ -43,6 +44,7 @@ class Mixture(Distribution):
     weights: Array
     _shown: ClassVar[dict[str, str]] = {"mean": "mean", "sd": "sd"}
 
+    @own_words
     def __init__(self, components: Distribution, weights: Array):
         if not isinstance(components, Distribution):
             raise KindError(f"components is a {type(components).__name__}; expected a batch such as Normal([0, 1], 1).")

@@ -9,6 +9,7 @@ from jax.scipy.linalg import solve_triangular
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, one_normal
@@ -45,6 +46,7 @@ class MultivariateNormal(Family):
     smooth: ClassVar[bool] = True
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_outer")
 
+    @own_words
     def __init__(self, mean: Array, covariance: Array):
         with Door(mean, covariance) as door:
             mean, covariance = read_parameters(door, (1, 2), mean=mean, covariance=covariance)

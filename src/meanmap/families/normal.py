@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Numbers
 from meanmap.families.family import Family
 from meanmap.families.gaussian_parts import Parts, one_normal
@@ -44,6 +45,7 @@ class Normal(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_square")
     smooth: ClassVar[bool] = True
 
+    @own_words
     def __init__(self, mean: Numbers = 0.0, variance: Numbers = 1.0):
         with Door(mean, variance) as door:
             mean, variance = read_parameters(door, mean=mean, variance=variance)
@@ -62,6 +64,7 @@ class Normal(Family):
         return cls.from_natural(np.zeros(shape), np.zeros(shape))
 
     @classmethod
+    @own_words
     def from_mean_variance(cls, mean: Array, variance: Array) -> Self:
         """`Normal(mean, variance)`, by the name that Beta and Gamma have for it."""
         return cls(mean, variance)

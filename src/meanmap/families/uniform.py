@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Numbers
 from meanmap.families.base import Distribution
 from meanmap.families.reading import as_fields, check_members, read_parameters
@@ -36,6 +37,7 @@ class Uniform(Distribution):
     high: Array
     _shown: ClassVar[dict[str, str]] = {"low": "low", "high": "high"}
 
+    @own_words
     def __init__(self, low: Numbers = 0.0, high: Numbers = 1.0):
         with Door(low, high) as door:
             low, high = read_parameters(door, low=low, high=high)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.settings import truth
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
 from meanmap.ep.calling import before_sigmoid, call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate, replaced
@@ -122,6 +123,7 @@ class Density(BlackBoxFactor):
 
     powered: ClassVar[bool] = True
 
+    @own_words
     def __init__(
         self,
         log_factor: Any,
@@ -195,6 +197,7 @@ class BlackBox(BlackBoxFactor):
     (0.4132, 0.5857)
     """
 
+    @own_words
     def __init__(
         self,
         function: Callable[..., Any],
@@ -259,6 +262,7 @@ def _defined(values: jax.Array, undefined: jax.Array) -> jax.Array:
     return jnp.where(undefined, values[jnp.argmin(undefined)], values)
 
 
+@own_words
 def Product(a: Argument, b: Argument, out: Argument, *, name: str | None = None) -> BlackBox:
     """out = a b of two unknown numbers, by quadrature over both; for a known factor use `Sum` with a weight.
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, check_observed, common_plate
 from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given
@@ -49,6 +50,7 @@ class Bernoulli(Factor):
     name: str = eqx.field(static=True)
     family: ClassVar[type] = BernoulliFamily
 
+    @own_words
     def __init__(self, p: Argument, x: Argument = None, *, observed: Data = None, name: str | None = None):
         _refuse_prior("Bernoulli", p, x, observed)
         outcome = _outcome("Bernoulli", x, observed)
@@ -112,6 +114,7 @@ class Categorical(Factor):
     name: str = eqx.field(static=True)
     family: ClassVar[type] = CategoricalFamily
 
+    @own_words
     def __init__(self, p: Argument, *, observed: Data = None, name: str | None = None):
         _refuse_prior("Categorical", p, None, observed)
         if observed is None:
@@ -144,6 +147,7 @@ class PoissonRate(Factor):
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
 
+    @own_words
     def __init__(self, rate: Argument, counts: Given, exposure: Given, name: str):
         common_plate(name, {"rate": rate, "observed": counts, "exposure": exposure})
         self.arguments, self.name = (rate, counts, exposure), name

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import check_not_tiny, read_matrix
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Numbers
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate, replaced
 from meanmap.ep.variables import Argument, Given, Variable, read_argument, read_given, refuse_dates
@@ -59,6 +60,7 @@ class Dot(Factor):
     parts: int = eqx.field(static=True)
     whole: ClassVar[tuple[int, ...]] = (1,)
 
+    @own_words
     def __init__(self, X: Data, w: Argument, z: Argument, name: str | None = None):
         with Door() as door:
             matrix = read_matrix(X, "X", door, sparse=False)
@@ -140,6 +142,7 @@ class Sum(Factor):
     name: str = eqx.field(static=True)
     weights: Any
 
+    @own_words
     def __init__(
         self,
         *terms: Argument,

@@ -10,6 +10,7 @@ from scipy import special
 
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import KindError, NonFiniteError, ParameterError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Numbers
 from meanmap.core.values import as_tuple
 from meanmap.ep.factor import Answer, Factor, check_family, check_observed, common_plate
@@ -59,6 +60,7 @@ class Interval(Factor):
     noise: Any
     approximate: ClassVar[bool] = True
 
+    @own_words
     def __init__(
         self,
         z: Argument,
@@ -100,6 +102,7 @@ class Interval(Factor):
         return Answer((message, None, None), inside.log_mass + z.log_normaliser)
 
 
+@own_words
 def Probit(z: Argument, *, observed: Data, name: str | None = None) -> Interval:
     """P(y = 1) = Φ(z), observed: `Interval` with unit noise, above or below zero.
 
@@ -125,6 +128,7 @@ def Probit(z: Argument, *, observed: Data, name: str | None = None) -> Interval:
     return Interval(z, np.where(y.values == 1, 0.0, -np.inf), np.where(y.values == 1, np.inf, 0.0), name=label)
 
 
+@own_words
 def Ordinal(
     z: Argument, cutpoints: Array, *, observed: Data, noise: Numbers = 1.0, name: str | None = None
 ) -> Interval:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data
 from meanmap.ep.factor import Factor, check_family, check_observed, replaced
 from meanmap.ep.factors.blackbox import Density
@@ -19,6 +20,7 @@ Slopes = tuple[np.ndarray, np.ndarray, np.ndarray]
 __all__ = ["Logistic", "Poisson", "Student", "slopes_of"]
 
 
+@own_words
 def Logistic(z: Argument, *, observed: Data, name: str | None = None) -> Density:
     """P(y = 1) = 1/(1 + exp(−z)), observed.
 
@@ -47,6 +49,7 @@ def Logistic(z: Argument, *, observed: Data, name: str | None = None) -> Density
     return replaced(Density(_log_logistic, z, y, name=label), smooth=True)
 
 
+@own_words
 def Poisson(rate: Argument, *, observed: Data, exposure: Argument = 1.0, name: str | None = None) -> Factor:
     """Counts with mean exposure × rate, observed.
 
@@ -81,6 +84,7 @@ def Poisson(rate: Argument, *, observed: Data, exposure: Argument = 1.0, name: s
     return replaced(Density(_log_poisson, rate, counts, times, name=label), smooth=True)
 
 
+@own_words
 def Student(
     z: Argument, *, observed: Data, scale: Argument = 1.0, degrees: Argument = 4.0, name: str | None = None
 ) -> Density:

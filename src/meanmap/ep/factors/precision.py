@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate, replaced
 from meanmap.ep.factors.gaussian import HALF_LOG_TWO_PI, Sum
@@ -22,6 +23,7 @@ from meanmap.families import Gamma, Normal
 __all__ = ["Gaussian", "GaussianPrecision"]
 
 
+@own_words
 def Gaussian(
     mean: Argument, out: Argument = None, *, precision: Argument = 1.0, observed: Data = None, name: str | None = None
 ) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.variables import Given, concrete, read_argument
@@ -59,6 +60,7 @@ class Table(Factor):
     name: str = eqx.field(static=True)
     shared: Any
 
+    @own_words
     def __init__(self, table: Data, *labels: Data, name: str | None = None):
         read = [read_argument(label, f"label {at}") for at, label in enumerate(labels)]
         if not read:

@@ -84,7 +84,7 @@ def infer(
         α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
     improper : {"allow", "force", "skip", "damp"}
         What to do with a message that is not a normalisable distribution by itself; see `settle`. The report counts
-        them by factor.
+        them by factor, except in a run that allowed them, converged, and raised no other doubt.
     schedule : {"auto", "parallel", "sequential"}
         "parallel" sends whole plates at once. "sequential" goes through a plate member by member, along chains and
         trees and back, and each member uses the messages of those before it: fewer and more stable sweeps, each at the

@@ -104,8 +104,12 @@ class Record:
     def report(self, policy: str, log_evidence: float, found: Mapping[str, Family]) -> Report:
         """The run, which `found` these beliefs, in words and counts; the notes say which members of which factor."""
         sampling = self.sampled.in_deviations(found)
+        priorless = "" if self.beyond or self.interrupted else without_prior(self.factors, found)
+        status = self._status(sampling, priorless)
+        # Only beliefs must be distributions: that messages are none is no doubt by itself, where it was allowed.
+        harmless = EVENTS[:1] if policy == "allow" and status == "converged" and np.isfinite(log_evidence) else ()
         notes = [
-            *self._of_the_last_sweep(policy),
+            *self._of_the_last_sweep(policy, harmless),
             *self._of_few_points(),
             *self._of_doubt(),
             *self.without_value,
@@ -117,13 +121,12 @@ class Record:
             *self.advice,
             *filter(None, (self.elsewhere, self.apart)),
         ]
-        priorless = "" if self.beyond or self.interrupted else without_prior(self.factors, found)
         return Report(
-            self._status(sampling, priorless),
+            status,
             self.converged and not (self.impossible or self.outgrown),
             len(self.residuals),
             self.residuals,
-            self._counts(),
+            self._counts(harmless),
             self._with_the_end(notes, log_evidence, priorless),
             self._seconds() | self.sampled.measures(sampling),
             {f"{name}: messages by": way for name, way in self.choices.items()},
@@ -133,13 +136,13 @@ class Record:
         """The factors whose oracles are on the host, and these."""
         return [(self.factors[at], oracle) for at, oracle in self.hosts.items()]
 
-    def _counts(self) -> dict[str, int]:
-        """How often something happened to a message, and what was asked of the host."""
+    def _counts(self, harmless: tuple[str, ...]) -> dict[str, int]:
+        """How often something other than the harmless happened to a message, and what was asked of the host."""
         counts = {
             f"{factor.name}: {what}": int(total)
             for factor, row in zip(self.factors, self.totals, strict=True)
             for what, total in zip(EVENTS, row, strict=True)
-            if total
+            if total and what not in harmless
         }
         for (factor, oracle), asked in zip(self._on_host(), self.asked.values(), strict=True):
             counts[f"{factor.name}: messages asked of the host"] = asked
@@ -148,12 +151,12 @@ class Record:
             f"{name}: evaluations of its function": spent.evaluations for name, spent in self.spent.items()
         }
 
-    def _of_the_last_sweep(self, policy: str) -> list[str]:
-        """What happened to messages in the last sweep, and the starts before it."""
+    def _of_the_last_sweep(self, policy: str, harmless: tuple[str, ...]) -> list[str]:
+        """What happened to messages in the last sweep, unless it is harmless, and the starts before it."""
         notes = [self.beyond] if self.beyond and self.stuck else []
         for factor, event in zip(self.factors, self.last, strict=True):
             for what, flags in zip(EVENTS, event, strict=True):
-                if flags.any():
+                if flags.any() and what not in harmless:
                     treatment = f" ({policy})" if what == EVENTS[0] else " (message kept)"
                     notes.append(f"in the last sweep {factor.name}{_where(flags)}: {what}{treatment}")
         if self.starts:
