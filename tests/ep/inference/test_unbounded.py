@@ -1,5 +1,7 @@
 """Densities that outgrow the priors leave no posterior, and the run says so; whatever has one is left alone."""
 
+import math
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -26,6 +28,12 @@ WITHOUT = {
         lambda a, b: 2 * float(a) * float(b), ep.Normal(0.0, 1.0), ep.Normal(0.0, 1.0)
     ),
 }
+
+
+def third_power(t):
+    return -3 * jnp.log(t)
+
+
 # Proper: a little slower than the prior falls, heavy tails far away, ends, a large constant, narrow and far away.
 WITH = {
     "slower": lambda: posterior(lambda a: 0.4 * a**2, ep.Normal(0.0, 1.0)),
@@ -47,6 +55,44 @@ def test_a_model_without_a_posterior_says_so(name):
     assert (found.report.status, found.report.converged) == ("stopped without a posterior", False)
     assert found.log_evidence == np.inf
     assert found.report.notes[0].startswith("this model has no posterior: mine grows faster with 'a'")
+
+
+@pytest.mark.parametrize("shape", [1.0, 3.0])
+def test_a_power_that_is_too_large_at_zero_leaves_no_posterior(shape):
+    found = posterior(third_power, ep.Gamma(shape, 1.0))
+    assert (found.report.status, found.log_evidence) == ("stopped without a posterior", np.inf)
+    assert "mine grows too fast for an integral as 'a' nears 0" in found.report.notes[0]
+
+
+@pytest.mark.parametrize("shape", [3.0001, 3.01, 3.1])
+def test_a_power_goes_on_below_all_numbers(shape):
+    found = posterior(third_power, ep.Gamma(shape, 1.0))
+    assert found.report.status == "converged"
+    exact = math.lgamma(shape - 3) - math.lgamma(shape)
+    assert found.log_evidence == pytest.approx(exact, rel=1e-9)
+    np.testing.assert_allclose([found["a"].mean(), found["a"].var()], shape - 3, rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_powers_of_shares_go_on_as_well():
+    found = posterior(third_power, ep.Beta(3.001, 3.0))
+    beta = [math.lgamma(a) + math.lgamma(3) - math.lgamma(a + 3) for a in (0.001, 3.001)]
+    assert (found.report.status, found.log_evidence) == ("converged", pytest.approx(beta[0] - beta[1], rel=1e-9))
+    none = posterior(third_power, ep.Beta(3.0, 3.0))
+    assert none.report.status == "stopped without a posterior"
+    one = posterior(lambda t, k: -k * jnp.log(t), ep.Gamma(2.0, 1.0), given=[[1.0, 2.5, 0.0]], plate=3)
+    assert one.report.status == "stopped without a posterior"
+    fast = posterior(lambda t: 2 * t, ep.Gamma(2.0, 1.0))
+    assert "mine grows faster with 'a'" in fast.report.notes[0]
+
+
+@pytest.mark.slow
+def test_what_is_no_power_below_all_numbers_is_in_doubt():
+    level = posterior(lambda t: -t, ep.Gamma(0.001, 1.0))
+    assert level.report.status == "converged"
+    assert level.log_evidence == pytest.approx(-0.001 * math.log(2), abs=1e-7)
+    found = posterior(lambda t: -jnp.log(1 + jnp.log1p(1 / t)), ep.Gamma(0.001, 1.0))
+    assert found.report.status == "converged, but standard deviations may be wrong"
 
 
 # Numbers of this size have no digits left to tell whether a is 0 or 1e-8.

@@ -173,8 +173,7 @@ def infer(
         if not record.impossible:
             verdict = run.go(state, step, enough, limit)
             record.impossible = forbidden(run, verdict.state) if record.converged else record.impossible
-        doubted = any((~(doubt < 1)).any() for doubt in record.doubt.values())
-        if not (record.impossible or record.interrupted) and (doubted or not record.converged):
+        if not (record.impossible or record.interrupted) and (record.doubted or not record.converged):
             record.impossible = exclusive(factors)
         evidence = -np.inf if record.impossible else run.evidence(verdict)
         record.impossible = record.impossible or without_room(factors, evidence)
@@ -183,7 +182,7 @@ def infer(
         evidence = -np.inf if record.impossible else evidence
         record.without_value = run.without_value(verdict)
         record.rough = rough(factors, int(memory.number))
-        record.outgrown = outgrown(factors, evidence, doubted=doubted)
+        record.outgrown = outgrown(factors, evidence, doubted=record.doubted)
         if record.outgrown:
             evidence = np.inf
         elif not (record.interrupted or record.impossible or record.stuck):

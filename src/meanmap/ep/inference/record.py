@@ -29,6 +29,8 @@ _SLOW = 1.0
 
 # Samples of an effective size below this are too few points for a mean and a variance.
 _LEAST_POINTS = 5.0
+# Numbers above this have squares that are infinite.
+_SQUARES = 1e154
 # Where a function has no value on a larger share of its input, the status says so.
 _NOTICED = 1e-3
 # Doubt of samples, and of messages learned from them, is reported beyond this: they always have an error.
@@ -90,6 +92,11 @@ class Record:
                 if value is not None:
                     kept[factor.name] = np.array(fetched(value)[: factor.plate] if factor.plate else value)
         self.sampled = Sampled.of(self.factors, verdict.happened)
+
+    @property
+    def doubted(self) -> bool:
+        """Whether a message of the last sweep may be off by a standard deviation, or by anything."""
+        return any((~(doubt < 1)).any() for doubt in self.doubt.values())
 
     def finish(self, at_once: bool) -> None:
         """Beliefs have converged; `at_once`: nothing would move in another sweep."""
@@ -222,7 +229,7 @@ class Record:
         """These notes, and why there are no beliefs, first, or no evidence, last."""
         if self.impossible:
             why = f"these data are impossible under the model: {self.impossible}. Its evidence is 0: ignore the beliefs"
-            return why, *notes
+            return why, *filter(None, [_enormous(self.factors)]), *notes
         if self.outgrown:
             why = f"this model has no posterior: {self.outgrown}. Look for a wrong sign; ignore the beliefs"
             return why, *notes
@@ -231,8 +238,8 @@ class Record:
         if self.stuck:
             return *notes, "there is no log evidence: it would need the messages that were left out"
         if self.converged and not np.isfinite(log_evidence):
-            why = "the log evidence is not a number: an improper message leaves a factor without a normaliser"
-            return *notes, why
+            why = _enormous(self.factors) or "an improper message leaves a factor without a normaliser"
+            return *notes, f"the log evidence is not a number: {why}"
         return tuple(notes)
 
     def _seconds(self) -> dict[str, float]:
@@ -296,6 +303,21 @@ class Record:
         if self.residuals and np.isinf(self.residuals[-1]):
             return "stopped with an improper belief"
         return "stopped with messages left out" if self.stuck else "stopped before converging"
+
+
+def _enormous(factors: tuple[Factor, ...]) -> str:
+    """Which given number has a square that is more than a number can hold, in words; empty where none has."""
+    for factor in factors:
+        for argument in factor.arguments:
+            values = np.atleast_1d(np.abs(np.asarray(argument.values, float))) if argument.known else np.zeros(1)
+            if values.max(initial=0.0) > _SQUARES:
+                row = np.unravel_index(values.argmax(), values.shape)[0]
+                where = f"{_where(np.arange(len(values)) == row)}" if argument.plate is not None else ""
+                return (
+                    f"{argument.name}{where} of {factor.name} is {values.max():.3g}, and computing with squares of it "
+                    "takes larger numbers than there are: measure it in a larger unit"
+                )
+    return ""
 
 
 def _off(doubt: float) -> str:

@@ -14,6 +14,7 @@ from meanmap.ep.calls import user_errors
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
+from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.pace import Pace
 from meanmap.ep.inference.ranges import left_range, undefined, zero_everywhere, zero_here
@@ -44,6 +45,9 @@ _OF_STEP, _AT_MOST = 1e-3, 0.1
 _NEAR, _ROUGH = 0.1, 1e-3
 # Among this many members some are likely to be in doubt by the quickest rule.
 _MANY = 4096
+# After so many sweeps with a message in doubt, densities are asked whether they exclude one another: with a common end
+# beliefs would go on to become narrower for hundreds of sweeps.
+_EARLY = (10, 20, 40, 80)
 # Where sweeps with predictions have not converged after this many, oracles compute all messages.
 _LONG = 200
 
@@ -89,6 +93,8 @@ class Run:
             for _ in track(range(limit), "expectation propagation"):
                 before, verdict = verdict, self.sweep(verdict, step, pace.share)
                 record.add(verdict)
+                if verdict.number in _EARLY and record.doubted and not record.impossible:
+                    record.impossible = exclusive(record.factors)
                 if record.impossible:
                     break
                 over_two, earlier = partial(self._apart, earlier, verdict.state), before.state

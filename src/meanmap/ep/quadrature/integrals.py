@@ -16,7 +16,7 @@ from meanmap.ep.oracles.oracle import in_parts, spread
 from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, important, kinked, located, missed, trapezium, unseen
 from meanmap.ep.quadrature.panels import adapted
 
-__all__ = ["NODES", "RULES", "answered", "conclude"]
+__all__ = ["NODES", "RULES", "answered", "conclude", "spread_out"]
 
 # Of the grid that follows the mass; there is room for a panel for this many of them.
 NODES = 257
@@ -34,6 +34,9 @@ _TOO_LARGE = 1e-4
 
 # This many members get nodes, a grid, or panels, of their own at once, so that memory is bounded.
 _AT_ONCE = (2048, 256, 32)
+
+# A number whose mass is all but this share at one node has not been resolved.
+_ALONE = 1e-3
 
 # At a kink errors fall with the square of the step, in the mean: the second of two differences between three rules is
 # then this many times the error of the first rule.
@@ -54,7 +57,7 @@ def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...]
     ends = found.height[jnp.array([0, -1])].max() >= found.height.max() - _DEPTH_OF_ENDS
     hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height, found.error)
     hidden = hidden | _stepped_over(grid, found)
-    return conclude(incoming, found, grid, ~ends & ~hidden)
+    return conclude(incoming, found, grid, ~ends & ~hidden & spread_out(found, grid))
 
 
 def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
@@ -66,14 +69,20 @@ def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], wi
     # In the parameter of the nodes, where steps are equal.
     kinks = kinked(found.height + grid.log_weights[0], found.error)
     hidden = unseen(grid.points, found.height, found.own).any() | kinks | _stepped_over(grid, found)
-    return conclude(incoming, found, grid, ~ends & ~hidden)
+    return conclude(incoming, found, grid, ~ends & ~hidden & spread_out(found, grid))
 
 
 def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
     """By panels that are cut until nothing is left unseen, from a window that grows."""
     grid, error = adapted(weigh, window, count // _NODES_A_PANEL)
     found, settled = weigh(grid.points), error < _TOO_LARGE
-    return conclude(incoming, found, grid, settled & ~_stepped_over(grid, found), jnp.where(settled, error, 0.0))
+    seen = settled & ~_stepped_over(grid, found) & spread_out(found, grid)
+    return conclude(incoming, found, grid, seen, jnp.where(settled, error, 0.0))
+
+
+def spread_out(found: Weighed, grid: Grid) -> jax.Array:
+    """Whether more than one node has mass: a peak between two nodes of which nothing is seen looks like one."""
+    return jax.nn.softmax(found.height + grid.log_weights[0]).max() < 1 - _ALONE
 
 
 def _stepped_over(grid: Grid, found: Weighed) -> Any:
@@ -132,7 +141,7 @@ def conclude(
         doubts.append(jnp.where(cautious, slowly, first * faster))
         messages[at] = told[0]
         errors[at] = jax.tree.map(lambda a, b, faster=faster: jnp.abs(a - b) * faster, told[0], told[1])
-    worst = jnp.stack(doubts).max() + overlooked
+    worst = jnp.stack(doubts).max() + overlooked + found.guessed(grid)
     if found.error is not None:
         # What is off by δ in its logarithm is √(E δ²) away, to first order.
         weights = jax.nn.softmax(found.height + grid.log_weights[0])

@@ -84,6 +84,8 @@ class Weighed(NamedTuple):
     log_undefined : array (points,) or None
         The log density of the incoming messages where the factor has no value, −∞ elsewhere; None where it has values
         everywhere.
+    unknown : array (points,) of bool or None
+        Where a density goes on beyond the numbers at which it can be computed, in a way that is not known.
     """
 
     height: jax.Array
@@ -93,6 +95,15 @@ class Weighed(NamedTuple):
     error: Any = None
     marks: Any = None
     log_undefined: Any = None
+    unknown: Any = None
+
+    def guessed(self, grid: Grid) -> jax.Array:
+        """The share of the distribution, as its second moments count it, that lies where the density is not known."""
+        if self.unknown is None:
+            return jnp.zeros(())
+        strong = important(self.height, grid.log_weights[0], self.values) + grid.log_weights[0]
+        total = jax.nn.logsumexp(self.height + grid.log_weights[0])
+        return jnp.exp(jax.nn.logsumexp(jnp.where(self.unknown, strong, -jnp.inf)) - total)
 
     def undefined(self, grid: Grid) -> jax.Array:
         """The share of the incoming messages' mass on the points of a grid where the factor has no value."""
@@ -140,14 +151,17 @@ def located(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any]) -> S
         points, log_weights = old.grid(_SEARCH)
         found = weigh(points)
         strong = important(found.height, log_weights[0], found.values)
-        kept = between_nodes(points, strong, found.own)[0] >= strong.max() - DEPTH
+        kept = between_nodes(points, strong, found.own)[0] >= -DEPTH
         low, high = _ends(points, kept)
-        core_low, core_high = _ends(points, between_nodes(points, found.height)[0] >= found.height.max() - _CORE)
+        core_low, core_high = _ends(points, between_nodes(points, found.height)[0] >= -_CORE)
         width = (core_high - core_low) / 2
         grows = (strong[jnp.array([0, -1])] >= strong.max() - DEPTH) & jnp.isfinite(strong.max())
         fits = (kept.mean() > _FITS) & ~grows.any() & (width > old.width / 4)
         more = jnp.where(grows, 2 * (old.high - old.low), 0)
-        return Spread(low - more[0], high + more[1], (core_low + core_high) / 2, width), fits, rounds + 1
+        # As long as it shrinks, it comes closer: from a prior of a hundred digits that takes many rounds.
+        shrinks = (high > low) & (high - low <= (old.high - old.low) / 2) & ~grows.any()
+        rounds = rounds + ~shrinks
+        return Spread(low - more[0], high + more[1], (core_low + core_high) / 2, width), fits, rounds
 
     start = Spread(*map(jnp.asarray, (*window, (window[0] + window[1]) / 2, (window[1] - window[0]) * _FIRST)))
     return jax.lax.while_loop(unfinished, closer, (start, jnp.asarray(False), 0))[0]
@@ -160,11 +174,12 @@ def _ends(points: jax.Array, steps: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def between_nodes(points: jax.Array, height: Array, own: Array | None = None) -> tuple[jax.Array, jax.Array]:
-    """How high a function may be between each node and the next, and by how much that is above both.
+    """How high a function may be between each node and the next, beside the highest node, and by how much that is above
+    both.
 
     A part of it that is its `own` may have a peak on a slope of the rest: this counts too.
     """
-    height = jnp.maximum(height, _NOTHING)
+    height = _beside_the_highest(height)
     width, rise = jnp.diff(points), jnp.diff(height)
     slope = rise / jnp.where(width > 0, width, 1)
     before, after = jnp.append(0.0, slope[:-1]), jnp.append(slope[1:], 0.0)
@@ -177,6 +192,13 @@ def between_nodes(points: jax.Array, height: Array, own: Array | None = None) ->
         return bound, above
     hidden = between_nodes(points, own)[1]
     return jnp.maximum(bound, top + hidden), jnp.maximum(above, hidden)
+
+
+def _beside_the_highest(height: Array) -> jax.Array:
+    """The logs of a function with 0 at the highest node, which may itself be below any that stands for nothing."""
+    top = jnp.max(height, where=jnp.isfinite(height), initial=-jnp.inf)
+    known = top > -jnp.inf
+    return jnp.maximum(height - jnp.where(known, top, 0.0), jnp.where(known, _NOTHING, 0.0))
 
 
 def important(height: jax.Array, log_weights: jax.Array, values: list[jax.Array]) -> jax.Array:
@@ -201,7 +223,7 @@ def unseen(points: jax.Array, height: jax.Array, own: Array | None = None) -> ja
     sharp = _bends(points, height) > _SHARP
     sharp = sharp if own is None else sharp | (_bends(points, own) > _SHARP)
     resolved = jnp.diff(points) <= 8 * jnp.finfo(points.dtype).eps * jnp.abs(points[1:])
-    return ((above > _GAP) | sharp) & ~resolved & (bound >= height.max() - DEPTH)
+    return ((above > _GAP) | sharp) & ~resolved & (bound >= -DEPTH)
 
 
 def rises(points: jax.Array, height: jax.Array) -> jax.Array:
@@ -225,7 +247,7 @@ def _bends(points: jax.Array, height: Array) -> jax.Array:
     The hull does not see what becomes steeper towards its top, such as the peak of a Cauchy.
     """
     width = jnp.diff(points)
-    slope = jnp.diff(jnp.maximum(height, _NOTHING)) / jnp.where(width > 0, width, 1)
+    slope = jnp.diff(_beside_the_highest(height)) / jnp.where(width > 0, width, 1)
     bend = (slope[:-1] - slope[1:]) * jnp.minimum(width[:-1], width[1:])
     out = jnp.where((slope[:-1] > 0) & (slope[1:] < 0), bend, 0.0)
     return jnp.maximum(jnp.append(out, 0.0), jnp.append(0.0, out))
@@ -237,7 +259,7 @@ def kinked(height: jax.Array, error: Array | None = None) -> jax.Array:
     With equal steps the error at a kink depends on its position, and two rules may agree by chance. Bends that may be
     due to the `error` of the height do not count.
     """
-    bend = jnp.abs(jnp.diff(jnp.maximum(height, _NOTHING), n=2))  # of the log over one step, at all inner nodes
+    bend = jnp.abs(jnp.diff(_beside_the_highest(height), n=2))  # of the log over one step, at all inner nodes
     around = jnp.maximum(jnp.maximum(bend[:-6], bend[1:-5]), jnp.maximum(bend[5:-1], bend[6:]))
     matters = height[4:-4] > height.max() - _DEPTH_OF_KINKS
     slack = 0.0 if error is None else 4 * error[4:-4]

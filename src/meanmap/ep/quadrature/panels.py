@@ -98,7 +98,7 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array, jax.Ar
     bound, _ = between_nodes(grid.points, height, found.own)
     hidden = unseen(grid.points, height, found.own)
     drop = jnp.abs(jnp.diff(jnp.maximum(height, jnp.finfo(height.dtype).min / 4))) > DEPTH
-    jump = drop & (bound >= height.max() - DEPTH) & jnp.repeat(error > _LEVELS[0], _ORDER)
+    jump = drop & (bound >= -DEPTH) & jnp.repeat(error > _LEVELS[0], _ORDER)
     wanted = jnp.where(hidden | jump, bound, -jnp.inf).reshape(count, _ORDER)
     highest = wanted.max(1, keepdims=True)
     peaked = highest[:, 0] > -jnp.inf

@@ -133,7 +133,7 @@ def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array, jax.A
     for k in (0, 1):
         profile, nodes = strong.max(1 - k), axes[k]
         bound, _ = between_nodes(nodes, profile)
-        kept = bound >= profile.max() - search.depth
+        kept = bound >= -search.depth
         low.append(jnp.where(kept, nodes[:-1], jnp.inf).min())
         high.append(jnp.where(kept, nodes[1:], -jnp.inf).max())
     seen = ~_hidden(axes, height, free)

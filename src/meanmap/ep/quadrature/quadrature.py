@@ -15,9 +15,10 @@ from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
 from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.quadrature.beyond import PLACES, continued, places
 from meanmap.ep.quadrature.enough import DEPTH_OF_TWO, is_remembered, known_well
 from meanmap.ep.quadrature.few import FewNodes
-from meanmap.ep.quadrature.integrals import NODES, RULES, answered, conclude
+from meanmap.ep.quadrature.integrals import NODES, RULES, answered, conclude, spread_out
 from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed
 from meanmap.ep.quadrature.plane import bent, followed
 from meanmap.families import Normal
@@ -165,7 +166,8 @@ class Quadrature(Oracle):
             depth = DEPTH_OF_TWO if kept else DEPTH
             grid, found, overlooked, undefined = followed(weigh, windows, self._count(over), depth, steps=kept)
             shape = [2 if one is None else self._count(over) for one in windows]
-            return conclude(incoming, found, grid, True, overlooked, undefined, cautious=bent(found, shape))
+            resolved = spread_out(found, grid)
+            return conclude(incoming, found, grid, resolved, overlooked, undefined, cautious=bent(found, shape))
         if windows[0] is None:
             known = jnp.array(incoming[over[0]].states)
             states = Grid(known, jnp.zeros((3, len(known))))
@@ -180,8 +182,12 @@ def _weigher(
     factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...], power: Array
 ) -> Callable[..., Weighed]:
     """What a factor says at points of the coordinates of its inputs."""
+    # In log x or logit x a density goes on beyond the numbers at which its function can be called.
+    goes_on = len(over) == 1 and factor.powered and incoming[over[0]].coordinates[-1] != "x"
 
     def weigh(*coordinates, moving=False):
+        if goes_on:
+            coordinates = (jnp.concatenate([coordinates[0], places(coordinates[0])]),)
         nodes = {at: to_nodes(type(incoming[at]), c, jnp.zeros(())) for at, c in zip(over, coordinates, strict=True)}
         log_cavity: Any = sum(log_message(incoming[at], grid) + grid.log_weight for at, grid in nodes.items())
         error = marks = None
@@ -189,16 +195,24 @@ def _weigher(
             found, error, marks = known_well(factor, incoming, over, coordinates, log_cavity, power, moving)
             log_factor, outputs, undefined = factor.judge(found, incoming, power)
         else:
-            places = {at: grid.x for at, grid in nodes.items()}
-            log_factor, outputs, undefined = factor.weigh(places, incoming, power, None)
+            points = {at: grid.x for at, grid in nodes.items()}
+            log_factor, outputs, undefined = factor.weigh(points, incoming, power, None)
+        unknown = None
+        if goes_on:
+            kept = slice(len(coordinates[0]) - PLACES)
+            coordinate = coordinates[0][kept]
+            log_factor, unknown = continued(coordinate, log_factor[kept], log_factor[kept.stop :])
+            nodes = {at: Nodes(*(part[kept] for part in grid)) for at, grid in nodes.items()}
+            log_cavity, undefined = log_cavity[kept], undefined[kept]
+            error = None if error is None else error[kept]
         # Where a value cannot be, there is no answer at all.
         height = jnp.where(jnp.isnan(log_factor).any(), jnp.nan, log_cavity + log_factor)
         log_undefined = log_cavity - sum(incoming[at].log_normaliser for at in over)
         log_undefined = jnp.where(undefined, log_undefined, -jnp.inf)
-        places = nodes | {at: Nodes(*map(jnp.ravel, out)) for at, out in outputs.items()}
-        wanted = [value for at, grid in places.items() for value in values(type(incoming[at]), grid)]
-        messages = {at: _projection(incoming[at], grid) for at, grid in places.items()}
-        return Weighed(height, log_factor, wanted, messages, error, marks, log_undefined)
+        every = nodes | {at: Nodes(*map(jnp.ravel, out)) for at, out in outputs.items()}
+        wanted = [value for at, grid in every.items() for value in values(type(incoming[at]), grid)]
+        messages = {at: _projection(incoming[at], grid) for at, grid in every.items()}
+        return Weighed(height, log_factor, wanted, messages, error, marks, log_undefined, unknown)
 
     return weigh
 
