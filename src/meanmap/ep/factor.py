@@ -14,10 +14,20 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array
-from meanmap.ep.variables import Given
+from meanmap.ep.variables import Given, Selection, Variable
 from meanmap.families import Family
 
-__all__ = ["Answer", "Factor", "FactorLike", "check_family", "check_observed", "common_plate", "finite", "replaced"]
+__all__ = [
+    "Answer",
+    "Factor",
+    "FactorLike",
+    "check_family",
+    "check_observed",
+    "common_plate",
+    "finite",
+    "replaced",
+    "with_variables",
+]
 
 
 class FactorLike(Protocol):
@@ -227,6 +237,18 @@ def replaced(factor: object, **fields: object) -> Any:
     for name, value in fields.items():
         object.__setattr__(changed, name, value)
     return changed
+
+
+def with_variables(factor: Factor, variables: dict[str, Variable]) -> Factor:
+    """A factor of these variables, by name."""
+
+    def other(argument: Any) -> Any:
+        if argument.known or argument.variable.name not in variables:
+            return argument
+        new = variables[argument.variable.name]
+        return new if isinstance(argument, Variable) else Selection(new, argument.index)
+
+    return replaced(factor, arguments=tuple(map(other, factor.arguments)))
 
 
 def common_plate(name: str, arguments: dict[str, Any]) -> int | None:

@@ -180,6 +180,11 @@ class Sum(Factor):
         self.name, self.weights = label, coefficients
 
     @property
+    def has_noise(self) -> bool:
+        """Whether the sum holds but for noise."""
+        return len(self.arguments) > len(self.weights) + 1
+
+    @property
     def constant(self) -> bool:
         """With one variable, and all else given."""
         return sum(not argument.known for argument in self.arguments) == 1

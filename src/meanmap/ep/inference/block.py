@@ -1,7 +1,7 @@
 """Gaussian unknowns as one long vector, and the factors between them as one sparse precision matrix."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,7 @@ from meanmap.ep.inference.curved import curvatures, has_slopes, slopes
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
-__all__ = ["Beliefs", "Block", "NotMeasured", "computed_by", "diagonal"]
+__all__ = ["Beliefs", "Block", "NotMeasured", "System", "computed_by", "diagonal"]
 
 # Up to this many unknowns the joint covariance is a dense matrix; beyond, only some of its entries are computed.
 _DENSE, _MOST, _ENTRIES, _SOLVED = 1500, 30_000, 3_000_000, 64
@@ -28,6 +28,28 @@ Beliefs = dict[str, Any]
 
 class NotMeasured(Exception):
     """The joint Gaussian is too large, or improper."""
+
+
+class System(NamedTuple):
+    """All places are spread × (what nothing defines) + offset; rows × places + known is noise.
+
+    Attributes
+    ----------
+    spread : sparse (total, free)
+    offset : (total,) array
+    rows : sparse (noisy, total)
+    known, weights : (noisy,) arrays
+        What is known of the sums, and the precisions of their noise.
+    free : array
+        The places that nothing defines.
+    """
+
+    spread: Any
+    offset: np.ndarray
+    rows: Any
+    known: np.ndarray
+    weights: np.ndarray
+    free: np.ndarray
 
 
 @dataclass
@@ -93,6 +115,10 @@ class Block:
         found = self.first[argument.name] + argument.index * (argument.variable.dimension or 1)
         return np.broadcast_to(found, (plate or 1,)) if len(found) == 1 else found
 
+    def range_of(self, name: str) -> np.ndarray:
+        """Where all numbers of an unknown are."""
+        return self.first[name] + np.arange(self.sizes[name])
+
     def has_loops(self) -> bool:
         """Whether some unknowns are joined in two ways: more edges than a forest has."""
         joining = [*self.linear, *self.curved]
@@ -121,13 +147,14 @@ class Block:
 
     def joint(self, messages: dict[str, tuple[Any, ...]], beliefs: Beliefs) -> tuple[Any, Any, np.ndarray]:
         """All places by those that nothing defines, the precision of these, and which they are."""
-        spread, rows, weights, free = self._defined_and_noisy(beliefs)
+        system = self.system(beliefs)
+        spread, rows = system.spread, system.rows
         own = sparse.diags(self._on_places(messages)) + self._on_vectors(messages)
         for factor in self.curved:
             if not self._defines(factor):
                 own = own + self._curvature(factor, messages, beliefs)
-        web = own + rows.T @ sparse.diags(weights) @ rows
-        return spread, sparse.csc_matrix(spread.T @ web @ spread), free
+        web = own + rows.T @ sparse.diags(system.weights) @ rows
+        return spread, sparse.csc_matrix(spread.T @ web @ spread), system.free
 
     def variances(self, messages: dict[str, tuple[Any, ...]], beliefs: Beliefs) -> dict[str, tuple[np.ndarray, Any]]:
         """By name, which entries were solved for, and their variances; of a vector its covariance."""
@@ -201,12 +228,10 @@ class Block:
                     total -= size * float(np.log(abs(factor.weights[at])))
         return float(total)
 
-    def _defined_and_noisy(self, beliefs: Beliefs) -> tuple[Any, Any, np.ndarray, np.ndarray]:
-        """All places as sums of those that nothing defines, the rows of factors with noise and their precisions, and
-        which places nothing defines.
-        """
-        defined, rows, weights = sparse.lil_matrix((self.total, self.total)), [], []
-        is_defined = np.zeros(self.total, bool)
+    def system(self, beliefs: Beliefs) -> System:
+        """What linear factors say; of functions of several unknowns their slopes at the beliefs."""
+        defined, rows, known, weights = sparse.lil_matrix((self.total, self.total)), [], [], []
+        is_defined, offset = np.zeros(self.total, bool), np.zeros(self.total)
         for factor in self.linear:
             if isinstance(factor, Dot):
                 matrix, w, z = factor.arguments
@@ -218,13 +243,15 @@ class Block:
                 onto = _placed(columns, np.ones(len(columns)), len(columns), self.total)
                 defined = defined + block @ onto
             else:
-                parts, weight = self._sum(factor, beliefs)
+                parts, constant, weight = self._sum(factor, beliefs)
                 count = factor.plate or 1
                 if weight is not None:
+                    known.append(constant)
                     rows.append(sum(_placed(at, np.full(count, a), count, self.total) for at, a in parts))
                     weights.append(np.broadcast_to(weight, (count,)))
                     continue
                 (targets, sign), *rest = parts
+                offset[targets] = -constant / sign
                 terms = sum(_placed(at, np.full(count, -a / sign), count, self.total) for at, a in rest)
                 defined = defined + _placed(targets, np.ones(count), count, self.total).T @ terms
             _define(is_defined, targets)
@@ -240,9 +267,11 @@ class Block:
                 defined = defined + _placed(targets, np.ones(count), count, self.total).T @ terms
                 _define(is_defined, targets)
         spread = sparse.csr_matrix(sparse.diags((~is_defined).astype(float)) + defined)
+        own = offset
         for _ in range(_DEPTH):
             if not spread[:, is_defined].nnz:
                 break
+            offset = own + defined @ offset
             kept = spread @ sparse.diags((~is_defined).astype(float))
             spread = sparse.csr_matrix(kept + spread @ sparse.diags(is_defined.astype(float)) @ defined)
             spread.eliminate_zeros()
@@ -250,7 +279,8 @@ class Block:
             raise NotMeasured
         stacked = sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, self.total))
         free = np.flatnonzero(~is_defined)
-        return spread[:, free], stacked, np.concatenate(weights) if weights else np.zeros(0), free
+        noisy = (np.concatenate(each) if each else np.zeros(0) for each in (known, weights))
+        return System(spread[:, free], offset, stacked, *noisy, free)
 
     def _defines(self, factor: Factor) -> bool:
         """Whether a function says what one of the unknowns is."""
@@ -270,18 +300,22 @@ class Block:
         rows, columns = np.broadcast_arrays(places[:, :, None], places[:, None, :])
         return sparse.csr_matrix((found.ravel(), (rows.ravel(), columns.ravel())), shape=(self.total, self.total))
 
-    def _sum(self, factor: Any, beliefs: Beliefs) -> tuple[list[tuple[np.ndarray, float]], Any]:
-        """Places and weights of the unknowns that add up to a known number, and the precision of the noise."""
+    def _sum(self, factor: Any, beliefs: Beliefs) -> tuple[list[tuple[np.ndarray, float]], np.ndarray, Any]:
+        """Places and weights of the unknowns that add up with known numbers to noise, or to zero; the sum of the known
+        ones, and the precision of the noise.
+        """
         if isinstance(factor, GaussianPrecision):
             mean, x, precision = factor.arguments
             weight = np.asarray(beliefs[precision.name].mean())
             weight = weight if weight.ndim == 0 else weight[precision.index]
-            return [(self.places(x, factor.plate), 1.0), (self.places(mean, factor.plate), -1.0)], weight
+            parts = [(self.places(x, factor.plate), 1.0), (self.places(mean, factor.plate), -1.0)]
+            return parts, np.zeros(factor.plate or 1), weight
         out, *terms = factor.arguments
         noise = terms.pop() if len(terms) > len(factor.weights) else None
         signed = [(out, 1.0), *((term, -float(a)) for term, a in zip(terms, factor.weights, strict=True))]
         unknown = [(self.places(each, factor.plate), a) for each, a in signed if not each.known]
-        return unknown, None if noise is None else noise.values
+        known = sum((a * each.values for each, a in signed if each.known), start=np.zeros(factor.plate or 1))
+        return unknown, np.broadcast_to(np.ravel(known), (factor.plate or 1,)), None if noise is None else noise.values
 
     def _on_places(self, messages: dict[str, tuple[Any, ...]]) -> np.ndarray:
         """Precisions of Normals by themselves: priors, and what other factors sent last."""

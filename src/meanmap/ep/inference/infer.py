@@ -24,6 +24,7 @@ from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
+from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
 from meanmap.ep.inference.posterior import Posterior, resumed
@@ -149,6 +150,8 @@ def infer(
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
+    as_vector = Joined.of(model) if mesh is None else None
+    model = model if as_vector is None else as_vector.model
     with remembering() as memory, accounting() as spent, concrete("infer"), Door():
         mode = from_mode(model) if start_from is None and messages is None else None
         factors, hosts, choices = _ready(model, messages, alpha, memory)
@@ -187,7 +190,7 @@ def infer(
             evidence = np.inf
         elif not (record.interrupted or record.impossible or record.stuck):
             record.advice = advice(run, verdict, tuple(model.variables))
-    return Posterior.of(plan, verdict.state, model, factors, evidence, record, improper, source.seed)
+    return Posterior.of(plan, verdict.state, model, factors, evidence, record, improper, source.seed, as_vector)
 
 
 def _placed(leaf: Any) -> Any:

@@ -10,17 +10,18 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.core.meant import did_you_mean
 from meanmap.core.report import Report
 from meanmap.core.values import frame_of
-from meanmap.ep.factor import Factor, replaced
+from meanmap.ep.factor import Factor, with_variables
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.gradient import evidence_gradient
+from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
-from meanmap.ep.variables import Selection, Variable
+from meanmap.ep.variables import Variable
 from meanmap.families import Family
 from meanmap.families.pages import moments_of
 from meanmap.plots.facts import Page
@@ -96,8 +97,9 @@ class Posterior(Paged, Mapping[str, Family]):
         record: Record,
         policy: str,
         seed: int | None,
+        as_vector: Joined | None = None,
     ) -> "Posterior":
-        """The result of a run, without padding."""
+        """The result of a run, without padding, and about the unknowns as they were named."""
         found = {
             name: unpadded(belief, variable.plate)
             for (name, variable), belief in zip(model.variables.items(), state.beliefs, strict=True)
@@ -119,6 +121,8 @@ class Posterior(Paged, Mapping[str, Family]):
             record.wide = any(TOO_WIDE in note for note in record.advice)
             if record.converged and exact is None and not record.without_value:
                 record.apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
+        if as_vector is not None:
+            model, found = as_vector.given, as_vector.apart(found)
         report = record.report(policy, log_evidence, found)
         black = ((at, factor) for at, factor in enumerate(factors) if isinstance(factor, BlackBoxFactor))
         oracles = {factor.name: record.hosts.get(at, factor.oracle) for at, factor in black}
@@ -180,7 +184,7 @@ class Posterior(Paged, Mapping[str, Family]):
                 f"the batch shares no variable with the posterior of {', '.join(map(repr, self))}: make its factors "
                 "with the same Variable objects."
             )
-        model = FactorGraph(*(_joined(factor, priors) for factor in batch.factors))
+        model = FactorGraph(*(with_variables(factor, priors) for factor in batch.factors))
         names = {factor.name for factor in model.factors}
         known = {name: oracle for name, oracle in self.oracles.items() if name in names}
         new = infer(model, known if messages is None else messages, **settings)
@@ -286,18 +290,6 @@ class Posterior(Paged, Mapping[str, Family]):
         if error is None:
             return ""
         return f", standard error of the mean by sampling {np.array2string(error, precision=2, threshold=8)}"
-
-
-def _joined(factor: Factor, variables: dict[str, Variable]) -> Factor:
-    """A factor of these variables, by name."""
-
-    def other(argument: Any) -> Any:
-        if argument.known or argument.variable.name not in variables:
-            return argument
-        new = variables[argument.variable.name]
-        return new if isinstance(argument, Variable) else Selection(new, argument.index)
-
-    return replaced(factor, arguments=tuple(map(other, factor.arguments)))
 
 
 def resumed(plan: Plan, model: FactorGraph, factors: tuple[Factor, ...], earlier: Posterior) -> State:

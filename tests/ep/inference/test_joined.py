@@ -1,0 +1,144 @@
+"""Unknowns that meet in linear factors round loops share one joint belief, also where the likelihood is not normal."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from meanmap import ep
+from meanmap.ep.inference import joined
+
+RNG = np.random.default_rng(0)
+GROUPS = np.repeat(np.arange(2), 6)
+X = RNG.normal(size=12)
+PASSED = (RNG.normal(size=12) + X > 0.5).astype(int)
+DESIGN = np.column_stack([np.ones(12), X, np.eye(2)[GROUPS]])
+SDS = np.array([2.0, 2.0, 1.5, 1.5])
+
+
+def by_vector_and_sum(likelihood=ep.Logistic, known=0.0, observed=PASSED):
+    w, u = ep.Variable("w", ep.MultivariateNormal([0.0, 0.0], 4 * np.eye(2))), effects()
+    f, h = plates("f", "h")
+    terms = (f, u[GROUPS]) if np.all(known == 0) else (f, u[GROUPS], known)
+    return ep.Dot(DESIGN[:, :2], w, f), ep.Sum(*terms, out=h), likelihood(h, observed=observed)
+
+
+def effects(sd=1.5):
+    return ep.Variable("u", ep.Normal(0.0, sd**2), plate=2)
+
+
+def plates(*names):
+    return tuple(ep.Variable(name, ep.Normal, plate=12) for name in names)
+
+
+def one_vector(likelihood=ep.Logistic, known=0.0, observed=PASSED):
+    w = ep.Variable("w", ep.MultivariateNormal(np.zeros(4), np.diag(SDS**2)))
+    f, h = plates("f", "h")
+    return ep.infer(ep.FactorGraph(ep.Dot(DESIGN, w, f), ep.Sum(f, known, out=h), likelihood(h, observed=observed)))
+
+
+def moments(post, *names):
+    means = np.concatenate([np.ravel(post[name].mean()) for name in names])
+    variances = [np.diag(post[n].cov()) if np.ndim(post[n].mean()) and n == "w" else post[n].var() for n in names]
+    return means, np.sqrt(np.concatenate([np.ravel(each) for each in variances]))
+
+
+def assert_same(post, other, *names):
+    for one, two in zip(moments(post, *names), moments(other, "w"), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-6)
+    assert post.log_evidence == pytest.approx(other.log_evidence, abs=1e-6)
+    assert post.report.status == "converged"
+    assert post.report.notes == ()
+
+
+def test_deviations_are_those_of_quadrature():
+    model = ep.FactorGraph(*by_vector_and_sum())
+    post = ep.infer(model)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(24)
+    points = np.array(list(itertools.product(nodes, repeat=4))) * SDS
+    prior = np.prod(np.array(list(itertools.product(weights / weights.sum(), repeat=4))), axis=1)
+    mass = prior * np.exp(-np.logaddexp(0, (1 - 2 * PASSED) * (points @ DESIGN.T)).sum(1))
+    mean = mass @ points / mass.sum()
+    sd = np.sqrt(mass @ (points - mean) ** 2 / mass.sum())
+    found = moments(post, "w", "u")
+    np.testing.assert_allclose(found[1], sd, rtol=0.03)
+    np.testing.assert_allclose(found[0], mean, atol=0.05)
+    assert post.log_evidence == pytest.approx(np.log(mass.sum()), abs=0.05)
+    assert list(post) == list(model.variables)
+
+
+def test_the_belief_is_that_of_one_vector():
+    found = ep.infer(ep.FactorGraph(*by_vector_and_sum()))
+    assert_same(found, one_vector(), "w", "u")
+    np.testing.assert_allclose(found["h"].mean(), found["f"].mean() + found["u"].mean()[GROUPS], atol=1e-6)
+
+
+def test_numbers_in_plates_and_sums_of_sums_are_part_of_it():
+    a, b, u = ep.Variable("a", ep.Normal(0.0, 4.0)), ep.Variable("b", ep.Normal(0.0, 4.0)), effects()
+    half, f, h = plates("half", "f", "h")
+    left, right = np.where(X < 0, 1.0, 0.0), GROUPS
+    sums = (
+        ep.Sum(a, u[right], out=f),
+        ep.Sum(f, weights=[0.5], out=half),
+        ep.Sum(half, b, left, weights=[2.0, -1.0, 3.0], out=h),
+    )
+    vector = ep.Variable("w", ep.MultivariateNormal(np.zeros(4), np.diag([4.0, 2.25, 2.25, 4.0])))
+    design = np.column_stack([np.ones(12), np.eye(2)[GROUPS], -np.ones(12)])
+    g, k = plates("g", "k")
+    judge = ep.FactorGraph(ep.Dot(design, vector, g), ep.Sum(g, 3 * left, out=k), ep.Probit(k, observed=PASSED))
+    assert_same(ep.infer(ep.FactorGraph(*sums, ep.Probit(h, observed=PASSED))), ep.infer(judge), "a", "u", "b")
+
+
+def test_known_numbers_are_part_of_sums():
+    known = np.linspace(-1, 1, 12)
+    found = ep.infer(ep.FactorGraph(*by_vector_and_sum(ep.Probit, known)))
+    assert_same(found, one_vector(ep.Probit, known), "w", "u")
+
+
+def test_rows_with_normal_noise_beside_others():
+    """An observed sum of the same unknowns with noise, and a factor of one of them."""
+    w, u = ep.Variable("w", ep.Normal(0.0, 4.0)), effects()
+    (h,) = plates("h")
+    observed = ep.Sum(w, u[[0]], 2.0, out=[3.0], precision=4.0)
+    model = ep.FactorGraph(
+        ep.Sum(w, u[GROUPS], out=h), ep.Probit(h, observed=PASSED), observed, ep.Interval(u, 0.0, noise=1)
+    )
+    vector = ep.Variable("w", ep.MultivariateNormal(np.zeros(3), np.diag([4, 2.25, 2.25])))
+    (g,), r, v = plates("g"), ep.Variable("r", ep.Normal, plate=1), ep.Variable("v", ep.Normal, plate=2)
+    judge = ep.FactorGraph(
+        ep.Dot(np.column_stack([np.ones(12), np.eye(2)[GROUPS]]), vector, g),
+        ep.Probit(g, observed=PASSED),
+        ep.Dot([[1.0, 1.0, 0.0]], vector, r),
+        ep.Sum(r, 2.0, out=[3.0], precision=4.0),
+        ep.Dot(np.eye(3)[1:], vector, v),
+        ep.Interval(v, 0.0, noise=1),
+    )
+    assert_same(ep.infer(model), ep.infer(judge), "w", "u")
+
+
+def test_runs_continue_and_batches_follow():
+    model = ep.FactorGraph(*by_vector_and_sum())
+    post = ep.infer(model)
+    again = ep.infer(model, start_from=post)
+    assert again.report.steps <= 2
+    np.testing.assert_allclose(again["u"].var(), post["u"].var(), rtol=1e-5)
+    u = model.variables["u"]
+    later = post.update(ep.FactorGraph(ep.Sum(u, out=[0.0, 0.0], precision=1.0)))
+    np.testing.assert_allclose(1 / later["u"].var(), 1 / post["u"].var() + 1, rtol=1e-9)
+
+
+def test_gradients_of_the_evidence_are_differences_of_runs():
+    def run(sd):
+        w = ep.Variable("w", ep.MultivariateNormal([0.0, 0.0], 4 * np.eye(2)))
+        u, (f, h) = effects(sd), plates("f", "h")
+        factors = ep.Dot(DESIGN[:, :2], w, f), ep.Sum(f, u[GROUPS], out=h), ep.Probit(h, observed=PASSED)
+        return ep.infer(ep.FactorGraph(*factors), tolerance=1e-10)
+
+    found = run(1.5).evidence_gradient(lambda sd: {"u": ep.Normal(0.0, sd**2)}, 1.5)
+    assert found == pytest.approx((run(1.501).log_evidence - run(1.499).log_evidence) / 0.002, rel=1e-4)
+
+
+def test_vectors_that_would_be_too_long_stay_apart_and_a_note_says_so(monkeypatch):
+    monkeypatch.setattr(joined, "_LENGTH", 3)
+    (note,) = ep.infer(ep.FactorGraph(*by_vector_and_sum())).report.notes
+    assert "have separate beliefs and meet in linear factors round loops" in note
