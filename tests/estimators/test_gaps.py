@@ -1,6 +1,7 @@
 """Estimators that take rows with missing cells: filled, predicted and classified as the models behind them do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor
@@ -8,6 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 import meanmap as mm
+from meanmap.core.errors import ColumnError
 from meanmap.estimators import (
     DependencyNetworkImputer,
     KernelGraphClassifier,
@@ -81,3 +83,11 @@ def test_targets_and_columns_that_do_not_vary_leave_nothing_to_learn(rows):
     dull = KernelGraphClassifier().fit(np.ones((20, 2)), np.tile(["a", "a", "a", "b"], 5))
     assert dull.predict_proba([[1.0, 1.0]]).tolist() == [[0.75, 0.25]]
     assert dull.predict([[np.nan, 1.0]]).tolist() == ["a"]
+
+
+def test_labels_beside_gaps_are_the_fault_that_is_named():
+    rows = pd.DataFrame({"a": [np.nan, 1.0, 2.0, 3.0, 4.0, 5.0] * 5, "g": list("uv") * 15})
+    with pytest.raises(ColumnError, match="not numeric: 'g'"):
+        KernelGraphImputer().fit(rows)
+    with pytest.raises(ValueError, match="could not convert"):
+        KernelGraphImputer().fit(rows.assign(g=["u", None] * 15))

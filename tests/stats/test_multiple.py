@@ -32,6 +32,11 @@ def rejected_by_hand(values, method, level):
     return {int(i) for i in order[: max(reached, default=0)]}
 
 
+def test_the_procedure_for_independent_tests_is_not_taken_for_e_values():
+    with pytest.raises(ParameterError, match=r"expected .benjamini-yekutieli., which holds under any dependence"):
+        mm.stats.adjusted([0.01, 0.02], "bh")
+
+
 @pytest.mark.parametrize("method", ["holm", "benjamini-yekutieli", "e-bh"])
 def test_what_is_rejected_is_what_the_definitions_say(method):
     rng = np.random.default_rng(0)

@@ -21,7 +21,7 @@ EXTRAS = {
     "typer": "cli",
 }
 # Other libraries that work with this one, by the names under which they are imported and installed.
-OTHERS = {"causallearn": "causal-learn", "tigramite": "tigramite"}
+OTHERS = {"causallearn": "causal-learn", "pgmpy": "pgmpy", "tigramite": "tigramite"}
 
 
 @contextmanager

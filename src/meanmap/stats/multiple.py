@@ -22,6 +22,8 @@ METHODS = {
     "benjamini-yekutieli": "Benjamini and Yekutieli: of the rejections at most the level are false on average",
     "e-bh": "e-BH: of the rejections at most the level are false on average",
 }
+# Names of a procedure that holds only for tests that are independent or positively dependent.
+_UNDER_INDEPENDENCE = ("bh", "fdr", "fdr_bh", "benjamini-hochberg", "BH")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,6 +115,11 @@ def adjusted(results: Any, method: str = "holm") -> Adjusted:
     >>> mm.stats.adjusted([120.0, 0.3, 45.0], method="e-bh").rejected(0.05)
     [0, 2]
     """
+    if method in _UNDER_INDEPENDENCE:
+        raise ParameterError(
+            f"method is {method!r}, the procedure of Benjamini and Hochberg, for tests that are independent or depend "
+            "on each other positively; expected 'benjamini-yekutieli', which holds under any dependence, or 'holm'."
+        )
     one_of(method, "method", METHODS)
     named = _named(results)
     if not named:

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import meanmap as mm
-from meanmap.core.tables.order import alike_in_order
+from meanmap.core.errors import EmptyError
+from meanmap.core.tables.order import alike_in_order, may_be_ids
 
 
 def series(seed, n=200, carried=0.9):
@@ -57,6 +58,12 @@ def independent(seed):
         return x.round(0)
     group = np.repeat(np.arange(n // 5), 5)
     return {"group": group.astype(str), "x": rng.normal(size=len(group)) + 3 * rng.normal(size=n // 5)[group]}
+
+
+def test_a_column_without_rows_holds_no_ids():
+    assert not may_be_ids(np.zeros(0))
+    with pytest.raises(EmptyError, match="x is empty"):
+        mm.two_sample_test({"a": np.zeros(0), "g": np.array([], str)}, {"a": np.arange(60.0), "g": list("uv") * 30})
 
 
 def test_tables_of_independent_rows_are_let_be():

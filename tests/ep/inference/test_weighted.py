@@ -76,6 +76,18 @@ def test_nothing_is_said_where_beliefs_are_right(kind, seed):
     assert (report.status, report.notes) == ("converged", ())
 
 
+def test_draws_do_not_doubt_the_integrals_of_one_factor():
+    """A likelihood with heavy tails far from the prior, where few draws fall."""
+    z = ep.Variable("z", ep.Normal(0.0, 25.0))
+    post = ep.infer(ep.FactorGraph(ep.Student(z, observed=8.0, scale=0.5, degrees=2.0)))
+    grid = np.linspace(-40, 60, 200_001)
+    mass = np.exp(-(grid**2) / 50) * (1 + ((grid - 8) / 0.5) ** 2 / 2) ** -1.5
+    mean = mass @ grid / mass.sum()
+    assert float(post["z"].mean()) == pytest.approx(mean, abs=1e-4)
+    assert float(post["z"].var()) == pytest.approx(mass @ (grid - mean) ** 2 / mass.sum(), rel=1e-4)
+    assert (post.report.status, post.report.notes) == ("converged", ())
+
+
 def two(middles, sd=2.0, switch=False):
     """Rows from two groups around -1.5 and 1.5, the share of the mass with a < b, and the model."""
     rng = np.random.default_rng(1)

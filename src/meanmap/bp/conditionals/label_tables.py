@@ -10,6 +10,7 @@ from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.laws import Law
 from meanmap.core.errors import InputError
+from meanmap.core.extras import optional
 from meanmap.graphs import Factors
 from meanmap.graphs.elimination import CliqueForest
 
@@ -54,8 +55,9 @@ def to_pgmpy(
 ) -> Any:
     """A `DiscreteBayesianNetwork` with the probabilities of each label given its parents."""
     states = {name: _states(name, column) for name, column in columns.items()}
-    from pgmpy.factors.discrete import TabularCPD  # pyright: ignore[reportMissingImports]
-    from pgmpy.models import DiscreteBayesianNetwork  # pyright: ignore[reportMissingImports]
+    with optional("a network of pgmpy"):
+        from pgmpy.factors.discrete import TabularCPD  # pyright: ignore[reportMissingImports]
+        from pgmpy.models import DiscreteBayesianNetwork  # pyright: ignore[reportMissingImports]
 
     network = DiscreteBayesianNetwork([(parent, name) for name, above in parents.items() for parent in above])
     network.add_nodes_from(list(parents))

@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
+from meanmap.core.errors import KindError
+
 __all__ = ["DEEPEST", "Encoder", "class_name", "state"]
 
 # No value of the library is nested so deep.
@@ -35,7 +37,7 @@ class Encoder:
     def encode(self, value: object, where: str = "", depth: int = 0) -> Any:
         """The value as JSON; `where` names it in messages."""
         if depth > DEEPEST:
-            raise TypeError(f"this cannot be saved: it is nested more than {DEEPEST} deep, or holds itself.")
+            raise KindError(f"this cannot be saved: it is nested more than {DEEPEST} deep, or holds itself.")
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -66,7 +68,7 @@ class Encoder:
         if isinstance(value, type) and _is_ours(value):
             return {"class": class_name(value)}
         what = f"{where.lstrip('.')} is" if where else "it is"
-        raise TypeError(
+        raise KindError(
             f"this cannot be saved: {what} {value!r}, of type {type(value).__name__}. Numbers, text, arrays, lists, "
             "dictionaries and objects of meanmap can; a function or an object of another library cannot."
         )
@@ -74,7 +76,7 @@ class Encoder:
     def _check_digits(self, dtype: np.dtype[Any], where: str) -> None:
         """Refuse numbers of more than 64 bits, as NumPy's long doubles are on some machines."""
         if dtype.kind in "iufc" and dtype.itemsize > (16 if dtype.kind == "c" else 8):
-            raise TypeError(
+            raise KindError(
                 f"this cannot be saved: {where.lstrip('.') or 'it'} holds {dtype}; expected at most 64 bits: "
                 ".astype(float)."
             )
@@ -87,7 +89,7 @@ class Encoder:
             return {"key": [str(jax.random.key_impl(value)), self.encode(data, where)]}
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
             called = where.lstrip(".") or "it"
-            raise TypeError(
+            raise KindError(
                 f"this cannot be saved: {called} has masked entries. Fill them in first, as with .filled(nan)."
             )
         plain: Any = np.asarray(value)
@@ -103,7 +105,7 @@ class Encoder:
         if plain.dtype.kind in "mM":
             return {"times": [plain.dtype.str, self.encode(plain.astype(np.int64), where)]}
         if plain.dtype.kind not in KINDS:
-            raise TypeError(f"this cannot be saved: {where.lstrip('.') or 'it'} is an array of {plain.dtype}.")
+            raise KindError(f"this cannot be saved: {where.lstrip('.') or 'it'} is an array of {plain.dtype}.")
         number = str(len(self.arrays))
         self.arrays[number] = np.ascontiguousarray(plain).reshape(plain.shape)
         found = {"jax" if isinstance(value, jax.Array) else "array": number}

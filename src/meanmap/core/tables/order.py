@@ -153,7 +153,7 @@ def numbers_rows(column: np.ndarray) -> bool:
 
 def _rises(column: np.ndarray) -> bool:
     """Whether whole numbers are nearly all different and nearly always rise, or fall, from row to row."""
-    if column.dtype.kind not in "iuf" or not np.array_equal(column, np.round(column)):
+    if column.dtype.kind not in "iuf" or len(column) < 2 or not np.array_equal(column, np.round(column)):
         return False
     steps = np.diff(column.astype(np.float64))
     up = max((steps > 0).mean(), (steps < 0).mean())

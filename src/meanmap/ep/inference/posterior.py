@@ -120,7 +120,9 @@ class Posterior(Paged, Mapping[str, Family]):
             record.narrow = bool(record.advice) and exact is None
             record.wide = any(TOO_WIDE in note for note in record.advice)
             if record.converged and exact is None and not record.without_value:
-                record.apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
+                apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
+                # Draws are no better than integrals over unknowns that no other factor meets.
+                record.apart = "" if record.at_once and not record.effective else apart
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found)
         report = record.report(policy, log_evidence, found)

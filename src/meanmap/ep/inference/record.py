@@ -72,6 +72,7 @@ class Record:
         self.narrow = self.wide = False
         # Where weighted draws disagree with beliefs, and which other mode there is, in words.
         self.apart = self.elsewhere = ""
+        self.at_once = False
         # The note that a function leaves the range of its output.
         self.beyond = ""
         # Notes on functions of two numbers that took many evaluations.
@@ -100,7 +101,7 @@ class Record:
 
     def finish(self, at_once: bool) -> None:
         """Beliefs have converged; `at_once`: nothing would move in another sweep."""
-        self.converged = True
+        self.converged, self.at_once = True, at_once
         if at_once:
             self.residuals[-1] = 0.0
 

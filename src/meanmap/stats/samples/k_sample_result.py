@@ -46,7 +46,7 @@ class ColumnsResult(TestResult):
         said += [("intervals", WEAK)] if weak else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
         every = ", all samples together" if len(self.sizes) > 2 else ""
-        adjusted = f"(of single columns{every}; adjusted for {len(self.columns)} columns)"
+        adjusted = f"(of each column and how it goes with others{every}; adjusted for {len(self.columns)} columns)"
         said += [("p-values", f"{pvalues} {adjusted}")] if pvalues else []
         return [*super().lines(), *said]
 
