@@ -122,6 +122,12 @@ def test_runs_continue_and_batches_follow():
     again = ep.infer(model, start_from=post)
     assert again.report.steps <= 2
     np.testing.assert_allclose(again["u"].var(), post["u"].var(), rtol=1e-5)
+    more = ep.Variable("u", ep.Normal(0.0, 1.5**2), plate=3)
+    w, (f, h) = model.variables["w"], plates("f", "h")
+    grown = ep.Dot(DESIGN[:, :2], w, f), ep.Sum(f, more[GROUPS], out=h), ep.Logistic(h, observed=PASSED)
+    np.testing.assert_allclose(
+        ep.infer(ep.FactorGraph(*grown), start_from=post)["u"].var()[:2], post["u"].var(), rtol=1e-5
+    )
     u = model.variables["u"]
     later = post.update(ep.FactorGraph(ep.Sum(u, out=[0.0, 0.0], precision=1.0)))
     np.testing.assert_allclose(1 / later["u"].var(), 1 / post["u"].var() + 1, rtol=1e-9)

@@ -108,3 +108,12 @@ def test_arrays_have_columns_by_number_and_bags_have_none():
     after = mm.DriftMonitor.of(rng.normal(size=(200, 2)), n_permutations=19, rng=0).step(rng.normal([0, 9], 1, (60, 2)))
     assert after.to_dict()["compared"][0]["columns"][0]["what"] == "mean column 1"
     assert "mean column 1" in str(after)
+
+
+def test_a_monitor_of_one_batch_draws_a_point():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(100, 2))
+    page = mm.DriftMonitor.of(rows, n_permutations=19, rng=0).step(rng.normal(size=(50, 2)))._as_page()
+    (panel,) = page.sections[0].charts[0].panels
+    assert [mark.kind for mark in panel.marks if mark.series == "evidence since the last alarm"] == ["dots"]
+    assert panel.x.ticks == ((1.0, "1"),)

@@ -117,6 +117,10 @@ def infer(
     Where one `Dot` meets one `Logistic` or `Poisson`, and nothing else, messages begin at the mode. Where each unknown
     is met by one factor alone, one sweep is all.
 
+    Unknowns with normal priors that `Dot` and `Sum` join round loops share one joint belief, up to 1500 numbers: the
+    run has one vector in their place, and `post.messages` are those of its factors. Beyond, beliefs are separate, and a
+    note says how much too small their standard deviations are.
+
     A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
     and the log evidence is then that of one mode: priors that distinguish the components leave a single mode.
 

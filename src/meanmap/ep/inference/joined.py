@@ -83,7 +83,7 @@ class Joined:
             matrix = (system.rows @ system.spread[:, chosen]).toarray()
             known = system.known + system.rows @ system.offset
             noisy = Variable(f"sums of {name}", Normal, len(known))
-            factors += [Dot(matrix, vector, noisy), Sum(noisy, out=-known, precision=system.weights)]
+            factors += [_rows(matrix, vector, noisy), Sum(noisy, out=-known, precision=system.weights)]
         factors += [with_variables(factor, taken_anew) for factor in block.others]
         system = system._replace(spread=system.spread[:, chosen])
         return cls(FactorGraph(*factors), given, name, block, system)
@@ -106,12 +106,17 @@ class Joined:
         return beliefs
 
 
+def _rows(matrix: np.ndarray, vector: Variable, out: Variable) -> Dot:
+    """out = matrix × vector; a run does not continue from messages of a shorter vector, which have another name."""
+    return Dot(matrix, vector, out, name=f"Dot({vector.name} of {vector.dimension}, {out.name})")
+
+
 def _sums(matrix: np.ndarray, known: np.ndarray, vector: Variable, out: Variable) -> list[Factor]:
     """out = matrix × vector + known."""
     if not known.any():
-        return [Dot(matrix, vector, out)]
+        return [_rows(matrix, vector, out)]
     between = Variable(f"{out.name} without what is known", Normal, out.plate)
-    return [Dot(matrix, vector, between), Sum(between, known, out=out)]
+    return [_rows(matrix, vector, between), Sum(between, known, out=out)]
 
 
 def _prior(variables: list[Variable]) -> MultivariateNormal:

@@ -77,18 +77,20 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
     batches, at = np.arange(1, len(evidence) + 1), np.array(monitor.alarms, int)
     highest = evidence if lost is None else np.maximum(evidence, lost)
     said = [f"evidence {e:.3g}, p = {p:.3g}" for e, p in zip(evidence, pvalues, strict=True)]
-    marks = [Mark("line", {"x": batches, "y": evidence}, "evidence since the last alarm", said)]
+    drawn = "line" if len(evidence) > 1 else "dots"
+    marks = [Mark(drawn, {"x": batches, "y": evidence}, "evidence since the last alarm", said)]
     if lost is not None:
         missing = [
             f"missing values: evidence {e:.3g}, p = {p:.3g}" for e, p in zip(lost, monitor.gaps.pvalues, strict=True)
         ]
-        marks.append(Mark("line", {"x": batches, "y": lost}, "evidence of missing values", missing, colour=2))
+        marks.append(Mark(drawn, {"x": batches, "y": lost}, "evidence of missing values", missing, colour=2))
     called = list(names) or [f"batch {k}" for k in batches]
+    ticks = list(names) or ["1"] * (len(batches) == 1)
     marks += [
         Mark("dots", {"x": at, "y": highest[at - 1]}, "alarms", [called[k - 1] for k in at], colour=1),
         Mark("rules", {"y": [monitor.limit]}, f"one false alarm in {monitor.run_length:g} batches", (), 6, dashed=True),
     ]
-    across = Axis("batch", tuple(zip(map(float, batches), names, strict=True)) if names else ())
+    across = Axis("batch", tuple(zip(map(float, batches), ticks, strict=True)) if ticks else ())
     chart = Chart("Evidence of drift after each batch", (Panel(across, Axis("evidence"), tuple(marks)),))
     alarms = set(monitor.alarms)
     rows = [
