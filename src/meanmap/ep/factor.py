@@ -36,6 +36,8 @@ class FactorLike(Protocol):
     asks_oracle: ClassVar[bool]
     # This many of the last arguments come out of the function.
     outputs: ClassVar[int]
+    # Whether it can answer for a power of itself, as a density can.
+    powered: ClassVar[bool]
 
     @property
     def name(self) -> str:

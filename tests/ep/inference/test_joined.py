@@ -144,6 +144,14 @@ def test_gradients_of_the_evidence_are_differences_of_runs():
     assert found == pytest.approx((run(1.501).log_evidence - run(1.499).log_evidence) / 0.002, rel=1e-4)
 
 
+def test_what_is_computed_in_part_stays_apart():
+    """A chain without noise, whose first member is not computed from others."""
+    x, u, (h,) = ep.Variable("x", ep.Normal, plate=12), effects(), plates("h")
+    chain = ep.Gaussian(0.0, x[[0]]), ep.Sum(x[np.arange(11)], out=x[np.arange(1, 12)], weights=[0.9])
+    model = ep.FactorGraph(*chain, ep.Sum(x, u[GROUPS], out=h), ep.Probit(h, observed=PASSED))
+    assert joined.Joined.of(model) is None
+
+
 def test_vectors_that_would_be_too_long_stay_apart_and_a_note_says_so(monkeypatch):
     monkeypatch.setattr(joined, "_LENGTH", 3)
     (note,) = ep.infer(ep.FactorGraph(*by_vector_and_sum())).report.notes

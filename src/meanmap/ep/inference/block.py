@@ -279,8 +279,8 @@ class Block:
             raise NotMeasured
         stacked = sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, self.total))
         free = np.flatnonzero(~is_defined)
-        noisy = (np.concatenate(each) if each else np.zeros(0) for each in (known, weights))
-        return System(spread[:, free], offset, stacked, *noisy, free)
+        constants, precisions = (np.concatenate(each) if each else np.zeros(0) for each in (known, weights))
+        return System(spread[:, free], offset, stacked, constants, precisions, free)
 
     def _defines(self, factor: Factor) -> bool:
         """Whether a function says what one of the unknowns is."""

@@ -46,7 +46,8 @@ class Joined:
     def of(cls, given: FactorGraph) -> "Joined | None":
         """The model with one vector; None where its beliefs are joint as they are, or cannot be made so."""
         block = Block.of(given.variables, given.factors)
-        if block.is_exact or block.curved or block.approximate or not block.has_loops():
+        length = sum(block.sizes[name] for name in block.named)
+        if block.is_exact or block.curved or block.approximate or length > _LENGTH or not block.has_loops():
             return None
         try:
             system = block.system({})
@@ -59,6 +60,7 @@ class Joined:
         exact = [f for f in block.linear if isinstance(f, Sum) and f.arguments[0].known and not f.has_noise]
         if (
             exact
+            or any(np.isin(block.range_of(name), system.free).any() for name in computed)
             or any(given.variables[name].prior is None for name in free)
             or any(given.variables[name].prior is not None for name in computed)
             or any(variable.family is not Normal or variable.plate is None for variable in taken)
@@ -67,7 +69,7 @@ class Joined:
         columns = np.concatenate([block.range_of(name) for name in free])
         chosen = np.searchsorted(system.free, columns)
         rows = len(system.known) + sum(block.sizes[variable.name] for variable in taken)
-        if len(columns) > _LENGTH or len(columns) * rows > _ENTRIES:
+        if len(columns) * rows > _ENTRIES:
             return None
         name = ", ".join(free)
         prior = _prior([given.variables[each] for each in free])
@@ -90,7 +92,7 @@ class Joined:
 
     def apart(self, found: dict[str, Family]) -> dict[str, Family]:
         """Beliefs about all unknowns as they were named, by those of the vector."""
-        joint = found[self.name]
+        joint: Any = found[self.name]
         precision = np.asarray(joint.precision)
         covariance = np.linalg.inv(precision)
         mean = covariance @ np.asarray(joint.precision_mean)
@@ -126,14 +128,15 @@ def _prior(variables: list[Variable]) -> MultivariateNormal:
         prior = variable.prior
         means.append(np.ravel(np.asarray(prior.mean())))
         if isinstance(prior, MultivariateNormal):
-            covariance = np.asarray(prior.cov())
+            covariance: Any = prior.cov()
             blocks += [covariance] if covariance.ndim == 2 else list(covariance)
         else:
             blocks.append(np.diag(np.ravel(np.asarray(prior.var()))))
-    return MultivariateNormal(np.concatenate(means), linalg.block_diag(*blocks))
+    covariances: Any = linalg.block_diag(*blocks)
+    return MultivariateNormal(np.concatenate(means), covariances)
 
 
-def _belief(variable: Variable, mean: np.ndarray, spread: Any, covariance: np.ndarray) -> Family:
+def _belief(variable: Variable, mean: np.ndarray, spread: Any, covariance: Any) -> Family:
     """About one unknown, or each member of a plate, by their weights of the vector."""
     if variable.family is Normal:
         variance = np.asarray(spread.multiply(spread @ covariance).sum(1)).ravel()

@@ -106,7 +106,7 @@ def _is_plain(variable: Variable) -> bool:
     return isinstance(variable.prior, (Normal, Gamma, Beta)) and bool(np.asarray(variable.prior.is_proper()).all())
 
 
-def _heights(unknowns: list[Variable], factors: list[Any], signs: list[tuple[int, ...]]) -> tuple[Any, Any]:
+def _heights(unknowns: list[Variable], factors: list[Any], signs: Sequence[tuple[int, ...]]) -> tuple[Any, Any]:
     """The log of all densities and priors along these directions, (directions, points, members), and how far rounding
     may move it: the members of a plate of unknowns one by one, those of other plates together.
     """

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.types import Array
 from meanmap.families.line import LARGEST_LOG
 
 __all__ = ["PLACES", "continued", "places"]
@@ -32,7 +31,7 @@ def places(coordinate: jax.Array) -> jax.Array:
     return jnp.where(far[:, None], _ENDS, coordinate[0]).ravel()
 
 
-def continued(coordinate: jax.Array, log_density: jax.Array, at_places: jax.Array) -> tuple[Array, Array]:
+def continued(coordinate: jax.Array, log_density: jax.Array, at_places: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The log of a density at all points as it goes on, and at which points that is unknown.
 
     What is a power of x at the last numbers, the same as half as far out, remains that power.
