@@ -81,3 +81,13 @@ def test_functions_are_not_called_for_what_fills_a_plate_up(rows):
     density = ep.Density(lambda a, b, c: -((np.asarray(a) + b - c) ** 2), a, b, c, vectorised=True, name="d")
     report = ep.infer(ep.FactorGraph(density), ep.ImportanceSampling(200), rng=0).report
     assert report.counts[NAME] == 200 * rows * report.steps
+
+
+def test_numbers_whose_squares_are_infinite_are_named():
+    z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
+    post = ep.infer(ep.FactorGraph(ep.Gaussian(z, observed=[1.0, -1e300, 3.0], name="seen")))
+    assert float(post["z"].mean()[1]) == pytest.approx(-5e299)
+    assert post.report.notes[-1] == (
+        "the log evidence is not a number: observed at [1] of seen is 1e+300, and computing with squares of it takes "
+        "larger numbers than there are: measure it in a larger unit"
+    )

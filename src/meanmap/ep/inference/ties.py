@@ -92,7 +92,7 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
     ratio = np.sqrt(spread / np.diag(joint))
     wide = bool(ratio.min() >= _NARROW and ratio.max() > _WIDE)
     worst = int(np.argmax(ratio) if wide else np.argmin(ratio))
-    correlation = joint[worst] / np.sqrt(joint[worst, worst] * np.diag(joint))
+    correlation = joint[worst] / (np.sqrt(joint[worst, worst]) * np.sqrt(np.diag(joint)))
     correlation[worst] = 0
     other = int(np.argmax(np.abs(correlation)))
     if not (wide or ratio[worst] < _NARROW) or correlation[other] == 0:
