@@ -311,7 +311,7 @@ class Block:
             parts = [(self.places(x, factor.plate), 1.0), (self.places(mean, factor.plate), -1.0)]
             return parts, np.zeros(factor.plate or 1), weight
         out, *terms = factor.arguments
-        noise = terms.pop() if len(terms) > len(factor.weights) else None
+        noise = terms.pop() if factor.has_noise else None
         signed = [(out, 1.0), *((term, -float(a)) for term, a in zip(terms, factor.weights, strict=True))]
         unknown = [(self.places(each, factor.plate), a) for each, a in signed if not each.known]
         known = sum((a * each.values for each, a in signed if each.known), start=np.zeros(factor.plate or 1))
@@ -363,7 +363,7 @@ def computed_by(factor: Factor) -> Any:
         return factor.arguments[2]
     if isinstance(factor, Sum):
         out = factor.arguments[0]
-        return out if len(factor.arguments) == len(factor.weights) + 1 and not out.known else None
+        return None if factor.has_noise or out.known else out
     return factor.arguments[-1] if getattr(factor, "outputs", 0) else None
 
 
