@@ -6,7 +6,7 @@ from typing import Any, overload
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from meanmap.core.absent import count_missing, unmasked
+from meanmap.core.absent import unmasked
 from meanmap.core.containers import no_frame, refuse_unread
 from meanmap.core.errors import NonFiniteError
 from meanmap.core.notes import warn_of
@@ -15,7 +15,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.schema import Schema
-from meanmap.core.tables.table import Table, raw_columns, refuse_labels
+from meanmap.core.tables.table import complete_part, refuse_labels
 from meanmap.core.types import Data
 
 __all__ = ["MOST_ROWS", "learned_from", "read"]
@@ -45,11 +45,8 @@ def read(estimator: Any, *data: Data, **settings: object) -> Any:
     except ValueError as problem:
         if "could not convert" in str(problem):
             for each, name in zip(data, ("X", "y"), strict=False):
-                if Table.looks_like_one(each):
-                    columns = enumerate(raw_columns(each, name).values())
-                    complete = [at for at, column in columns if not count_missing(column)]
-                    if complete:
-                        refuse_labels(Table.of(each, name, only=complete), name, INDICATORS)
+                if table := complete_part(each, name):
+                    refuse_labels(table, name, INDICATORS)
         raise
     except OverflowError:
         raise NonFiniteError("X or y holds an integer that is too large for a float; expected at most 1e308.") from None

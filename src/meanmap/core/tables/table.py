@@ -39,6 +39,7 @@ from meanmap.core.values import Value
 __all__ = [
     "Table",
     "as_declared",
+    "complete_part",
     "named_columns",
     "raw_columns",
     "read_column",
@@ -223,6 +224,14 @@ def refuse_labels(table: Table, argument: str, otherwise: str) -> None:
 def table_in(data: Data, argument: str = "table") -> Table | None:
     """The table in data whose columns have names; None where they have none."""
     return Table.of(data, argument) if Table.looks_like_one(data) else None
+
+
+def complete_part(data: Data, argument: str = "table") -> Table | None:
+    """Of a table whose columns have names those without missing values; None where there are none."""
+    if not Table.looks_like_one(data):
+        return None
+    complete = [at for at, column in enumerate(raw_columns(data, argument).values()) if not count_missing(column)]
+    return Table.of(data, argument, only=complete) if complete else None
 
 
 def values_of(data: Data, name: str) -> np.ndarray | None:
