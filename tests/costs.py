@@ -17,7 +17,7 @@ import pytest
 
 __all__ = ["MOST_SECONDS", "afforded"]
 
-MOST_SECONDS = 0.5
+MOST_SECONDS = 0.3
 FILE = Path(__file__).with_name("costs.json")
 
 
