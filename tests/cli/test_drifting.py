@@ -297,7 +297,7 @@ def test_a_sensor_that_sticks_for_half_of_the_rows_is_recognised(tmp_path):
     pd.DataFrame({"a": stuck}).to_csv(tmp_path / "b1.csv", index=False)
     said = json.loads(run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 1, "--json").stdout)
     rows = {each["what"]: each for each in said["compared"][0]["columns"]}
-    assert rows["sd a"]["batches"] == pytest.approx(stuck.std(), rel=1e-3)
+    assert rows["sd a"]["batches"] == pytest.approx(stuck.std(ddof=1), rel=1e-9)
     assert rows["share of a = 1011.4"]["batches"] >= 0.5
     assert rows["share of a = 1011.4"]["reference"] < 0.02
 

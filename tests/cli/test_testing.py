@@ -591,6 +591,17 @@ def test_what_is_missing_or_twice_is_said(files, tmp_path):
     assert "for other numbers robust_regression" in found.stderr
 
 
+def test_a_space_is_declared_at_the_command_line(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a b\n" + "\n".join(f"{i % 7} {i % 5}" for i in range(30)) + "\n")
+    refused = run("two-sample", path, path)
+    assert "say --delimiter ' ', or --labels 'a b' if each line is one label" in refused.stderr
+    assert "not rejected" in run("two-sample", path, path, "--delimiter", " ").stdout
+    path.write_text("a;b\n" + "\n".join(f"{i + 1} 250;{i % 5}" for i in range(30)) + "\n")
+    assert "looks like" not in run("two-sample", path, path, "--thousands", " ").output
+    assert "--thousands is empty" in run("two-sample", path, path, "--thousands", "").stderr
+
+
 def test_thousands_are_declared_at_the_command_line(tmp_path):
     rng = np.random.default_rng(0)
     price = [f'"{value:,.2f}"' for value in rng.lognormal(7, 1, 80)]

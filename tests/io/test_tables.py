@@ -303,3 +303,27 @@ def test_blank_lines_before_the_names_are_left_out(write):
 
 def test_a_tab_may_be_spelled_out(write):
     assert columns(write("x;a\ty\n1;2\t3\n"), delimiter="\\t") == {"x;a": ["1;2"], "y": [3.0]}
+
+
+def test_cells_between_spaces_are_not_one_label(write):
+    path = write("a   b\n1 2.5\n 30   -4 \n", "a.txt")
+    with pytest.raises(
+        InputError, match=r"several numbers with spaces between them, such as '1 2\.5': say delimiter=' '"
+    ):
+        read_table(path)
+    table, _ = read_table(path, delimiter=" ")
+    assert {name: list(table[name]) for name in table} == {"a": [1.0, 30.0], "b": [2.5, -4.0]}
+    table, _ = read_table(path, labels=["a   b"])
+    assert list(table["a   b"]) == ["1 2.5", "30   -4"]
+
+
+def test_spaces_between_groups_of_three_digits_separate_no_cells(write):
+    table, _ = read_table(write("a\n1 250\n2 500\n"), thousands=" ")
+    assert list(table["a"]) == [1250.0, 2500.0]
+    assert list(read_table(write("a\n1 250\n2 500\n"))[0]["a"]) == ["1 250", "2 500"]
+
+
+@pytest.mark.parametrize("word", ["\u22120.13", "(5)", "1\u00a0250"])
+def test_numbers_as_printed_are_named_beside_others(write, word):
+    with pytest.raises(ColumnError, match="if that is a number, write negative numbers with -, and leave out paren"):
+        read_table(write(f"a\n4\n{word}\n"))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import meanmap as mm
+from meanmap.core.errors import KindError
 from meanmap.structure.noted import functions_of_one, functions_told
 
 
@@ -52,19 +53,29 @@ def test_strong_effects_are_no_copies():
         assert functions_of_one(columns) == [("b", "gaps"), ("gaps", "b")]
 
 
-def test_the_tree_tells_of_ids_clocks_and_names_of_rows():
-    data = table()
-    named = mm.chow_liu({**data, "id": [f"r{i}" for i in range(150)]}, rng=0).notes
-    assert any("nearly every row of column 'id' has its own label" in note for note in named)
-    counted = mm.chow_liu({**data, "id": np.arange(150)}, rng=0).notes
-    assert any(note.startswith("column 'id' holds whole numbers one by one") for note in counted)
-    assert not mm.chow_liu(data, rng=0).notes
+@pytest.mark.parametrize("search", [mm.chow_liu, mm.pc])
+@pytest.mark.parametrize("ids", [np.arange(150), np.array([f"r{i}" for i in range(150)])])
+def test_ids_are_left_out_unless_they_are_named(search, ids):
+    def notes(found):
+        return found.notes if search is mm.chow_liu else found.report.notes
+
+    data = {**table(), "id": ids}
+    found, kind = search(data, rng=0), "number" if ids.dtype.kind == "i" else "label"
+    note = f"'id' only numbers or names the rows and is left out; to use it, pass kinds={{'id': {kind!r}}}."
+    assert (list(found.names), note in notes(found)) == (list(table()), True)
+    kept = search(data, kinds={"id": kind}, rng=0)
+    assert (list(kept.names), note in notes(kept)) == ([*table(), "id"], False)
+    assert not any("'id'" in said and "standard deviations" in said for said in notes(kept))
+    assert not notes(search(table(), rng=0))
 
 
-def test_names_of_rows_have_no_values_far_from_others():
-    notes = mm.pc({**table(), "id": [f"r{i}" for i in range(150)]}, rng=0).report.notes
-    assert any("column 'id' of table holds texts" in note for note in notes)
-    assert not any("standard deviations" in note for note in notes)
+def test_ids_that_arrows_name_are_not_left_out():
+    data = {**table(), "id": np.arange(150)}
+    first = next(iter(table()))
+    assert "id" in mm.pc(data, forbidden=[(first, "id")], rng=0).names
+    assert "id" in mm.pc(data, tiers=[["id"], [first]], rng=0).names
+    with pytest.raises(KindError, match="required is 3; expected a list"):
+        mm.pc(data, required=3, rng=0)
 
 
 def test_a_gap_in_a_constant_column_costs_no_row():

@@ -113,6 +113,8 @@ Thousands = Annotated[
     str | None, typer.Option(help="What separates thousands in text files: , . ' or a space; nothing unless given.")
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Separator of cells, if the file's name does not show it.")]
+# Options of which a space is a value.
+SPACES = ("delimiter", "thousands")
 
 
 def names_in(text: str | None) -> list[str]:
@@ -232,7 +234,8 @@ class Command(TyperCommand):
         for parameter in self.params:
             value, name = ctx.params.get(str(parameter.name)), str(parameter.name)
             typed = getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
-            if typed and isinstance(value, str) and not value.strip() and parameter.param_type_name == "option":
+            empty = isinstance(value, str) and not (value if name in SPACES else value.strip())
+            if typed and empty and parameter.param_type_name == "option":
                 raise refused(f"{parameter.opts[0]} is empty; expected a value after it, or omit the option")
 
     def _keep_apart(self, values: Mapping[str, Any]) -> None:

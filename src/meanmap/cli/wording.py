@@ -14,7 +14,7 @@ OPTIONS = {
     name: name
     for name in (
         *("missing", "kinds", "within", "clusters", "weights", "by", "margin", "null", "method", "kernel"),
-        *("decimal", "thousands", "labels"),
+        *("decimal", "thousands", "delimiter", "labels"),
     )
 } | {"n_permutations": "permutations"}
 # A value behind an argument: a mapping, a list, a text, or one word.

@@ -9,13 +9,25 @@ unless a column is declared as numbers.
 import re
 from functools import cache
 
-__all__ = ["THOUSANDS_MARKS", "has_comma", "is_name", "reads_as_number", "with_point", "without_thousands"]
+__all__ = [
+    "THOUSANDS_MARKS",
+    "TYPESET",
+    "TYPESET_ADVICE",
+    "has_comma",
+    "is_name",
+    "reads_as_number",
+    "with_point",
+    "without_thousands",
+]
 
 NUMBER = re.compile(r"\s*[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
 NAME = re.compile(r"\s*[-+]?(0\d+|\d{20,})\s*", re.ASCII)
 # The same with a comma instead of the point, and what may be thousands: 1,234 and 12,345,678.
 WITH_COMMA = re.compile(r"\s*[-+]?(\d+,?\d*|,\d+)(e[-+]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}(,\d{3})+\s*", re.ASCII)
+# As people and printers write numbers: − for a minus, (5) for -5, spaces between groups of three digits.
+TYPESET = re.compile(r"\s*\(?\s*[-+\u2212]?\s*\d[\d.,]*([ \u00a0\u202f]\d{3})*([.,]\d+)?\s*\)?\s*")
+TYPESET_ADVICE = "write negative numbers with -, and leave out parentheses and spaces"
 # What may separate thousands, and how it is written: spaces may be protected ones.
 THOUSANDS_MARKS = {",": ",", ".": r"\.", "'": "['\u2019]", " ": "[ \u00a0\u202f]"}
 

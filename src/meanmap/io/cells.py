@@ -9,7 +9,15 @@ import numpy as np
 from meanmap.core.errors import ColumnError
 from meanmap.core.exact import MOST_EXACT
 from meanmap.core.held import holds_floats, holds_text, holds_times, holds_whole
-from meanmap.core.numerals import has_comma, is_name, reads_as_number, with_point, without_thousands
+from meanmap.core.numerals import (
+    TYPESET,
+    TYPESET_ADVICE,
+    has_comma,
+    is_name,
+    reads_as_number,
+    with_point,
+    without_thousands,
+)
 from meanmap.core.texts import as_labels, check_memory
 
 __all__ = ["MISSING", "Cells", "absent_in"]
@@ -241,4 +249,6 @@ def _remedy(word: str | None) -> str:
     if (comma := has_comma([said])) is not False and "," in said:
         thousands = "" if comma else ", or, if it separates thousands: thousands=','"
         return f"its comma is a decimal mark, say so: decimal=','{thousands}"
+    if TYPESET.fullmatch(said):
+        return f"that is a number, {TYPESET_ADVICE}"
     return f"that stands for a missing value, say so: missing=[{word!r}]"

@@ -21,7 +21,7 @@ from meanmap.core.absent import unmasked
 from meanmap.core.errors import EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
 from meanmap.core.meant import composed, no_column, refuse_doubled, respelled
-from meanmap.core.numerals import THOUSANDS_MARKS, reads_as_number
+from meanmap.core.numerals import THOUSANDS_MARKS, TYPESET, reads_as_number
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import as_kind
 from meanmap.core.tables.marks import marked, policy_and_marks
@@ -74,8 +74,8 @@ def read_table(
     columns : names, or a function of all names that returns some, optional
         Only these; all unless given.
     delimiter : str, optional
-        Of texts, "\\t" for a tab: by default a comma for `.csv`, a tab for `.tsv`, otherwise the most frequent
-        separator of the first line.
+        Of texts, "\\t" for a tab, " " for runs of spaces: by default a comma for `.csv`, a tab for `.tsv`,
+        otherwise the most frequent separator of the first line.
     labels : names
         Columns to read as labels although they look like numbers.
     missing : {"drop", "category", "raise"}
@@ -285,6 +285,8 @@ def _text(
                     f"{path} has {counted(len(row), 'cell')} in row {done + number + 1}, and {len(names)} columns. Row "
                     "1 is the first below the header."
                 )
+        if not done and len(names) == 1 and names[0] not in labels:
+            _refuse_spaces(names[0], block, path)
         for i, made in parts.items():
             made.append(reader.read([row[i] for row in block], names[i] in labels))
         done += len(block)
@@ -311,7 +313,9 @@ def _rows(lines: Iterator[str], mark: str, path: str | Path, before: int) -> Ite
 
     A quote that is never closed is refused, because the rest of the file would become one cell.
     """
-    rows = csv.reader(lines, delimiter=mark, strict=True)
+    if mark == " ":  # any number of spaces counts as one
+        lines = (f"{line.strip()}\n" for line in lines)
+    rows = csv.reader(lines, delimiter=mark, strict=True, skipinitialspace=mark == " ")
     begun = before + 1
     try:
         for row in rows:
@@ -323,6 +327,18 @@ def _rows(lines: Iterator[str], mark: str, path: str | Path, before: int) -> Ite
             f"{path} cannot be read from line {begun} on: {why}. A cell that begins with a quote ends with one, "
             'and a quote in it is doubled: "5"" pipe".'
         ) from None
+
+
+def _refuse_spaces(name: str, rows: Sequence[Sequence[str]], path: str | Path) -> None:
+    """Refuse one column whose cells are several numbers each: spaces separate the cells of this file."""
+    words = [cell.split() for (cell,) in rows]
+    several = {len(name.split()), *map(len, words)}
+    numbers = len(several) == 1 and several != {1} and all(reads_as_number(word) for row in words for word in row)
+    if numbers and not all(TYPESET.fullmatch(cell) for (cell,) in rows):
+        raise InputError(
+            f"the lines of {path} are several numbers with spaces between them, such as {rows[0][0]!r}: say "
+            f"delimiter=' ', or labels=[{name!r}] if each line is one label."
+        )
 
 
 def _check_names(wanted: Sequence[str], names: Sequence[str], path: str | Path) -> None:

@@ -19,6 +19,7 @@ from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.doubts import columns_in, copied_rows, doubts
 from meanmap.core.tables.missing import by_pairs
@@ -201,9 +202,10 @@ def chow_liu(
     check_executor(executor)
     refuse_unread(table, "table")
     random = Rng.of(rng)
+    (table,), apart = without_ids((table,), ("table",), (), kinds)
     unlike = notes_on_gaps([table], ["table"], missing, kinds, paired=True)
     table, told = by_pairs(table, "table", missing)
-    told = (*told, *unlike, *doubts([table], ["table"], kinds or ()), *copied_rows([table], ["table"]))
+    told = (*apart, *told, *unlike, *doubts([table], ["table"], kinds or ()), *copied_rows([table], ["table"]))
     schema = Schema.of(table, kinds=kinds)
     labelled = source_of(table).named
     table, dull = varying(table, schema)

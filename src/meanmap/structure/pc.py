@@ -14,12 +14,14 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, opened, varying
 from meanmap.core.tables.table import Table
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
+from meanmap.core.values import is_sequence
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
 from meanmap.kernels.base import Kernel
@@ -96,7 +98,8 @@ def pc(
         What happens to missing values: an error; the rows are dropped, and a note counts them by column; or missing
         labels form a label of their own.
     kinds : mapping of column to kind, optional
-        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
+        The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Columns that
+        only number or name the rows are left out, with a note, unless their kind is declared or an arrow names them.
     executor : concurrent.futures.Executor, optional
         Runs the tests with conditioning sets of one size, and the half-samples: processes, threads, Dask's workers
         (`client.get_executor()`). The result is the same; a few more tests are run than needed.
@@ -155,10 +158,11 @@ def pc(
     random = Rng.of(rng)
     schema, told = None, ()
     if not isinstance(table, ConditionalTests):
+        (table,), apart = without_ids((table,), ("table",), _names_in(required, forbidden, tiers), kinds)
         table, dull = _varying_if_dropped(table, missing, kinds)
         kinds = {name: kind for name, kind in (kinds or {}).items() if name not in dull} if dull else kinds
         (table,), (schema,), told = opened((table,), ("table",), missing, kinds, least=LEAST_POINTS)
-        told = (*dull.values(), *told)
+        told = (*apart, *dull.values(), *told)
         if schema is not None:
             table, more = varying(table, schema)
             told = (*told, *more)
@@ -192,6 +196,12 @@ def pc(
         seed=random.seed,
         schema=schema,
     )
+
+
+def _names_in(*collections: Any) -> set[str]:
+    """The names in lists of lists; what else they hold is refused where they are read."""
+    lists = [each for listed in collections if is_sequence(listed) for each in listed if is_sequence(each)]
+    return {name for each in lists for name in each if isinstance(name, str)}
 
 
 def _varying_if_dropped(table: Data, missing: object, kinds: Mapping[str, Any] | None) -> tuple[Data, dict[str, str]]:

@@ -26,6 +26,12 @@ FORMS = {
         (f"{x} €" for x in NUMBERS),
         (f"-£{x}" for x in NUMBERS),
     ],
+    "numbers with printed minus signs, parentheses or spaces": [
+        (str(x - 1000).replace("-", "\u2212") for x in NUMBERS),
+        (f"({x})" for x in NUMBERS),
+        (f"{x * 100:,.0f}".replace(",", " ") for x in NUMBERS),
+        (f"{x * 100:,.0f}".replace(",", "\u202f") for x in NUMBERS),
+    ],
     "dates": [DAYS.strftime("%Y-%m-%d"), DAYS.strftime("%Y-%m-%dT%H:%M"), DAYS.strftime("%d.%m.%Y")],
     "dates with the day or the month first": [
         DAYS.strftime("%d.%m.%y"),

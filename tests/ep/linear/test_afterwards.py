@@ -124,6 +124,18 @@ def test_rows_left_out_of_a_normal_model_in_units_of_the_response():
         np.testing.assert_allclose(found.leave_one_out()[row], exact, atol=0.03)
 
 
+def test_rows_are_called_as_in_the_data():
+    """Row numbers would be joined to other rows in silence."""
+    named = DATA.set_index(pd.Index([f"r{i}" for i in range(len(DATA))])).iloc[::-1]
+    holey = named.assign(x=named.x.where(named.index != "r3"))
+    found = fit("y ~ x", holey, missing="drop")
+    expected = [name for name in named.index if name != "r3"]
+    assert (list(found.leave_one_out().index), list(found.predict().index)) == (expected, expected)
+    np.testing.assert_allclose(found.predict(), found.predict(named.loc[expected]), rtol=1e-9)
+    found = fit("y ~ x", {name: holey[name].to_numpy() for name in holey}, missing="drop")
+    assert list(found.predict().index) == [i for i in range(len(DATA)) if i != len(DATA) - 4]
+
+
 def test_order_of_rows_moves_rows_and_nothing_else(slopes):
     order = np.random.default_rng(4).permutation(len(DATA))
     moved = fit("y ~ x + (1 + x | g)", DATA.iloc[order])

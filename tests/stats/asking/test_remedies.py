@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ParameterError
+from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError
 from meanmap.stats.asking.grammar import Question
 
 RNG = np.random.default_rng(0)
@@ -151,3 +151,13 @@ def test_options_of_the_wrong_kind(name):
     call, error, match = WRONG[name]
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.parametrize("ask", [mm.two_sample_test, mm.independence_test])
+def test_refusals_come_without_warnings_of_arithmetic(ask):
+    """Notes on wild cells, order and means look at columns before the reader refuses them; warnings are errors here."""
+    x, y = np.random.default_rng(0).normal(size=(2, 50, 2))
+    with pytest.raises(NonFiniteError, match="not finite, the first"):
+        ask(np.where([True, False], np.inf, x), y, rng=0)
+    with pytest.raises(EmptyError, match="x has 1 point; expected at least 5"):
+        ask(x[:1], y[:1] if ask is mm.independence_test else y, rng=0)

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.held import holds_text, holds_times
+from meanmap.core.held import holds_floats, holds_text, holds_times
 from meanmap.core.moments import is_clock, is_time
 from meanmap.core.points import on_host
 from meanmap.core.tables.doubts import columns_in
@@ -221,7 +221,7 @@ def _looked_at(
     """Among columns side by side: those with similar neighbours, by name; those that number the rows, and how; and the
     rows.
     """
-    listed = [(name, label, column) for name, label, column in columns if column is not None]
+    listed = [each for each in columns if each[2] is not None and _is_finite(each[2])]
     if not listed or len({len(column) for *_, column in listed}) > 1 or len(listed[0][2]) < LEAST_ROWS:
         return {}, [], 0
     rows, next_to = _blocks(len(listed[0][2]))
@@ -292,6 +292,11 @@ def tied_ranks(column: np.ndarray) -> np.ndarray:
     values = text_codes(column) if column.dtype.kind == "O" else column
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - counts / 2)[places.ravel()]
+
+
+def _is_finite(column: np.ndarray) -> bool:
+    """Whether numbers are finite; others are refused later, in words."""
+    return not holds_floats(column) or bool(np.isfinite(column).all())
 
 
 def is_sorted(column: np.ndarray) -> bool:

@@ -62,7 +62,7 @@ class WildCells:
 
     @classmethod
     def of(cls, numbers: np.ndarray) -> "WildCells | None":
-        """The wild cells of numbers or times without missing values; None if there are none.
+        """The wild cells of numbers or times without missing values; None if there are none, or infinite numbers.
 
         Examples
         --------
@@ -73,6 +73,8 @@ class WildCells:
         True
         """
         line = seconds(numbers)
+        if not np.isfinite(line).all():
+            return None
         apart = np.abs(line - np.median(line)) if len(line) > LEAST_OTHERS else np.zeros(0)
         most = min(MOST, max(len(line) // ONE_IN, 1))
         near_end = np.partition(apart, len(apart) - most - 1)[len(apart) - most - 1] if len(apart) > most else 0.0

@@ -13,7 +13,7 @@ from meanmap.core.arrays import is_categorical
 from meanmap.core.foreign import is_missing
 from meanmap.core.language import in_python
 from meanmap.core.moments import is_clock, is_date
-from meanmap.core.numerals import is_name, reads_as_number
+from meanmap.core.numerals import TYPESET, TYPESET_ADVICE, is_name, reads_as_number
 from meanmap.core.tables.signs import decimal_marks, to_numbers
 from meanmap.core.types import Data
 
@@ -86,6 +86,13 @@ FORMS = (
         SIGNS,
         "remove signs and convert it",
         TO_NUMBERS,
+    ),
+    Form(
+        "numbers with printed minus signs, parentheses or spaces",
+        TYPESET.fullmatch,
+        "\u2212( \u00a0\u202f",
+        f"{TYPESET_ADVICE}, and convert it",
+        "",
     ),
     Form(
         "numbers with a unit",

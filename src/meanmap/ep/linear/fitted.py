@@ -87,16 +87,17 @@ class Fitted(Paged, Value):
     def predict(self, data: Data | None = None, confidence: float = 0.95) -> Any:
         """The expected response at the fitted rows, or at new ones, as a pandas frame: estimate, sd, low, high.
 
-        New groups have the distribution of all groups; a binomial response is the share of successes. Ordered labels
-        have a row for the probability of each; `predict(frame)["estimate"].unstack()` has a column for each. A censored
-        or truncated response has the mean that it has without its limits.
+        Its index is that of the data, or row numbers. New groups have the distribution of all groups; a binomial
+        response is the share of successes. Ordered labels have a row for the probability of each;
+        `predict(frame)["estimate"].unstack()` has a column for each. A censored or truncated response has the mean that
+        it has without its limits.
         """
         pandas: Any = import_module("pandas")
         data = handed_over(data)
         rows = self.formula.rows if data is None else self.formula.later(data)
         warn_of(far_outside(self.formula, rows))
         level = probability(confidence)
-        index = rows.kept if data is None else getattr(data, "index", None)
+        index = self.formula.index if data is None else getattr(data, "index", None)
         if self.levels:
             found = probabilities(self.model, rows, self.scaled, level)
             codes = range(len(rows.kept)) if index is None else index
@@ -185,7 +186,8 @@ class Fitted(Paged, Value):
         return np.array(self.levels)[found.astype(int)] if self.levels else found
 
     def leave_one_out(self) -> Any:
-        """The log density of each response given all other rows, as a pandas series; its sum compares models.
+        """The log density of each response given all other rows, as a pandas series with the index of the data, or row
+        numbers; its sum compares models.
 
         From cavities of expectation propagation, with the components integrated: no model is fitted again. The
         difference of two models of n rows has the standard error √n · sd of the rows' differences (Vehtari, Gelman &
@@ -194,7 +196,7 @@ class Fitted(Paged, Value):
         pandas: Any = import_module("pandas")
         of_unit = self.model.observed.weights * self.model.family.densities(self.model.observed)
         found = log_densities(self.model) - of_unit * np.log(self.scaled.unit)
-        return pandas.Series(found, self.formula.rows.kept, name="log_density")
+        return pandas.Series(found, self.formula.index, name="log_density")
 
     def plot(self, ax: Axes | None = None, confidence: float = 0.95) -> Any:
         """Draw effects that all rows share, components of variance and correlations, with their intervals.

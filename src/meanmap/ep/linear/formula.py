@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.held import holds_floats
+from meanmap.core.protocols import handed_over
 from meanmap.core.tables.selection import selection_notes
 from meanmap.core.types import Data
 from meanmap.ep.linear.brackets import read_brackets
@@ -102,6 +103,8 @@ class Formula:
                     expr.set_data(not has_one)
         self.levels: dict[str, tuple[Any, ...]] = {}
         self.rows = self._rows(frame, kept, self.matrices.common, new=False)
+        index = getattr(handed_over(data), "index", None)
+        self.index = kept if index is None else index[kept]  # what the rows of the fit are called
 
     @staticmethod
     def _names_of(terms: Any) -> set[str]:

@@ -133,7 +133,7 @@ def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, dict[s
 
 
 def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
-    """The columns that all samples have, each by sample. Arrays may hold what the test refuses later, in words: such
+    """The columns that all samples have, each by sample. Samples may hold what the test refuses later, in words: such
     columns are left out.
     """
     first, *others = samples.values()
@@ -143,7 +143,9 @@ def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str,
 
 
 def _plain(column: np.ndarray) -> bool:
-    """Whether these are finite numbers, labels, truth values or times."""
+    """Whether these are finite numbers, labels, truth values or times, of more than one row."""
+    if len(column) < 2:
+        return False
     if family_of(column) != "number" or np.issubdtype(column.dtype, np.integer):
         return True
     return np.issubdtype(column.dtype, np.floating) and bool(np.isfinite(column).all())

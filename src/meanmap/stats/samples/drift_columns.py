@@ -171,7 +171,7 @@ def _distance(first: np.ndarray, second: np.ndarray) -> float:
 
 def _sd(column: np.ndarray) -> float:
     """The standard deviation, without rounding errors where all values are equal."""
-    return float(column.std()) if column.min() < column.max() else 0.0
+    return float(column.std(ddof=1)) if column.min() < column.max() else 0.0
 
 
 def _spreads_differ(first: np.ndarray, second: np.ndarray) -> bool:
