@@ -221,7 +221,7 @@ def _looked_at(
     """Among columns side by side: those with similar neighbours, by name; those that number the rows, and how; and the
     rows.
     """
-    listed = [each for each in columns if each[2] is not None and _is_finite(each[2])]
+    listed = [(name, label, column) for name, label, column in columns if column is not None and _is_finite(column)]
     if not listed or len({len(column) for *_, column in listed}) > 1 or len(listed[0][2]) < LEAST_ROWS:
         return {}, [], 0
     rows, next_to = _blocks(len(listed[0][2]))
