@@ -144,6 +144,78 @@ def test_a_belief_shows_its_mean_and_interval(tmp_path):
     assert said["interval"] == [float(each) for each in beliefs["sun"].quantile([0.025, 0.975])]
 
 
+def titles(kind):
+    page = RESULTS[kind]()._as_page()
+    return page.title, page.sections[0].answer
+
+
+def test_titles_and_answers_are_sentences():
+    assert titles("two samples")[0] == "Do x and y come from the same distribution?"
+    assert titles("two samples")[1].startswith("Evidence of a difference: the hypothesis of equal distributions is re")
+    assert titles("several samples")[0] == "Do a, b and c come from the same distribution?"
+    title, answer = titles("independence")
+    assert title == "Is x independent of y?"
+    assert answer.startswith("Evidence of dependence: independence is rejected at level 0.05 (p = 0.01")
+    title, answer = titles("conditional independence")
+    assert title == "Is x independent of y given z?"
+    assert answer.startswith("No evidence of dependence: independence is not rejected at level 0.05 (p = ")
+    assert titles("joint independence")[0].endswith(" jointly independent?")
+    assert titles("effect")[0] == "How large is the difference between x and y?"
+    assert titles("monitor")[1].startswith("Alarm at batch 2, of 2 batches; the latest p-value is ")
+    assert titles("causes")[1] == "3 nodes, 2 lines."
+    assert titles("bet")[1].startswith("After 2 batches the e-value is ")
+    assert titles("formula")[1] == "The interval of sun excludes 0."
+    assert titles("causal effect")[1].startswith("Setting dose to 1 rather than 0 changes the mean of mood by ")
+    several = mm.independence_test(["sun", "rain"], ["mud"], data=TABLE, **QUICK)
+    assert several._as_page().title == "Are sun and rain independent of mud?"
+    close = mm.closeness_test(A[:, None], A[:, None] + 3, 0.1, rng=0)._as_page()
+    assert close.title == "Are x and y closer than after a shift of all columns by 0.1 standard deviations?"
+    assert close.sections[0].answer == "Not shown at level 0.05 (p = 1)."
+
+
+@pytest.mark.parametrize(
+    ("kind", "marks"),
+    [
+        ("effect", ["bars", "bars"]),
+        ("two samples", ["bars", "bars"]),
+        ("independence", ["dots"]),
+        ("conditional independence", ["dots"]),
+        ("causal effect", ["dots"]),
+        ("causal effect on a label", ["dots"]),
+        ("formula", ["dots"]),
+    ],
+)
+def test_the_first_picture_is_the_data(kind, marks):
+    chart = RESULTS[kind]()._as_page().sections[0].charts[0]
+    assert [mark.kind for mark in chart.panels[0].marks] == marks
+
+
+def test_the_page_of_a_closeness_test_and_of_effect_sizes_begin_with_the_data():
+    found = (
+        mm.closeness_test(TABLE, TABLE, 0.5, rng=0),
+        mm.independence_effect(A, NOISE, rng=0),
+        mm.conditional_independence_effect(A, NOISE, MORE, rng=0),
+        mm.k_sample_effect({"a": A, "b": NOISE, "c": MORE, "d": A + 1}, rng=0),
+    )
+    kinds = [[mark.kind for mark in each._as_page().sections[0].charts[0].panels[0].marks] for each in found]
+    assert kinds == [["bars"] * 2, ["dots"], ["dots"], ["line"] * 4]  # bars of four would hide one another
+
+
+def test_an_effect_size_says_the_clearest_difference_in_a_sentence():
+    before, after = {"a": A, "b": 2.0 * NOISE}, {"a": A, "b": 2.0 * NOISE + 5.0}
+    (first, *_) = mm.two_sample_effect(before, after, rng=0)._as_page().sections
+    low, high = np.mean(before["b"]), np.mean(after["b"])
+    assert first.answer.startswith(f"The mean of b is {low:.4g} in x and {high:.4g} in y, a difference of 5 (")
+    same = mm.two_sample_effect(before, before, rng=0)._as_page().sections[0].answer
+    assert same.startswith("No column is shown to differ. The ")
+
+
+def test_labels_without_letters_are_seen():
+    table = {"y": A, "t": np.repeat(["", "new"], 40)}
+    page = mm.two_sample_test(table, by="t", **QUICK)._as_page()
+    assert [mark.series for mark in page.sections[0].charts[0].panels[0].marks] == ["t=''", "t=new"]
+
+
 def test_samples_are_not_drawn_row_by_row(tmp_path):
     chart = facts_of(RESULTS["several samples"](), tmp_path / "a.html")["charts"][0]
     assert [mark["kind"] for mark in chart["panels"][0]["marks"]] == ["bars"] * 3

@@ -4,6 +4,18 @@ import numpy as np
 import pytest
 
 import meanmap as mm
+from meanmap.plots.networks import Link, network_chart
+
+
+def test_nodes_without_edges_stand_below_and_do_not_squeeze_the_others():
+    """Twelve of them pushed a chain of four into a tenth of the width."""
+    names = list("abcd") + [f"alone {i}" for i in range(12)]
+    links = [Link(0, 1, directed=True), Link(1, 2, directed=True), Link(2, 3, directed=True)]
+    nodes = network_chart("Causes", names, links).panels[0].marks[-1].places
+    assert np.all(np.diff(nodes["x"][:4]) > 0)  # arrows point to the right
+    assert np.ptp(nodes["x"][:4]) >= np.ptp(nodes["x"][4:])
+    assert nodes["y"][4:].max() < nodes["y"][:4].min() - 0.5
+    assert len(set(zip(nodes["x"].tolist(), nodes["y"].tolist(), strict=True))) == len(names)
 
 
 @pytest.mark.oldest

@@ -23,7 +23,7 @@ from meanmap.core.tables.order import numbers_rows
 from meanmap.core.tables.schema import admitted, check_alike
 from meanmap.core.tables.table import Table
 from meanmap.core.tables.zones import check_zones
-from meanmap.core.values import label_text
+from meanmap.core.values import label_shown
 from meanmap.io.tables import complete_rows, read_columns
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -293,7 +293,7 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
     columns_of = table.select(others).columns
     found = {}
     for kind in kinds.tolist():
-        name, rows = f"{by}={label_text(kind)}", values == kind
+        name, rows = f"{by}={label_shown(kind)}", values == kind
         if rows.sum() < LEAST_POINTS:
             raise EmptyError(
                 f"{path} has {counted(int(rows.sum()), 'row')} with {name}; expected at least {LEAST_POINTS} in each "

@@ -18,6 +18,7 @@ __all__ = [
     "entries_of",
     "frame_of",
     "is_sequence",
+    "label_shown",
     "label_text",
     "plain",
     "says_yes",
@@ -82,6 +83,18 @@ def label_text(label: object) -> str:
     if isinstance(label, float | np.floating):
         return str(int(label)) if float(label).is_integer() else repr(float(label))
     return str(label)
+
+
+def label_shown(label: object) -> str:
+    """A label in a picture, a table or a sentence, where one without letters would be invisible.
+
+    Examples
+    --------
+    >>> label_shown(2.0), label_shown("new"), label_shown("")
+    ('2', 'new', "''")
+    """
+    text = label_text(label)
+    return text if text.strip() else repr(text)
 
 
 def says_yes(label: object) -> bool:

@@ -21,7 +21,7 @@ def plain_page(graph: Graph) -> Page:
     """An undirected graph of which nothing else is known."""
     chart = _graph_chart(graph)
     rows = (("from", "to"), *((str(a), str(b)) for a, b in graph.named_edges))
-    said = f"{graph.size} nodes, {len(graph.edges)} edges"
+    said = f"{graph.size} nodes, {len(graph.edges)} lines."
     facts = {"names": list(graph.names), "edges": [list(pair) for pair in graph.named_edges]}
     return Page(
         "A graph", "", (Section("The graph", said, charts=() if chart is None else (chart,), tables=(rows,)),), facts
@@ -35,9 +35,10 @@ def graph_page(
     known: Mapping[str, Mapping[tuple, float]],
     said: str,
     meaning: str = "",
+    title: str = "A graph",
 ) -> Page:
     """A graph with named pairs as edges, whether each is an arrow, and what is known of pairs, by what it is called;
-    `meaning` says what edges and numbers mean.
+    `meaning` says what edges and numbers mean; notes are those among the lines of `said`.
     """
     number = {name: i for i, name in enumerate(graph.names)}
     known = {what: values for what, values in known.items() if len(values)}
@@ -48,15 +49,15 @@ def graph_page(
     rows, links, facts = [], [], []
     for (a, b), arrow in zip(pairs, directed, strict=True):
         values = {what: value for what in known if (value := of(what, a, b)) is not None}
-        text = "".join(f"\n{what} {value:.3g}" for what, value in values.items())
+        text = "".join(f"\n{what} {_cell(value)}" for what, value in values.items())
         weak = "support" in known and values.get("support", 0.0) < MAJORITY
         links.append(Link(number[a], number[b], arrow, text, weak))
-        rows.append(
-            (str(a), "→" if arrow else "—", str(b), *(f"{values[k]:.3g}" if k in values else "" for k in known))
-        )
+        rows.append((str(a), "→" if arrow else "—", str(b), *(_cell(values[k]) if k in values else "" for k in known)))
         facts.append({"from": a, "to": b, "directed": bool(arrow), **values})
     chart = network_chart("The graph", graph.names, links)
-    first, *_ = said.splitlines()
+    count = sum(map(bool, directed))
+    kinds = (count, "arrow"), (len(pairs) - count, "line")
+    of_each = [f"{number} {what}{'s' * (number != 1)}" for number, what in kinds if number or not pairs]
     notes = (
         ("note",),
         *((line.removeprefix("  note: "),) for line in said.splitlines() if line.startswith("  note: ")),
@@ -66,9 +67,13 @@ def graph_page(
     text = f"{large}{meaning}".strip()
     section = Section(
         "The graph",
-        f"{first[:1].upper()}{first[1:]}",
+        f"{len(graph.names)} nodes, {' and '.join(of_each)}.",
         text,
         charts=() if chart is None else (chart,),
         tables=(table, notes),
     )
-    return Page("A graph", "", (section,), {"names": list(graph.names), "edges": facts})
+    return Page(title, "", (section,), {"names": list(graph.names), "edges": facts})
+
+
+def _cell(value: float) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else f"{value:.3g}"

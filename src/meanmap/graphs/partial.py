@@ -163,7 +163,12 @@ you doubt that, change the graph and ask again.
     def _as_page(self, brief: bool = False) -> Page:
         pairs = [*self.named("directed"), *self.named("undirected")]
         arrows = [i < len(self.directed) for i in range(len(pairs))]
-        return graph_page(self, pairs, arrows, self._known(), str(self), self._meaning())
+        return graph_page(self, pairs, arrows, self._known(), str(self), self._meaning(), self._title)
+
+    @property
+    def _title(self) -> str:
+        """Of its page."""
+        return "A graph"
 
     def _known(self) -> dict[str, Mapping[tuple, float]]:
         """What is known of edges, by what it is called."""

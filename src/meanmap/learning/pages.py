@@ -34,7 +34,7 @@ def learned_page(fit: Any) -> Page:
         (("kernel", "objective", "highest in draws"), *rows),
         note_table(fit.report.notes),
     )
-    section = Section("The kernel", f"{fit.kernel}, learned.", charts=(chart,), tables=tables)
+    section = Section("The kernel", f"The learned kernel is {fit.kernel}.", charts=(chart,), tables=tables)
     modes = [{"kernel": str(mode.kernel), "objective": mode.objective, "share": mode.share} for mode in fit.modes]
     facts = {"kernel": str(fit.kernel), "objective": fit.objective, "modes": modes, "seed": fit.seed}
     return Page("A learned kernel", "", (section,), facts)

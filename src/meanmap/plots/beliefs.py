@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.values import label_text
+from meanmap.core.values import label_shown, label_text
 from meanmap.plots.facts import Axis, Chart, Control, Mark, Page, Panel, Section
 from meanmap.plots.paged import Paged
+from meanmap.plots.ranges import bulk
 
 __all__ = [
     "LEVELS",
@@ -67,6 +68,9 @@ def of_number(one: Any) -> dict[str, Any]:
     low, first, last, high = (float(each) for each in np.ravel(one.quantile([0.001, *INTERVAL, 0.999])))
     if low == high:
         return {"mean": low, "observed": True, "levels": [low]}
+    fifth, most = (float(each) for each in np.ravel(one.quantile([0.05, 0.95])))
+    ends = bulk(fifth, most, low, high)
+    low, high = min(ends[0], first), max(ends[1], last)
     grid = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low), POINTS)
     levels = [float(each) for each in np.ravel(one.quantile(list(LEVELS)))]
     mean, sd = float(np.ravel(one.mean())[0]), float(np.ravel(one.sd())[0])
@@ -80,7 +84,7 @@ def belief_panel(name: Hashable, numbers: Mapping[str, Any], before: str = "") -
     if "probabilities" in numbers:
         each = numbers["probabilities"]
         places = np.arange(len(each), dtype=float)
-        ticks = tuple((float(at), label_text(label)) for at, label in enumerate(each))
+        ticks = tuple((float(at), label_shown(label)) for at, label in enumerate(each))
         bars = Mark("bars", {"x1": places - 0.4, "x2": places + 0.4, "y": list(each.values())})
         return Panel(Axis(str(name), ticks=ticks), Axis("probability", limits=(0.0, 1.0)), (bars,), note)
     mean = Mark("rules", {"x": [numbers["mean"]]}, "observed" if "observed" in numbers else "mean", colour=1)
@@ -97,7 +101,7 @@ def belief_text(numbers: Mapping[str, Any]) -> str:
     """A belief in a line."""
     if "probabilities" in numbers:
         best = sorted(numbers["probabilities"].items(), key=lambda item: -item[1])[:5]
-        return ", ".join(f"{label_text(label)} {value:.3g}" for label, value in best)
+        return ", ".join(f"{label_shown(label)} {value:.3g}" for label, value in best)
     if "observed" in numbers:
         return f"observed: {numbers['mean']:.4g}"
     low, high = numbers["interval"]

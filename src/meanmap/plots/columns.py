@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanmap.core.tables.kinds import family_of
-from meanmap.core.values import label_text
+from meanmap.core.values import label_shown
 from meanmap.plots.facts import Axis, Chart, Control, Mark, Panel
+from meanmap.plots.ranges import TAILED, bulk
 
 __all__ = ["Columns", "groups_chart", "pairs_chart", "single"]
 
@@ -18,8 +19,10 @@ MOST_COLUMNS, MOST_LABELS = 40, 12
 MOST_BINS, LEAST_BINS = 40, 8
 # Of pairs, so many columns on each side, and points.
 MOST_SIDES, MOST_POINTS = 5, 400
-# Of each tail this share of the rows is cut if the rest takes less than TAILED of the whole range.
-TAIL, TAILED = 0.005, 0.6
+# Of columns that are constant in nine of ten rows this share of the rows is cut at each end.
+TAIL = 0.005
+# Bars of more groups would hide one another: lines are drawn.
+MOST_BARS = 3
 
 
 class _Read(NamedTuple):
@@ -87,7 +90,7 @@ def _read(name: str, parts: Sequence[np.ndarray]) -> _Read | None:
         finite = np.concatenate([each[np.isfinite(each)] for each in values])
         whole = bool(len(finite)) and bool(np.all(finite == np.round(finite))) and np.ptp(finite) < MOST_BINS
         return _Read(values, Axis(name), whole) if len(finite) else None
-    texts = [np.array([label_text(each) for each in part.tolist()], dtype=object) for part in parts]
+    texts = [np.array([label_shown(each) for each in part.tolist()], dtype=object) for part in parts]
     labels, counts = np.unique(np.concatenate(texts).astype(str), return_counts=True)
     if len(labels) > max(MOST_LABELS, sum(map(len, parts)) / 3):
         return None
@@ -114,7 +117,10 @@ def _histogram(read: _Read, groups: Sequence[str]) -> Panel:
     marks = []
     for i, (name, each, (left, right)) in enumerate(zip(groups, values, ends, strict=True)):
         shares = 100 * np.histogram(each, edges)[0] / max(len(each), 1)
-        marks.append(Mark("bars", {"x1": left, "x2": right, "y": shares}, name, colour=i))
+        if len(values) > MOST_BARS and not read.axis.ticks:
+            marks.append(Mark("line", {"x": (left + right) / 2, "y": shares}, name, colour=i))
+        else:
+            marks.append(Mark("bars", {"x1": left, "x2": right, "y": shares}, name, colour=i))
     return Panel(read.axis, Axis("% of rows"), tuple(marks), note)
 
 
@@ -144,7 +150,8 @@ def _inner(values: Sequence[np.ndarray]) -> tuple[float, float]:
     """Between which numbers all groups are drawn."""
     pooled = np.concatenate(values)
     low, high = float(pooled.min()), float(pooled.max())
-    ends = [np.quantile(each, [TAIL, 1 - TAIL]) for each in values if len(each)]
+    found = [np.quantile(each, [TAIL, 0.05, 0.95, 1 - TAIL]) for each in values if len(each)]
+    ends = [bulk(b, c, low, high) if c > b else (a, d) for a, b, c, d in found]
     inner = float(min(a for a, _ in ends)), float(max(b for _, b in ends))
     return inner if inner[1] - inner[0] < TAILED * (high - low) else (low, high)
 

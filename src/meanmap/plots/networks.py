@@ -13,6 +13,8 @@ __all__ = ["MOST_NODES", "Link", "network_chart"]
 
 # Larger graphs are listed and not drawn, and not asked for beliefs, as their messages take long.
 MOST_NODES, STEPS = 150, 200
+# So many nodes without edges stand side by side.
+MOST_IN_A_ROW = 6
 
 
 class Link(NamedTuple):
@@ -66,18 +68,42 @@ def _above(at: np.ndarray, links: Sequence[Link]) -> np.ndarray:
 
 
 def _places(size: int, links: Sequence[Link]) -> np.ndarray:
-    """Distances on the page follow those along edges: SMACOF (Gansner, Koren & North 2004), parts side by side."""
+    """Distances on the page follow those along edges: SMACOF (Gansner, Koren & North 2004), parts side by side, each
+    as wide as it can lie and with most arrows to the right; nodes without edges stand in a row below.
+    """
     ends = np.array([(each.first, each.second) for each in links], np.int32).reshape(-1, 2)  # as older SciPy wants
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size)).tocsr()
     number, part = connected_components(graph, directed=False)
     found, left = np.zeros((size, 2)), 0.0
+    alone = np.bincount(part)[part] == 1
     for k in range(number):
         members = np.flatnonzero(part == k)
+        if alone[members[0]]:
+            continue
         far = shortest_path(graph[members][:, members], directed=False, unweighted=True)
-        placed = _stressed(far)
-        placed -= placed.min(axis=0) - [left, 0.0]
-        found[members], left = placed, float(placed[:, 0].max()) + 1.2
+        found[members] = _lying(_stressed(far))
+        heads = [
+            found[each.second, 0] - found[each.first, 0] for each in links if each.directed and part[each.first] == k
+        ]
+        found[members, 0] *= -1.0 if sum(heads) < 0 else 1.0
+        found[members] -= found[members].min(axis=0) - [left, 0.0]
+        left = float(found[members, 0].max()) + 1.2
+    return _rows_below(found, alone, max(left - 1.2, 1.0))
+
+
+def _rows_below(found: np.ndarray, alone: np.ndarray, wide: float) -> np.ndarray:
+    """With nodes without edges in rows below the others."""
+    row, place = np.divmod(np.arange(alone.sum()), MOST_IN_A_ROW)
+    across = np.minimum(alone.sum() - MOST_IN_A_ROW * row, MOST_IN_A_ROW)
+    found[alone] = np.stack([wide * (place + 0.5) / np.maximum(across, 1), -0.8 * (1.0 + row)], axis=1)
     return found
+
+
+def _lying(at: np.ndarray) -> np.ndarray:
+    """Turned so that the direction in which it is longest is horizontal."""
+    at = at - at.mean(axis=0)
+    turn = np.linalg.eigh(at.T @ at)[1][:, ::-1]
+    return at @ (turn * np.where(turn[0] < 0, -1.0, 1.0))
 
 
 def _stressed(far: np.ndarray) -> np.ndarray:

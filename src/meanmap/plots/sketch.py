@@ -32,7 +32,8 @@ def sketch(chart: Chart, panel: int = 0) -> str:
     marks = [mark.plain() for mark in shown.marks]
     bare = not shown.x.label and not shown.x.ticks
     named = {mark["series"]: _colour(mark) for mark in marks if mark["series"]}
-    height = 340.0 if bare else max(250.0, 26.0 * len(shown.y.ticks) + 70)
+    listed = bool(shown.y.ticks) and any(mark.kind == "ranges" for mark in shown.marks)
+    height = 340.0 if bare else max(0.0 if listed else 250.0, 26.0 * len(shown.y.ticks) + 70)
     letters = max((len(_short(text)) for _, text in shown.y.ticks), default=8)
     left, right = (30.0, WIDTH - 30.0) if bare else (10 + LETTER * max(letters, 4), WIDTH - 16.0)
     bottom, top = (height - 20, 20.0) if bare else (height - 40, 26.0)

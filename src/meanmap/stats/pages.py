@@ -11,6 +11,8 @@ from meanmap.plots.intervals import MOST
 __all__ = ["adjusted_page", "bet_page", "power_page", "rejection_page"]
 
 LEVEL, POWER = 0.05, 0.8
+# Axes of more batches have a scale.
+MOST_NUMBERED = 12
 
 
 def rejection_page(result: Any) -> Page:
@@ -65,8 +67,10 @@ def adjusted_page(found: Any) -> Page:
     note = "" if len(names) == len(values) else f"{len(names)} of {len(values)} tests are drawn."
     panel = Panel(Axis("adjusted p-value", limits=(0.0, 1.0)), Axis(ticks=ticks), marks, note)
     table = (("hypothesis", "adjusted p-value"), *((str(name), f"{value:.4g}") for name, value in named.items()))
-    answer = f"{found.method}. {len(rejected)} of {len(named)} hypotheses are rejected at level {LEVEL:g}."
-    section = Section("The answer", answer, charts=(Chart("Adjusted p-values", (panel,)),), tables=(table,))
+    answer = f"{len(rejected)} of {len(named)} hypotheses are rejected at level {LEVEL:g}."
+    section = Section(
+        "The answer", answer, f"{found.method}.", charts=(Chart("Adjusted p-values", (panel,)),), tables=(table,)
+    )
     return Page("Several tests at once", "", (section,), found.to_dict())
 
 
@@ -79,7 +83,14 @@ def bet_page(bet: Any) -> Page:
         Mark("dots", {"x": batches, "y": logs}, "", said),
         Mark("rules", {"y": [np.log10(1 / LEVEL)]}, f"rejected at level {LEVEL:g}", colour=1, dashed=True),
     )
-    chart = Chart("Evidence after each batch", (Panel(Axis("batch"), Axis("log₁₀ e-value"), marks),))
+    ticks = tuple((float(k), str(k)) for k in batches) if len(batches) <= MOST_NUMBERED else ()
+    chart = Chart("Evidence after each batch", (Panel(Axis("batch", ticks), Axis("log₁₀ e-value"), marks),))
     facts = {"evalue": bet.evalue, "pvalue": bet.pvalue, "log_evalues": bet.log_evalues, "seed": bet.seed}
-    text = "The p-value is valid however often it is looked at. The first batch is only learned from."
-    return Page("A test by betting", "", (Section("The answer", f"{bet}.", text, charts=(chart,)),), facts)
+    text = "The p-value is valid however often you look at it. The first batch is only used for learning."
+    null = "independence" if bet.paired else "the hypothesis of equal distributions"
+    verdict = "rejected" if bet.pvalue <= LEVEL else "not rejected"
+    said = f"the e-value is {bet.evalue:.4g} and the anytime-valid p-value {bet.pvalue:.4g}"
+    number = f"{len(batches)} batch{'es' * (len(batches) != 1)}"
+    answer = f"After {number} {said}: {null} is {verdict} at level {LEVEL:g}."
+    title = f"A test of {'independence' if bet.paired else 'equal distributions'} by betting"
+    return Page(title, "", (Section("The answer", answer, text, charts=(chart,)),), facts)

@@ -12,11 +12,10 @@ from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes
 from meanmap.core.values import Value, frame_of, plain
-from meanmap.plots.columns import groups_chart, pairs_chart
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.plots.paged import Paged
 from meanmap.stats.settings import check_draws
-from meanmap.stats.shown import Shown
+from meanmap.stats.shown import MOST_CALLED, Shown, listed
 
 __all__ = ["Interval", "Null", "TestResult", "flat", "larger_and_tied"]
 
@@ -190,28 +189,44 @@ class TestResult(Paged, Value):
 
     def _as_page(self, brief: bool = False) -> Page:
         """The data first, then the answer in numbers, and last the null distribution."""
-        verdict = "rejected" if self.pvalue <= 0.05 else "not rejected"
-        answer = f"p = {self.pvalue:.3g}: the null hypothesis is {verdict} at level 0.05."
-        data = () if self.shown is None else self._data_charts(self.shown)
+        data = () if self.shown is None else self.shown.charts(self._drawn_first())
         text = NOT_DRAWN if self.shown is None else self.shown.note
         tables = (("what", "value"), *TestResult.lines(self)), *self._tables()
-        sections = [Section("The answer", answer, text, charts=data[: 1 if brief else None], tables=tables)]
+        sections = [Section("The answer", self._answer(), text, charts=data[: 1 if brief else None], tables=tables)]
         if not brief:
             about = "Values of the statistic under the null hypothesis, and the one that was observed."
             sections.append(Section("The null distribution", "", about, charts=(self._null_chart(),)))
-        title = f"{self.method[:1].upper()}{self.method[1:]}"
-        return Page(title, "", tuple(sections), self.to_dict())
+        method = f"{self.method[:1].upper()}{self.method[1:]}"
+        asked = None if self.shown is None else self._question(self.shown)
+        title, lead = (method, "") if asked is None else (asked, f"{method}.")
+        return Page(title, lead, tuple(sections), self.to_dict())
 
-    def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
-        """Variables row by row, or the distribution of each column in each sample."""
-        if not shown.paired:
-            groups = groups_chart("How the columns are distributed", shown.groups())
-            return () if groups is None else (groups,)
-        names = zip(shown.names, range(len(shown.names)), strict=True)
-        (_, x), (_, y), *others = [(name, shown.columns(k)) for name, k in names]
-        beside = {name: each for _, columns in others for name, each in columns.items()}
-        found = pairs_chart(f"{shown.names[0]} and {shown.names[1]}, row by row", {**x, **beside}, y)
-        return () if found is None else (found,)
+    def _question(self, shown: Shown) -> str | None:
+        """What was asked, as a sentence with the names of the data."""
+        names = [shown.called(k) for k in range(len(shown.names))]
+        if not self.method.startswith("joint "):
+            x, y, *given = names
+            verb = "Are" if " and " in x else "Is"
+            return f"{verb} {x} independent of {y}{f' given {listed(given)}' if given else ''}?"
+        return (
+            f"Are {listed(names) if len(names) <= MOST_CALLED else f'the {len(names)} variables'} jointly independent?"
+        )
+
+    def _answer(self) -> str:
+        """The answer in a sentence."""
+        found, null = self._verdict
+        if self.pvalue <= 0.05:
+            return f"Evidence of {found}: {null} is rejected at level 0.05 (p = {self.pvalue:.3g})."
+        return f"No evidence of {found}: {null} is not rejected at level 0.05 (p = {self.pvalue:.3g})."
+
+    @property
+    def _verdict(self) -> tuple[str, str]:
+        """What a small p-value is evidence of, and the null hypothesis."""
+        return "dependence", "independence"
+
+    def _drawn_first(self) -> tuple[str, ...]:
+        """Columns with which the picture of the data begins."""
+        return ()
 
     def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
         """More tables of a page."""

@@ -1,6 +1,6 @@
-"""Some rows of what a test compared, to be drawn on its page."""
+"""Some rows of the data behind an answer, and the charts that draw them first on its page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,15 @@ from meanmap.core.tables.chunks import any_once, source_of
 from meanmap.core.tables.missing import length, take
 from meanmap.core.tables.table import Table, raw_columns, values_of
 from meanmap.core.values import Value
-from meanmap.plots.columns import single
+from meanmap.plots.columns import groups_chart, pairs_chart, single
+from meanmap.plots.facts import Chart
 
-__all__ = ["Shown"]
+__all__ = ["MOST_CALLED", "Shown", "listed"]
 
 # So many rows of a sample are kept, and fewer of wide tables.
 MOST_ROWS, MOST_NUMBERS = 2000, 200_000
+# A variable of more columns, and more samples, are not listed in a sentence.
+MOST_CALLED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +76,23 @@ class Shown(Value):
             tables = tables if alike else [{"value": next(iter(table.values()))} for table in tables]
         return dict(zip(self.names, tables, strict=True))
 
+    def charts(self, first: Sequence[str] = ()) -> tuple[Chart, ...]:
+        """Variables against each other, or the distribution of each column in each sample, those of `first` first."""
+        if self.paired:
+            x, y, *others = map(self.columns, range(len(self.names)))
+            beside = {name: each for columns in others for name, each in columns.items()}
+            found = pairs_chart(f"{self.called(1)} against {self.called(0)}, a dot for each row", {**x, **beside}, y)
+        else:
+            groups = self.groups()
+            found = groups_chart(f"The distribution {_of(next(iter(groups.values())))} in each group", groups, first)
+        return () if found is None else (found,)
+
+    def called(self, part: int) -> str:
+        """What to call a variable in a sentence: its columns if they have names and are few."""
+        rows, name = self.parts[part], self.names[part]
+        names = list(map(str, source_of(rows).names)) if source_of(rows).named else []
+        return listed(names) if 0 < len(names) <= MOST_CALLED else name
+
     @property
     def note(self) -> str:
         """Where not all rows are shown."""
@@ -81,6 +101,15 @@ class Shown(Value):
             return ""
         counts = " and ".join(f"{k} of {n}" for k, n in zip(shown, self.sizes, strict=True))
         return f"Pictures show {counts} rows, evenly spread."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def _of(columns: Mapping[str, Any]) -> str:
+    return f"of {next(iter(columns))}" if len(columns) == 1 else "of each column"
 
 
 def _most(width: int) -> int:

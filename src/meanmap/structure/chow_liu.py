@@ -111,7 +111,15 @@ class DependenceTree(EdgeTable, Graph):
         known: dict[str, Mapping[tuple, float]] = {"weight": dict(zip(pairs, self.weights.tolist(), strict=True))}
         if len(self.pvalues):
             known["p-value"] = dict(zip(pairs, self.pvalues.tolist(), strict=True))
-        return graph_page(self, pairs, [False] * len(pairs), {**known, "support": self.support}, str(self), TREE)
+        return graph_page(
+            self,
+            pairs,
+            [False] * len(pairs),
+            {**known, "support": self.support},
+            str(self),
+            TREE,
+            "A tree of dependences",
+        )
 
     def __str__(self) -> str:
         kind = "forest" if len(self.edges) < self.size - 1 else "tree"

@@ -113,6 +113,10 @@ class DiscoveredGraph(EdgeTable, PDAG):
         }
         return labels | {(a, b): f"{self.support.get((a, b), 0):.0%}" for a, b in self.named("undirected")}
 
+    @property
+    def _title(self) -> str:
+        return "Causes, as far as the data show them"
+
     def _support(self) -> Mapping[tuple, float]:
         """The support of an arrow's direction, or of the edge if it has no direction."""
         if not self.support:

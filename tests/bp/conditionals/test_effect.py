@@ -522,10 +522,16 @@ def test_the_answer_of_the_page_is_a_number():
     network = mm.bp.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")])
     found = network.effect(table, "y", of="t", from_="old", to="new", rng=0)
     low, high = found.interval()
-    (section,) = found._as_page().sections
+    section, effects = found._as_page().sections
     change = f"by {found.difference().value:.3g} (90 % interval {low:.3g} to {high:.3g})"
     assert section.answer == f"Setting t to new rather than old changes the mean of y {change}."
-    assert section.text.startswith("The effect of 't' from 'old' to 'new' on 'y', with intervals of 90 %. Adjusted")
+    assert section.text.startswith("The picture shows rows as they were observed, without adjustment.")
+    assert effects.text.startswith("Adjusted for 'z'. ")
+    (chart,) = section.charts  # the data, as they are
+    for mark, arm in zip(chart.panels[0].marks, ("old", "new"), strict=True):
+        edges = [*mark.places["x1"], mark.places["x2"][-1]]
+        counts, _ = np.histogram(np.asarray(table["y"])[np.asarray(table["t"]) == arm], edges)
+        np.testing.assert_allclose(mark.places["y"], 100 * counts / np.sum(np.asarray(table["t"]) == arm))
     labels = table | {"y": np.where(np.asarray(table["y"], float) > np.median(table["y"]), "high", "low")}
     found = network.effect(labels, "y", of="t", from_="old", to="new", rng=0)
     answer = found._as_page().sections[0].answer

@@ -84,6 +84,7 @@ def test_the_page_has_all_pictures(found):
     assert [each.title for each in sections] == ["Effects and components of variance", "Effects of groups", "Responses"]
     titles = [chart.title for each in sections for chart in each.charts]
     assert titles == [
+        "y against g and x, a dot for each row",
         "Effects",
         "Components",
         "Correlations",

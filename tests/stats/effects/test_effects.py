@@ -137,7 +137,7 @@ def test_groups_of_a_table():
     assert several.distance.low == 0.0
     two = mm.two_sample_effect(frame[frame.g != "w"], by="g", rng=0)
     assert two.sizes == (40, 40)
-    assert "difference of g=u and g=v" in str(two)
+    assert "difference between g=u and g=v" in str(two)
     assert "the normal approximation of means is doubtful for 40 rows." in two.warnings
 
 

@@ -168,4 +168,4 @@ def test_the_page_draws_the_evidence_of_missing_values_and_alarms_where_they_are
     assert second.tables[0][0] == ("batch", "p-value", "evidence", "missing values", "alarm")
     assert second.tables[0][3][3:] == (f"{monitor.gaps.evidence[-1]:.3g}", "alarm")
     quiet = mm.DriftMonitor.of(rows(rng, 300, lost=0), **SETTINGS).step(rows(rng, 50, lost=0))
-    assert len(quiet._as_page().sections[0].charts[0].panels[0].marks) == 3
+    assert len(quiet._as_page().sections[0].charts[0].panels[0].marks) == 2

@@ -90,7 +90,7 @@ def test_the_witness_is_that_of_the_strongest_kernel():
 
 def test_what_notebooks_and_files_see(shifted):
     page = shifted._repr_html_()
-    assert "<b>Two-sample test" in page
+    assert "<b>Do x and y come from the same distribution?</b> Two-sample test" in page
     assert "p-value" in page
     assert json.loads(json.dumps(shifted.to_dict()))["pvalue"] == shifted.pvalue
 

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.notes import note_table
 from meanmap.core.tables.kinds import family_of
-from meanmap.core.values import label_text
+from meanmap.core.values import label_shown
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.plots.beliefs import (
     LEVELS,
@@ -27,6 +27,8 @@ __all__ = ["QueriedPage", "beliefs_page"]
 
 # The most targets shown, and the most variables of a network; larger graphs, whose messages take long, show none.
 MOST_TARGETS, MOST_VARIABLES = 40, 6
+# More variables with evidence are not in the title.
+MOST_GIVEN = 5
 
 
 def beliefs_page(beliefs: Any, brief: bool) -> Page:
@@ -48,10 +50,22 @@ def beliefs_page(beliefs: Any, brief: bool) -> Page:
         note_table(beliefs.report.notes),
     )
     facts = {str(name): [belief_facts(query) for query in queries[:number]] for name, queries in found.items()}
-    section = Section(
-        "Beliefs", f"{beliefs.report.status[:1].upper()}{beliefs.report.status[1:]}.", charts=chart, tables=tables
-    )
-    return Page("Beliefs", "", (section,), {"beliefs": facts, "report": beliefs.report.to_dict()})
+    status = f"{beliefs.report.status[:1].upper()}{beliefs.report.status[1:]}."
+    section = Section("Beliefs", _answer(found, number), status, charts=chart, tables=tables)
+    return Page(_title(found), "", (section,), {"beliefs": facts, "report": beliefs.report.to_dict()})
+
+
+def _title(found: Mapping[Hashable, Any]) -> str:
+    given = [str(name) for name, queries in found.items() if "observed" in queries[0]]
+    return f"Beliefs given {', '.join(given)}" if 0 < len(given) <= MOST_GIVEN else "Beliefs"
+
+
+def _answer(found: Mapping[Hashable, Any], number: int) -> str:
+    """The first belief of a single query, in a sentence."""
+    if number != 1:
+        return ""
+    name, (numbers, *_) = next(iter(found.items()))
+    return f"Belief about {name}: {belief_text(numbers)}."
 
 
 class QueriedPage(Paged):
@@ -107,7 +121,7 @@ def _values(numbers: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """Values of the evidence, one for each level or label, and how they are written."""
     if "probabilities" in numbers:
         labels = list(numbers["probabilities"])
-        return np.array(labels), [label_text(each) for each in labels]
+        return np.array(labels), [label_shown(each) for each in labels]
     values = np.array([float(f"{each:.4g}") for each in numbers["levels"]])
     return values, [f"{each:.4g}" for each in values]
 

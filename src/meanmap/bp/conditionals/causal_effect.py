@@ -16,6 +16,7 @@ from meanmap.core.types import Array
 from meanmap.core.values import Value, frame_of
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
+from meanmap.stats.shown import Shown
 
 __all__ = ["Arm", "CausalEffect", "Estimate"]
 
@@ -137,6 +138,8 @@ class CausalEffect(Paged, Value):
         How many rows were used.
     notes : tuple of str
         Caveats.
+    shown : Shown or None
+        The outcome of some rows, which the page draws: of those with each value, or against a cause that is a number.
     """
 
     on: Hashable
@@ -150,6 +153,7 @@ class CausalEffect(Paged, Value):
     unsupported: float
     rows: int
     notes: tuple[str, ...] = ()
+    shown: Shown | None = None
 
     def difference(self, label: object = None) -> Estimate:
         """The difference of means, `to` less `from_`; of labels of their shares, (L,), or of the share of one."""
@@ -204,14 +208,16 @@ class CausalEffect(Paged, Value):
             lines += [f"  share of {label!r}: {self.difference(label)}" for label in self.labels]
         else:
             lines += [f"  mean: {self.difference()}", f"  median: {self.quantiles()}"]
+        return "\n".join([*lines, *(f"  {line}" for line in self._basis()), *note_lines(self.notes)])
+
+    def _basis(self) -> list[str]:
+        """What the effect rests on, in words."""
         if not self.path:
-            lines.append(f"  exactly 0 because the graph has no directed path from {self.of!r} to {self.on!r}")
-        else:
-            names = ", ".join(map(repr, self.adjusted))
-            lines.append(f"  adjusted for {names}" if names else "  no adjustment is needed")
-            before, after = (f"{arm.rows:.0f}" for arm in self.arms)
-            lines.append(
-                f"  {self.rows} rows, an effective {before} and {after} in each arm; "
-                f"{100 * self.unsupported:.0f} % of rows have little support"
-            )
-        return "\n".join([*lines, *note_lines(self.notes)])
+            return [f"exactly 0 because the graph has no directed path from {self.of!r} to {self.on!r}"]
+        names = ", ".join(map(repr, self.adjusted))
+        before, after = (f"{arm.rows:.0f}" for arm in self.arms)
+        share = f"{100 * self.unsupported:.0f} % of rows have little support"
+        return [
+            f"adjusted for {names}" if names else "no adjustment is needed",
+            f"{self.rows} rows, an effective {before} and {after} in each arm; {share}",
+        ]

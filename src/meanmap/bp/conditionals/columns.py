@@ -20,6 +20,7 @@ from meanmap.core.tables.kinds import Kind, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Array, Data
+from meanmap.core.values import label_shown
 from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 
@@ -180,6 +181,12 @@ class CodedColumn:
     def drawn(self, numbers: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """Numbers (n, width) in its unit as the table has them."""
         return self.given(numbers[:, 0]) if self.labels is None else self.named(numbers, random)
+
+    def seen_in(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers (n, width) in its unit as values of the table; pooled labels as one."""
+        if self.labels is None:
+            return self.given(numbers[:, 0])
+        return np.array([label_shown(each) for each in self.states], dtype=object)[numbers.argmax(axis=1)]
 
     def settled(self, numbers: np.ndarray) -> np.ndarray:
         """Numbers in its unit as values that it may have: whole ones where it has no others."""

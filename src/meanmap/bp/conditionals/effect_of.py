@@ -17,6 +17,8 @@ from meanmap.bp.conditionals.two_arms import TwoArms, compared, functions
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.tables.missing import BY_PAIRS
 from meanmap.core.tables.order import alike_in_order, counters
+from meanmap.core.values import label_shown
+from meanmap.stats.shown import Shown
 
 __all__ = ["effect_of"]
 
@@ -114,7 +116,25 @@ def effect_of(
     told = [_arm(columns[on], levels, found.plain[k], found.drawn[k], float(found.rows[k])) for k in (0, 1)]
     labels = () if columns[on].labels is None else tuple(columns[on].states)
     basis = tuple(adjusted or ()), adjusted is not None, unsupported, n, notes
-    return CausalEffect(on, of, *ends, (told[0], told[1]), labels, *basis)
+    shown = _shown(columns, numbers, there, (on, of), ends, of_arm if exact else None)
+    return CausalEffect(on, of, *ends, (told[0], told[1]), labels, *basis, shown)
+
+
+def _shown(
+    columns: Mapping[Hashable, CodedColumn],
+    numbers: Mapping[Hashable, np.ndarray],
+    there: np.ndarray,
+    names: tuple[Hashable, Hashable],
+    ends: tuple[Any, Any],
+    of_arm: np.ndarray | None,
+) -> Shown | None:
+    """The outcome in the rows of each arm, or against a cause whose values hardly repeat."""
+    y, t = (columns[name].seen_in(numbers[name][there]) for name in names)
+    on, of = map(str, names)
+    if of_arm is None:
+        return Shown.of(({of: t}, {on: y}), (of, on), paired=True)
+    arms = [{on: y[of_arm[:, k]]} for k in (0, 1)]
+    return Shown.of(arms, [f"{of} = {label_shown(end)}" for end in ends], paired=False)
 
 
 def _value(column: CodedColumn, name: Hashable, value: object, seen: np.ndarray, argument: str) -> np.ndarray:

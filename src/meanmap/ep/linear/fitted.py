@@ -26,7 +26,7 @@ from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.mixtures import Normals, Smooth, levels_of, quantiles
-from meanmap.ep.linear.pictures import Check, Ranges, draw_each
+from meanmap.ep.linear.pictures import Check, Ranges, data_charts, draw_each
 from meanmap.ep.linear.predictions import expected, probabilities
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shapes import marginals
@@ -34,6 +34,7 @@ from meanmap.ep.linear.shared import Shared, shared_names
 from meanmap.ep.linear.skewed import Skewed
 from meanmap.ep.linear.weights import Weighted
 from meanmap.plots.facts import Page, Section
+from meanmap.plots.intervals import away_from_zero
 from meanmap.plots.paged import Paged
 
 __all__ = ["Fitted"]
@@ -301,7 +302,13 @@ class Fitted(Paged, Value):
         columns = ("estimate", "sd", "low", "high")
         facts = {"formula": self.formula.text, "log_evidence": float(self.log_evidence),
                  "estimates": {n: dict(zip(columns, each, strict=True)) for n, *each in rows}}  # fmt: skip
-        sections = [Section("Effects and components of variance", said[1], charts=charts, tables=(table, notes))]
+        shared = [row for row in rows[: len(self.shared.laws.means)] if row[0] != "Intercept"]
+        _, _, _, low, high = zip(*shared, strict=True) if shared else ((),) * 5
+        answer = away_from_zero([row[0] for row in shared], np.array(low), np.array(high)) if shared else ""
+        data = data_charts(self.response, self.formula.rows.frame, self.formula.asked)
+        facts_of_model = f"{said[1][:1].upper()}{said[1][1:]}. Intervals of 95 %."
+        sections = [Section("Effects and components of variance", answer, facts_of_model, charts=(*data, *charts),
+                            tables=(table, notes))]  # fmt: skip
         if not brief and self.formula.rows.groups:
             charts = tuple(each.chart() for each in self._group_ranges(0.95))
             sections.append(Section("Effects of groups", "The effect of each group, the largest first.",

@@ -10,8 +10,9 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
 from meanmap.plots.facts import Axis, Chart, Mark, Panel
 from meanmap.plots.intervals import intervals_chart
+from meanmap.stats.shown import Shown
 
-__all__ = ["Check", "Ranges", "draw_each"]
+__all__ = ["Check", "Ranges", "data_charts", "draw_each"]
 
 # Names of more rows than this cannot be read; responses with more distinct values than this are drawn as a distribution
 # function, at this many points.
@@ -52,6 +53,15 @@ class Ranges:
     def chart(self) -> Chart:
         """The plot as data for a page; only the first rows if there are many."""
         return intervals_chart(self.title, self.names, self.middle, self.low, self.high, self.label)
+
+
+def data_charts(response: str, frame: Any, names: Sequence[str]) -> tuple[Chart, ...]:
+    """The response against each column that explains it."""
+    if response not in frame:
+        return ()
+    across = [name for name in names if name in frame and name != response]
+    shown = Shown.of((frame[across], frame[[response]]), ("columns", response), paired=True) if across else None
+    return () if shown is None else shown.charts()
 
 
 def draw_each(ranges: Sequence[Ranges], ax: Any) -> Any:

@@ -15,7 +15,7 @@ from meanmap.core.types import Axes
 from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.plots.facts import Page, Section
-from meanmap.plots.intervals import intervals_chart
+from meanmap.plots.intervals import away_from_zero, intervals_chart
 from meanmap.plots.paged import Paged
 
 __all__ = ["Inferred", "Summarised", "Summary"]
@@ -116,7 +116,8 @@ class Summary(Paged, Value):
         chart = intervals_chart(title, self.names, self.mean, self.low, self.high, label)
         head, *rows = self.cells()
         tables = (("name", *head[1:]), *map(tuple, rows)), note_table(notes)
-        return Section(title, said, charts=(chart,) if self.names else (), tables=tables)
+        answer = away_from_zero(self.names, self.low, self.high) if self.names else ""
+        return Section(title, answer, said, charts=(chart,) if self.names else (), tables=tables)
 
     def _as_page(self, brief: bool = False) -> Page:
         return Page("Posterior summaries", "", (self.section("Means and intervals"),), self.to_dict())
@@ -157,7 +158,7 @@ class Summarised(Paged, Inferred, ABC):
         first, *rest = str(self).splitlines()
         said = [line.strip() for line in rest if line.startswith("  ") and ": " in line]
         notes = [line.removeprefix("note: ") for line in said if line.startswith("note: ")]
-        facts = "; ".join(line for line in said if not line.startswith("note: "))
+        facts = "".join(f"{line[:1].upper()}{line[1:]}. " for line in said if not line.startswith("note: ")).strip()
         title = f"{first[:1].upper()}{first[1:]}"
         return Page(title, "", (self.summary().section("Means and intervals", facts, notes),), self.to_dict())
 

@@ -81,7 +81,7 @@
       case "band":
         return [Plot.areaY(rows, { x: at("x"), y1: at("y1"), y2: at("y2"), fill: colour, fillOpacity: 0.2, clip })];
       case "dots":
-        return [Plot.dot(rows, { x: at("x"), y: at("y"), fill: colour, fillOpacity: 0.6, r: 3, clip })];
+        return [Plot.dot(rows, { x: at("x"), y: at("y"), fill: colour, fillOpacity: 0.6, r: 3 })];
       case "ranges":
         return [Plot.ruleY(rows, { y: at("y"), x1: at("x1"), x2: at("x2"), stroke: colour, strokeWidth: 2, clip }), Plot.dot(rows, { x: at("x"), y: at("y"), fill: colour, r: 4, clip })];
       case "rules":
@@ -101,7 +101,7 @@
     const [across, upwards] = [place(mark.x, 40, width - 40), place(mark.y, height - 40, 58)];
     const placed = [];
     return d3.range(mark.x.length).map((i) => {
-      const said = cut(mark.text[i].split("\n")[0], 24);
+      const said = cut(mark.text[i].split("\n")[0], width < 500 ? 14 : 24);
       const half = Math.min(3.7 * said.length + 4, width / 2);
       const [x, y] = [Math.max(half, Math.min(width - half, across(mark.x[i]))), upwards(mark.y[i])];
       const sides = mark.above[i] ? [-15, 17] : [17, -15];
@@ -139,7 +139,9 @@
     else if (!bare) y.grid = true;
     if (bare) x.axis = y.axis = null;
     if (bare) x.inset = y.inset = 30;
-    const height = bare ? Math.min(420, Math.max(260, 0.7 * width)) : Math.max(270, 26 * (panel.y.ticks || []).length + 80);
+    else if (panel.marks.some((mark) => ["dots", "ranges", "rules"].includes(mark.kind))) x.inset = 7; // none is cut at the edge
+    const listed = panel.marks.some((mark) => mark.kind === "ranges") && panel.y.ticks;
+    const height = bare ? Math.min(420, Math.max(260, 0.7 * width)) : Math.max(listed ? 0 : 270, 26 * (panel.y.ticks || []).length + 80);
     return Plot.plot({
       width,
       height,

@@ -30,7 +30,7 @@ from meanmap.core.tables.picked import check_no_names, names_of
 from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.table import Table, named_columns, read_column, values_of
 from meanmap.core.types import Data, KernelLike
-from meanmap.core.values import label_text
+from meanmap.core.values import label_shown
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.settings import LEAST_POINTS
@@ -97,7 +97,7 @@ def grouped(
         )
     found = {}
     for k, value in enumerate(values.tolist()):
-        name, rows = f"{by}={label_text(value)}", places == k
+        name, rows = f"{by}={label_shown(value)}", places == k
         if rows.sum() < LEAST_POINTS:
             raise EmptyError(
                 f"{name} has {counted(int(rows.sum()), 'row')}; expected at least {LEAST_POINTS} in each group."

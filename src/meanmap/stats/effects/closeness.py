@@ -23,6 +23,7 @@ from meanmap.stats.samples.comparing import mostly_one_value
 from meanmap.stats.samples.moved import moved_further
 from meanmap.stats.samples.samples import Samples, read_samples
 from meanmap.stats.samples.two_sample import two_samples
+from meanmap.stats.shown import Shown, listed
 from meanmap.stats.texts import read_texts
 
 __all__ = ["ClosenessResult", "closeness_test"]
@@ -55,11 +56,21 @@ class ClosenessResult(TestResult):
     distance: float = 0.0
     bound: float = 0.0
 
+    @property
+    def _claimed(self) -> str:
+        return f"{'closer' if self.claim == 'close' else 'further apart'} than {self.margin}"
+
+    def _question(self, shown: Shown) -> str:
+        return f"Are {listed(shown.names)} {self._claimed}?"
+
+    def _answer(self) -> str:
+        said = "Yes, shown" if self.pvalue <= 0.05 else "Not shown"
+        return f"{said} at level 0.05 (p = {self.pvalue:.3g})."
+
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
         shown = "shown" if self.pvalue <= 0.05 else "not shown"
-        side = "closer than" if self.claim == "close" else "further apart than"
-        told = [("claim", f"{side} {self.margin}: {shown} at level 0.05"), ("p-value", f"{self.pvalue:.4g}")]
+        told = [("claim", f"{self._claimed}: {shown} at level 0.05"), ("p-value", f"{self.pvalue:.4g}")]
         told.append(("distance", f"{self.distance:.4g}, the margin is {self.bound:.4g}"))
         return told + [line for line in super().lines() if line[0] not in ("p-value", "statistic", "null")]
 
@@ -188,6 +199,7 @@ def closeness_test(
         random.seed,
         (*told, *together.doubts, *doubts_of(found, pair, cells), *(tails_of(found, pair, HEAVY) if heavy else ())),
         claim=claim,
+        shown=Shown.of((x, y), names, paired=False),
         margin=words,
         distance=law.estimate,
         bound=bound,

@@ -25,6 +25,7 @@ from meanmap.stats.designs.reading import observed
 from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws, effect_of
 from meanmap.stats.effects.effect import Effect
 from meanmap.stats.effects.zero import draws_for
+from meanmap.stats.shown import Shown
 from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["conditional_independence_effect"]
@@ -99,6 +100,7 @@ def conditional_independence_effect(
         x, y, z, within = picked(data, x=x, y=y, z=z, within=within)
     counted = clocks(z, "z")
     (x, y, z), design, told = observed((x, y, z), NAMES, within, None, missing, kinds)
+    shown = Shown.of((x, y, z), NAMES, paired=True)
     (x, y, z), heard = texts_of_variables((x, y, z), NAMES, (None, None, None), kinds)
     told = (*counted, *told, *heard)
     told += codes_told(z) if within is None else ()
@@ -138,6 +140,5 @@ def conditional_independence_effect(
         told += (TURNING,) if local.interval(confidence)[0] > 0.0 else ()
     if len(chosen) < n:
         told += (f"intervals are from {len(chosen)} of {n} triples, drawn at random.",)
-    return effect_of(
-        laws, chance, grams, tuple(side.kernel for side in left), confidence, "dependence of x and y given z", told
-    )
+    kernels = tuple(side.kernel for side in left)
+    return effect_of(laws, chance, grams, kernels, confidence, "dependence of x and y given z", told, shown)

@@ -26,6 +26,7 @@ from meanmap.stats.independence.variables import constant, for_two, kernels_of
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Interval
 from meanmap.stats.settings import LEAST_POINTS
+from meanmap.stats.shown import Shown
 from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["covariance_laws", "effect_of", "independence_effect"]
@@ -99,6 +100,7 @@ def independence_effect(
         kinds = kinds_of_picked(kinds, data, x, y)
         x, y = picked(data, x=x, y=y)
     (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
+    shown = Shown.of((x, y), NAMES, paired=True)
     told += (*alike_in_order((x, y), NAMES, HARM, paired=True), *wild_notes((x, y), NAMES, kinds or ()))
     (x, y), heard = texts_of_variables((x, y), NAMES, wanted, kinds)
     told += heard
@@ -122,7 +124,7 @@ def independence_effect(
     chance = 1.0
     if excludes_zero(laws[0], confidence):
         chance = chance_of_dependence(grams[0], grams[1], confidence, random.generator)
-    return effect_of(laws, chance, grams, tuple(kernels), confidence, "dependence of x and y", told)
+    return effect_of(laws, chance, grams, tuple(kernels), confidence, "dependence of x and y", told, shown)
 
 
 def effect_of(
@@ -133,6 +135,7 @@ def effect_of(
     confidence: float,
     method: str,
     told: tuple[str, ...],
+    shown: Shown | None,
 ) -> Effect:
     """The effect from the two distributions of `covariance_laws`, in interpretable units.
 
@@ -153,6 +156,7 @@ def effect_of(
         method,
         (n,),
         (*told, *doubt_about_mean(n)),
+        shown=shown,
     )
 
 

@@ -12,6 +12,7 @@ from meanmap.plots.intervals import intervals_chart
 from meanmap.plots.paged import Paged
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.by_column import Differences, said_of
+from meanmap.stats.shown import Shown
 
 __all__ = ["Effect", "doubt_about_mean"]
 
@@ -58,6 +59,8 @@ class Effect(Paged, Value):
         Caveats.
     differences : sequence of ColumnDifference
         For two samples: means, shares and standard deviations of the columns, as `two_sample_test` gives them.
+    shown : Shown or None
+        Some rows of the data, which its page draws: at most 2000 of each sample.
     """
 
     distance: Interval
@@ -70,6 +73,7 @@ class Effect(Paged, Value):
     sizes: tuple[int, ...]
     warnings: tuple[str, ...] = ()
     differences: Differences = field(default_factory=Differences)
+    shown: Shown | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The effect as plain Python values, ready for JSON."""
@@ -94,14 +98,26 @@ class Effect(Paged, Value):
             "distance": "distance of embeddings", "share": "share of rows that would change",
             "shift": "standard deviations", "correlation": "correlation of features",
         }  # fmt: skip
+        first = [each.column for each in self.differences]
+        data = () if self.shown is None else self.shown.charts(first)
         charts = tuple(self._chart(name, e, units[name]) for name, e in self._intervals.items())
-        tables = (("what", "value"), *self.lines()), note_table(self.warnings)
-        answer = "; ".join(f"{what}: {value}" for what, value in self.lines()[:1])
-        lead = f"Intervals of {100 * self.confidence:g} %."
-        return Page(
-            f"{self.method[:1].upper()}{self.method[1:]}", lead,
-            (Section("How large it is", answer, charts=charts, tables=tables),), self.to_dict(),
-        )  # fmt: skip
+        tables = (("what", "value"), *self._together()), *self.differences.tables(), note_table(self.warnings)
+        level = f"{100 * self.confidence:g} % intervals."
+        text = " ".join(filter(None, (f"In parentheses: {level}", "" if self.shown is None else self.shown.note)))
+        answer = Section("The answer", self._answer(), text, charts=data, tables=tables)
+        more = () if brief and data else (Section("Sizes in other units", "", level, charts=charts),)
+        return Page(f"How large is the {self.method}?", "", (answer, *more), self.to_dict())
+
+    def _answer(self) -> str:
+        """The size in a sentence: of the clearest difference of a column, or of all together."""
+        if self.differences:
+            shown = sorted(self.differences, key=lambda each: (not each.clear, not each.shown))[0]
+            return f"{'' if shown.shown else 'No column is shown to differ. '}{shown.sentence()}"
+        if self.correlation is not None:
+            return f"The correlation of features is {self.correlation}, where 0 means independence."
+        if self.shift is not None:
+            return f"The samples differ as much as after a shift of every column by {self.shift} standard deviations."
+        return f"The share of rows that would have to change for the samples to be alike is at least {self.share}."
 
     @staticmethod
     def _chart(name: str, found: Interval, unit: str) -> Chart:
@@ -112,6 +128,10 @@ class Effect(Paged, Value):
         """The result in words."""
         columns = [("column", text) for text in said_of(self.differences)]
         columns += [("intervals of columns", self.differences.intervals)] if columns else []
+        return [*columns, *self._together()]
+
+    def _together(self) -> list[tuple[str, str]]:
+        """The size of all differences together, in words."""
         moved = (
             f"as far apart as after a shift of every column by {self.shift} standard deviations; not a difference of "
             "means: spread, shape and relations count, too"
@@ -120,7 +140,7 @@ class Effect(Paged, Value):
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
         share = f"at least {self.share} of all, for the effect to vanish"
         always = [("rows that would change", share), ("distance of embeddings", str(self.distance))]
-        return [*columns, *shift, *correlation, *always]
+        return [*shift, *correlation, *always]
 
     def __str__(self) -> str:
         title = f"{self.method}, with intervals of {100 * self.confidence:g} %"

@@ -23,15 +23,16 @@ from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.several import named, several_samples
 from meanmap.stats.samples.two_sample import two_samples
 from meanmap.stats.settings import LEAST_POINTS
+from meanmap.stats.shown import Shown
 from meanmap.stats.texts import read_texts
 
 __all__ = ["k_sample_effect", "two_sample_effect"]
 
 HEAVY = (
-    "So the interval of the shift starts at 0: use `distance` and `share`, or take logarithms or ranks of the columns "
-    "with heavy tails."
+    "So the interval of the shift starts at 0: use those of distance and share, or take logarithms or ranks of the "
+    "columns with heavy tails."
 )
-HIGH = "the interval of the shift starts too high. Use `distance` and `share`."
+HIGH = "the interval of the shift starts too high. Use those of distance and share."
 
 
 @own_words
@@ -136,10 +137,11 @@ def two_sample_effect(
         cells = cells_of(samples.sizes, names, design)
         found = difference_of(samples, random.generator, door, cells)
         shift = None if found.shifts is None else found.as_shift(confidence)
-    method = f"difference of {names[0]} and {names[1]}"
+    method = f"difference between {names[0]} and {names[1]}"
     told = (*told, *samples.doubts, *doubts_of(found, samples, cells), *tails_of(found, samples, HEAVY))
     told += tails_of_other(found, samples, names, HIGH)
-    return _effect(found, confidence, method, samples.sizes, told, shift, columns)
+    shown = Shown.of((x, y), names, paired=False)
+    return _effect(found, confidence, method, samples.sizes, told, shown, shift, columns)
 
 
 @own_words
@@ -192,6 +194,7 @@ def k_sample_effect(
         listed, more = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
         told += more
     listed, design, heard = arranged(listed, names, (within, clusters, weights), missing, by)
+    shown = Shown.of(listed, names, paired=False)
     listed, more = read_texts(listed, names, kernel, kinds)
     told += (*heard, *more)
     with Door() as door:
@@ -199,7 +202,7 @@ def k_sample_effect(
         cells = cells_of(read.sizes, names, design)
         found = difference_of(read, random.generator, door, cells, moved=False)
     told = (*told, *read.doubts, *doubts_of(found, read, cells))
-    return _effect(found, confidence, f"spread of {len(names)} samples", read.sizes, told)
+    return _effect(found, confidence, f"difference between {len(names)} samples", read.sizes, told, shown)
 
 
 def _by_column(
@@ -223,6 +226,7 @@ def _effect(
     method: str,
     sizes: tuple[int, ...],
     warnings: tuple[str, ...],
+    shown: Shown | None,
     shift: Interval | None = None,
     columns: Differences | None = None,
 ) -> Effect:
@@ -238,4 +242,5 @@ def _effect(
         sizes,
         warnings,
         columns or Differences(),
+        shown,
     )

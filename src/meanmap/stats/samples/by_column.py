@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from meanmap.core.language import in_python
-from meanmap.core.values import Value, frame_of, plain
+from meanmap.core.values import Value, frame_of, label_shown, plain
 from meanmap.stats.result import Interval
 
 __all__ = ["ColumnDifference", "Differences", "said_of"]
@@ -94,7 +94,7 @@ class ColumnDifference(Value):
         if self.label is not None:
             low, size, high = (f"{100 * end:.3g}" for end in (by.low, by.estimate, by.high))
             first, second = (f"{100 * share:.3g} %" for share in (self.first, self.second))
-            return f"{self.column} = {self.label}", first, second, f"{size} ({low} to {high}) points"
+            return f"{self.column} = {label_shown(self.label)}", first, second, f"{size} ({low} to {high}) points"
         if isinstance(self.first, np.datetime64):
             first, second = (str(mean.astype("datetime64[m]")) for mean in (self.first, self.second))
             return f"mean {self.column}", first, second, f"{by} days"
@@ -108,6 +108,20 @@ class ColumnDifference(Value):
             return ""
         low, times, high = (f"{end:.3g}" for end in (self.ratio.low, self.ratio.estimate, self.ratio.high))
         return "{} and {}, {} times ({} to {})".format(*_apart(*self.deviations), times, low, high)
+
+    def sentence(self) -> str:
+        """The difference as a sentence: of standard deviations where only these are shown to differ."""
+        one, other = self.names
+        if self.ratio is not None and self.deviations is not None and not self.clear:
+            first, second = _apart(*self.deviations)
+            what, by = f"standard deviation of {self.column}", f"a ratio of {self.ratio}"
+        else:
+            _, first, second, difference = self.cells()
+            where = "" if self.without is None else f" where it is not {self.without}"
+            share = f"share of rows with {self.column} = {label_shown(self.label)}"
+            what = share if self.label is not None else f"mean of {self.column}{where}"
+            by = f"a difference of {difference}"
+        return f"The {what} is {first} in {one} and {second} in {other}, {by}."
 
     def __str__(self) -> str:
         what, first, second, by = self.cells()
@@ -226,6 +240,15 @@ class Differences(Value, Sequence[ColumnDifference]):
         cells = ((each.cells(), " and ".join(each.names)) for each in self)
         lines = ((what, who, *said, *spread) for ((what, *said), who), spread in zip(cells, more, strict=True))
         return [("what", "samples", "first", "second", by, *last), *lines]
+
+    def tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        """All of them as a table of a page; nothing where there are none."""
+        if not self:
+            return ()
+        head, *rows = self.rows()
+        if not self._several:
+            head = (*head[:3], f"{head[2]} minus {head[1]} ({self.level})", *head[4:])
+        return (((*head, "standard errors"), *((*row, f"{e.clarity:.3g}") for row, e in zip(rows, self, strict=True))),)
 
     def __str__(self) -> str:
         if not self:

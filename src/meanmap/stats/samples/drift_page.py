@@ -34,11 +34,23 @@ def in_words(monitor: Any) -> str:
 
 
 def _line(monitor: Any) -> str:
-    more = f" and {len(monitor.alarms) - 5} more" if len(monitor.alarms) > 5 else ""
-    told = (", ".join(map(str, monitor.alarms[:5])) or "none") + more
     latest = f", the latest p-value {monitor.pvalues[-1]:.3g}" if len(monitor.pvalues) else ""
     batches = f"{len(monitor.pvalues)} batch{'es' * (len(monitor.pvalues) != 1)}"
-    return f"DriftMonitor after {batches}{latest}; alarms at: {told}"
+    return f"DriftMonitor after {batches}{latest}; alarms at: {_alarms(monitor)}"
+
+
+def _answer(monitor: Any) -> str:
+    """The answer in a sentence."""
+    number = len(monitor.pvalues)
+    if not number:
+        return "There is no batch yet."
+    seen = f"{number} batch{'es' * (number > 1)}; the latest p-value is {monitor.pvalues[-1]:.3g}."
+    return f"No alarm in {seen}" if not len(monitor.alarms) else f"Alarm at batch {_alarms(monitor)}, of {seen}"
+
+
+def _alarms(monitor: Any) -> str:
+    more = f" and {len(monitor.alarms) - 5} more" if len(monitor.alarms) > 5 else ""
+    return (", ".join(map(str, monitor.alarms[:5])) or "none") + more
 
 
 def _compared(monitor: Any, last: bool) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -86,8 +98,9 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
         marks.append(Mark(drawn, {"x": batches, "y": lost}, "evidence of missing values", missing, colour=2))
     called = list(names) or [f"batch {k}" for k in batches]
     ticks = list(names) or ["1"] * (len(batches) == 1)
+    if len(at):
+        marks.append(Mark("dots", {"x": at, "y": highest[at - 1]}, "alarms", [called[k - 1] for k in at], colour=1))
     marks += [
-        Mark("dots", {"x": at, "y": highest[at - 1]}, "alarms", [called[k - 1] for k in at], colour=1),
         Mark("rules", {"y": [monitor.limit]}, f"one false alarm in {monitor.run_length:g} batches", (), 6, dashed=True),
     ]
     across = Axis("batch", tuple(zip(map(float, batches), ticks, strict=True)) if ticks else ())
@@ -98,9 +111,14 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
         for k, p, e in zip(batches.tolist(), pvalues, evidence, strict=True)
     ]
     notes = note_table(_notes(monitor))
-    section = Section("The answer", _line(monitor), charts=(chart,) if rows else (), tables=(notes,))
+    section = Section("The answer", _answer(monitor), charts=(chart,) if rows else (), tables=(notes,))
     moved = [
-        Section(f"Which columns differ: {span}", f"{span} compared with the reference.", ABOUT, tables=(table,))
+        Section(
+            f"Which columns differ: {span}",
+            f"{span[:1].upper()}{span[1:]} compared with the reference.",
+            ABOUT,
+            tables=(table,),
+        )
         for span, found in _compared(monitor, not brief)
         if (table := tuple(map(tuple, table_of(found, "reference", span))))
     ]
@@ -110,4 +128,6 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
         tables=((("batch", "p-value", "evidence", *([] if lost is None else ["missing values"]), "alarm"), *rows),),
     )
     more = [] if brief or not rows else [listed]
-    return Page("Monitor of drift", "", (section, *moved, *more), facts_of(monitor))
+    return Page(
+        "Do new batches still come from the reference distribution?", "", (section, *moved, *more), facts_of(monitor)
+    )

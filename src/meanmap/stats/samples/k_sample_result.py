@@ -7,12 +7,10 @@ from typing import Any
 
 from meanmap.core.errors import KindError
 from meanmap.core.types import Points, Seed
-from meanmap.plots.columns import groups_chart
-from meanmap.plots.facts import Chart
 from meanmap.stats.result import TestResult
 from meanmap.stats.samples.attribution import column_pvalues
 from meanmap.stats.samples.by_column import Differences, said_of
-from meanmap.stats.shown import Shown
+from meanmap.stats.shown import MOST_CALLED, Shown, listed
 
 __all__ = ["ColumnsResult", "KSampleResult"]
 
@@ -50,10 +48,17 @@ class ColumnsResult(TestResult):
         said += [("p-values", f"{pvalues} {adjusted}")] if pvalues else []
         return [*super().lines(), *said]
 
-    def _data_charts(self, shown: Shown) -> tuple[Chart, ...]:
-        first = [each.column for each in self.differences]
-        found = groups_chart("How the columns are distributed", shown.groups(), first)
-        return () if found is None else (found,)
+    def _question(self, shown: Shown) -> str | None:
+        number = len(shown.names)
+        what = listed(shown.names) if number <= MOST_CALLED else f"the {number} samples"
+        return f"Do {what} come from the same distribution?"
+
+    @property
+    def _verdict(self) -> tuple[str, str]:
+        return "a difference", "the hypothesis of equal distributions"
+
+    def _drawn_first(self) -> tuple[str, ...]:
+        return tuple(each.column for each in self.differences)
 
     @cached_property
     def _printed_pvalues(self) -> Mapping[str, float]:
@@ -66,16 +71,7 @@ class ColumnsResult(TestResult):
     def _tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
         found = self._printed_pvalues
         pvalues = (("column", "p-value, corrected for all columns"), *((name, f"{p:.3g}") for name, p in found.items()))
-        return (*self._table_of_differences(), *([pvalues] if found else []))
-
-    def _table_of_differences(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
-        if not self.differences:
-            return ()
-        head, *rows = self.differences.rows()
-        if len(self.sizes) == 2:
-            head = (*head[:3], f"{head[2]} minus {head[1]} ({self.differences.level})", *head[4:])
-        clarity = (f"{each.clarity:.3g}" for each in self.differences)
-        return (((*head, "standard errors"), *((*row, errors) for row, errors in zip(rows, clarity, strict=True))),)
+        return (*self.differences.tables(), *([pvalues] if found else []))
 
     def column_pvalues(self, rng: Seed = None, *, n_permutations: int = 999) -> dict[str, float]:
         """A p-value for each column, corrected for the number of columns, the smallest first.

@@ -16,7 +16,7 @@ from meanmap.core.tables.missing import present, take
 from meanmap.core.tables.schema import chosen_kinds
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
-from meanmap.core.values import label_text
+from meanmap.core.values import label_shown
 
 __all__ = ["Columns", "called", "own_rows"]
 
@@ -49,12 +49,12 @@ def own_rows(
     raw = _raw(samples[0], "the table", marks)
     name = respelled(by, raw)
     (groups,) = _values({name: raw.pop(name)}, kinds).values()
-    found: dict[str, dict[str, np.ndarray]] = {f"{name}={label_text(value)}": {} for value in np.unique(groups[0])}
+    found: dict[str, dict[str, np.ndarray]] = {f"{name}={label_shown(value)}": {} for value in np.unique(groups[0])}
     for column, (values, there) in _values(raw, kinds).items():
         placed = np.zeros(len(there), dtype=groups[0].dtype)
         placed[groups[1]] = groups[0]
         for value in np.unique(groups[0]):
-            found[f"{name}={label_text(value)}"][column] = values[(groups[1] & (placed == value))[there]]
+            found[f"{name}={label_shown(value)}"][column] = values[(groups[1] & (placed == value))[there]]
     return found
 
 
