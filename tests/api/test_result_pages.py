@@ -201,6 +201,16 @@ def test_the_page_of_a_closeness_test_and_of_effect_sizes_begin_with_the_data():
     assert kinds == [["bars"] * 2, ["dots"], ["dots"], ["line"] * 4]  # bars of four would hide one another
 
 
+def test_labels_in_a_series_are_drawn():
+    """The page began with the null distribution, and had the method as its title."""
+    pandas = pytest.importorskip("pandas")
+    words = pandas.Series(LABELS["wet"].tolist(), dtype=object)
+    for each in (words, words.to_numpy(), words.astype("string")):
+        page = mm.independence_test(A, each, **QUICK)._as_page()
+        assert page.title == "Is x independent of y?"
+        assert [name for _, name in page.sections[0].charts[0].panels[0].y.ticks] == ["no", "yes"]
+
+
 def test_an_effect_size_says_the_clearest_difference_in_a_sentence():
     before, after = {"a": A, "b": 2.0 * NOISE}, {"a": A, "b": 2.0 * NOISE + 5.0}
     (first, *_) = mm.two_sample_effect(before, after, rng=0)._as_page().sections

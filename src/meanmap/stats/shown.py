@@ -43,7 +43,7 @@ class Shown(Value):
             if lies_elsewhere(part):
                 n = source.count(str(name)) or 0
                 part = source.take(spread_rows(n, _most(len(source.names))), str(name))
-            rows: Any = raw_columns(part, str(name)) if source.named else values_of(part, str(name))
+            rows: Any = raw_columns(part, str(name)) if source.named else _values(part, str(name))
             if rows is None:
                 return None
             width = len(rows) if source.named else max(rows.size // max(len(rows), 1), 1)
@@ -110,6 +110,15 @@ def listed(names: Sequence[str]) -> str:
 
 def _of(columns: Mapping[str, Any]) -> str:
     return f"of {next(iter(columns))}" if len(columns) == 1 else "of each column"
+
+
+def _values(part: Any, name: str) -> np.ndarray | None:
+    """A sample as an array, texts of a Series too, which are objects; None for what has no columns."""
+    found = values_of(part, name)
+    if found is not None or getattr(getattr(part, "dtype", None), "kind", "") != "O" or np.ndim(part) != 1:
+        return found
+    words = list(part)
+    return np.array(words, dtype=str) if all(isinstance(word, str) for word in words) else None
 
 
 def _most(width: int) -> int:
