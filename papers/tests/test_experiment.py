@@ -216,7 +216,7 @@ def test_an_executor_runs_experiments(tmp_path):
         first, second = reproduce.reproduce([TOY, TOY], setting, tmp_path, executor=threads)
         assert threads.submit(int).result() == 0
     assert first == second == read_record(record_path(tmp_path, TOY.id, setting))
-    with pytest.raises(KindError, match=r"executor is a int; expected a concurrent\.futures\.Executor"):
+    with pytest.raises(KindError, match=r"executor is an int; expected a concurrent\.futures\.Executor"):
         reproduce.reproduce([TOY], setting, tmp_path, executor=4)
 
 

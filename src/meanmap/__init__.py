@@ -158,4 +158,4 @@ def _loaded(module: str, name: str | None = None) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+    return sorted([*__all__, "errors", *(name for name in globals() if name.startswith("__"))])

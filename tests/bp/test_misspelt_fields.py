@@ -40,7 +40,7 @@ def test_a_kind_that_no_variable_has_is_refused(argument, pair):
 
 def test_observed_that_is_no_pair_is_refused(pair):
     """It was "zip() argument 2 is shorter than argument 1"."""
-    with pytest.raises(KindError, match=r"observed is a ndarray; expected a pair of samples \(hidden, observed\)"):
+    with pytest.raises(KindError, match=r"observed is an ndarray; expected a pair of samples \(hidden, observed\)"):
         mm.KernelField(EDGES).fit(pair, observed=pair[0])
 
 

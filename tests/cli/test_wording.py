@@ -51,6 +51,30 @@ def test_arguments_become_options(python, typed):
     assert in_options("pass missing='drop'", {"level": "--level"}) == "pass missing='drop'"
 
 
+@pytest.mark.parametrize(
+    ("python", "typed"),
+    [
+        ("level is 3.0; expected a number between 0 and 1.", "--level is 3.0; expected a number between 0 and 1."),
+        ("run_length is 0.0; expected a number from 4.", "--run-length is 0.0; expected a number from 4."),
+        ("required names 'q'; the columns are 'a'.", "--required names 'q'; the columns are 'a'."),
+        ("within has 1 values; expected one for each row.", "--within has 1 values; expected one for each row."),
+        ("the kernel of x is 'foo'; expected 'median'.", "--kernel is 'foo'; expected 'median'."),
+        ("kernel_x is 'foo'; expected 'median'.", "--kernel is 'foo'; expected 'median'."),
+        ("a kind is 'foo'; expected one of 'label'.", "a kind in --kinds is 'foo'; expected one of 'label'."),
+        ("x is a table; expected one column.", "x is a table; expected one column."),
+        ("the level is high.", "the level is high."),
+    ],
+)
+def test_errors_name_the_option_that_was_typed(python, typed):
+    names = ("level", "run_length", "required", "within", "kernel", "kinds", "x")
+    assert in_options(python, {name: f"--{name.replace('_', '-')}" for name in names}) == typed
+
+
+def test_what_cannot_be_typed_is_not_expected(farm):
+    asked = ["test", "independence", farm, "--x", "sun", "--y", "water", "--kernel", "foo"]
+    assert "--kernel is 'foo'; expected 'median', 'learned', or no such option." in run(*asked).output
+
+
 def test_remedies_are_for_the_language_that_is_spoken():
     """Said where the message is made: what pandas does is no help at a shell."""
     for words, typed in (

@@ -127,7 +127,7 @@ def test_two_spaces_do_not_mix(samples):
         _ = p + mm.embed(y, mm.kernels.Laplace(1.3))
     with pytest.raises(InputError, match="the difference"):
         _ = p - mm.embed(y, mm.features.Fourier.draw(K, like=2, n_features=8, rng=0))
-    with pytest.raises(KindError, match=r"other is a ndarray.*use f\(points\)"):
+    with pytest.raises(KindError, match=r"other is an ndarray.*use f\(points\)"):
         p.inner(at)
     with pytest.raises(ShapeError, match="differ in their columns"):
         p(np.zeros((3, 5)))

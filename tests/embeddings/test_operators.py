@@ -101,7 +101,7 @@ def test_messages(pairs):
     op = mm.condition(x, y, kernel_x=K, kernel_y=L, ridge=1e-2)
     with pytest.raises(InputError, match="applying an operator needs two elements of one space"):
         op.apply(mm.embed(y, L))
-    with pytest.raises(KindError, match=r"element is a ndarray; expected an embedding. For points call op\(x\)"):
+    with pytest.raises(KindError, match=r"element is an ndarray; expected an embedding. For points call op\(x\)"):
         op.apply(x)
     with pytest.raises(ShapeError, match="x has 1 column; expected 2, as before"):
         op(y)

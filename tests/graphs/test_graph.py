@@ -79,7 +79,7 @@ def test_subgraph_keeps_the_order_asked_for():
     ("bad", "error", "words"),
     [
         ("ab", KindError, "graph is a str; expected a Graph, a NetworkX graph or a list of edges"),
-        (3, KindError, "graph is a int"),
+        (3, KindError, "graph is an int"),
         ([("a", "a")], InputError, "edge 0 joins 'a' to itself"),
         ([("a", "b"), ("b", "a")], InputError, "between 'b' and 'a' is given twice"),
         ([("a", "b", "c")], ShapeError, "expected pairs"),

@@ -151,7 +151,7 @@ def test_merged_workers_equal_the_joint_fit(problem):
         start.merge(OnlineRegression.start(7, 3, noise=1e-2))
     with pytest.raises(InputError, match="prior_variance=2; expected 1"):
         start.merge(OnlineRegression.start(7, 3, noise=1e-3, prior_variance=2.0))
-    with pytest.raises(KindError, match="other is a ndarray"):
+    with pytest.raises(KindError, match="other is an ndarray"):
         start.merge(phi)
 
 

@@ -111,6 +111,7 @@ def test_too_few_draws_for_so_many_tests_are_refused_in_words():
         ([float("nan")], "benjamini-yekutieli", ParameterError, "is nan; expected a p-value"),
         ([float("nan")], "e-bh", ParameterError, "is nan; expected an e-value, from 0 on"),
         ({"a": -1.0}, "e-bh", ParameterError, r"results\['a'\] is -1; expected an e-value"),
+        (pd.DataFrame({"p": [0.1], "q": [0.2]}), "holm", KindError, r"results is a table; expected one column of it"),
         (0.1, "holm", KindError, "results is a float; expected a mapping from names"),
         ({"a": "b"}, "holm", KindError, r"results\['a'\] is a str; expected the result of a test, or its p-value"),
         (pd.Series([0.1, 0.2], index=["a", "a"]), "holm", ParameterError, "one name for several tests"),

@@ -30,7 +30,7 @@ def test_other_questions_and_settings_are_refused():
         ParameterError, match=r"'two_samples' \(did you mean 'two samples'\?\); expected one of 'two samples', 'several"
     ):
         mm.stats.plan("two_samples", X, X)  # pyright: ignore[reportCallIssue, reportArgumentType]
-    with pytest.raises(ParameterError, match="question is a ndarray; expected one of 'two samples'"):
+    with pytest.raises(ParameterError, match="question is an ndarray; expected one of 'two samples'"):
         mm.stats.plan(X, X)  # pyright: ignore[reportCallIssue, reportArgumentType]
     with pytest.raises(TypeError, match="takes no seed=; here it is called rng: type rng=1"):
         mm.stats.plan("two samples", X, X, seed=1)

@@ -204,7 +204,7 @@ def test_who_does_the_half_samples_does_not_matter():
         assert alone.pvalues.tolist() == together.pvalues.tolist()
         assert 1 / 34 in alone.pvalues
         for discover in (mm.chow_liu, mm.pc):
-            with pytest.raises(KindError, match=r"executor is a int; expected a concurrent.futures.Executor"):
+            with pytest.raises(KindError, match=r"executor is an int; expected a concurrent.futures.Executor"):
                 discover(table, executor=2)
 
 

@@ -10,6 +10,7 @@ from meanmap.core.absent import unmasked
 from meanmap.core.arrays import check_lengths, refuse_name
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.settings import by_name
@@ -154,7 +155,7 @@ def _column(data: Data, name: Any) -> Any:
     array = np.asarray(unmasked(data))
     if array.ndim != 2:
         raise KindError(
-            f"data is a {type(data).__name__}; expected a table with a column for each node, an (n, d) array for nodes "
+            f"data is {a_type(data)}; expected a table with a column for each node, an (n, d) array for nodes "
             "0 to d − 1, or a mapping from edges to pairs of samples."
         )
     if not str(name).isdigit() or int(name) >= array.shape[1]:

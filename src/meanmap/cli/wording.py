@@ -17,6 +17,8 @@ OPTIONS = {
         *("decimal", "thousands", "delimiter", "labels"),
     )
 } | {"n_permutations": "permutations"}
+# Options that name the columns of a variable, which messages call x, y and z too.
+COLUMNS = {"x", "y", "z"}
 # A value behind an argument: a mapping, a list, a text, or one word.
 VALUE = r"(?P<value>\{[^{}]*\}|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|\w+(?:\.\d+)?(?![\w.(]*\())?"
 
@@ -35,13 +37,21 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     "say so: --kinds 'zip code=label'. Pass --clusters 15 for blocks, or --within with more."
     """
     names = [name for name in OPTIONS if OPTIONS[name] in options]
+    settings = {name: option for name, option in options.items() if name not in COLUMNS}
+    settings |= {name: options[OPTIONS[name]] for name in names}
+    if "kernel" in options:
+        text = re.sub(r"^(the kernel of \w+|kernel_[xyz])(?= is )", options["kernel"], text)
+    if "kinds" in options:
+        text = re.sub(r"^a kind(?= is )", f"a kind in {options['kinds']}", text)
+    if settings:
+        said = "|".join(map(re.escape, settings))
+        text = re.sub(rf"^({said})(?= (is|has|names) )", lambda found: settings[found[1]], text)
     if not names:
         return text
 
     def write(found: re.Match[str]) -> str:
         return _typed(found[1], found["value"], options[OPTIONS[found[1]]])
 
-    text = re.sub(rf"^({'|'.join(names)})(?= is )", lambda found: options[OPTIONS[found[1]]], text)
     return re.sub(rf"(?<![\w-])({'|'.join(names)})={VALUE}", write, text)
 
 

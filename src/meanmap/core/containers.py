@@ -3,6 +3,7 @@
 from typing import Any
 
 from meanmap.core.errors import KindError
+from meanmap.core.language import a_type
 from meanmap.core.types import Data
 
 __all__ = [
@@ -98,7 +99,7 @@ def is_dataset(source: Data) -> bool:
 def no_frame(columns: object, argument: str) -> KindError:
     """The error for columns by name, in a dictionary or an xarray Dataset, where a frame is needed."""
     made = f"{argument}.to_dataframe()" if hasattr(columns, "to_dataframe") else f"pandas.DataFrame({argument})"
-    return KindError(f"{argument} is a {type(columns).__name__}; expected an array or a data frame: pass {made}.")
+    return KindError(f"{argument} is {a_type(columns)}; expected an array or a data frame: pass {made}.")
 
 
 def refuse_sparse(data: Data, argument: str, why: str = "which is not supported here") -> None:

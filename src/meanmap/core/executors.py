@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from meanmap.core.errors import KindError
+from meanmap.core.language import a_type
 
 __all__ = ["check_executor", "worked"]
 
@@ -13,7 +14,7 @@ def check_executor(executor: object) -> None:
     """Refuse anything that cannot run tasks."""
     if executor is not None and not isinstance(executor, Executor):
         raise KindError(
-            f"executor is a {type(executor).__name__}; expected a concurrent.futures.Executor, such as "
+            f"executor is {a_type(executor)}; expected a concurrent.futures.Executor, such as "
             "ProcessPoolExecutor(mp_context=multiprocessing.get_context('spawn')), or Dask's client.get_executor()."
         )
 

@@ -1,9 +1,9 @@
-"""Whether advice in messages is given in Python or for the command line."""
+"""Words of messages: types with their article, and advice in Python or for the command line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["at_command_line", "in_python"]
+__all__ = ["a_type", "at_command_line", "in_python"]
 
 _typed_in_a_shell = False
 
@@ -33,3 +33,15 @@ def in_python(said: str, otherwise: str = "") -> str:
     'convert it.'
     """
     return otherwise if _typed_in_a_shell else said
+
+
+def a_type(value: object) -> str:
+    """The type of a value, with its article.
+
+    Examples
+    --------
+    >>> a_type([]), a_type({}), a_type(3)
+    ('a list', 'a dict', 'an int')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import a_type
 
 __all__ = ["Rng"]
 
@@ -56,7 +57,7 @@ class Rng:
             case jax.Array():
                 return cls._of_key(rng)
         raise KindError(
-            f"rng is a {type(rng).__name__}; expected None, an integer, a numpy Generator or a JAX key: "
+            f"rng is {a_type(rng)}; expected None, an integer, a numpy Generator or a JAX key: "
             "type rng=0, rng=numpy.random.default_rng(0) or rng=jax.random.key(0)."
         )
 

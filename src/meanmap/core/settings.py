@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.meant import did_you_mean
 
 __all__ = ["by_name", "is_number", "is_whole", "one_of", "probability", "truth", "whole_number"]
@@ -64,5 +65,5 @@ def by_name(
     if values is None:
         return {}
     if not isinstance(values, Mapping):
-        raise KindError(f"{argument} is a {type(values).__name__}; expected a mapping such as {example}.")
+        raise KindError(f"{argument} is {a_type(values)}; expected a mapping such as {example}.")
     return dict(values)

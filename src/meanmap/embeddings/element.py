@@ -14,6 +14,7 @@ import numpy as np
 from meanmap.core.arrays import is_factor
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.language import a_type
 from meanmap.core.pieces.row_by_row import number_by_partition
 from meanmap.core.tables.schema import Schema, check_same_columns, later
 from meanmap.core.types import Array, Data, Numbers, Points
@@ -82,7 +83,7 @@ class Embedding(eqx.Module):
     def inner(self, other: "Embedding") -> Array:
         """⟨f, g⟩ in the RKHS; batches broadcast."""
         if not isinstance(other, Embedding):
-            raise KindError(f"other is a {type(other).__name__}; expected an embedding: use f(points) to evaluate one.")
+            raise KindError(f"other is {a_type(other)}; expected an embedding: use f(points) to evaluate one.")
         _check_same_elements(self, other, "the inner product")
         with Door(self, other) as door:
             first, second = door.cast(self), door.cast(other)

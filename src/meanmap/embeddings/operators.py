@@ -13,6 +13,7 @@ import numpy as np
 from meanmap.core.arrays import is_factor
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.language import a_type
 from meanmap.core.points import count, library_of, of_batch, rows
 from meanmap.core.tables.schema import Schema, check_same_columns
 from meanmap.core.types import Array, Data, Index, Numbers, Points
@@ -100,7 +101,7 @@ class Operator(eqx.Module):
     def apply(self, element: Embedding) -> Any:
         """A f, for an element f of the input space (a batch gives a batch): the kernel sum rule for an embedding f."""
         if not isinstance(element, Embedding):
-            raise KindError(f"element is a {type(element).__name__}; expected an embedding. For points call op(x).")
+            raise KindError(f"element is {a_type(element)}; expected an embedding. For points call op(x).")
         self.input.check_space(element.space, "applying an operator")
         check_same_columns(self.input.schema, element.schema, "applying an operator")
         with Door(self, element) as door:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.language import a_type
 from meanmap.core.pictures import new_axes
 from meanmap.core.types import Axes
 from meanmap.ep.factor import Factor, replaced
@@ -47,9 +48,7 @@ class FactorGraph:
         variables: dict[str, Variable] = {}
         for at, factor in enumerate(factors):
             if not isinstance(factor, Factor):
-                raise KindError(
-                    f"factor {at} is a {type(factor).__name__}; expected a factor, such as ep.Dot(X, w, z)."
-                )
+                raise KindError(f"factor {at} is {a_type(factor)}; expected a factor, such as ep.Dot(X, w, z).")
             for argument in factor.arguments:
                 if argument.known:
                     continue

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError
 from meanmap.core.extras import optional
+from meanmap.core.language import a_type
 from meanmap.families.base import Distribution
 from meanmap.families.bernoulli import Bernoulli
 from meanmap.families.beta import Beta
@@ -61,7 +62,7 @@ def from_numpyro(distribution: object) -> Distribution:
 
     if not isinstance(distribution, NumPyro):
         raise KindError(
-            f"distribution is a {type(distribution).__name__}; expected one of numpyro.distributions, such as "
+            f"distribution is {a_type(distribution)}; expected one of numpyro.distributions, such as "
             "numpyro.distributions.Normal(0.0, 1.0)."
         )
     name = type(distribution).__name__

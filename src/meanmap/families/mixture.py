@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
 from meanmap.families.base import Distribution
@@ -47,7 +48,7 @@ class Mixture(Distribution):
     @own_words
     def __init__(self, components: Distribution, weights: Array):
         if not isinstance(components, Distribution):
-            raise KindError(f"components is a {type(components).__name__}; expected a batch such as Normal([0, 1], 1).")
+            raise KindError(f"components is {a_type(components)}; expected a batch such as Normal([0, 1], 1).")
         if not components.shape:
             raise ShapeError("components is one distribution; expected a batch with components along its last axis.")
         with Door(components, weights) as door:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.language import a_type
 from meanmap.graphs.files import Factors
 
 __all__ = ["from_pgmpy"]
@@ -26,7 +27,7 @@ def from_pgmpy(model: Any) -> Factors:
     elif hasattr(model, "get_factors"):
         found = list(model.get_factors())
     else:
-        raise KindError(f"model is a {type(model).__name__}; expected a discrete model of pgmpy.")
+        raise KindError(f"model is {a_type(model)}; expected a discrete model of pgmpy.")
     if not found:
         raise InputError("model has no factors.")
     labels: dict[Any, tuple] = {}

@@ -12,6 +12,7 @@ import numpy as np
 
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.extras import optional
+from meanmap.core.language import a_type
 from meanmap.core.saved.files import write_whole
 from meanmap.core.types import GraphLike
 from meanmap.graphs.graph import Graph
@@ -173,7 +174,7 @@ def read_uai(path: str | Path) -> Factors:
 def write_uai(factors: Factors, path: str | Path) -> None:
     """Write a Markov network as a UAI file; numbers keep all their digits."""
     if not isinstance(factors, Factors):
-        raise KindError(f"factors is a {type(factors).__name__}; expected mm.graphs.Factors.")
+        raise KindError(f"factors is {a_type(factors)}; expected mm.graphs.Factors.")
     lines = [
         "MARKOV",
         str(len(factors.cardinalities)),

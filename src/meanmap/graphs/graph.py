@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.extras import optional
 from meanmap.core.held import holds_whole
+from meanmap.core.language import a_type
 from meanmap.core.meant import no_column
 from meanmap.core.types import GraphLike
 from meanmap.core.values import Value, as_known
@@ -85,7 +86,7 @@ class Graph(Value, Paged):
             return cls._numbered(data, nodes)
         if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
             raise KindError(
-                f"graph is a {type(data).__name__}; expected a Graph, a NetworkX graph or a list of edges such as "
+                f"graph is {a_type(data)}; expected a Graph, a NetworkX graph or a list of edges such as "
                 '[("a", "b"), ("b", "c")].'
             )
         return cls._named([_pair(edge) for edge in data], nodes)

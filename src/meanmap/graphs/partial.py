@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.extras import optional
+from meanmap.core.language import a_type
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.graphs.drawing import draw
@@ -207,7 +208,7 @@ def structural_hamming_distance(first: PDAG, second: PDAG) -> int:
     """
     for graph, argument in ((first, "first"), (second, "second")):
         if not isinstance(graph, PDAG):
-            raise KindError(f"{argument} is a {type(graph).__name__}; expected a PDAG: pass mm.graphs.PDAG.of(graph).")
+            raise KindError(f"{argument} is {a_type(graph)}; expected a PDAG: pass mm.graphs.PDAG.of(graph).")
     if set(first.names) != set(second.names):
         odd = sorted(map(repr, set(first.names) ^ set(second.names)))
         raise InputError(f"the graphs have different nodes: {', '.join(odd[:5])} in one of them only.")

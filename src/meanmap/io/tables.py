@@ -207,7 +207,7 @@ def _as_words(values: np.ndarray) -> np.ndarray:
 
 def _check_rows(columns: Mapping[str, Any], path: str | Path) -> None:
     if not len(next(iter(columns.values()), ())):
-        raise EmptyError(f"{path} has {'names of columns and no rows' if columns else 'no columns'}.")
+        raise EmptyError(f"{path} has {'no rows' if columns else 'no columns'}.")
 
 
 def complete_rows(
@@ -282,7 +282,8 @@ def _text(
         for number, row in enumerate(block):
             if len(row) != len(names):
                 raise ShapeError(
-                    f"{path} has {counted(len(row), 'cell')} in row {done + number + 1}, and {len(names)} columns. Row "
+                    f"{path} has {counted(len(row), 'cell')} in row {done + number + 1}, and "
+                    f"{counted(len(names), 'column')}. Row "
                     "1 is the first below the header."
                 )
         if not done and len(names) == 1 and names[0] not in labels:
@@ -291,7 +292,7 @@ def _text(
             made.append(reader.read([row[i] for row in block], names[i] in labels))
         done += len(block)
     if not done:
-        raise EmptyError(f"{path} has names of columns and no rows.")
+        raise EmptyError(f"{path} has a header and no rows.")
     inferred: list[str] = []
 
     def evidence() -> str:

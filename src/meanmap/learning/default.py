@@ -12,6 +12,7 @@ from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ParameterError
 from meanmap.core.held import holds_labels, holds_truth
+from meanmap.core.language import in_python
 from meanmap.core.meant import did_you_mean
 from meanmap.core.points import count, in_columns, library_of, on_host, rows
 from meanmap.core.rng import Rng
@@ -162,7 +163,8 @@ def strange_kernel(
     """The error for what is no kernel, with what else the `argument` may be, and with the word that was meant."""
     meant = did_you_mean(kernel, words) if isinstance(kernel, str) else ""
     return KindError(
-        f"{argument} is {kernel!r}{meant}; expected a kernel, {also}{', '.join(map(repr, words))} or None."
+        f"{argument} is {kernel!r}{meant}; expected {in_python(f'a kernel, {also}')}{', '.join(map(repr, words))}"
+        f"{in_python(' or None', ', or no such option')}."
     )
 
 

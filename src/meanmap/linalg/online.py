@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import array_of, check_finite, check_numeric, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.points import library_of
 from meanmap.core.types import Array, Data, Numbers
 from meanmap.linalg import online_steps
@@ -147,7 +148,7 @@ class OnlineRegression(eqx.Module):
     def merge(self, other: "OnlineRegression") -> "OnlineRegression":
         """The posterior given the rows of both; dimensions, noise and prior must agree."""
         if not isinstance(other, OnlineRegression):
-            raise KindError(f"other is a {type(other).__name__}; expected an OnlineRegression.")
+            raise KindError(f"other is {a_type(other)}; expected an OnlineRegression.")
         if self.mean.shape != other.mean.shape:
             raise ShapeError(
                 f"the other regression maps {other.mean.shape[0]} features to {other.mean.shape[1]} outputs; "

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import is_frame
 from meanmap.core.errors import EmptyError, KindError, ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.settings import is_number, one_of, probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value, entries_of, frame_of, is_sequence, plain
@@ -164,6 +166,8 @@ def _benjamini_yekutieli(pvalues: np.ndarray) -> np.ndarray:
 
 def _named(results: Any) -> dict[Any, Any]:
     """Results by name: keys of mappings, the index of pandas series, else numbers."""
+    if is_frame(results):
+        raise KindError("results is a table; expected one column of it, such as results['p'], or a list of p-values.")
     if (named := entries_of(results)) is not None:
         if len(named) < len(results):
             raise ParameterError("results has one name for several tests; expected a name for each.")
@@ -173,7 +177,7 @@ def _named(results: Any) -> dict[Any, Any]:
     if np.ndim(results) == 1:
         return dict(enumerate(np.asarray(results).tolist()))
     raise KindError(
-        f"results is a {type(results).__name__}; expected a mapping from names to results of tests, or a list of them."
+        f"results is {a_type(results)}; expected a mapping from names to results of tests, or a list of them."
     )
 
 
@@ -187,7 +191,7 @@ def _pvalue(result: Any, argument: str) -> tuple[float, float]:
     elif is_number(getattr(result, "evalue", None)):  # of monitors, by Markov's inequality
         value, least = 1 / max(1.0, float(result.evalue)), 0.0
     else:
-        raise KindError(f"{argument} is a {type(result).__name__}; expected the result of a test, or its p-value.")
+        raise KindError(f"{argument} is {a_type(result)}; expected the result of a test, or its p-value.")
     if not 0 <= value <= 1:
         raise ParameterError(f"{argument} is {value:g}; expected a p-value, from 0 to 1.")
     return value, least
@@ -199,9 +203,7 @@ def _evalue(result: Any, argument: str) -> tuple[float, float]:
     if not is_number(value):
         tested = is_number(getattr(result, "pvalue", None))
         otherwise = " Its p-value is taken by method='holm' or 'benjamini-yekutieli'." if tested else ""
-        raise KindError(
-            f"{argument} is a {type(result).__name__}; expected a bet, a drift monitor or an e-value.{otherwise}"
-        )
+        raise KindError(f"{argument} is {a_type(result)}; expected a bet, a drift monitor or an e-value.{otherwise}")
     if not value >= 0:
         raise ParameterError(f"{argument} is {value:g}; expected an e-value, from 0 on.")
     return (1 / float(value) if value > 0 else np.inf), 0.0

@@ -3,6 +3,7 @@
 from typing import Any, Literal, overload
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.meant import did_you_mean
 from meanmap.core.types import Data
 from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan
@@ -80,7 +81,7 @@ def plan(question: str, *data: Data, **settings: object) -> Any:
     True
     """
     if not isinstance(question, str) or question not in PLANS:
-        came = repr(question) if isinstance(question, str) else f"a {type(question).__name__}"
+        came = repr(question) if isinstance(question, str) else a_type(question)
         meant = did_you_mean(question, PLANS) if isinstance(question, str) else ""
         raise ParameterError(
             f"question is {came}{meant}; expected one of {', '.join(map(repr, PLANS))}, and then the data."

@@ -74,7 +74,7 @@ def test_images_are_cut_into_strips_and_tangles_by_neighbours():
 def test_what_devices_cannot_share_is_explained():
     graph, _ = grid(2, 2)
     network = mm.bp.DiscreteGraph(graph, np.ones((2, 2)))
-    with pytest.raises(KindError, match=r"mesh is a int; expected devices, such as jax.make_mesh"):
+    with pytest.raises(KindError, match=r"mesh is an int; expected devices, such as jax.make_mesh"):
         network.query(schedule=Flooding(5, 8))
     with pytest.raises(KindError, match="cannot be part of a larger program"):
         jax.grad(lambda prior: network.query({0: prior}, schedule=Flooding(5, MESH))[1][0])(jax.numpy.ones(2))

@@ -87,7 +87,7 @@ def test_models_of_pgmpy_by_what_they_show():
         from_pgmpy(SimpleNamespace(get_cpds=lambda: cpds[:1], nodes=lambda: ["rain", "wet"]))
     with pytest.raises(InputError, match="name its states"):
         from_pgmpy(SimpleNamespace(get_factors=lambda: [rain, factor(["rain"], [0.5, 0.5])]))
-    with pytest.raises(KindError, match="model is a int; expected a discrete model of pgmpy"):
+    with pytest.raises(KindError, match="model is an int; expected a discrete model of pgmpy"):
         from_pgmpy(3)
 
 

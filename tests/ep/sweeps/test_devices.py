@@ -105,7 +105,7 @@ def test_each_of_eight_devices_holds_an_eighth():
 def test_what_devices_cannot_share_is_explained():
     mesh = Mesh(np.array(jax.devices()[:1]), ("rows",))
     model = on_devices.black_box()
-    with pytest.raises(KindError, match=r"mesh is a int; expected devices along one axis, such as jax.make_mesh"):
+    with pytest.raises(KindError, match=r"mesh is an int; expected devices along one axis, such as jax.make_mesh"):
         ep.infer(model, mesh=8)
     with pytest.raises(ShapeError, match=r"mesh has the axes \('a', 'b'\); expected one"):
         ep.infer(model, mesh=Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("a", "b")))

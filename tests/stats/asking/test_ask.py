@@ -45,7 +45,7 @@ def test_lines(line, expected):
     "line", ["a", "a ~", "~ a", "a ~ b ~ c", "a | b", "a ~ b | ", "a b ~ c", "a ~ `b", "", "a ~ + b"]
 )
 def test_lines_that_are_none(line):
-    with pytest.raises(ParameterError, match='expected such as "harvest ~ sun"'):
+    with pytest.raises(ParameterError, match='expected a question such as "harvest ~ sun"'):
         Question.read(line, ["a", "b", "c"])
 
 

@@ -142,7 +142,11 @@ WRONG = {
         "no more than the largest sample has, 60",
     ),
     "half_samples": (lambda: mm.pc(TABLE, half_samples=None), ParameterError, "half_samples is None; expected a whole"),
-    "question": (lambda: mm.test(["y ~ x"], TABLE), KindError, r"the question is \['y ~ x'\]; expected such as"),
+    "question": (
+        lambda: mm.test(["y ~ x"], TABLE),
+        KindError,
+        r"the question is \['y ~ x'\]; expected a question such as",
+    ),
 }
 
 

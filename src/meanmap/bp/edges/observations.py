@@ -23,6 +23,7 @@ from meanmap.core.arrays import as_array, check_finite, check_paired, parameter
 from meanmap.core.containers import refuse_unread
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.meant import did_you_mean, listed
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.files import ParquetFiles
@@ -211,9 +212,9 @@ def _together(pair: Any) -> list[Any]:
     """Values and observations of them, in memory."""
     refuse_unread(pair, "observed")
     if ParquetFiles.holds(pair):
-        raise KindError(f"observed is a {type(pair).__name__}; expected a pair of samples (hidden, observed).")
+        raise KindError(f"observed is {a_type(pair)}; expected a pair of samples (hidden, observed).")
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise KindError(f"observed is a {type(pair).__name__}; expected a pair of samples (hidden, observed).")
+        raise KindError(f"observed is {a_type(pair)}; expected a pair of samples (hidden, observed).")
     return side_by_side(list(pair), "observed", MOST_PAIRS)
 
 

@@ -14,6 +14,7 @@ from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.core.labels import Labels
+from meanmap.core.language import a_type
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.points import count, joined, matrices_of
 from meanmap.core.tables.chunks import count_rows, side_by_side
@@ -301,7 +302,7 @@ def read_pair(value: object, where: str, what: str, most: int | None = None) -> 
     far = lies_elsewhere(value)
     if far or not isinstance(value, tuple | list) or len(value) != 2:
         how = ", as (lazy.select('a'), lazy.select('b')) of lazy = polars.scan_parquet(path)" if far else ""
-        raise KindError(f"{where} is a {type(value).__name__}; expected a pair of samples (xs, xt){how}.")
+        raise KindError(f"{where} is {a_type(value)}; expected a pair of samples (xs, xt){how}.")
     given = count_rows(value[0]) if lies_elsewhere(value[0]) else 0
     first, second = side_by_side(value, where, MOST_PAIRS if most is None else most)
     lengths = length(first), length(second)

@@ -20,6 +20,7 @@ from meanmap.bp.engine.settled import bethe_parts, signs_counted
 from meanmap.bp.engine.terms import Terms
 from meanmap.core.anew import compiled_anew
 from meanmap.core.errors import KindError
+from meanmap.core.language import a_type
 from meanmap.graphs import Graph
 
 __all__ = ["Spread", "spread_flood"]
@@ -90,7 +91,7 @@ def spread_flood(
 ) -> tuple[np.ndarray, int, np.ndarray, tuple[Any, ...]]:
     """Messages of directed edges, sweeps, what each changed, and what is read off, by the devices of a mesh."""
     if not isinstance(mesh, Mesh):
-        raise KindError(f"mesh is a {type(mesh).__name__}; expected devices, such as jax.make_mesh((8,), ('nodes',)).")
+        raise KindError(f"mesh is {a_type(mesh)}; expected devices, such as jax.make_mesh((8,), ('nodes',)).")
     if isinstance(terms.layout.algebra, Reweighted):
         raise KindError("reweighted messages are for one device: leave mesh= out.")
     mesh = Mesh(mesh.devices.ravel(), (AXIS,))

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.tables.missing import is_missing, length, present
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data
@@ -25,7 +26,7 @@ def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
         return columns
     if (row := entries_of(evidence)) is not None:
         return row
-    raise KindError(f'{argument} is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
+    raise KindError(f'{argument} is {a_type(evidence)}; expected a mapping such as {{"height": 1.8}}.')
 
 
 def number_of_queries(sizes: Mapping[Hashable, int]) -> int:

@@ -13,6 +13,7 @@ from meanmap.bp.tables.needed import Needed, constant_sum
 from meanmap.bp.tables.potentials import read_labelled
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.language import a_type
 from meanmap.core.report import Report
 from meanmap.core.settings import by_name
 from meanmap.graphs import Factors, Graph
@@ -59,7 +60,7 @@ class CliqueTree:
 
     def __init__(self, factors: Factors):
         if not isinstance(factors, Factors):
-            raise KindError(f"factors is a {type(factors).__name__}; expected mm.graphs.Factors.")
+            raise KindError(f"factors is {a_type(factors)}; expected mm.graphs.Factors.")
         self.factors = factors
         self._sums: dict[tuple[int, int], float | None] = {}
         if self._forest.size > MOST_STATES:

@@ -17,6 +17,7 @@ from meanmap.bp.tables.factor_layout import FactorLayout, alike, read_off
 from meanmap.bp.tables.potentials import probabilities, read_labelled, with_likelihoods
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError
+from meanmap.core.language import a_type
 from meanmap.core.settings import by_name
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Numbers
@@ -51,7 +52,7 @@ class FactorGraph:
 
     def __init__(self, factors: Factors):
         if not isinstance(factors, Factors):
-            raise KindError(f"factors is a {type(factors).__name__}; expected mm.graphs.Factors.")
+            raise KindError(f"factors is {a_type(factors)}; expected mm.graphs.Factors.")
         self.factors = factors
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from meanmap.core.containers import is_dask, is_pandas, refuse_unread
 from meanmap.core.errors import ColumnError, KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.pieces.source import Source, unnamed
 from meanmap.core.types import Data
 
@@ -113,7 +114,7 @@ def _planned(source: Any, argument: str) -> list[Any]:
     if hasattr(source, "npartitions") and hasattr(source, "divisions"):
         return list(source.to_delayed())
     if not hasattr(source, "chunks") or not hasattr(source, "to_delayed"):
-        raise KindError(f"{argument} is a {type(source).__name__} of Dask; expected an array or a frame.")
+        raise KindError(f"{argument} is {a_type(source)} of Dask; expected an array or a frame.")
     if source.ndim not in (1, 2):
         raise ShapeError(f"{argument} is a Dask array of shape {source.shape}; expected (n,) or (n, d).")
     if source.ndim == 2 and len(source.chunks[1]) > 1:

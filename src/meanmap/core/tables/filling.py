@@ -10,6 +10,7 @@ from meanmap.core.arrays import is_categorical, reader_of, refuse_name
 from meanmap.core.containers import is_pandas, is_polars, refuse_unread
 from meanmap.core.errors import KindError
 from meanmap.core.held import holds_floats, holds_times
+from meanmap.core.language import a_type
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.tables.table import Table, named_columns
 from meanmap.core.types import Data
@@ -39,7 +40,7 @@ def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
     array = np.asarray(unmasked(frame))
     if array.ndim != 2:
         raise KindError(
-            f"{argument} is a {type(frame).__name__}; expected a table such as a DataFrame, a mapping from names to "
+            f"{argument} is {a_type(frame)}; expected a table such as a DataFrame, a mapping from names to "
             "columns, or an (n, d) array."
         )
     return {str(j): column for j, column in enumerate(array.T)}

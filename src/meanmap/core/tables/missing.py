@@ -11,7 +11,7 @@ from meanmap.core.containers import is_pandas, is_rotations, is_sparse, refuse_u
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
 from meanmap.core.held import holds_truth
-from meanmap.core.language import in_python
+from meanmap.core.language import a_type, in_python
 from meanmap.core.meant import did_you_mean
 from meanmap.core.points import rows
 from meanmap.core.settings import one_of
@@ -56,7 +56,7 @@ def length(sample: Any) -> int:
         return int(shape[0])
     refuse_name(sample, "a sample", "points: a list, an array or a table")
     if shape is not None or not hasattr(sample, "__len__"):
-        raise KindError(f"a sample is a {type(sample).__name__}; expected points: a list, an array or a table.")
+        raise KindError(f"a sample is {a_type(sample)}; expected points: a list, an array or a table.")
     return len(sample)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Seed
@@ -93,7 +94,7 @@ def _asked(
         variable = argument.variable
         if type(message) is not variable.family:
             raise KindError(
-                f"the message from {variable.name!r} to {factor.name} is a {type(message).__name__}; "
+                f"the message from {variable.name!r} to {factor.name} is {a_type(message)}; "
                 f"expected a {variable.family.__name__}."
             )
     messages = iter(incoming)

@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import damping_share, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.meant import did_you_mean
 from meanmap.core.points import bucket, pad
 from meanmap.core.rng import Rng
@@ -145,7 +146,7 @@ def infer(
     ('converged', True)
     """
     if not isinstance(model, FactorGraph):
-        raise KindError(f"model is a {type(model).__name__}; expected a FactorGraph: FactorGraph(factor, ...).")
+        raise KindError(f"model is {a_type(model)}; expected a FactorGraph: FactorGraph(factor, ...).")
     if start_from is not None and not isinstance(start_from, Posterior):
         raise KindError(f"start_from is {start_from!r}; expected a Posterior, which infer returned before.")
     check_messages(messages)

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.language import a_type
 from meanmap.core.meant import did_you_mean
 from meanmap.core.report import Report
 from meanmap.core.values import frame_of
@@ -179,7 +180,7 @@ class Posterior(Paged, Mapping[str, Family]):
         from meanmap.ep.inference.infer import infer  # which makes posteriors
 
         if not isinstance(batch, FactorGraph):
-            raise KindError(f"batch is a {type(batch).__name__}; expected a FactorGraph of the new factors.")
+            raise KindError(f"batch is {a_type(batch)}; expected a FactorGraph of the new factors.")
         priors = {name: self._as_prior(variable) for name, variable in batch.variables.items() if self._has(variable)}
         if not priors:
             raise InputError(

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.settings import truth
 from meanmap.ep.asking.chosen_oracle import with_oracle
 from meanmap.ep.doubt import ENOUGH, Lean
@@ -126,7 +127,7 @@ class Learned(HostOracle):
         self.rules = Rules(_threshold(threshold), first, float(audit), truth(refresh, "refresh"))
         self.operator = MessageOperator() if operator is None else operator
         if not isinstance(self.operator, MessageOperator):
-            raise KindError(f"operator is a {type(operator).__name__}; expected an ep.learned.MessageOperator.")
+            raise KindError(f"operator is {a_type(operator)}; expected an ep.learned.MessageOperator.")
         if self.operator.fitted:
             raise ParameterError("operator is trained already: type learned.reuse(factor, operator).")
         # What is kept from run to run: by function, what was learned and what reused operators were trained on.

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.anew import compiled_anew
 from meanmap.core.errors import EmptyError, InputError, KindError
+from meanmap.core.language import a_type
 from meanmap.core.points import bucket, count, pad
 from meanmap.core.settings import one_of
 from meanmap.core.types import Array, Index
@@ -222,7 +223,7 @@ class MessageOperator(Value):
     def merge(self, other: "MessageOperator") -> "MessageOperator":
         """The operator with the training messages of both."""
         if not isinstance(other, MessageOperator):
-            raise KindError(f"other is a {type(other).__name__}; expected a MessageOperator.")
+            raise KindError(f"other is {a_type(other)}; expected a MessageOperator.")
         mine, theirs = self.settings(), other.settings()
         for name in mine:
             if mine[name] != theirs.get(name):

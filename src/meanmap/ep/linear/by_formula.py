@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_finite
 from meanmap.core.errors import ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.report import Report
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.doubts import copied_rows
@@ -135,9 +136,9 @@ def fit(
     """
     law = _family(family, link)
     if weights is not None and not isinstance(weights, str):
-        raise ParameterError(f"weights is a {type(weights).__name__}; expected the name of a column of data.")
+        raise ParameterError(f"weights is {a_type(weights)}; expected the name of a column of data.")
     if priors is not None and not isinstance(priors, Mapping):
-        raise ParameterError(f"priors is a {type(priors).__name__}; expected a mapping such as {{'x': (0.0, 0.5)}}.")
+        raise ParameterError(f"priors is {a_type(priors)}; expected a mapping such as {{'x': (0.0, 0.5)}}.")
     read = Formula(formula, data, missing, () if weights is None else (weights,))
     counts = np.ones(len(read.rows.kept))
     if weights is not None:

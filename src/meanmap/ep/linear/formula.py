@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.held import holds_floats
+from meanmap.core.language import a_type
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.selection import selection_notes
 from meanmap.core.types import Data
@@ -65,7 +66,7 @@ class Formula:
 
     def __init__(self, text: str, data: Data, missing: str, also: tuple[str, ...] = ()):
         if not isinstance(text, str):
-            raise ParameterError(f"formula is a {type(text).__name__}; expected text first: 'y ~ x + (1 | group)'.")
+            raise ParameterError(f"formula is {a_type(text)}; expected text first: 'y ~ x + (1 | group)'.")
         if "~" not in text:
             raise ParameterError(f"formula is {text!r}; expected text such as 'y ~ x + (1 | group)'.")
         package, environment = formulae(), formulae("formulae.environment").Environment

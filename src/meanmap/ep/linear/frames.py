@@ -14,6 +14,7 @@ from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError
 from meanmap.core.extras import optional
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
+from meanmap.core.language import a_type
 from meanmap.core.meant import no_column
 from meanmap.core.protocols import handed_over
 from meanmap.core.settings import one_of
@@ -45,7 +46,7 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     refuse_unread(data, argument)
     refuse_name(data, argument)
     if not Table.looks_like_one(data):
-        raise InputError(f"{argument} is a {type(data).__name__}; expected a table whose columns have names.")
+        raise InputError(f"{argument} is {a_type(data)}; expected a table whose columns have names.")
     names, known = list(wanted), Table.names_in(data, argument)
     absent = [name for name in names if name not in known]
     if absent:

@@ -7,6 +7,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.sweeps.plan import Plan, Port, State
 from meanmap.ep.variables import Given, Selection, Variable
@@ -32,8 +33,7 @@ class Layout:
     def __init__(self, mesh: Mesh, variables: dict[str, Variable], factors: tuple[Factor, ...]):
         if not isinstance(mesh, Mesh):
             raise KindError(
-                f"mesh is a {type(mesh).__name__}; expected devices along one axis, such as jax.make_mesh((8,), "
-                "('rows',))."
+                f"mesh is {a_type(mesh)}; expected devices along one axis, such as jax.make_mesh((8,), ('rows',))."
             )
         if len(mesh.shape) != 1:
             raise ShapeError(f"mesh has the axes {tuple(mesh.axis_names)}; expected one, which rows are divided along.")

@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import read_matrix
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.points import library_of
 from meanmap.core.types import Array
 from meanmap.core.values import is_sequence
@@ -152,7 +153,7 @@ def _members(bags: object, argument: str) -> list[Any]:
             raise EmptyError(f"{argument} holds no bags; expected at least one.")
         return list(bags)
     if not is_sequence(bags):
-        raise KindError(f"{argument} is a {type(bags).__name__}; expected a list with one array of points per bag.")
+        raise KindError(f"{argument} is {a_type(bags)}; expected a list with one array of points per bag.")
     if not len(bags):
         raise EmptyError(f"{argument} holds no bags; expected at least one.")
     return list(bags)

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door, all_concrete
 from meanmap.core.errors import ColumnError, EmptyError, KindError, ParameterError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.types import Data, Points
 from meanmap.families.base import Distribution, proper_members
 from meanmap.families.limits import Flat
@@ -104,7 +105,7 @@ def _read_law(data: Data, argument: str, door: Door) -> Any:
     if not isinstance(data, Bags):
         if not isinstance(data, list | np.ndarray | jax.Array):
             raise KindError(
-                f"{argument} is a {type(data).__name__}; expected a batch of distributions such as "
+                f"{argument} is {a_type(data)}; expected a batch of distributions such as "
                 "Normal([0.0, 1.0], 1.0), a list of samples, or a tuple of these."
             )
         data = Bags(data, argument)

@@ -11,7 +11,7 @@ __all__ = ["Question"]
 
 # A name in backticks, a name without spaces or signs of the grammar, or one of these signs.
 TOKEN = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<sign>[~|+,])|(?P<name>[^\s~|+,`]+))")
-HELP = 'expected such as "harvest ~ sun", "harvest ~ sun + rain | water", or ". ~ group"'
+HELP = 'expected a question such as "harvest ~ sun", "harvest ~ sun + rain | water", or ". ~ group"'
 
 
 @dataclass(frozen=True)

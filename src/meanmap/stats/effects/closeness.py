@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, one_of
@@ -214,9 +215,7 @@ def _reference(margin: object) -> tuple[Any, Any] | None:
         return None
     if is_sequence(margin) and len(margin) == 2:
         return margin[0], margin[1]
-    raise ParameterError(
-        f"margin is a {type(margin).__name__}; expected a number, such as 0.1, or two samples, (a, b)."
-    )
+    raise ParameterError(f"margin is {a_type(margin)}; expected a number, such as 0.1, or two samples, (a, b).")
 
 
 def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
