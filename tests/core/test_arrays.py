@@ -81,7 +81,7 @@ def test_sparse_matrices_stay_sparse(kind):
         (
             [[1.0], [np.nan]],
             NonFiniteError,
-            r"x holds 1 value\(s\) that are not finite, the first \(nan\) at row 1, column 0. Drop .* missing='drop'",
+            r"x holds 1 value\(s\) that are not finite, the first \(nan\) at row 1, column 0. Drop .* in first\.$",
         ),
         (
             [1.0, -np.inf, np.nan],

@@ -7,7 +7,7 @@ import pytest
 
 import meanmap as mm
 from meanmap import ep
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import NonFiniteError, ParameterError
 from meanmap.core.synonyms import DESIGNS, own_words
 from meanmap.ep.factor import Factor
 
@@ -219,3 +219,13 @@ def test_designs_that_a_function_does_not_take_are_refused_with_those_that_do(wo
         mm.stats.TwoSampleBet.of(TABLE, **{word: TABLE["a"]})
     with pytest.raises(TypeError, match=r"DriftMonitor\.of\(\) takes no weights=; these do"):
         mm.DriftMonitor.of(TABLE, weights=TABLE["a"])
+
+
+def test_missing_rows_are_dropped_on_request_where_that_can_be_typed():
+    column = [1.0, np.nan, *range(9)]
+    with pytest.raises(NonFiniteError, match=r"Drop those rows or fill them in first, or pass missing='drop'\.$"):
+        mm.two_sample_test(column, column)
+    with pytest.raises(NonFiniteError, match=r"Drop those rows or fill them in first\.$"):
+        mm.kernels.RBF(1.0)(column, column)
+    with pytest.raises(NonFiniteError, match=r"\(inf\) at .* in first\.$"):
+        mm.two_sample_test([1.0, np.inf, *range(9)], column[2:])

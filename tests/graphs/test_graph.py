@@ -81,7 +81,11 @@ def test_subgraph_keeps_the_order_asked_for():
         ("ab", KindError, "graph is a str; expected a Graph, a NetworkX graph or a list of edges"),
         (3, KindError, "graph is an int"),
         ([("a", "a")], InputError, "edge 0 joins 'a' to itself"),
-        ([("a", "b"), ("b", "a")], InputError, "between 'b' and 'a' is given twice"),
+        (
+            [("a", "b"), ("b", "a")],
+            InputError,
+            "between 'b' and 'a' is given twice, in both directions; expected each edge once",
+        ),
         ([("a", "b", "c")], ShapeError, "expected pairs"),
         (["ab"], ShapeError, "expected pairs"),
         ([("a", ["b"])], KindError, "ends in a list"),

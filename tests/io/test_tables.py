@@ -102,6 +102,8 @@ def test_parquet(tmp_path):
         ("\n\n", "is empty"),
         ("a,b\n", "has a header and no rows"),
         ("a,b\n1,2\n3\n", "has 1 cell in row 2, and 2 columns"),
+        ("a,b\n1,2,\n", "has 3 cells in row 1, and 2 columns. The last cell is empty: does each line end with a d"),
+        ("a,b,\n1,2,\n", "missing in '' .1.. The last cell is empty: does each line end with a delimiter"),
         ("a\n1,2\n", "has 2 cells in row 1, and 1 column. Row 1"),
         ("a,b\n1,2,3\n", "has 3 cells in row 1, and 2 columns"),
         ("a,b\n1,2\nx,3\n", "column 'a' of .* holds numbers, such as 1.*and in row 2 'x'.*labels=\\['a'\\]"),

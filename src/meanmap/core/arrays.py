@@ -25,7 +25,6 @@ from meanmap.core.protocols import handed_over
 from meanmap.core.types import Array, Data, Numbers
 
 __all__ = [
-    "DROPPED",
     "array_of",
     "as_array",
     "check_finite",
@@ -44,14 +43,14 @@ __all__ = [
     "read_matrix",
     "reader_of",
     "refuse_name",
+    "unfilled",
 ]
 
 # The square of a distance between points within this many times the largest number's root overflows in no sum.
 MARGIN = 1e-3
 
-# Advice about values that are not numbers, and about missing ones.
-DROP = "Drop those rows or fill them in first"
-DROPPED = f"{DROP}; tests and monitors do so with missing='drop'."
+# Advice about values that are not numbers; functions with `missing=` add it where values are missing (`own_words`).
+DROP = "Drop those rows or fill them in first."
 
 # Squares of numbers smaller than one over this, and variances of what is multiplied by them, leave the range.
 _ROOM = 1e140
@@ -70,11 +69,11 @@ def as_array(data: Data, argument: str) -> np.ndarray:
             f"If they are numbers, convert them{in_python(', for example with .astype(float)')}."
         )
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
-        raise NonFiniteError(f"{argument} has masked entries. {DROPPED}")
+        raise unfilled(f"{argument} has masked entries.")
     if array.dtype == object:
         missing = count_missing(array)
         if missing:
-            raise NonFiniteError(f"{argument} has {missing} missing value(s). {DROPPED}")
+            raise unfilled(f"{argument} has {missing} missing value(s).")
         check_cells(array, argument)
         raise KindError(
             f"{argument} holds Python objects (dtype object), first {array.flat[0]!r}; expected numbers. "
@@ -242,10 +241,17 @@ def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what
     if not first:
         raise NonFiniteError(f"{argument} is {value}, which is {what}; expected a number that is.")
     where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
-    raise NonFiniteError(
-        f"{argument} holds {int(found.sum())} value(s) that are {what}, the first ({value}) at {where}. "
-        f"{remedy or (DROPPED if value != value else f'{DROP}.')}"
-    )
+    said = f"{argument} holds {int(found.sum())} value(s) that are {what}, the first ({value}) at {where}."
+    if not remedy and value != value:
+        raise unfilled(said)
+    raise NonFiniteError(f"{said} {remedy or DROP}")
+
+
+def unfilled(said: str) -> NonFiniteError:
+    """The error for missing values."""
+    error = NonFiniteError(f"{said} {DROP}")
+    error.droppable = True
+    return error
 
 
 def check_rows(n: int, argument: str, least: int = 1) -> None:

@@ -30,6 +30,9 @@ class EmptyError(InputError):
 class NonFiniteError(InputError):
     """Data hold NaN, infinity or missing values."""
 
+    # Whether a function with `missing=` could leave out the rows.
+    droppable = False
+
 
 class ColumnError(InputError):
     """A column of a table is missing, duplicated, constant or of a kind that the method cannot use."""

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from meanmap.core.errors import NonFiniteError
 from meanmap.core.meant import did_you_mean
 from meanmap.core.protocols import handed_over
 from meanmap.core.settings import is_number, truth
@@ -85,6 +86,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
 
     called = function.__qualname__.removesuffix(".__init__")
     name = called if function.__name__ == "__init__" else function.__name__
+    drops = "missing" in known and known["missing"].default == "raise"
     switches = [name for name, each in known.items() if isinstance(each.default, bool)]
     places = {
         name: place for place, (name, each) in enumerate(known.items()) if each.kind is each.POSITIONAL_OR_KEYWORD
@@ -110,7 +112,13 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
             if switch in given:
                 truth(given[switch], switch)
         args = tuple(map(handed_over, args))  # pyright: ignore[reportAssignmentType]
-        return function(*args, **{each: handed_over(value) for each, value in kwargs.items()})  # pyright: ignore[reportCallIssue]
+        try:
+            return function(*args, **{each: handed_over(value) for each, value in kwargs.items()})  # pyright: ignore[reportCallIssue]
+        except NonFiniteError as problem:
+            if drops and problem.droppable and kwargs.get("missing", "raise") == "raise":
+                problem.args = (f"{str(problem).removesuffix('.')}, or pass missing='drop'.",)
+                problem.droppable = False
+            raise
 
     return call
 

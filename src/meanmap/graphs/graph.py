@@ -275,7 +275,11 @@ def _checked(edges: np.ndarray, names: Sequence[Hashable]) -> np.ndarray:
     doubled = order[1:][np.diff(keys[order]) == 0]
     if doubled.size:
         a, b = edges[doubled[0]]
-        raise InputError(f"the edge between {names[a]!r} and {names[b]!r} is given twice; expected each edge once.")
+        before = edges[order[:-1][np.diff(keys[order]) == 0][0]]
+        ways = "" if before[0] == a else ", in both directions"
+        raise InputError(
+            f"the edge between {names[a]!r} and {names[b]!r} is given twice{ways}; expected each edge once."
+        )
     return edges
 
 

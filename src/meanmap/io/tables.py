@@ -238,7 +238,7 @@ def complete_rows(
         counts |= {name: int(absent.sum())} if absent.any() else {}
     where = ", ".join(f"{name!r} ({count})" for name, count in counts.items())
     if gone.all():
-        raise EmptyError(f"{path} has no row without a missing value: one is missing in {where}.")
+        raise EmptyError(f"{path} has no row without a missing value: one is missing in {where}.{_ends(counts)}")
     if counts:
         said = left_out(str(path), len(gone), int(np.sum(~gone)), where, beside=len(columns) > 1)
         for note in (*selection_notes(columns, there), said):  # errors about the rows that are left repeat the last one
@@ -283,7 +283,7 @@ def _text(
             if len(row) != len(names):
                 raise ShapeError(
                     f"{path} has {counted(len(row), 'cell')} in row {done + number + 1}, and "
-                    f"{counted(len(names), 'column')}. Row "
+                    f"{counted(len(names), 'column')}.{_ends(row)} Row "
                     "1 is the first below the header."
                 )
         if not done and len(names) == 1 and names[0] not in labels:
@@ -328,6 +328,11 @@ def _rows(lines: Iterator[str], mark: str, path: str | Path, before: int) -> Ite
             f"{path} cannot be read from line {begun} on: {why}. A cell that begins with a quote ends with one, "
             'and a quote in it is doubled: "5"" pipe".'
         ) from None
+
+
+def _ends(names: Collection[str]) -> str:
+    """The likely reason for a last cell, or a column's name, that is empty."""
+    return " The last cell is empty: does each line end with a delimiter?" if [*names][-1] == "" else ""
 
 
 def _refuse_spaces(name: str, rows: Sequence[Sequence[str]], path: str | Path) -> None:

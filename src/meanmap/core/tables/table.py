@@ -10,7 +10,6 @@ import numpy as np
 
 from meanmap.core.absent import count_missing
 from meanmap.core.arrays import (
-    DROPPED,
     as_array,
     check_lengths,
     check_numeric,
@@ -18,9 +17,10 @@ from meanmap.core.arrays import (
     check_size,
     is_categorical,
     plain,
+    unfilled,
 )
 from meanmap.core.containers import columns_of_frame, is_frame, is_rotations, is_sparse, names_of_frame, refuse_unread
-from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
+from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.extras import optional
 from meanmap.core.foreign import in_cells, readable
@@ -317,7 +317,7 @@ def read_column(column: Data, argument: str) -> Any:
     array = plain(column, argument)
     missing = count_missing(column)
     if missing:
-        raise NonFiniteError(f"{argument} has {missing} missing value(s). {DROPPED}")
+        raise unfilled(f"{argument} has {missing} missing value(s).")
     own = getattr(getattr(column, "dtype", None), "kind", "O")
     if array.dtype.kind == "O" and own in "fiub":
         array = np.asarray(column, dtype={"b": bool, "i": np.int64, "u": np.uint64}.get(own, np.float64))  # of pandas
