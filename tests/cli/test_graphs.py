@@ -147,10 +147,16 @@ def test_labels_as_evidence_and_pictures(model, tmp_path):
     ("arguments", "said"),
     [
         (["discover", "FARM", "--method", "magic"], "expected pc or tree"),
-        (["discover", "FARM", "--required", "sun-growth"], "'sun-growth' is not an arrow; expected cause>effect"),
+        (
+            ["discover", "FARM", "--required", "sun-growth"],
+            "--required has 'sun-growth', which is not an arrow; expected cause>effect",
+        ),
         (["discover", "FARM", "--required", "moon>growth"], "moon"),
         (["discover", "FARM", "--method", "tree", "--tiers", "sun"], "are for --method pc"),
-        (["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun>growth"], "'sun>growth' is not an edge; expected a-b"),
+        (
+            ["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun>growth"],
+            "--edges has 'sun>growth', which is not an edge; expected a-b",
+        ),
         (["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun-moon"], "has no column 'moon'"),
         (["graph", "query", "FARM"], "not written by mm.save"),
         (["graph", "query", "nowhere"], "nowhere: No such file or directory"),

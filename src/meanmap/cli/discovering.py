@@ -52,8 +52,8 @@ def discover(
 
     reading = read.reading(by_pairs=method == "tree")
     groups = [names_in(group) for group in parts_in(tiers, "/")] if tiers else []
-    arrows = [*_arrows(required), *_arrows(forbidden)]
-    reading.keeps += [name for each in (*groups, *arrows) for name in each]
+    needed, barred = _arrows(required, "--required"), _arrows(forbidden, "--forbidden")
+    reading.keeps += [name for each in (*groups, *needed, *barred) for name in each]
     table = reading.for_pairs(data, names_in(columns))
     _check_written(groups, list(getattr(table, "columns", table)))
     found: Any
@@ -61,7 +61,7 @@ def discover(
         if method == "tree":
             found = mm.chow_liu(table, half_samples=half_samples, kinds=reading.kinds, rng=seed)
         else:
-            known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
+            known = {"required": needed, "forbidden": barred, "tiers": groups}
             found = mm.pc(table, level, half_samples=half_samples, kinds=reading.kinds, rng=seed, **known)
     if shown.plot is not None:
         outputs.draw(found, shown.plot)
@@ -82,5 +82,5 @@ def _check_written(groups: list[list[str]], names: list[str]) -> None:
             raise refused(f"--tiers has {part!r}, which is only a part of a name: quote the name, '\"{name}\"'")
 
 
-def _arrows(text: str | None) -> list[tuple[str, str]]:
-    return pairs_in(text, ">", "is not an arrow; expected cause>effect")
+def _arrows(text: str | None, option: str) -> list[tuple[str, str]]:
+    return pairs_in(text, ">", option, "is not an arrow; expected cause>effect")

@@ -47,7 +47,7 @@ def fit(
     from meanmap.core.progress import waiting
 
     reading = read.reading()
-    pairs = pairs_in(edges, "-", "is not an edge; expected a-b")
+    pairs = pairs_in(edges, "-", "--edges", "is not an edge; expected a-b")
     table = reading.for_pairs(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
     with waiting("learning a model"):
         graph: Any = pairs or mm.chow_liu(table, kinds=reading.kinds)

@@ -134,13 +134,13 @@ def parts_in(text: str, mark: str) -> list[str]:
     return re.split(rf'{re.escape(mark)}(?=(?:[^"]*"[^"]*")*[^"]*$)', text)
 
 
-def pairs_in(text: str | None, mark: str, refusal: str) -> list[tuple[str, str]]:
+def pairs_in(text: str | None, mark: str, option: str, refusal: str) -> list[tuple[str, str]]:
     """Pairs of names with a separator, as in a-b,b-c; a name with a comma or the separator is quoted."""
     listed = [pair for pair in parts_in(text or "", ",") if pair.strip()]
     pairs = [tuple("".join(names_in(part)) for part in parts_in(pair, mark)) for pair in listed]
     for pair in pairs:
         if len(pair) != 2 or not all(pair):
-            raise refused(f"{mark.join(pair)!r} {refusal}")
+            raise refused(f"{option} has {mark.join(pair)!r}, which {refusal}")
     return [(first, second) for first, second in pairs]
 
 
