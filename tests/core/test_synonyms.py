@@ -229,3 +229,14 @@ def test_missing_rows_are_dropped_on_request_where_that_can_be_typed():
         mm.kernels.RBF(1.0)(column, column)
     with pytest.raises(NonFiniteError, match=r"\(inf\) at .* in first\.$"):
         mm.two_sample_test([1.0, np.inf, *range(9)], column[2:])
+
+
+def test_a_method_called_on_its_class_says_so():
+    """Once: 'DataFrame' object has no attribute '_read'."""
+    table = {"a": [1.0, 2.0], "b": [2.0, 3.0]}
+    with pytest.raises(
+        TypeError, match=r"fit\(\) was called on the class; expected a BayesianNetwork, to be made first"
+    ):
+        mm.BayesianNetwork.fit(table, [("a", "b")])
+    with pytest.raises(TypeError, match="expected a KernelGraph, to be made first"):
+        mm.KernelGraph.fit()

@@ -68,7 +68,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
     Raises
     ------
     TypeError
-        Naming the argument to type instead.
+        Naming the argument to type instead; and of a method that is called on its class.
     ParameterError
         Of a switch that is neither True nor False, such as "no".
 
@@ -82,6 +82,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
     TypeError: draw() takes no seed=; here it is called rng: type rng=0.
     """
     known = inspect.signature(function).parameters
+    owner = function.__qualname__.rpartition(".")[0].rpartition(".")[2] if next(iter(known), "") == "self" else ""
     open_ended = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values())
 
     called = function.__qualname__.removesuffix(".__init__")
@@ -94,6 +95,8 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if owner and not (args and owner in (each.__name__ for each in type(args[0]).__mro__)):
+            raise TypeError(f"{called}() was called on the class; expected a {owner}, to be made first.")
         for word in [each for each in kwargs if each not in known]:
             meant = next((each for each in MEANT.get(word, ()) if each in known), None)
             if meant:

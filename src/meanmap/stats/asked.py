@@ -12,7 +12,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.tables.apart import shuffled_ids
 from meanmap.core.tables.chunks import any_once, source_of
 from meanmap.core.tables.indices import check_order, check_order_beside
-from meanmap.core.tables.missing import length
+from meanmap.core.tables.missing import length, rows_called
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.tables.schema import admitted
@@ -165,9 +165,11 @@ class Asked(ABC):
 
     def admit(self) -> None:
         """Handle missing values and kinds of columns, and read which rows are exchangeable."""
+        came = self.parts
         self._admit()
         if not self.across:  # conditional tests have a rule and a note of their own
-            self.tell(wild_notes(self.parts, self.names, self.kinds or ()))
+            numbers = rows_called(came, self.parts, self.names, self.missing)
+            self.tell(wild_notes(self.parts, self.names, self.kinds or (), apart=True, rows=numbers))
 
     def _admit(self) -> None:
         within, clusters = self.said

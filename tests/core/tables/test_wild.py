@@ -71,6 +71,46 @@ def test_in_tests_a_wild_cell_is_named_with_its_sample_and_what_to_type():
     assert "1e+06 in row 501 (counted from 0)" in wild_notes([{"a": gaps}], ["x"])[0]
 
 
+def test_rows_are_those_of_the_users_table_although_others_are_left_out():
+    """The note named row 39 for row 40 if one row before it was left out."""
+    x, y = column(0)[:80], column(1)[:80]
+    x[40], y[3] = 1e6, np.nan
+    settings = {"missing": "drop", "n_permutations": 99, "rng": 0}
+    beside = {"a": column(2)[:80], "b": column(3)[:80]}
+    found = [
+        mm.independence_test(x, y, **settings),
+        mm.independence_effect(x, y, missing="drop", rng=0),
+        mm.two_sample_test({"a": x, "b": y}, beside, **settings),
+    ]
+    assert all(sum("1e+06 in row 40" in note for note in each.warnings) == 1 for each in found)
+    strata = np.r_[["lost"], np.repeat(["u", "v"], [40, 39])].astype(object)
+    strata[0] = None  # the design leaves out a row too
+    with_design = mm.independence_test(x, y, within=strata, **settings)
+    assert not any("in row" in note for note in with_design.warnings)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_the_unit_of_another_variable_does_not_matter(unit):
+    """Values of x and y were pooled: beside a y of large numbers a wild cell of x had no note."""
+    x, y = column(0)[:80], unit * column(1)[:80]
+    x[40] = 1e6
+    (note,) = (each for each in mm.independence_test(x, y, rng=0).warnings if "standard deviations from" in each)
+    assert note.startswith("x holds 1e+06 in row 40 (counted from 0)")
+
+
+@pytest.mark.parametrize("cell", [48213.7, 99999.0])
+@pytest.mark.parametrize("gap", [None, -1.0])
+def test_a_gap_elsewhere_in_its_row_hides_no_wild_cell(cell, gap):
+    """Means of columns are those of all rows that have them: 99999 moved a mean from 53 to 119 without a word."""
+    x = {"a": 5 + column(0)[:80], "b": column(1)[:80]}
+    y = {"a": 5 + column(2)[:80], "b": column(3)[:80]}
+    x["a"][40], x["b"][40] = cell, np.nan if gap is None else gap
+    missing = "drop" if gap is None else [gap]
+    for found in (mm.two_sample_test(x, y, missing=missing, rng=0), mm.two_sample_effect(x, y, missing=missing, rng=0)):
+        assert sum(f"missing=[{cell:g}" in note for note in found.warnings) == 1
+        assert not any("-1" in note for note in found.warnings)
+
+
 @pytest.mark.parametrize("function", ["two", "several", "independent", "effect", "dependence"])
 def test_functions_where_wild_cells_count_say_so_once(function):
     x, y = 5 + column(0)[:80], 5 + column(1)[:80]

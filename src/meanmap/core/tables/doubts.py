@@ -359,5 +359,7 @@ def numbers_in(column: Data, where: str = "a column") -> np.ndarray | None:
     if values.ndim > 1:
         return None
     if values.dtype.kind == "M":
-        return values.astype(UNITS["M"])
+        return values[~np.isnat(values)].astype(UNITS["M"])
+    if holds_floats(values):
+        values = values[~np.isnan(values)]
     return values.astype(np.float64) if values.dtype.kind in "iuf" else None

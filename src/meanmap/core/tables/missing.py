@@ -24,6 +24,7 @@ __all__ = [
     "BY_PAIRS",
     "MISSING_LABEL",
     "POLICIES",
+    "as_found",
     "by_pairs",
     "chosen_rows",
     "gaps_in",
@@ -32,6 +33,7 @@ __all__ = [
     "length",
     "present",
     "read_present",
+    "rows_called",
     "settle",
     "settle_pieces",
     "take",
@@ -131,6 +133,24 @@ def settle(
             if not keep.all() and keep.sum() < least:
                 raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
     return found, tuple(notes)
+
+
+def as_found(samples: Sequence[Any], names: Sequence[str], missing: object) -> list[Any]:
+    """Samples with all of their rows, without codes for missing values."""
+    _, marks = policy_and_marks(missing)
+    found = [unmasked(sample) for sample in samples]
+    return [without_marks(each, name, marks) for each, name in zip(found, names, strict=True)] if marks else found
+
+
+def rows_called(came: Sequence[Any], left: Sequence[Any], names: Sequence[str], missing: object) -> np.ndarray | None:
+    """The numbers of the rows that are `left` of paired samples, as they `came`: None if all are, empty if a design
+    left out others than those with a missing value.
+    """
+    if length(left[0]) == length(came[0]):
+        return None
+    _, _, (kept, *_) = _settle([unmasked(sample) for sample in came], names, missing, paired=True)
+    found = np.flatnonzero(kept)
+    return found if len(found) == length(left[0]) else found[:0]
 
 
 def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: object) -> tuple[list[Any], dict[str, int]]:

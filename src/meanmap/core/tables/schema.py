@@ -20,7 +20,7 @@ from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts, same
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_kind
 from meanmap.core.tables.matching import matched, renamed, selected
-from meanmap.core.tables.missing import length, settle
+from meanmap.core.tables.missing import as_found, length, settle
 from meanmap.core.tables.places import Places, has_names
 from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.table import Table, named_columns, raw_columns
@@ -265,9 +265,11 @@ def admitted(
         check_order(samples, names)
     came, (samples, notes) = samples, settle(samples, names, missing, paired, least)
     notes += notes_on_gaps(came, names, missing, kinds, paired) if notes else ()
-    notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
+    # A gap in one column says nothing about the cells beside it, which unpaired samples' columns are compared with.
+    seen = samples if paired or missing == "raise" else as_found(came, names, missing)
+    notes += (*doubts(seen, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
     notes += (copied_columns if paired else same_samples)(samples, names)
-    notes += wild_notes(samples, names, kinds or ()) if wild and not paired else ()
+    notes += wild_notes(seen, names, kinds or ()) if wild and not paired else ()
     if not kinds:
         return samples, notes
     split = list(map(raw_columns, samples, names))

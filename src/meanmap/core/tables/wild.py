@@ -118,7 +118,7 @@ class WildCells:
         )
 
     def note_in_tests(self, where: str, rows: Sequence[str]) -> str:
-        """The note of a function where they count as numbers; `rows` says in which row each is."""
+        """The note of a function where they count as numbers; `rows` says in which row each is, if that is known."""
         several = len(self.rows) > 1
         kind = {"M": "time", "m": "duration"}.get(self.values.dtype.kind, "number")
         marks = [str(value) if kind != "number" else f"{value:.12g}" for value in dict.fromkeys(self.values.tolist())]
@@ -132,7 +132,7 @@ class WildCells:
 
     def _far(self, where: str, rows: Sequence[str]) -> str:
         shown = [f"{_shown(value)} in {row}" for value, row in zip(self.values[:SHOWN], rows, strict=False)]
-        shown[0] += " (counted from 0)"
+        shown = [f"{shown[0]} (counted from 0)", *shown[1:]] if shown else list(map(_shown, self.values[:SHOWN]))
         more = f" and {len(self.rows) - SHOWN} more" if len(self.rows) > SHOWN else ""
         these = "these cells count" if len(self.rows) > 1 else "this cell counts"
         return (
@@ -154,9 +154,17 @@ def _in_tail(numbers: np.ndarray, rows: np.ndarray) -> bool:
     return bool(np.log(numbers[rows].max()) - middle <= FAR_LOG * spread)
 
 
-def wild_notes(samples: Sequence[Any], names: Sequence[str], told: Collection[str] = ()) -> tuple[str, ...]:
-    """Notes of functions where wild cells count as numbers, on columns in all samples together. Columns with a declared
-    kind (`told`), and those with codes for missing values, which have their own note, are left out.
+def wild_notes(
+    samples: Sequence[Any],
+    names: Sequence[str],
+    told: Collection[str] = (),
+    *,
+    apart: bool = False,
+    rows: np.ndarray | None = None,
+) -> tuple[str, ...]:
+    """Notes of functions where wild cells count as numbers, on columns in all samples together, or of several variables
+    `apart`. Columns with a declared kind (`told`), and those with codes for missing values, which have their own note,
+    are left out. `rows` are what the user calls the rows: by default their numbers; if there are none, no row is named.
 
     Examples
     --------
@@ -164,6 +172,9 @@ def wild_notes(samples: Sequence[Any], names: Sequence[str], told: Collection[st
     column 'age' of x holds 1e+06 in row 60 (counted from 0), 4e+04 standard deviations from all others or farther: \
 this cell counts as a number here, and as missing in networks. If it is wrong, correct it, or pass missing=[1000000].
     """
+    if apart:
+        each = (wild_notes([sample], [name], told, rows=rows) for sample, name in zip(samples, names, strict=True))
+        return tuple(note for notes in each for note in notes)
     together: dict[Any, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for sample, argument in zip(samples, names, strict=True):
         for name, column in columns_in(sample, argument):
@@ -180,10 +191,12 @@ this cell counts as a number here, and as missing in networks. If it is wrong, c
         if found is None or Sentinels.of(numbers) is not None:
             continue
         places = [(argument, row) for argument, _, known in parts for row in known.tolist()]
-        said = [f"row {row}" + (f" of {argument}" if len(parts) > 1 else "") for argument, row in places]
+        of = [f" of {argument}" if len(parts) > 1 else "" for argument, _ in places]
+        called = [row if rows is None else rows[row] for _, row in places] if rows is None or len(rows) else []
+        said = [f"row {row}{each}" for row, each in zip(called, of, strict=False)]
         where = " and ".join(argument for argument, _, _ in parts)
         where = where if name is None else f"column {name!r} of {where}"
-        notes.append(found.note_in_tests(where, [said[row] for row in found.rows]))
+        notes.append(found.note_in_tests(where, [said[row] for row in found.rows] if said else []))
     return tuple(notes)
 
 

@@ -12,6 +12,7 @@ from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.missing import rows_called
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.tables.schema import admitted
@@ -99,9 +100,12 @@ def independence_effect(
     if data is not None:
         kinds = kinds_of_picked(kinds, data, x, y)
         x, y = picked(data, x=x, y=y)
-    (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
+    came = x, y
+    (x, y), told = admitted(came, NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
     shown = Shown.of((x, y), NAMES, paired=True)
-    told += (*alike_in_order((x, y), NAMES, HARM, paired=True), *wild_notes((x, y), NAMES, kinds or ()))
+    told += alike_in_order((x, y), NAMES, HARM, paired=True)
+    numbers = rows_called(came, (x, y), NAMES, missing)
+    told += wild_notes((x, y), NAMES, kinds or (), apart=True, rows=numbers)
     (x, y), heard = texts_of_variables((x, y), NAMES, wanted, kinds)
     told += heard
     grams: list[np.ndarray] = []
