@@ -50,6 +50,7 @@ BY_NIGHT = (
     "mixed_tables",
     "mixed_nuts",
     "installing",
+    "tasks",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 NAMED = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")

@@ -1,0 +1,179 @@
+"""Four questions asked of meanmap and of the packages people would take: python -m benchmarks.tasks PYTHON [--keep]
+
+PYTHON is an interpreter with statsmodels, DoWhy, causal-learn and Bambi. Each answer comes from a process of its own;
+counted are its lines after the table is read, and processor seconds with imports and compilation. The trial has 3000
+rows: an id, gaps in 3 % of the ages, one score of 99999, and an arm that depends on age and site and raises the score
+by 3. The schools are 30 groups of 20 rows.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import pages
+from benchmarks.table import list_table
+
+__all__ = ["TASKS", "main", "page"]
+
+HERE = "meanmap"
+READ = "import pandas as pd\nd = pd.read_csv('{}.csv')\n"
+TASKS = {
+    "do the arms differ, in which columns, by how much?": (
+        "trial",
+        {
+            "SciPy, statsmodels": """
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
+new, old = d[d.arm == 'new'], d[d.arm == 'old']
+ps, said = [stats.chi2_contingency(pd.crosstab(d.arm, d.site)).pvalue], ['site']
+for c in ('age', 'dose', 'score'):
+    x, y = new[c].dropna(), old[c].dropna()
+    ps.append(stats.ttest_ind(x, y, equal_var=False).pvalue)
+    said.append((c, CompareMeans(DescrStatsW(x), DescrStatsW(y)).tconfint_diff(usevar='unequal')))
+print(list(zip(said, multipletests(ps, method='holm')[1])))
+print(pd.crosstab(d.arm, d.site, normalize='index'))
+""",
+            HERE: """
+import meanmap as mm
+print(mm.two_sample_test(d, by='arm', missing='drop', rng=0))
+""",
+        },
+    ),
+    "what does the new arm change in the score?": (
+        "trial",
+        {
+            "DoWhy": """
+import networkx as nx
+from dowhy import CausalModel
+d = d.dropna(); d = d[d.score < 1000]; d['new'] = (d.arm == 'new').astype(int)
+d = pd.get_dummies(d, columns=['site'], dtype=float)
+causes = ['age', *(c for c in d if c.startswith('site_'))]
+graph = nx.DiGraph([(c, t) for c in causes for t in ('new', 'score')] + [('new', 'score')])
+model = CausalModel(d, treatment='new', outcome='score', graph=graph)
+found = model.estimate_effect(
+    model.identify_effect(), method_name='backdoor.linear_regression', confidence_intervals=True)
+print(found.value, found.get_confidence_intervals(confidence_level=0.9))
+""",
+            HERE: """
+import meanmap as mm
+edges = [('age', 'arm'), ('site', 'arm'), ('age', 'score'), ('site', 'score'), ('arm', 'score')]
+print(mm.BayesianNetwork(edges).effect(d, 'score', of='arm', from_='old', to='new', rng=0))
+""",
+        },
+    ),
+    "which graph has the trial (620 rows)?": (
+        "trial",
+        {
+            "causal-learn": """
+from causallearn.search.ConstraintBased.PC import pc
+d = d.head(620).dropna().drop(columns='id'); d = d[d.score < 1000]
+d['arm'], d['site'] = (d.arm == 'new').astype(int), d.site.astype('category').cat.codes
+print(pc(d.to_numpy(float), 0.05, 'kci', node_names=list(d), show_progress=False).G)
+""",
+            HERE: """
+import meanmap as mm
+print(mm.pc(d.head(620), missing='drop', rng=0))
+""",
+        },
+    ),
+    "a mixed model of the schools": (
+        "schools",
+        {
+            "Bambi": """
+import arviz, bambi
+model = bambi.Model('y ~ x + (1 | g)', d)
+draws = model.fit(random_seed=0, progressbar=False)
+print(arviz.summary(draws, var_names=['Intercept', 'x', 'sigma', '1|g_sigma']).to_string())
+""",
+            HERE: """
+import meanmap as mm
+print(mm.fit('y ~ x + (1 | g)', d))
+""",
+        },
+    ),
+}
+Found = dict[str, Any]
+
+
+def write(folder: Path) -> None:
+    """The two tables."""
+    import pandas as pd
+
+    rng, n = np.random.default_rng(20261128), 3000
+    site, age = rng.choice(["north", "south", "east"], n, p=[0.5, 0.3, 0.2]), rng.normal(45, 12, n).round(1)
+    lean = (age - 45) / 12 + 1.0 * (site == "south") - 1.0 * (site == "east")
+    arm = np.where(rng.random(n) < 1 / (1 + np.exp(-lean)), "new", "old")
+    dose = rng.gamma(2, 2, n).round(2)
+    score = 50 + 3.0 * (arm == "new") + 0.4 * (age - 45) + 4 * (site == "south") - 2 * (site == "east")
+    score = (score + rng.normal(0, 5, n)).round(2)
+    age[rng.random(n) < 0.03], score[17] = np.nan, 99999.0
+    columns = {"id": np.arange(1, n + 1), "site": site, "age": age, "arm": arm, "dose": dose, "score": score}
+    pd.DataFrame(columns).to_csv(folder / "trial.csv", index=False)
+    shift, x = rng.normal(0, 1.5, 30).repeat(20), rng.normal(size=600)
+    y = 1 + 0.7 * x + shift + rng.normal(0, 1, 600)
+    groups = np.repeat([f"s{i}" for i in range(30)], 20)
+    pd.DataFrame({"g": groups, "x": x.round(3), "y": y.round(3)}).to_csv(folder / "schools.csv", index=False)
+
+
+def measure(python: str) -> Found:
+    """Lines, processor seconds, and what is printed."""
+    found: Found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder))
+        for question, (table, ways) in TASKS.items():
+            for package, code in ways.items():
+                before, start = os.times(), time.perf_counter()
+                done = subprocess.run(
+                    [sys.executable if package == HERE else python, "-W", "ignore", "-c", READ.format(table) + code],
+                    capture_output=True, text=True, check=True, cwd=folder,
+                )  # fmt: skip
+                after, wall = os.times(), time.perf_counter() - start
+                used = after.children_user + after.children_system - before.children_user - before.children_system
+                found[f"{question} {package}"] = {
+                    "question": question,
+                    "package": package,
+                    "lines": len(code.strip().splitlines()),
+                    "seconds": round(used, 1),
+                    "wall": round(wall, 1),
+                    "printed": done.stdout,
+                }
+    return found
+
+
+def page(found: Found) -> str:
+    """The table."""
+    rows = [
+        [
+            each["question"] if each["package"] != HERE else "",
+            each["package"],
+            each["lines"],
+            f"{each['seconds']:.0f} s",
+        ]
+        for each in found.values()
+    ]
+    return "\n".join(list_table(["question", "with", "lines", "processor"], rows))
+
+
+def main() -> None:
+    """Measure, and print or keep what was found."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks", description=__doc__)
+    parser.add_argument("python", help="an interpreter with statsmodels, DoWhy, causal-learn and Bambi")
+    parser.add_argument("--keep", action="store_true", help="store what was found")
+    chosen = parser.parse_args()
+    found = measure(chosen.python)
+    for each in found.values():
+        print(f"== {each['question']} {each['package']}: {each['lines']} lines, {each['seconds']} s\n{each['printed']}")
+    if chosen.keep:
+        pages.store({**pages.stored(), "tasks": found})
+
+
+if __name__ == "__main__":
+    main()
