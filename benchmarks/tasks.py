@@ -8,6 +8,7 @@ by 3. The schools are 30 groups of 20 rows.
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -100,6 +101,20 @@ print(mm.fit('y ~ x + (1 | g)', d))
         },
     ),
 }
+# What an answer says in numbers, found in what is printed: its name, where it stands, and how it is written.
+NUMBER = r"(-?[\d.e+-]*\d)"
+SAID = {
+    "do the arms differ, in which columns, by how much?": (
+        rf"(?s)'score', .*np\.float64\({NUMBER}\)|p-values .*score {NUMBER}",
+        "score: p = {:.3f}",
+    ),
+    "what does the new arm change in the score?": (
+        rf"{NUMBER} \[\[{NUMBER} {NUMBER}|mean: {NUMBER} \({NUMBER} to {NUMBER}",
+        "{:.2f} ({:.2f} to {:.2f})",
+    ),
+    "which graph has the trial (620 rows)?": (r"(?s)(\d)\. \w+ --> \w+\s*$|(\d) arrows", "{:.0f} arrows"),
+    "a mixed model of the schools": (rf"x +{NUMBER} +{NUMBER}", "x: {:.3f}, sd {:.3f}"),
+}
 Found = dict[str, Any]
 
 
@@ -156,10 +171,18 @@ def page(found: Found) -> str:
             each["package"],
             each["lines"],
             f"{each['seconds']:.0f} s",
+            _said(each),
         ]
         for each in found.values()
     ]
-    return "\n".join(list_table(["question", "with", "lines", "processor"], rows))
+    return "\n".join(list_table(["question", "with", "lines", "processor", "answer"], rows))
+
+
+def _said(each: Found) -> str:
+    pattern, form = SAID[each["question"]]
+    found = re.search(pattern, each["printed"])
+    assert found is not None, f"no answer in {each['printed']}"
+    return form.format(*(float(text) for text in found.groups() if text))
 
 
 def main() -> None:

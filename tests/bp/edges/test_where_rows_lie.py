@@ -156,7 +156,7 @@ def test_questions_are_refused_in_words(folder):
     states = mm.bp.DiscreteGraph([("a", "b")], np.ones((2, 2)))
     normal = mm.bp.GaussianGraph([[2.0, 1.0], [1.0, 2.0]])
     for ask in (model.query, arrows.query, states.query, normal.query):
-        with pytest.raises(KindError, match=r"evidence is a Array; expected a mapping such as \{"):
+        with pytest.raises(KindError, match=r"evidence is an Array; expected a mapping such as \{"):
             ask(array)
     for ask in (states.query, normal.query):
         with pytest.raises(KindError, match=r"evidence is a DataFrame; expected a mapping such as \{"):
