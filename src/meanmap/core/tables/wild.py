@@ -178,11 +178,11 @@ this cell counts as a number here, and as missing in networks. If it is wrong, c
     together: dict[Any, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for sample, argument in zip(samples, names, strict=True):
         for name, column in columns_in(sample, argument):
-            if name in told or numbers_in(column, argument) is None:
+            numbers = None if name in told else numbers_in(column, argument)
+            if numbers is None:
                 continue
             known = np.flatnonzero(present(column))
-            numbers = numbers_in(column if len(known) == len(column) else take(column, known), argument)
-            if numbers is not None and len(numbers) == len(known):
+            if len(numbers) == len(known):
                 together.setdefault(name, []).append((argument, numbers, known))
     notes = []
     for name, parts in together.items():
@@ -190,14 +190,19 @@ this cell counts as a number here, and as missing in networks. If it is wrong, c
         found = WildCells.of(numbers)
         if found is None or Sentinels.of(numbers) is not None:
             continue
-        places = [(argument, row) for argument, _, known in parts for row in known.tolist()]
-        of = [f" of {argument}" if len(parts) > 1 else "" for argument, _ in places]
-        called = [row if rows is None else rows[row] for _, row in places] if rows is None or len(rows) else []
-        said = [f"row {row}{each}" for row, each in zip(called, of, strict=False)]
         where = " and ".join(argument for argument, _, _ in parts)
         where = where if name is None else f"column {name!r} of {where}"
-        notes.append(found.note_in_tests(where, [said[row] for row in found.rows] if said else []))
+        places = [(argument, row) for argument, _, known in parts for row in known]
+        named = rows is None or len(rows) > 0
+        notes.append(
+            found.note_in_tests(where, [_row(*places[i], rows, len(parts)) for i in found.rows] if named else [])
+        )
     return tuple(notes)
+
+
+def _row(argument: str, row: int, rows: np.ndarray | None, samples: int) -> str:
+    called = row if rows is None else rows[row]
+    return f"row {called} of {argument}" if samples > 1 else f"row {called}"
 
 
 def _alike(parts: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
