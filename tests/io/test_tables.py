@@ -184,6 +184,11 @@ def test_a_million_rows_in_seconds(tmp_path):
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "looks like an Excel sheet"),
         (b"PAR1\x15\x04", r"looks like Parquet. Call it \.parquet"),
         (b"\x93NUMPY\x01\x00", r"Call it \.npy"),
+        ('{"a":[],"b":[]}', r"looks like JSON; expected a header and rows: read it with pandas\.read_json"),
+        ('[{"a": 1}, {"a": 2}]', "looks like JSON"),
+        ('{\n  "a": [1, 2]\n}\n', "looks like JSON"),
+        ("[[1, 2], [3, 4]]", "looks like JSON"),
+        ("{}", "looks like JSON"),
     ],
 )
 def test_texts_that_would_be_misread(write, content, match):

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.intervals import ends
+from meanmap.core.language import a_type
 from meanmap.core.settings import is_number
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.table import named_columns
@@ -137,7 +138,7 @@ def pooled(
 
 def _pair(found: object) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(found, tuple | list) or len(found) != 2:
-        raise ShapeError(f"function returned a {type(found).__name__}; expected a pair: estimates and their variances.")
+        raise ShapeError(f"function returned {a_type(found)}; expected a pair: estimates and their variances.")
     estimates, variances = (as_array(part, f"the function's {name}") for part, name in zip(found, NAMES, strict=True))
     return estimates.astype(float), variances.astype(float)
 

@@ -38,7 +38,8 @@ __all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "obse
 class Reading:
     """Settings and notes of reading files.
 
-    `said` may declare any column of a file; `kinds` has only those of the columns that were read.
+    `said` may declare any column of a file; `kinds` has only those of the columns that were read. Columns in `needs`
+    must be in every file that is read as a table.
     """
 
     delimiter: str | None
@@ -54,6 +55,7 @@ class Reading:
     header: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     keeps: list[str] = field(default_factory=list)
+    needs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in (name for name in self.labels if self.said.get(name, "label") != "label"):
@@ -95,12 +97,15 @@ class Reading:
     def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
         """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out.
 
-        If all columns are used, ids are left out, except those that the command names (`keeps`), and before rows are:
-        a value that is missing in a column that is not used costs no row.
+        If all columns are used, ids are left out, except those that the command names (`keeps`, `needs`), and before
+        rows are: a value that is missing in a column that is not used costs no row.
         """
         chosen = columns or None
+        self.asked_for(self.needs)
         with waiting(f"reading {path}"):
             found = read_columns(path, self.choosing(path, chosen), marks=self.marks, **self._read_so())
+        for name in (name for name in self.needs if name not in found):
+            raise no_column(path, name, found)
         self.seen(list(found), list(found))
         left = self.without_ids(observed(found), chosen)
         table, kept = complete_rows({name: found[name] for name in left}, path, self.policy, self.notes.append)
@@ -174,9 +179,9 @@ class Reading:
 
     def without_ids(self, columns: dict[str, Any], chosen: object) -> list[str]:
         """The columns to use: those that are named, or all but row numbers, row names, and dates and times as text. Of
-        columns that a function chooses, those in `keeps` are named.
+        columns that a function chooses, those in `keeps` and `needs` are named.
         """
-        known = [*self.said, *self.keeps] if chosen is None or callable(chosen) else [*columns]
+        known = [*self.said, *self.keeps, *self.needs] if chosen is None or callable(chosen) else [*columns]
         apart = {name: why for name, column in columns.items() if name not in known and (why := why_apart(column))}
         left = [name for name in columns if name not in apart]
         if not left:
@@ -278,10 +283,7 @@ def _is_long(path: str, columns: list[str]) -> bool:
 
 def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str, Table]:
     """The samples of one file, one for each value of a column."""
-    reading.asked_for([by])
     table = reading.table(path, [*columns, by] if columns else None)
-    if by not in table.names:
-        raise no_column(path, by, table.names)
     reading.set_apart([by])
     others = [name for name in table.names if name != by]
     if not others:

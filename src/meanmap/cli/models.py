@@ -11,7 +11,6 @@ from meanmap.cli.options import (
     refused,
     say,
 )
-from meanmap.core.meant import no_column
 from meanmap.core.notes import note_lines
 
 __all__ = ["ep"]
@@ -46,10 +45,8 @@ def ep(
     from meanmap.core.progress import waiting
 
     reading = read.reading()
-    reading.keeps.append(y)
+    reading.needs.append(y)
     table = reading.told(reading.table(data, [*names_in(x), y] if x else None), data)
-    if y not in table.names:
-        raise no_column(data, y, table.names)
     columns = names_in(x) or [name for name in table.names if name != y]
     with waiting("expectation propagation"):
         fit = getattr(mm.ep.models, f"{model}_regression")(

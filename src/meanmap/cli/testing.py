@@ -166,7 +166,9 @@ def two_sample(
     reading = read.reading()
     design = design_in(within, clusters, weights)
     also = [name for name in (*names_in(within), *cluster_columns(clusters), weights) if name]
-    reading.keeps += [*also, by] if by else also
+    if by in also:
+        raise refused(f"{by!r} of --by defines the samples; expected other columns for --within, --clusters, --weights")
+    reading.needs += [*also, by] if by else also
     chosen = [*names_in(columns), *also] if columns else []
     held = by is not None or effect or margin is not None or bool(design)
     long = None if held else inputs.long_files(reading, first, str(second), chosen)

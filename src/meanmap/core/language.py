@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["a_type", "at_command_line", "in_python"]
+__all__ = ["a_type", "at_command_line", "in_python", "with_article"]
 
 _typed_in_a_shell = False
 
@@ -43,5 +43,16 @@ def a_type(value: object) -> str:
     >>> a_type([]), a_type({}), a_type(3)
     ('a list', 'a dict', 'an int')
     """
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"
+    return with_article(type(value).__name__)
+
+
+def with_article(word: str) -> str:
+    """A word with "a" or "an" before it.
+
+    Examples
+    --------
+    >>> with_article("Array"), with_article("Uniform"), with_article("OnceOnly"), with_article("ndarray")
+    ('an Array', 'a Uniform', 'a OnceOnly', 'an ndarray')
+    """
+    begins_with_vowel = word[0] in "aeioAEIO" and not word.startswith(("One", "Once"))
+    return f"{'an' if begins_with_vowel or word == 'ndarray' else 'a'} {word}"

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.containers import is_sparse
 from meanmap.core.errors import KindError
 from meanmap.core.extras import optional
+from meanmap.core.language import a_type
 
 __all__ = ["given_back", "handed_over", "hands_over", "is_stream"]
 
@@ -122,14 +123,14 @@ def _is_labelled_array(kind: type) -> bool:
 
 def _of_stream(value: Any) -> Any:
     """All batches of a stream as a single frame."""
-    called = type(value).__name__
+    called = a_type(value)
     try:
         if find_spec("pyarrow") and not find_spec("polars"):
             import pyarrow
 
             return pyarrow.table(value)
-        with optional(f"a {called}, read as a stream of Arrow,"):
+        with optional(f"{called}, read as a stream of Arrow,"):
             import polars
         return polars.DataFrame(value)
     except (TypeError, ValueError) as error:
-        raise KindError(f"a {called} has an Arrow stream that is no table: {error}") from error
+        raise KindError(f"{called} has an Arrow stream that is no table: {error}") from error

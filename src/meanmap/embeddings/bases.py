@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.language import a_type
 from meanmap.core.points import count
 from meanmap.core.tables.schema import Schema, check_same_columns, later
 from meanmap.core.types import Array, Data, Points
@@ -167,7 +168,7 @@ class FeatureBasis(Basis):
             return element.coefficients
         if isinstance(element, PointEmbedding):
             return (jnp if door.follows else np).matmul(element.weights, self.at(element.points, door).T)
-        raise KindError(f"a {type(element).__name__} has no coordinates in features: embed a sample, or in features.")
+        raise KindError(f"{a_type(element)} has no coordinates in features: embed a sample, or in features.")
 
     def build(self, coefficients: Array) -> FeatureEmbedding:
         """The element ⟨c, φ(·)⟩ with these coefficients."""

@@ -91,7 +91,7 @@ class Embedding(eqx.Module):
             if value is NotImplemented:
                 value = second.pair(first, door)
             if value is NotImplemented:
-                raise KindError(f"there is no inner product of a {type(self).__name__} and a {type(other).__name__}.")
+                raise KindError(f"there is no inner product of {a_type(self)} and {a_type(other)}.")
             return _number(door.leave(value))
 
     def squared_norm(self) -> Any:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.language import with_article
 from meanmap.core.types import Array
 from meanmap.ep.variables import Given, Selection, Variable
 from meanmap.families import Family
@@ -282,7 +283,9 @@ def check_family(name: str, role: str, argument: Any, *allowed: type, given: boo
     family = argument.variable.family
     if family not in allowed:
         kinds = " or ".join(kind.__name__ for kind in allowed)
-        raise KindError(f"{role} of {name} is the {family.__name__} {_label(argument)}; expected a {kinds} variable.")
+        raise KindError(
+            f"{role} of {name} is the {family.__name__} {_label(argument)}; expected {with_article(kinds)} variable."
+        )
 
 
 def _label(argument: Any) -> str:

@@ -246,7 +246,7 @@ def _pair(edge: object) -> tuple:
         raise ShapeError(f'edges holds {edge!r}; expected pairs such as ("a", "b").')
     for end in pair:
         if not isinstance(end, Hashable):
-            raise KindError(f"the edge {edge!r} ends in a {type(end).__name__}; expected names, numbers or tuples.")
+            raise KindError(f"the edge {edge!r} ends in {a_type(end)}; expected names, numbers or tuples.")
     return pair
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.bp import Beliefs
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.extras import optional
+from meanmap.core.language import a_type
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Data, Seed
@@ -87,7 +88,7 @@ def _together(names: Iterable[object], normal: Any, draws: int, generator: np.ra
 def _groups(posterior: object, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     """The groups of one kind of posterior; other kinds are registered."""
     raise KindError(
-        f"a {type(posterior).__name__} has no draws; expected draws of a kernel, a posterior or model of mm.ep, "
+        f"{a_type(posterior)} has no draws; expected draws of a kernel, a posterior or model of mm.ep, "
         "beliefs of a query, a posterior embedding or a distribution."
     )
 

@@ -7,8 +7,6 @@ labels if none is a number.
 """
 
 import csv
-import io
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -31,20 +29,11 @@ from meanmap.core.tables.table import Table
 from meanmap.core.values import label_text
 from meanmap.io.binary import read_arrays, read_parquet
 from meanmap.io.cells import MISSING, Cells, absent_in
+from meanmap.io.lines import check_no_json, lines_of
 
 __all__ = ["MISSING", "read_columns", "read_table"]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-# A file that begins like this is not text, whatever its name.
-FOREIGN = {
-    b"\x1f\x8b": "is compressed with gzip. Unpack it first",
-    b"PK\x03\x04": "is an archive, as .xlsx and .npz files are. Save a sheet as CSV, or call arrays .npz",
-    b"\xd0\xcf\x11\xe0": "looks like an Excel sheet. Save it as CSV",
-    b"PAR1": "looks like Parquet. Call it .parquet",
-    b"\x93NUM": "looks like an array of NumPy. Call it .npy",
-    b"\xff\xfe": "is not UTF-8 text; it looks like UTF-16. Save it as UTF-8",
-    b"\xfe\xff": "is not UTF-8 text; it looks like UTF-16. Save it as UTF-8",
-}
 # The decimal mark where one of the two separates thousands.
 OTHER = {",": ".", ".": ","}
 NAMES_OF_DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -256,12 +245,13 @@ def _text(
     cells: Cells,
     said: Collection[str],
 ) -> dict[str, Any]:
-    lines = _lines(path)
+    lines = lines_of(path)
     blank, first = 0, next(lines, "")
     while first and not first.strip(" \r\n"):
         blank, first = blank + 1, next(lines, "")
     if not first.strip():
         raise EmptyError(f"{path} is empty.")
+    check_no_json(first, path)
     mark = _delimiter(first, kind, delimiter, path, tell)
     reader = replace(cells, commas=mark == ",")
     rows = _rows(chain([first], lines), mark, path, blank)
@@ -352,33 +342,6 @@ def _check_names(wanted: Sequence[str], names: Sequence[str], path: str | Path) 
     unknown = [name for name in wanted if name not in there]
     if unknown:
         raise no_column(path, unknown[0], names)
-
-
-def _lines(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 text without its byte order mark."""
-    with io.BytesIO(sys.stdin.buffer.read()) if str(path) == "-" else Path(path).open("rb") as file:
-        start = file.read(4)
-        for begin, what in FOREIGN.items():
-            if start.startswith(begin):
-                raise InputError(f"{path} {what}.")
-        if b"\0" in start:
-            raise InputError(f"{path} is not UTF-8 text; it looks like UTF-16. Save it as UTF-8.")
-        file.seek(0)
-        try:
-            with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
-                for number, line in enumerate(text, 1):
-                    # NumPy drops them at the end of a text: "2\0" would be a 2.
-                    if "\0" in line:
-                        raise InputError(
-                            f"{path} has a NUL character in line {number}, as in files that were not written "
-                            "completely. Write it again, or remove that line."
-                        )
-                    yield line
-        except UnicodeDecodeError as problem:
-            raise InputError(
-                f"{path} is not UTF-8 text ({problem.reason} at byte {problem.start}). Save it as UTF-8: "
-                f"iconv -f WINDOWS-1252 -t UTF-8 {path} > utf-8-{Path(path).name}, if it was written on Windows."
-            ) from None
 
 
 def _delimiter(first: str, kind: str, delimiter: str | None, path: str | Path, tell: Callable[[str], object]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.meant import no_column
 from meanmap.core.types import Data
 
@@ -108,5 +109,4 @@ class Stream(Source):
 
 def unnamed(source: Any) -> KindError:
     """The error for columns requested by name that have no names."""
-    kind = type(source.data).__name__
-    return KindError(f"data is a {kind}; expected a table with names of columns: files or a frame.")
+    return KindError(f"data is {a_type(source.data)}; expected a table with names of columns: files or a frame.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError
 from meanmap.core.held import holds_text, holds_whole
+from meanmap.core.language import with_article
 from meanmap.core.moments import is_zoned, seconds
 from meanmap.core.points import slices
 from meanmap.core.tables.kinds import (
@@ -16,7 +17,6 @@ from meanmap.core.tables.kinds import (
     OF_TIMES,
     Kind,
     advice,
-    article,
     as_kind,
     described,
     family_of,
@@ -133,11 +133,12 @@ class Column:
             if _of_nothing(read):
                 raise KindError(
                     f"{where} has no observed values, and missing='category' makes a label of gaps; expected "
-                    f"{article(self.kind)} column, as before. Leave these rows out, or fill them in."
+                    f"{with_article(self.kind)} column, as before. Leave these rows out, or fill them in."
                 )
             convert = (advice(read, where) if holds_text(read) else "") or "Convert it first."
             raise KindError(
-                f"{where} holds {described(read)}; expected {article(self.kind)} column, as before. {convert.strip()}"
+                f"{where} holds {described(read)}; expected {with_article(self.kind)} column, as before. "
+                f"{convert.strip()}"
             )
         return read
 

@@ -8,7 +8,7 @@ from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.exact import check_exact, check_exact_words
 from meanmap.core.held import holds_text, holds_times
-from meanmap.core.language import in_python
+from meanmap.core.language import in_python, with_article
 from meanmap.core.meant import did_you_mean
 from meanmap.core.moments import clocks_in, is_clock, is_time, seconds, times_in
 from meanmap.core.tables.written import Written, is_number
@@ -22,7 +22,6 @@ __all__ = [
     "OF_TIMES",
     "Kind",
     "advice",
-    "article",
     "as_kind",
     "categories_of",
     "described",
@@ -116,11 +115,6 @@ def advice(column: np.ndarray, where: str) -> str:
         return f"{where} holds true and false as text: convert it{how}. "
     written = Written.of(words)
     return f"{where} looks like {written}: {written.advice}. " if written else ""
-
-
-def article(kind: str) -> str:
-    """The kind with its article."""
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def holds_objects(column: Any) -> bool:
@@ -220,7 +214,7 @@ def _parsed(column: np.ndarray, where: str, kind: str) -> np.ndarray:
         for bad in (word for word in dict.fromkeys(column.tolist()) if not test(word)):
             written = Written.of(set(column.tolist())) if kind != "time" else None
             how = "" if written is None else written.refusal
-            raise KindError(f"{where} holds {bad!r}, which cannot be read as {article(kind)}{how}.")
+            raise KindError(f"{where} holds {bad!r}, which cannot be read as {with_article(kind)}{how}.")
     check_exact(column, where)
     return times_in(column, where) if kind == "time" else np.asarray(column).astype(float)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.language import a_type
+from meanmap.core.language import a_type, with_article
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Seed
@@ -95,7 +95,7 @@ def _asked(
         if type(message) is not variable.family:
             raise KindError(
                 f"the message from {variable.name!r} to {factor.name} is {a_type(message)}; "
-                f"expected a {variable.family.__name__}."
+                f"expected {with_article(variable.family.__name__)}."
             )
     messages = iter(incoming)
     with concrete("ask"), Door():

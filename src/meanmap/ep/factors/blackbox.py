@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.language import with_article
 from meanmap.core.settings import truth
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
@@ -216,7 +217,9 @@ class BlackBox(BlackBoxFactor):
                 "factor, such as Bernoulli or Gaussian."
             )
         if not out.family.is_scalar():
-            raise KindError(f"the output {out.name!r} of {self.name} is a {out.family.__name__}; expected a number.")
+            raise KindError(
+                f"the output {out.name!r} of {self.name} is {with_article(out.family.__name__)}; expected a number."
+            )
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
         self.random, self.vectorised = truth(random, "random"), truth(vectorised, "vectorised")
         self.host = self.vectorised or is_host_function(function, read[:-1], self.name, random=self.random)

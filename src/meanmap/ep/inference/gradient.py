@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import a_type
 from meanmap.core.meant import did_you_mean
 from meanmap.ep.variables import Variable
 from meanmap.families import Family
@@ -42,7 +43,7 @@ def _read(priors: Callable[[Any], Mapping[str, Family]], at: Any, variables: dic
     made = priors(at)
     if not isinstance(made, Mapping) or not made:
         raise KindError(
-            f"priors gives a {type(made).__name__}; expected a dictionary of priors by name, such as "
+            f"priors gives {a_type(made)}; expected a dictionary of priors by name, such as "
             "{'w': ep.Normal(0.0, variance)}."
         )
     for name, prior in made.items():
@@ -54,7 +55,7 @@ def _read(priors: Callable[[Any], Mapping[str, Family]], at: Any, variables: dic
         own = variables[name].prior
         if own is None or type(prior) is not type(own):
             had = "no prior" if own is None else type(own).__name__
-            raise KindError(f"priors gives {name!r} a {type(prior).__name__}; the run had {had}.")
+            raise KindError(f"priors gives {name!r} {a_type(prior)}; the run had {had}.")
         new, old = (
             np.concatenate([*map(np.ravel, law.expected_statistics)]) for law in (prior.broadcast_to(own.shape), own)
         )

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.language import with_article
 from meanmap.ep.calling import call
 from meanmap.ep.calls import Spent, in_words, user_errors
 from meanmap.ep.lines import inside, to_nodes
@@ -71,8 +72,9 @@ def _of_member(factor: Any, out: Any, incoming: tuple[Any, ...], member: int) ->
         return f"{said}, and has no value at any of {len(images)} points: there is nothing to learn from it"
     if out is None:
         return f"{said}: a density is finite; return -inf where the factor is zero"
+    family = with_article(out.family.__name__)
     return (
-        f"{said}, and {out.name!r} is a {out.family.__name__}, {_range_of(out.family)}: give a function that stays "
+        f"{said}, and {out.name!r} is {family}, {_range_of(out.family)}: give a function that stays "
         "there, or another family"
     )
 

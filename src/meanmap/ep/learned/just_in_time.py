@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.language import a_type
+from meanmap.core.language import a_type, with_article
 from meanmap.core.settings import truth
 from meanmap.ep.asking.chosen_oracle import with_oracle
 from meanmap.ep.doubt import ENOUGH, Lean
@@ -183,9 +183,9 @@ class Learned(HostOracle):
         self._oracles[factor.name] = with_oracle(replaced(factor, oracle=None), self.oracle).oracle
         for argument in factor.arguments:
             if not (argument.known or is_learned(argument.variable.family)):
-                family = argument.variable.family.__name__
+                family = with_article(argument.variable.family.__name__)
                 raise KindError(
-                    f"{factor.name} has {argument.name!r}, a {family}; expected numbers, normal vectors or a "
+                    f"{factor.name} has {argument.name!r}, {family}; expected numbers, normal vectors or a "
                     "Dirichlet: other messages are not learned. Type "
                     f"messages={{{factor.name!r}: ep.ImportanceSampling()}}; factors that are to be learned are named "
                     "beside it, with ep.Learned()."

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.language import a_type
 from meanmap.core.types import Array
 from meanmap.ep.learned import vectors
 from meanmap.ep.learned.points import in_bucket
@@ -45,7 +46,7 @@ class Target(ABC):
         for came, went in pairs:
             if went is not None and not is_learned(type(came)):
                 raise KindError(
-                    f"messages to a {type(came).__name__} are not learned, only those about numbers, normal vectors "
+                    f"messages to {a_type(came)} are not learned, only those about numbers, normal vectors "
                     "and a Dirichlet. Give the factor an oracle of its own: "
                     "messages={'name of the factor': ep.ImportanceSampling()}."
                 )

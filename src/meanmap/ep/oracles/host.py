@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.language import a_type
 from meanmap.core.meant import nearest
 from meanmap.core.points import pad
 from meanmap.core.types import Array
@@ -206,4 +207,4 @@ def _label(oracle: HostOracle) -> str:
 
 
 def _kind(message: object) -> str:
-    return "None" if message is None else f"a {type(message).__name__}"
+    return "None" if message is None else a_type(message)

@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import KindError
+from meanmap.core.language import with_article
 from meanmap.core.types import Array
 from meanmap.ep.factor import FactorLike
 from meanmap.ep.lines import REACH, Nodes, as_nodes, log_message, nodes_of_cavity, to_nodes
@@ -66,8 +67,9 @@ class Stratified(Sampler):
         """Inputs are numbers: a vector has no quantiles."""
         for variable in factor.integrated():
             if not variable.family.is_scalar():
+                family = with_article(variable.family.__name__)
                 raise KindError(
-                    f"{variable.name!r} of {factor.name} is a {variable.family.__name__}, which has no strata: "
+                    f"{variable.name!r} of {factor.name} is {family}, which has no strata: "
                     "type messages=ep.ImportanceSampling()."
                 )
 

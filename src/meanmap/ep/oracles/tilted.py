@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
+from meanmap.core.language import with_article
 from meanmap.core.types import Array
 from meanmap.ep.factor import FactorLike
 from meanmap.ep.lines import Nodes, log_message, to_nodes
@@ -24,8 +25,8 @@ def check_smooth(oracle: str, factor: FactorLike) -> None:
         raise KindError(f"{factor.name} is not a JAX function, and {oracle} needs its derivatives: {instead}")
     for variable in factor.integrated():
         if not variable.family.smooth:
-            kind = variable.family.__name__
-            raise KindError(f"{variable.name!r} of {factor.name} is a {kind}, which has no derivatives: {instead}")
+            kind = with_article(variable.family.__name__)
+            raise KindError(f"{variable.name!r} of {factor.name} is {kind}, which has no derivatives: {instead}")
 
 
 class Tilted(NamedTuple):

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import with_article
 from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
@@ -120,8 +121,9 @@ class Quadrature(Oracle):
             )
         for argument in factor.integrated():
             if not argument.family.is_scalar():
+                family = with_article(argument.family.__name__)
                 raise KindError(
-                    f"{argument.name!r} of {factor.name} is a {argument.family.__name__}; quadrature is over numbers. "
+                    f"{argument.name!r} of {factor.name} is {family}; quadrature is over numbers. "
                     "Type messages=ep.ImportanceSampling() or ep.Laplace()."
                 )
         if len(factor.integrated()) > 2:
