@@ -14,6 +14,7 @@ from meanmap.cli.drift_state import Kept
 from meanmap.cli.drift_watched import Watched, complete
 from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
+from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines
 from meanmap.stats.samples.drift_words import in_lines, table_of
 
@@ -216,7 +217,7 @@ def _answer(question: str, monitor: Any, watched: Watched) -> str:
     if not watched.unread:
         return found
     names = list(watched.unread)
-    return f"{found} Not judged: {', '.join(names[:5])}{f' and {len(names) - 5} more' * (len(names) > 5)}, see below."
+    return f"{found} Not judged: {in_few_words(names, 5)}, see below."
 
 
 def _judged(question: str, monitor: Any, watched: Watched) -> str:
@@ -224,7 +225,7 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
     if not watched.new:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}."
     if named:
-        return f"{question} No: alarm at {', '.join(named[:5])}{f' and {len(named) - 5} more' * (len(named) > 5)}."
+        return f"{question} No: alarm at {in_few_words(named, 5)}."
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     most = max(watched.new, key=_evidence)
     if _evidence(most) > monitor.limit / 2 or len(watched.new) * min(map(_pvalue, watched.new)) <= LEVEL:
@@ -266,7 +267,7 @@ def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
     from meanmap.stats.samples.drift_record import MOST_EXPLAINED
 
     told = [
-        f"{names[0]}{f' and {len(names) - 1} more' * (len(names) > 1)}{', with other numbers' * differ}: {note}"
+        f"{in_few_words(names, 1)}{', with other numbers' * differ}: {note}"
         for note, names, differ in watched.notes.values()
     ]
     if watched.within:

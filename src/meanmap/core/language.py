@@ -1,9 +1,10 @@
-"""Words of messages: types with their article, and advice in Python or for the command line."""
+"""Words of messages: types with their article, lists, and advice in Python or for the command line."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
-__all__ = ["a_type", "at_command_line", "in_python", "with_article"]
+__all__ = ["a_type", "at_command_line", "in_few_words", "in_python", "with_and", "with_article"]
 
 _typed_in_a_shell = False
 
@@ -56,3 +57,26 @@ def with_article(word: str) -> str:
     """
     begins_with_vowel = word[0] in "aeioAEIO" and not word.startswith(("One", "Once"))
     return f"{'an' if begins_with_vowel or word == 'ndarray' else 'a'} {word}"
+
+
+def in_few_words(parts: Collection[str], most: int = 20) -> str:
+    """The first parts of a list, and how many more there are.
+
+    Examples
+    --------
+    >>> in_few_words(["a", "b"], 3), in_few_words(["a", "b", "c", "d", "e"], 3)
+    ('a, b', 'a, b, c and 2 more')
+    """
+    more = f" and {len(parts) - most} more" if len(parts) > most else ""
+    return ", ".join(islice(parts, most)) + more
+
+
+def with_and(names: Sequence[str]) -> str:
+    """All names, the last after "and".
+
+    Examples
+    --------
+    >>> with_and(["a"]), with_and(["a", "b"]), with_and(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -3,10 +3,10 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable
-from itertools import islice
 from typing import TypeVar
 
 from meanmap.core.errors import ColumnError
+from meanmap.core.language import in_few_words
 
 __all__ = [
     "composed",
@@ -22,8 +22,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-# At most so many names are listed in a message.
-_SHOWN = 20
 
 
 def composed(name: str) -> str:
@@ -118,5 +116,4 @@ def listed(names: Collection[object]) -> str:
     >>> listed(["site", "dose"]), listed(range(100))[-22:]
     ("'site', 'dose'", '17, 18, 19 and 80 more')
     """
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(repr, islice(names, _SHOWN))) + more
+    return in_few_words([repr(name) for name in names])

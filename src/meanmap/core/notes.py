@@ -12,6 +12,8 @@ from threading import Lock
 from types import FrameType
 from uuid import uuid4
 
+from meanmap.core.language import in_few_words
+
 __all__ = ["Call", "in_few", "note_lines", "note_table", "part_of", "warn_of"]
 
 # Packages whose frames may lie between the user's line and the warning, because they wrap methods and functions.
@@ -72,8 +74,7 @@ def in_few(notes: Iterable[str]) -> list[str]:
             found += [first, *others]
             continue
         names = [_own_name(other, first) for other in others]
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        which = f"{', '.join(names[:SHOWN])}{more}" if all(names) else f"{len(names)} more, with other numbers"
+        which = in_few_words(names, SHOWN) if all(names) else f"{len(names)} more, with other numbers"
         found.append(f"{first.rstrip('.')}. The same is true of {which}.")
     return found
 

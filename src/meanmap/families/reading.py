@@ -12,6 +12,7 @@ from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import array_of, check_numeric
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
+from meanmap.core.language import in_few_words
 from meanmap.core.types import Array, Data, Numbers
 
 __all__ = ["as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
@@ -28,7 +29,7 @@ def members(mask: object) -> str:
     if mask.ndim == 0:
         return ""
     found = [str(index.tolist()) for index in np.argwhere(mask)]
-    return " at " + ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+    return f" at {in_few_words(found, 5)}"
 
 
 def check_members(values: Numbers, valid: object, name: str, expected: str) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from meanmap.core.absent import unmasked
 from meanmap.core.errors import EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
+from meanmap.core.language import in_few_words
 from meanmap.core.meant import composed, no_column, refuse_doubled, respelled
 from meanmap.core.numerals import THOUSANDS_MARKS, TYPESET, reads_as_number
 from meanmap.core.tables.column import counted
@@ -294,7 +295,7 @@ def _text(
         for i, made in parts.items()
     }
     if inferred:
-        shown = ", ".join(map(repr, inferred[:5])) + (f" and {len(inferred) - 5} more" if len(inferred) > 5 else "")
+        shown = in_few_words([*map(repr, inferred)], 5)
         tell(f"read with a decimal comma in {path}: {shown}; decimal='.' reads them as text")
     return found
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
+from meanmap.core.language import with_and
 from meanmap.core.notes import in_few
 from meanmap.core.pictures import new_axes
 from meanmap.core.settings import probability
@@ -15,7 +16,7 @@ from meanmap.core.values import Value, frame_of, plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.plots.paged import Paged
 from meanmap.stats.settings import check_draws
-from meanmap.stats.shown import MOST_CALLED, Shown, listed
+from meanmap.stats.shown import MOST_CALLED, Shown
 
 __all__ = ["Interval", "Null", "TestResult", "flat", "larger_and_tied"]
 
@@ -207,10 +208,9 @@ class TestResult(Paged, Value):
         if not self.method.startswith("joint "):
             x, y, *given = names
             verb = "Are" if " and " in x else "Is"
-            return f"{verb} {x} independent of {y}{f' given {listed(given)}' if given else ''}?"
-        return (
-            f"Are {listed(names) if len(names) <= MOST_CALLED else f'the {len(names)} variables'} jointly independent?"
-        )
+            return f"{verb} {x} independent of {y}{f' given {with_and(given)}' if given else ''}?"
+        called = with_and(names) if len(names) <= MOST_CALLED else f"the {len(names)} variables"
+        return f"Are {called} jointly independent?"
 
     def _answer(self) -> str:
         """The answer in a sentence."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.language import with_and
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.points import spread_rows
 from meanmap.core.tables.chunks import any_once, source_of
@@ -15,7 +16,7 @@ from meanmap.core.values import Value
 from meanmap.plots.columns import groups_chart, pairs_chart, single
 from meanmap.plots.facts import Chart
 
-__all__ = ["MOST_CALLED", "Shown", "listed"]
+__all__ = ["MOST_CALLED", "Shown"]
 
 # So many rows of a sample are kept, and fewer of wide tables.
 MOST_ROWS, MOST_NUMBERS = 2000, 200_000
@@ -91,7 +92,7 @@ class Shown(Value):
         """What to call a variable in a sentence: its columns if they have names and are few."""
         rows, name = self.parts[part], self.names[part]
         names = list(map(str, source_of(rows).names)) if source_of(rows).named else []
-        return listed(names) if 0 < len(names) <= MOST_CALLED else name
+        return with_and(names) if 0 < len(names) <= MOST_CALLED else name
 
     @property
     def note(self) -> str:
@@ -101,11 +102,6 @@ class Shown(Value):
             return ""
         counts = " and ".join(f"{k} of {n}" for k, n in zip(shown, self.sizes, strict=True))
         return f"Pictures show {counts} rows, evenly spread."
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _of(columns: Mapping[str, Any]) -> str:

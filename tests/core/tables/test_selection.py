@@ -91,7 +91,7 @@ def test_few_columns_are_named():
     found = selection_notes(table, there)
     assert len(found) == 3
     assert [note[:16] for note in found] == [f"the gaps of 'x{j}'" for j in range(3)]
-    assert all("with 'x4'" in note and "They also go with 'x5', 'x6', 'x7', 1 more." in note for note in found)
+    assert all("with 'x4'" in note and "They also go with 'x5', 'x6', 'x7' and 1 more." in note for note in found)
 
 
 def test_small_differences_are_not_named_in_many_rows():

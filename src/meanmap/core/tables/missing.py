@@ -11,7 +11,7 @@ from meanmap.core.containers import is_pandas, is_rotations, is_sparse, refuse_u
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
 from meanmap.core.held import holds_truth
-from meanmap.core.language import a_type, in_python
+from meanmap.core.language import a_type, in_python, with_and
 from meanmap.core.meant import did_you_mean
 from meanmap.core.points import rows
 from meanmap.core.settings import one_of
@@ -124,7 +124,7 @@ def settle(
     told = list(zip(names, kept, map(_where, gaps), strict=True))
     if paired and policy == "drop":
         wheres = [_of(where, name) if len(names) > 1 else where for name, _, where in told if where]
-        told = [(_listed(names), kept[0], ", ".join(wheres))]
+        told = [(with_and(names), kept[0], ", ".join(wheres))]
     notes = []
     columns = sum(len(named_columns(sample, name) or [None]) for sample, name in zip(samples, names, strict=True))
     for name, keep, where in told:
@@ -258,10 +258,6 @@ def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:
     if array is not None and array.ndim == 2:
         return {f"column {j}": present(array[:, j]) for j in range(array.shape[1])}
     return {"it": present(sample)}
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def _gaps(masks: Mapping[str, np.ndarray]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from meanmap.core.absent import unmasked
 from meanmap.core.containers import is_rotations, is_sparse
+from meanmap.core.language import in_few_words
 from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import as_kind, holds_objects, wanted_kind
@@ -184,9 +185,8 @@ def selection_notes(
 def _note(gaps: Any, pairs: Sequence[tuple[Any, str]]) -> str:
     """The note on the gaps of a column, from the columns that they go with, the clearest first."""
     (name, said), *others = pairs
-    more = [repr(str(other)) for other, _ in others[:MOST_BESIDE]]
-    more += [f"{len(others) - len(more)} more"] if len(others) > len(more) else []
-    also = f" They also go with {', '.join(more)}." if more else ""
+    more = in_few_words([repr(str(other)) for other, _ in others], MOST_BESIDE)
+    also = f" They also go with {more}." if more else ""
     return f"the gaps of {str(gaps)!r} go with {str(name)!r}: {said}.{also} {UNLIKE}"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from meanmap.core.arrays import is_categorical
 from meanmap.core.foreign import is_missing
-from meanmap.core.language import in_python
+from meanmap.core.language import in_few_words, in_python
 from meanmap.core.moments import is_clock, is_date
 from meanmap.core.numerals import TYPESET, TYPESET_ADVICE, is_name, reads_as_number
 from meanmap.core.tables.signs import decimal_marks, to_numbers
@@ -225,7 +225,7 @@ def written_notes(found: Mapping[Any, Written], of: str) -> list[str]:
         first, *_ = alike.values()
         others = sorted({other for written in alike.values() for other in written.others})
         whole = replace(first, others=tuple(others))
-        shown = f"columns {', '.join(map(repr, list(alike)[:SHOWN]))} and {len(alike) - SHOWN} more of {of}"
+        shown = f"columns {in_few_words([*map(repr, alike)], SHOWN)} of {of}"
         advice = whole.advice.replace("convert it", "convert them")
         notes.append(
             f"{shown} are text that looks like {whole}, such as {first.example!r}, and count as labels: {advice}. If "

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.language import in_few_words
 from meanmap.core.report import Report
 from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
@@ -332,5 +333,4 @@ def _where(flags: np.ndarray) -> str:
     if flags.ndim == 0:
         return ""
     found = np.flatnonzero(flags)
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return f" at {', '.join(f'[{i}]' for i in found[:_NAMED])}{more}"
+    return f" at {in_few_words([f'[{i}]' for i in found], _NAMED)}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
+from meanmap.core.language import in_few_words
 from meanmap.ep.linear.mixtures import quantiles
 from meanmap.ep.linear.shared import Shared
 from meanmap.ep.linear.weights import Weighted
@@ -60,7 +61,6 @@ def apart(times: np.ndarray, effective: float, least: float, names: Sequence[str
     with np.errstate(divide="ignore"):
         logs = np.abs(np.log(times))
     named = np.flatnonzero(logs > max(least, 3 / np.sqrt(2 * effective)))
-    worst = named[np.argsort(-logs[named])][:most]
-    more = f" and {len(named) - len(worst)} more" if len(named) > len(worst) else ""
-    listed = ", ".join(f"{times[at]:.2g} times as large for {names[at]}" for at in worst)
-    return f"weighted draws give standard deviations {listed}{more}" if listed else ""
+    worst = named[np.argsort(-logs[named])]
+    found = [f"{times[at]:.2g} times as large for {names[at]}" for at in worst]
+    return f"weighted draws give standard deviations {in_few_words(found, most or len(found))}" if found else ""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from meanmap.core.held import holds_floats
+from meanmap.core.language import in_few_words
 from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.wild import WildCells
 from meanmap.core.tables.written import Written, words_of
@@ -135,11 +136,10 @@ def _odd_cells(formula: Formula) -> list[str]:
         if holds_floats(column):
             wild = WildCells.of(column)
             if wild is not None:
-                row, value = formula.rows.kept[wild.rows[0]], wild.values[0]
-                more = f" and {len(wild.rows) - 1} more" if len(wild.rows) > 1 else ""
+                rows = in_few_words([str(formula.rows.kept[row]) for row in wild.rows], 1)
                 found.append(
-                    f"{name!r} is {value:g} in row {row}{more}, {wild.times.min():.0f} robust standard deviations from "
-                    "all others, and may dominate the estimates: if it is an error, leave the row out"
+                    f"{name!r} is {wild.values[0]:g} in row {rows}, {wild.times.min():.0f} robust standard deviations "
+                    "from all others, and may dominate the estimates: if it is an error, leave the row out"
                 )
             continue
         labels = np.unique(column.astype(str))

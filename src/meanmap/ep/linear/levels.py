@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.language import in_few_words
 from meanmap.core.tables.written import Written
 
 __all__ = ["cell_of", "counted", "not_numbers", "refused_levels", "respelled_groups"]
@@ -57,11 +58,9 @@ def refused_levels(name: str, labels: np.ndarray, known: Collection[Any]) -> str
         return -SequenceMatcher(None, str(label).casefold(), str(level).casefold()).ratio()
 
     closest = sorted(known, key=apart)
-    listed = ", ".join(map(repr, closest[:_LISTED]))
-    more = f" and {len(closest) - _LISTED} more" if len(closest) > _LISTED else ""
     return (
         f"column {name!r} of data holds {label!r} in row {strange}, a level that the data of the fit do not have, so "
-        f"its effect is unknown; expected {listed}{more}."
+        f"its effect is unknown; expected {in_few_words([*map(repr, closest)], _LISTED)}."
     )
 
 
@@ -72,9 +71,8 @@ def respelled_groups(name: str, groups: Collection[Any], known: Collection[Any])
     pairs = {each: spelled[_bare(each)] for each in groups if _bare(each) in spelled}
     if not pairs:
         return []
-    first, like = next(iter(pairs.items()))
-    more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
-    return [f"the group {first!r}{more} of {name!r} counts as new; if {like!r} of the fit is meant, type it like that"]
+    like, named = next(iter(pairs.values())), in_few_words([*map(repr, pairs)], 1)
+    return [f"the group {named} of {name!r} counts as new; if {like!r} of the fit is meant, type it like that"]
 
 
 def _bare(level: object) -> str:

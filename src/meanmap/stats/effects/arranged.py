@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from meanmap.core.errors import InputError
+from meanmap.core.language import in_few_words
 from meanmap.core.points import in_columns
 from meanmap.core.tables.order import alike_in_order
 from meanmap.stats.designs.exchanges import Exchange
@@ -86,6 +87,5 @@ def tails_of_other(found: Difference, pair: Samples, names: Sequence[str], so: s
 def says_little(columns: Sequence[ColumnDifference]) -> tuple[str, ...]:
     """The note on columns of which most rows have one number, from the differences of the others' means."""
     found = [f"{each.column} ({each.without})" for each in columns if each.without is not None]
-    more = f" and {len(found) - 3} more columns" if len(found) > 3 else ""
-    said = f"more than half of the rows have one number in {', '.join(found[:3])}{more}: standard deviations say little"
+    said = f"more than half of the rows have one number in {in_few_words(found, 3)}: standard deviations say little"
     return (f"{said} about such columns. Compare the share of that number, and the mean of the others.",) * bool(found)

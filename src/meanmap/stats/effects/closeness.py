@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ParameterError
-from meanmap.core.language import a_type
+from meanmap.core.language import a_type, in_few_words, with_and
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, one_of
@@ -24,7 +24,7 @@ from meanmap.stats.samples.comparing import mostly_one_value
 from meanmap.stats.samples.moved import moved_further
 from meanmap.stats.samples.samples import Samples, read_samples
 from meanmap.stats.samples.two_sample import two_samples
-from meanmap.stats.shown import Shown, listed
+from meanmap.stats.shown import Shown
 from meanmap.stats.texts import read_texts
 
 __all__ = ["ClosenessResult", "closeness_test"]
@@ -62,7 +62,7 @@ class ClosenessResult(TestResult):
         return f"{'closer' if self.claim == 'close' else 'further apart'} than {self.margin}"
 
     def _question(self, shown: Shown) -> str:
-        return f"Are {listed(shown.names)} {self._claimed}?"
+        return f"Are {with_and(shown.names)} {self._claimed}?"
 
     def _answer(self) -> str:
         said = "Yes, shown" if self.pvalue <= 0.05 else "Not shown"
@@ -238,11 +238,10 @@ def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
 
 def _alone(further: list[tuple[str, float]], margin: float) -> str:
     """The note where single columns differ by more than the margin, so that nothing is called close."""
-    said = ", ".join(f"{name} by {shift:.2g}" for name, shift in further[:3])
-    more = f" and {len(further) - 3} more" if len(further) > 3 else ""
+    said = in_few_words([f"{name} by {shift:.2g}" for name, shift in further], 3)
     return (
         f"not close, whatever all columns together say: single columns differ in their means by more than {margin:g} "
-        f"standard deviations: {said}{more}"
+        f"standard deviations: {said}"
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from meanmap.core.language import in_few_words
 from meanmap.core.tables.missing import gaps_in
 from meanmap.core.types import Data
 from meanmap.core.values import Value
@@ -93,8 +94,7 @@ class Gaps(Value):
         if not self.fewer:
             return told
         named = [f"{name} in {_shares(*self.shares[name])}" for name in self.fewer]
-        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        return (*told, f"fewer values are missing, which raises no alarm: {', '.join(named[:MOST_NAMED])}{more}.")
+        return (*told, f"fewer values are missing, which raises no alarm: {in_few_words(named, MOST_NAMED)}.")
 
     def _note(self) -> str:
         """The columns with the most evidence in the latest batch."""
@@ -104,8 +104,7 @@ class Gaps(Value):
             for name, (before, here) in self.shares.items()
             if self.columns[name] <= max(least, 0.01)
         ]
-        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        return f"the alarm is about missing values: {', '.join(named[:MOST_NAMED])}{more}."
+        return f"the alarm is about missing values: {in_few_words(named, MOST_NAMED)}."
 
 
 def _shares(before: float, here: float) -> str:

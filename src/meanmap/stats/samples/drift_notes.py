@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.held import holds_floats
+from meanmap.core.language import in_few_words
 from meanmap.core.tables.apart import without
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, named_columns
@@ -34,9 +35,8 @@ def added_columns(names: Collection[object], known: Collection[object], where: s
         return ()
     if len(new) == 1:
         return (f"{where} has the column {new[0]}, which the reference lacks: it is not watched.",)
-    more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
-    named = ", ".join(new[:MOST_NAMED])
-    return (f"{where} has the columns {named}{more}, which the reference lacks: they are not watched.",)
+    named = in_few_words(new, MOST_NAMED)
+    return (f"{where} has the columns {named}, which the reference lacks: they are not watched.",)
 
 
 def without_added(batch: Any, names: Collection[str], strata: Strata | None) -> tuple[Any, tuple[str, ...]]:

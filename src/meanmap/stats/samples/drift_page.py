@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines, note_table
 from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
@@ -49,8 +50,7 @@ def _answer(monitor: Any) -> str:
 
 
 def _alarms(monitor: Any) -> str:
-    more = f" and {len(monitor.alarms) - 5} more" if len(monitor.alarms) > 5 else ""
-    return (", ".join(map(str, monitor.alarms[:5])) or "none") + more
+    return in_few_words([*map(str, monitor.alarms)], 5) or "none"
 
 
 def _compared(monitor: Any, last: bool) -> list[tuple[str, list[dict[str, Any]]]]:

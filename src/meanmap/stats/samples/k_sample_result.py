@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import Any
 
 from meanmap.core.errors import KindError
+from meanmap.core.language import with_and
 from meanmap.core.types import Points, Seed
 from meanmap.stats.result import TestResult
 from meanmap.stats.samples.attribution import column_pvalues
 from meanmap.stats.samples.by_column import Differences, said_of
-from meanmap.stats.shown import MOST_CALLED, Shown, listed
+from meanmap.stats.shown import MOST_CALLED, Shown
 
 __all__ = ["ColumnsResult", "KSampleResult"]
 
@@ -50,7 +51,7 @@ class ColumnsResult(TestResult):
 
     def _question(self, shown: Shown) -> str | None:
         number = len(shown.names)
-        what = listed(shown.names) if number <= MOST_CALLED else f"the {number} samples"
+        what = with_and(shown.names) if number <= MOST_CALLED else f"the {number} samples"
         return f"Do {what} come from the same distribution?"
 
     @property

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import in_few_words
 from meanmap.core.points import count, in_columns
 from meanmap.core.settings import is_number
 from meanmap.core.tables.chunks import count_rows, source_of
@@ -107,9 +108,8 @@ class Margin(Value):
         if moved:
             pvalue = min(1.0, 2 * min(pvalue, len(moved) * min(each.pvalue for each in moved)))
         found = further(moved)
-        said = ", ".join(f"{name} by {shift:.2g}" for name, shift in found[:MOST_SAID])
-        more = f" and {len(found) - MOST_SAID} more" if len(found) > MOST_SAID else ""
-        note = f"means differ by more than {self.shift:g} standard deviations: {said}{more}"
+        said = in_few_words([f"{name} by {shift:.2g}" for name, shift in found], MOST_SAID)
+        note = f"means differ by more than {self.shift:g} standard deviations: {said}"
         return pvalue, (*notes, *few_rows(n), *((note,) if found else ()))
 
     def _moved(self, batch: Data) -> list[Moved]:

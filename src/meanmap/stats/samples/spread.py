@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from meanmap.core.language import in_few_words, with_and
 from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.types import Points
 from meanmap.stats.samples.tails import inflated_spread
@@ -79,10 +80,10 @@ class Spread:
             return ()
         known = [name if name == f"column {j}" else f"column {name!r}" for j, name in enumerate(names)]
         named = [known[j] for j in places if j < len(known)]
-        which = "the numbers" if len(known) == 1 else " and ".join(named[:3]) or "some columns"
-        more = f" and {len(named) - 3} more columns" if len(named) > 3 else ""
+        shown = with_and(named) if len(named) <= 3 else in_few_words(named, 3)
+        which = "the numbers" if len(known) == 1 else shown or "some columns"
         told = f"tails may be so heavy that {size} rows do not say how large a standard deviation is"
-        return (f"{which}{more}: {told}. {instead}",)
+        return (f"{which}: {told}. {instead}",)
 
     def moved(self, points: Points, shift: float, factors: np.ndarray | None = None) -> Any:
         """Rows like these, moved by this many standard deviations, times the factor of the column's block."""
