@@ -247,7 +247,7 @@ def test_a_stream_of_one_column_is_refused_in_words():
         def __arrow_c_stream__(self, requested_schema=None):
             raise ValueError("no rows any more")
 
-    with pytest.raises(KindError, match="a Broken has an Arrow stream that is no table: no rows any more"):
+    with pytest.raises(KindError, match="a Broken has an Arrow stream that is not a table: no rows any more"):
         mm.two_sample_test(Broken(), COLUMNS, **FEW)
 
 

@@ -19,7 +19,7 @@ def test_graphml_there_and_back(tmp_path):
 
 def test_broken_graphml(tmp_path):
     (tmp_path / "g.graphml").write_text("<graphml><node")
-    with pytest.raises(InputError, match="is no GraphML file"):
+    with pytest.raises(InputError, match="is not a GraphML file"):
         read_graphml(tmp_path / "g.graphml")
     with pytest.raises(KindError, match="expected a Graph"):
         write_graphml(7, tmp_path / "g.graphml")

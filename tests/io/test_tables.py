@@ -258,7 +258,7 @@ def saved(array) -> bytes:
         ("a.npz", npz(saved(np.zeros(90)), packed=8, damage=1), "cannot be read as .npz"),
         ("a.npz", npz(saved(np.zeros(3)), flags=1), "encrypted"),
         ("a.npz", npz(saved(np.zeros(3)), method=99), "compression"),
-        ("a.npz", npz(b"only text"), "'a' of .* is no array"),
+        ("a.npz", npz(b"only text"), "'a' of .* is not an array"),
         ("a.npz", npz(saved(np.zeros((3, 2, 2)))), "holds no columns of one length"),
         ("a.parquet", b"PAR1PAR1", "cannot be read as Parquet"),
     ],

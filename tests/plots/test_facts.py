@@ -87,7 +87,7 @@ def test_constant_columns_missing_numbers_and_many_labels():
 def test_what_is_not_a_page_is_not_written_over(result, tmp_path):
     path = tmp_path / "a.html"
     path.write_text("<p>a novel")
-    with pytest.raises(ParameterError, match=r"a\.html exists and is no page of meanmap; choose another name"):
+    with pytest.raises(ParameterError, match=r"a\.html exists and is not a page of meanmap; choose another name"):
         result.page(path)
     assert path.read_text() == "<p>a novel"
     path.unlink()

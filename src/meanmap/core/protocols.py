@@ -133,4 +133,4 @@ def _of_stream(value: Any) -> Any:
             import polars
         return polars.DataFrame(value)
     except (TypeError, ValueError) as error:
-        raise KindError(f"{called} has an Arrow stream that is no table: {error}") from error
+        raise KindError(f"{called} has an Arrow stream that is not a table: {error}") from error

@@ -28,7 +28,7 @@ __all__ = ["PointEmbedding", "Weights", "weighted_sums"]
 
 # Weights whose sum is this share of their absolute sum or less are no distribution.
 NO_MASS = 1e-6
-# Of beliefs about numbers with many values so many are said, if they have so much of the mass.
+# Of a belief about a number with many values, at most this many are printed, if they have this much of the mass.
 MOST_SHARES, LEAST_SHARE, MANY_VALUES = 3, 0.1, 21
 
 

@@ -44,7 +44,7 @@ class Traced(eqx.Module):
 
     @property
     def shape(self) -> Any:
-        """Of what comes out; the name of its type where that is no array."""
+        """Shape of the output; the name of its type if it is not an array."""
         return self.program.shape
 
     def digest(self) -> str:

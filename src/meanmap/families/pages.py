@@ -11,7 +11,7 @@ from meanmap.plots.intervals import intervals_chart
 
 __all__ = ["law_page", "moments_section"]
 
-# Of a plate so many members are listed.
+# At most this many members of a plate are listed.
 MOST = 100
 
 

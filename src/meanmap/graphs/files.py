@@ -43,7 +43,7 @@ def read_graphml(path: str | Path) -> Graph:
     except OSError:
         raise
     except Exception as error:  # NetworkX and its parsers raise a dozen kinds of errors for damaged files
-        raise InputError(f"{path} is no GraphML file: {type(error).__name__}: {error}.") from error
+        raise InputError(f"{path} is not a GraphML file: {type(error).__name__}: {error}.") from error
     try:
         return Graph.of(graph)
     except KindError as error:  # loops, or several edges between two nodes

@@ -13,7 +13,7 @@ DIRECTIONS = {"right": (0, 1), "down": (1, 0), "down right": (1, 1), "down left"
 
 
 def beside(image: np.ndarray, down: int, right: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of pixels of which the second is so many steps from the first, in two arrays.
+    """All pairs of pixels whose second is this many steps from the first, in two arrays.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def read_arrays(path: Path, kind: str) -> dict[str, Any]:
     for name, array in arrays.items():
         is_array = isinstance(array, np.ndarray)
         if not is_array or not (counts_as_numbers(array) or holds_text(array) or holds_times(array)):
-            what = f"of {array.dtype}" if is_array else "no array"
+            what = f"of {array.dtype}" if is_array else "not an array"
             raise InputError(f"{name!r} of {path} is {what}; expected arrays of numbers, times or text.")
     _check_lengths(arrays, path)
     return {name: _as_read(array, f"{name!r} of {path}") for name, array in arrays.items()}

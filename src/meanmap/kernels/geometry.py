@@ -28,7 +28,7 @@ __all__ = [
 # Up to this many columns, summing squared differences costs no more than a matrix product (both are hidden behind the
 # exponential) and has no cancellation.
 FEW_COLUMNS = 3
-# So many distances of pairs are computed at once: they stay in a core's cache.
+# Distances of this many pairs are computed at once: they stay in a core's cache.
 PAIR_BLOCK = 1 << 15
 # SciPy is imported where that many differences of numbers are needed, which takes NumPy as long as the import.
 WORTH_SCIPY = 50_000_000

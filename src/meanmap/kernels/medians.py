@@ -10,7 +10,7 @@ from meanmap.core.types import Array
 
 __all__ = ["nonzero_median"]
 
-# The median of many numbers is looked for between two quantiles of this many of them, so many ranks apart.
+# The median of many numbers is looked for between two quantiles of this many of them, this many ranks apart.
 SOME, RANKS = 10_000, 500
 
 

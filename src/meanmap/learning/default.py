@@ -160,7 +160,7 @@ def is_default(kernel: object) -> TypeGuard[str | None]:
 def strange_kernel(
     kernel: object, argument: str = "kernel", also: str = "", words: tuple[str, ...] = WORDS
 ) -> KindError:
-    """The error for what is no kernel, with what else the `argument` may be, and with the word that was meant."""
+    """The error for anything but a kernel: what else the `argument` may be, and the word that was meant."""
     meant = did_you_mean(kernel, words) if isinstance(kernel, str) else ""
     return KindError(
         f"{argument} is {kernel!r}{meant}; expected {in_python(f'a kernel, {also}')}{', '.join(map(repr, words))}"

@@ -110,7 +110,7 @@ def held_out_surprises(phi: LeftOut, psi: LeftOut, ridges_x: np.ndarray, ridges_
     places = spread_rows(m, CHOICE_PLACES)
     losses = np.zeros((number, m))
     few = len(places) == m and number * m**2 <= AT_ONCE
-    # Folds of the same size, of which there are two.
+    # Two folds of the same size.
     cuts = [0, m % folds, folds] if few else range(folds + 1)
     for some in (slice(start, end) for start, end in pairwise(cuts) if start < end):
         (values_x, x), (values_y, y) = phi.without(some), psi.without(some)

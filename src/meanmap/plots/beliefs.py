@@ -22,7 +22,7 @@ __all__ = [
     "of_number",
 ]
 
-# So many queries are shown; densities are drawn at so many points, and evidence moves along these quantiles.
+# Numbers of queries shown and of points at which densities are drawn, and the quantiles along which evidence moves.
 MOST_QUERIES, POINTS, LEVELS = 20, 60, (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
 INTERVAL = (0.025, 0.975)
 NOT_DRAWN = "It is not a distribution of numbers or of labels, so there is no density to draw."

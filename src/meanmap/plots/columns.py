@@ -14,10 +14,10 @@ __all__ = ["Columns", "groups_chart", "pairs_chart", "single"]
 
 Columns = Mapping[str, np.ndarray]
 
-# So many columns are drawn, and bars of labels.
+# At most this many columns are drawn, and bars of labels.
 MOST_COLUMNS, MOST_LABELS = 40, 12
 MOST_BINS, LEAST_BINS = 40, 8
-# Of pairs, so many columns on each side, and points.
+# For pairs: columns on each side, and points.
 MOST_SIDES, MOST_POINTS = 5, 400
 # Of columns that are constant in nine of ten rows this share of the rows is cut at each end.
 TAIL = 0.005

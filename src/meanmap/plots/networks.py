@@ -13,7 +13,7 @@ __all__ = ["MOST_NODES", "Link", "network_chart"]
 
 # Larger graphs are listed and not drawn, and not asked for beliefs, as their messages take long.
 MOST_NODES, STEPS = 150, 200
-# So many nodes without edges stand side by side.
+# Nodes without edges in a row.
 MOST_IN_A_ROW = 6
 
 

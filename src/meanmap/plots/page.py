@@ -89,7 +89,7 @@ def write_page(path: str | Path, page: Page, footer: str = "") -> Path:
     if not target.parent.is_dir():
         raise ParameterError(f"the folder {target.parent} does not exist; create it first.")
     if target.exists() and target.stat().st_size and MADE.encode() not in target.read_bytes()[:2000]:
-        raise ParameterError(f"{path} exists and is no page of meanmap; choose another name, or delete it first.")
+        raise ParameterError(f"{path} exists and is not a page of meanmap; choose another name, or delete it first.")
     return write_whole(path, render(page.title, page.lead, page.sections, footer, page.facts))
 
 

@@ -203,7 +203,7 @@ class TestResult(Paged, Value):
         return Page(title, lead, tuple(sections), self.to_dict())
 
     def _question(self, shown: Shown) -> str | None:
-        """What was asked, as a sentence with the names of the data."""
+        """The question, as a sentence with the names of the data."""
         names = [shown.called(k) for k in range(len(shown.names))]
         if not self.method.startswith("joint "):
             x, y, *given = names

@@ -18,7 +18,7 @@ from meanmap.plots.facts import Chart
 
 __all__ = ["MOST_CALLED", "Shown"]
 
-# So many rows of a sample are kept, and fewer of wide tables.
+# Rows of a sample that are kept; fewer of wide tables.
 MOST_ROWS, MOST_NUMBERS = 2000, 200_000
 # A variable of more columns, and more samples, are not listed in a sentence.
 MOST_CALLED = 3

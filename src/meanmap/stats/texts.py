@@ -68,7 +68,7 @@ def read_texts(
 def texts_of_variables(
     variables: Sequence[Data], names: Sequence[str], kernels: Sequence[Any], kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """As `read_texts` for each variable by itself, with what was asked for as its kernel."""
+    """As `read_texts` for each variable by itself, with the kernel requested for it."""
     read = [read_texts([v], [n], k, kinds) for v, n, k in zip(variables, names, kernels, strict=True)]
     return [part for (part,), _ in read], tuple(note for _, notes in read for note in notes)
 

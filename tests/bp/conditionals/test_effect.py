@@ -109,7 +109,7 @@ def test_what_the_graph_does_not_identify_is_refused():
     for there, said in (
         (
             (),
-            "'age' and 'ward' are missing from data, and .* a table with them, or a graph in which they are no common ",
+            "'age' and 'ward' are missing from data, and .* a table with them, or a graph in which they are not common",
         ),
         (("age",), "'ward' is missing from data, and .* a table with it, or a graph in which it is not a common cause"),
     ):  # whoever smokes is no confounder

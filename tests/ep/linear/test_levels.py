@@ -100,7 +100,7 @@ def test_weights_that_are_precisions_get_a_word_and_say_what_to_type():
     rng = np.random.default_rng(8)
     data = DATA.assign(w=rng.uniform(0.2, 5, len(DATA)))
     (note,) = fit("y ~ x", data, weights="w").report.notes
-    assert f"here {data.w.sum():g} in place of 90, but are no whole numbers" in note
+    assert f"here {data.w.sum():g} in place of 90, but are not whole numbers" in note
     assert "as in lme4, divide them by their mean" in note
     scaled = data.assign(w=data.w / data.w.mean())
     found = fit("y ~ x", scaled, weights="w")

@@ -82,7 +82,7 @@ def alike(data: Any, rng: np.random.Generator) -> Number:
 
 
 def recalls_of(projected: int, setting: Setting, sweeps: int = SWEEPS) -> np.ndarray:
-    """Recall by method, split and k, with topics projected to so many numbers."""
+    """Recall by method, split and k, with topics projected to this many numbers."""
     from meanmap.datasets import citation
 
     data = citation()

@@ -15,7 +15,7 @@ from meanmap_papers.trees import retrieval
 
 __all__ = ["run"]
 
-# The 300 that are looked for are drawn from so many of the longest chapters; pairs to learn from are of the others.
+# The 300 that are searched for are drawn from this many of the longest chapters; pairs to learn from are of the others.
 DOCUMENTS = 876
 NOTES = (
     (

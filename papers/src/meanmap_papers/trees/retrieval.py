@@ -27,7 +27,7 @@ def run(setting: Setting) -> Outcome:
 def searched_in(
     texts: Mapping[str, Sequence[str]], setting: Setting, words: int | None, notes: tuple[str, ...]
 ) -> Outcome:
-    """All three graphs on several random splits of documents, of which so many words are read, or all."""
+    """All three graphs on several random splits of documents, of which this many words are read, or all."""
     from meanmap.core.progress import track
     from meanmap_papers.trees.languages import dependence_tree
 

@@ -52,7 +52,7 @@ def adjustment(
             f"the effect of {cause!r} on {target!r} is not identified by adjustment: {lacking} "
             f"{'are' if them else 'is'} missing from data, and the other columns do not block every back-door path "
             f"between them. Expected a table with {'them' if them else 'it'}, or a graph in which "
-            f"{'they are no common causes' if them else 'it is not a common cause'}."
+            f"{'they are not common causes' if them else 'it is not a common cause'}."
         )
     return tuple(sorted(rest, key=place))
 

@@ -31,7 +31,7 @@ ELSEWHERE, FLAT = 1e30, 1e-6
 ROWS_AT_ONCE = 1000
 # A number of the same rank is found by this many bisections.
 STEPS = 60
-# So many widths beyond all residuals nothing is left of a normal distribution.
+# This many widths beyond all residuals a normal density is practically zero.
 FARTHEST = 40
 # The number of held-out rows that decide whether a forest is used.
 JUDGES = 1000

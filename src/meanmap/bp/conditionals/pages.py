@@ -14,7 +14,7 @@ from meanmap.plots.ranges import bulk
 
 __all__ = ["effect_page", "held_out_page", "scores_page"]
 
-# Of so many labels the changes of their shares are in the answer, the largest ones.
+# The answer names the largest changes of shares, of at most this many labels.
 MOST_SAID = 3
 AS_OBSERVED = "The picture shows rows as they were observed, without adjustment."
 

@@ -11,7 +11,7 @@ from meanmap.core.points import spread_rows
 
 __all__ = ["SeenTogether", "extrapolated"]
 
-# Of so many rows the parents are kept, and so many draws are judged.
+# The numbers of rows whose parents are kept, and of draws that are judged.
 MOST_ROWS, JUDGED = 4000, 1000
 # Two values are unlike those of all rows if they are this many times as far from the nearest row as all but this share
 # of the rows are from the nearest other.

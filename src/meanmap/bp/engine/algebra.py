@@ -157,7 +157,7 @@ class Sum(Algebra):
         return own, jnp.zeros(own.shape[:-1], own.dtype)
 
     def others(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
-        """Sums of what comes before plus sums of what comes behind: a difference would cancel digits."""
+        """Sums of the slots before plus sums of those after: a difference would cancel digits."""
         slots = jnp.moveaxis(incoming, 1, 0)
         if len(slots) > UNROLLED:
             none = jnp.zeros_like(slots[:1])

@@ -118,7 +118,7 @@ def all_but_one(own: Product, incoming: Product) -> Product:
     count = _count(slots)
     if count > UNROLLED:
         backwards = jax.tree.map(lambda leaf: leaf[::-1], slots)
-        # What comes behind the last but one, …; behind the last there is nothing to multiply by.
+        # The product after the last but one, …; after the last there is nothing to multiply by.
         behind = _running(_at(backwards, 0), jax.tree.map(lambda leaf: leaf[1:], backwards))
         before: Any = _running(own, slots)
         rest = jax.tree.map(lambda leaf: leaf[:-1], before) * jax.tree.map(lambda leaf: leaf[::-1], behind)
@@ -147,5 +147,5 @@ def _at(slots: object, j: int) -> Any:
 
 
 def _running(start: Any, slots: Any) -> Any:
-    """The products of what comes before each slot."""
+    """The product of all slots before each slot."""
     return jax.lax.scan(lambda product, factor: (product * factor, product), start, slots)[1]

@@ -19,7 +19,7 @@ from meanmap.graphs import Rooted
 
 __all__ = ["AskedRows"]
 
-# Rows are answered so many at a time that messages to all nodes are about this many numbers.
+# Rows are answered in blocks whose messages to all nodes are about this many numbers.
 MOST_NUMBERS = 4_000_000
 
 
@@ -77,7 +77,9 @@ class AskedRows:
         heard = read_values(model.graph, model.samples.nodes.__getitem__, evidence, door)
         if heard.functions or heard.sizes:
             name = next(iter(heard.sizes), None) or model.graph.names[next(iter(heard.functions))]
-            raise InputError(f"evidence[{name!r}] is no single value; for many rows pass a table, such as a DataFrame.")
+            raise InputError(
+                f"evidence[{name!r}] is not a single value; for many rows pass a table, such as a DataFrame."
+            )
         return cls._of(model, tree, heard, 1, tuple(heard.values))
 
     @classmethod

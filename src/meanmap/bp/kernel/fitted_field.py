@@ -107,7 +107,7 @@ class FittedKernelField(FittedField):
             An observation for each node, for B queries at once with one more axis; NaN where there is none. Through
             the likelihoods of `fit`.
         floor : float or None
-            Values of a message below this share of its largest are raised to it; of what comes from a variable that was
+            Values of a message below this share of its largest are raised to it; of messages from a variable that was
             seen, below this share of their mean. None leaves negative values as they are; a belief with half as much
             mass below zero as above is refused.
         damping : float, optional

@@ -138,7 +138,7 @@ class FittedKernelGraph(QueriedPage, ManyRows):
         targets : names, optional
             All variables unless given.
         floor : float or None
-            Values of a message below this share of its largest are raised to it; of what comes from a variable that was
+            Values of a message below this share of its largest are raised to it; of messages from a variable that was
             seen, below this share of their mean.
         damping, tolerance, counting
             For graphs with cycles, as of `FittedKernelField.query`; by default no damping.

@@ -32,7 +32,7 @@ from meanmap.graphs import Rooted
 
 __all__ = ["ManyRows"]
 
-# Draws are made so many at a time that their weights are about this many numbers.
+# Draws are made in blocks whose weights are about this many numbers.
 MOST_WEIGHTS = 20_000_000
 
 

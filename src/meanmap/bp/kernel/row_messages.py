@@ -1,7 +1,7 @@
 """Messages of many rows of a table at once, each with its own observed cells: one pass inwards, one outwards.
 
 A message without evidence is one everywhere, so that rows with different cells missing need no programs of
-their own. What comes out is what a query for each row gives.
+their own. The result is what a query for each row gives.
 """
 
 from collections.abc import Sequence

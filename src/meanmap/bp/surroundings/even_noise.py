@@ -8,7 +8,7 @@ __all__ = ["EvenNoise"]
 
 # Bins of brightness in which noise is measured, and points between which the scale is linear.
 BINS, POINTS = 16, 1024
-# The scale is changed where the noise of the lightest twentieth is so many times that of the darkest, or the reverse,
+# The scale is changed where the noise of the lightest twentieth is this many times that of the darkest, or the reverse,
 # and where its size goes with brightness by this many standard errors.
 UNEVEN, SURE = 1.3, 4
 # The variance is never taken to be less than this share of what it is on average.

@@ -27,8 +27,8 @@ MOST_ROWS = 60_000
 FOLDS = 4
 # Copies of each image from which rectangles are cut.
 CUTS = 4
-# Noise of an image is spoken of where it seems to be less or more than so many times that learned from: texture makes
-# noise seem larger, and plain shadows smaller (.46 to 1.3 in photographs).
+# A note mentions noise that seems to be less or more than this many times that of the images learned from: texture
+# makes noise seem larger, and plain shadows smaller (.46 to 1.3 in photographs).
 SAME_NOISE = (1 / 3, 2.0)
 # Less than this share of the range of pixels is rounding: wild pixels between smooth ones seem to be no noise.
 NO_NOISE = 1e-6

@@ -22,7 +22,7 @@ EDGES, LEVELS = 64, 64
 NARROW = 0.5e-6
 # Errors that trees have never seen may happen: this share of each belief is that of all errors.
 ANYTHING = 0.02
-# What was left out in learning corrects beliefs about an image as so many pixels of its own do.
+# Pixels left out in learning correct beliefs about an image as much as this many pixels of its own do.
 AS_MANY_PIXELS = 500
 # Between these shares of the errors lies what beliefs have to reach.
 OUTERMOST = (0.002, 0.998)

@@ -138,7 +138,7 @@ class Decoder:
         name, counts = _checked(content, list)
         values = self._array(counts, depth)
         if values.dtype != np.int64:
-            raise FileFormatError("it holds times that are no whole numbers")
+            raise FileFormatError("it holds times that are not whole numbers")
         return values.astype(_unit_of_time(name))
 
     def _sparse(self, content: object, depth: int) -> Any:
@@ -209,7 +209,7 @@ def _unit_of_time(name: Any) -> np.dtype[Any]:
 def _moment(content: object) -> Any:
     name, count = _checked(content, list)
     if abs(_checked(count, int)) > 2**63 - 1 or isinstance(count, bool):
-        raise FileFormatError("it holds a time that is no whole number of 64 bits")
+        raise FileFormatError("it holds a time that is not a whole number of 64 bits")
     return np.array(count, np.int64).astype(_unit_of_time(name))[()]
 
 

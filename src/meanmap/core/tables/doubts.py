@@ -34,10 +34,10 @@ __all__ = [
     "same_samples",
 ]
 
-# Copies are reported if there are so many and, among them, this share are of different rows.
+# Copies are reported if there are at least this many, and at least this share of them are of different rows.
 LEAST_COPIES, MANY = 3, 0.1
-# Of fewer rows some agree by chance. So many times more pairs of rows must agree than by chance in a measured column;
-# of two columns whose ranks correlate by more than so much one counts, and of more columns the first are looked at.
+# Among fewer rows some agree by chance. This many times more pairs of rows must agree than by chance in a measured
+# column; of two columns whose ranks correlate by more than this one counts, and only this many columns are examined.
 LEAST_ROWS, TIMES, SAME, MOST_MEASURED = 20, 20, 0.99, 16
 # This share of values has few digits, or is a fraction, where values may agree by chance.
 OWN = 0.9

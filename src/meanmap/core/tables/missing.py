@@ -42,7 +42,7 @@ __all__ = [
 # Values of `missing=`, and the label that "category" gives to missing values.
 POLICIES = ("raise", "drop", "category")
 MISSING_LABEL = "(missing)"
-# From this share of rows that are left out on, and so many, a note says how to keep them.
+# If at least this share and number of rows are left out, a note says how to keep them.
 MANY, LEAST = 0.05, 20
 # The note on missing values in tables whose columns are used in pairs.
 BY_PAIRS = "are left out where a value of the pair is missing"

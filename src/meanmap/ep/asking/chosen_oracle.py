@@ -14,7 +14,7 @@ __all__ = ["check_messages", "default", "given_oracle", "with_oracle"]
 
 
 def check_messages(messages: Any) -> None:
-    """Refuse messages that are no oracles, whether or not a factor asks one."""
+    """Refuse messages that are not oracles, whether or not a factor asks one."""
     for name, oracle in messages.items() if isinstance(messages, dict) else [(None, messages)]:
         refuse_no_oracle(oracle, "messages" if name is None else f"messages[{name!r}]")
 

@@ -44,7 +44,7 @@ class BlackBoxFactor(Factor):
 
     approximate: ClassVar[bool] = True
     asks_oracle: ClassVar[bool] = True
-    # This many of the last arguments are what comes out.
+    # This many of the last arguments are outputs.
     outputs: ClassVar[int] = 0
 
     @property
@@ -160,7 +160,7 @@ class Density(BlackBoxFactor):
 class BlackBox(BlackBoxFactor):
     """x_out = function(x_in, ...): a factor from a forward function, or from a sampler, for each member of a plate.
 
-    `ep.BlackBox(jax.nn.sigmoid, z, p)` says p = sigmoid(z): the last variable is what comes out.
+    `ep.BlackBox(jax.nn.sigmoid, z, p)` says p = sigmoid(z): the last variable is the output.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _ASKED, _SETTINGS, _PREDICTED = 450, 5.0, 1e-3
 # Functions quicker than this are never learned: drawing and weighing points takes as long as calling them. From the
 # second on they always are, as what is learned in one run serves the next.
 _QUICK, _LONG = 1e-5, 0.1
-# A function of arrays is timed at so many points at once, as long as more points cost less each.
+# A function of arrays is timed at this many points at once, as long as more points cost less each.
 _AT_ONCE = (1, 16, 256)
 # A smooth function of two numbers takes 250 to 3500 evaluations, the most over vague priors; what takes more than this
 # is worth a note.

@@ -20,7 +20,7 @@ def has_slopes(factor: Factor) -> TypeGuard[BlackBoxFactor]:
 
 
 def slopes(factor: BlackBoxFactor, beliefs: dict[str, Any]) -> list[np.ndarray]:
-    """Derivatives of what comes out by each Gaussian unknown that goes in, (members, length) each, at the means."""
+    """Derivatives of the output with respect to each Gaussian input, (members, length) each, at the means."""
     middles = _middles(factor, beliefs)[:-1]
     places = _gaussian(factor)[:-1]
     with jax.enable_x64(True):

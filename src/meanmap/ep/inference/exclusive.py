@@ -18,8 +18,8 @@ from meanmap.ep.sweeps.plan import fetched
 
 __all__ = ["exclusive"]
 
-# Between points where one density is above 0 and the closest ones where another is, along so many lines, the end of
-# each is looked for, by so many points a round; calls of a function on the host may be dear.
+# Between points where one density is above 0 and the closest ones where another is, along this many lines, the end of
+# each is searched for, with this many points a round; calls of a function on the host may be dear.
 _LINES, _POINTS, _LINES_ON_HOST, _POINTS_ON_HOST = 32, 15, 2, 1
 # What is left of a line in the end, as a power of 2: the digits of a number.
 _DIGITS = 52

@@ -18,7 +18,7 @@ __all__ = ["Slopes", "at_mode", "from_mode"]
 # Newton's steps to the mode, the most halvings of each, and the gain in log probability not worth another: sweeps are
 # Newton's steps, too.
 _STEPS, _HALVINGS, _GAIN = 50, 30, 1e-3
-# So many rows say well enough where to begin with all of them.
+# A subsample of this many rows finds a good enough start for all rows.
 _SAMPLE = 10_000
 # Of a row of zeros: a millionth of the deviation of the widest row.
 _SURE = 1e-12

@@ -13,7 +13,7 @@ _FIRST, _FAR = 1 / 16, 0.5
 _LONGER, _GROWTH, _LEAST = 1.2, 1.3, 1 / 128
 # A new start is more careful by this factor, and there are this many.
 _MORE_CAREFUL, _STARTS = 0.25, 2
-# Sweeps go in circles when in so many the shortest step has shrunk by less than this ...
+# Sweeps go in circles when over this many the shortest step has shrunk by less than this ...
 _LOOK, _PROGRESS = 6, 0.8
 # ... and two steps together lead less far than one and a half.
 _TURNING = 1.5

@@ -20,12 +20,12 @@ __all__ = ["MEMBERS", "TOLD", "all_over", "left_range", "undefined", "zero_every
 # Where functions are checked, in standard deviations of the incoming message. Quadrature rules go much further, and log
 # densities are checked as far out as these: a single ∞ spoils a message.
 LOOKED_AT, ALL_OVER = (-1.0, 0.0, 1.0), tuple(float(at) for at in sorted(range(-9, 10), key=abs))
-# Points without a value are told of where they have more than this share of the cavity: rules leave out the rest.
+# Points without a value are reported if they have more than this share of the cavity: rules leave out the rest.
 TOLD = 1e-12
-# Such a point is looked for on a grid over one or two numbers, in these steps, and among so many draws of the rest.
+# Such a point is looked for on a grid over one or two numbers, in these steps, and among this many draws of the rest.
 _STEPS, _DRAWS = {1: 0.125, 2: 0.5}, 1000
-# A density counts as zero everywhere where it is at so many points to either side of the middle of one number, to nine
-# standard deviations, and at these distances; calls of a function on the host may be dear, and it has had many by then.
+# A density counts as zero everywhere if it is zero at this many points to either side of the middle of one number, to
+# nine standard deviations, and at these distances; calls on the host may be slow, and many were made by then.
 _CLOSE, _CLOSE_ON_HOST, _FAR = 1000, 18, (1e2, 1e3, 1e4, 1e6)
 MEMBERS = 20
 

@@ -45,8 +45,8 @@ _OF_STEP, _AT_MOST = 1e-3, 0.1
 _NEAR, _ROUGH = 0.1, 1e-3
 # Among this many members some are likely to be in doubt by the quickest rule.
 _MANY = 4096
-# After so many sweeps with a message in doubt, densities are asked whether they exclude one another: with a common end
-# beliefs would go on to become narrower for hundreds of sweeps.
+# After this many sweeps with a message in doubt, densities are tested for excluding one another: with a common end
+# beliefs would keep becoming narrower for hundreds of sweeps.
 _EARLY = (10, 20, 40, 80)
 # Where sweeps with predictions have not converged after this many, oracles compute all messages.
 _LONG = 200

@@ -25,7 +25,7 @@ _FAR = 10.0 ** np.arange(2, 15, 2)
 _LOGS, _BELOW_1 = (np.linspace(end / len(_FAR), end, len(_FAR)) for end in (686.0, 35.0))
 # Along these, heights that fall by less do not fall.
 _LEVEL = 1e-9
-# At most so many unknowns are moved together, and so many points looked at.
+# Limits on the unknowns moved together and on the points evaluated.
 _TOGETHER, _POINTS = 3, 5_000_000
 
 

@@ -28,9 +28,9 @@ _NU = 5.0
 _APART, _WORTH = 0.1, 50.0
 # Log densities so large that they are rounded by this or more say nothing.
 _ROUNDED = 0.01
-# In a note, at most so many unknowns are named.
+# A note names at most this many unknowns.
 _NAMED = 5
-# At most so many numbers are exchanged to find other modes, which are at least this far away, in standard deviations;
+# At most this many numbers are exchanged to find other modes, which are at least this far away, in standard deviations;
 # one is worth a note from this share of the mass, and where the log density between both is lower by this.
 _EXCHANGED, _AWAY, _SHARE, _DIP = 6, 6.0, 0.01, 2.0
 

@@ -30,7 +30,7 @@ __all__ = ["Learned"]
 
 # A common bias of predictions may move a belief by this many standard deviations.
 _LEAN = 0.05
-# After this many checks of a whole plate that found a bias beyond so many standard errors, all of its messages are
+# After this many checks of a whole plate that found a bias beyond this many standard errors, all of its messages are
 # asked; after twice as many where it is smaller. Errors come from eight groups: one check in twelve finds more than two
 # where there is no bias, one in fifty more than three.
 _LOOKS, _CLEAR = 2, 3.0

@@ -64,7 +64,7 @@ def fractions(weights: np.ndarray, family: str) -> list[str]:
     """A note on weights that are hardly numbers of rows, though the noise is estimated from as many."""
     if family != "gaussian" or (weights == np.round(weights)).all() or abs(weights.mean() - 1) < _ONE:
         return []
-    counted = f"weights count rows, here {weights.sum():g} in place of {len(weights)}, but are no whole numbers"
+    counted = f"weights count rows, here {weights.sum():g} in place of {len(weights)}, but are not whole numbers"
     return [f"{counted}: if they are precisions, as in lme4, divide them by their mean"]
 
 

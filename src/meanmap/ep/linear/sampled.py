@@ -132,7 +132,7 @@ class Sides:
 
 
 def evenly_chosen(shares: np.ndarray, count: int) -> np.ndarray:
-    """So many of the points, each as often as its share says, up to one."""
+    """`count` points, each as often as its share says, up to one."""
     reached = np.cumsum(shares) / shares.sum()
     return np.minimum(np.searchsorted(reached, (np.arange(count) + 0.5) / count), len(shares) - 1)
 

@@ -146,7 +146,7 @@ class SplitNormal:
         return self.some(_POINTS)[0], np.full(_POINTS, 1 / _POINTS)
 
     def some(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """So many points (count, d), always the same, and log densities there up to a constant."""
+        """`count` points, (count, d), always the same, and log densities there up to a constant."""
         below, above = self.sides.T
         even, share = even_points(count, len(self.middle)), below / (below + above)
         down, up = even / (2 * share), 0.5 + (even - share) / (2 * (1 - share))

@@ -307,5 +307,5 @@ def _movable(factor: FactorLike, incoming: tuple[Any, ...]) -> bool:
 
 
 def _in_turn(one: jax.Array, other: jax.Array) -> jax.Array:
-    """One of the first, one of the second, and so on; what is no array of points stays."""
+    """One of the first, one of the second, and so on; anything but an array of points is unchanged."""
     return jnp.stack([one, other], 1).reshape(-1, *one.shape[1:]) if one.ndim else one

@@ -77,7 +77,7 @@ class Question:
                 parts[-1].append((respelled(found["quoted"] or found["name"], columns), found["quoted"] is None))
             expects = sign is not None
         if expects or signs not in (["~"], ["~", "|"]):
-            raise ParameterError(f"{line!r} is no question; {HELP}.")
+            raise ParameterError(f"{line!r} is not a question; {HELP}.")
         every = [each for part in parts for each in part]
         named = [name for name, bare in every if name != "." or not bare]
         for name in (name for name in named if name not in columns):

@@ -23,7 +23,7 @@ BLOCK, SYMMETRIC = 512, 128
 LOCAL = 0.8
 # The sizes of several parts are compared on about this many rows.
 ROWS_FOR_SIZES = 300
-# Kernels on z of so many rows or fewer are kept: 24 megabytes.
+# Kernels on z are kept up to this many rows: 24 megabytes.
 ROWS_KEPT = 2000
 
 
@@ -51,7 +51,7 @@ class Products:
     """The matrix Kᵢⱼ = ⟨uᵢ, uⱼ⟩ ⟨vᵢ, vⱼ⟩ k(zᵢ, zⱼ) of residuals u of x and v of y, by blocks of rows.
 
     (1/n) Σᵢⱼ Kᵢⱼ = |Σ wᵢ|²/n with wᵢ = uᵢ ⊗ vᵢ ⊗ φ(zᵢ), whose mean is zero when x and y are independent given z. Of
-    several pairs (u, v) it is the sum, the first in its own size and the others in so many parts of that size.
+    several pairs (u, v) it is the sum, the first in its own size and the others in fractions (`shares`) of that size.
     """
 
     def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]], shares: Sequence[float], local: Local):

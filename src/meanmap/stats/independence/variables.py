@@ -45,7 +45,7 @@ FINER, LOCAL, BEHIND = 4.0, (1, 2), 1.5
 
 
 def for_two(kernel: KernelLike, kernel_x: KernelLike, kernel_y: KernelLike) -> tuple[KernelLike, KernelLike]:
-    """What was asked for each of two variables: `kernel` for both, or one for each."""
+    """The kernel requested for each of two variables: `kernel` for both, or one for each."""
     if kernel_x is None and kernel_y is None:
         if kernel is None or isinstance(kernel, Kernel | str):
             return kernel, kernel
@@ -59,7 +59,7 @@ def for_two(kernel: KernelLike, kernel_x: KernelLike, kernel_y: KernelLike) -> t
 
 
 def one_for_each(kernel: KernelLike, count: int) -> tuple[Any, ...]:
-    """What was asked for each of `count` variables: the same for all, or a sequence with one entry for each."""
+    """The kernel requested for each of `count` variables: the same for all, or a sequence with one entry for each."""
     if kernel is None or isinstance(kernel, Kernel | str):
         return (kernel,) * count
     if isinstance(kernel, Sequence) and len(kernel) == count:

@@ -12,7 +12,7 @@ from meanmap.stats.result import Interval
 
 __all__ = ["ColumnDifference", "Differences", "said_of"]
 
-# So many clear differences of a result are printed at most, and differences of so many columns where fewer are clear.
+# At most this many clear differences are printed; if fewer are clear, differences of at least this many columns.
 MOST_SAID, LEAST_SAID = 20, 5
 
 

@@ -31,7 +31,7 @@ __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly
 MOST_LABELS = 3
 # With more rows, a median is computed from evenly spaced rows.
 MOST_SORTED = 200_000
-# Of more samples not all pairs are compared, and so none; nor are single ones of so many columns of an array.
+# With more samples than this, no pairs are compared; nor are the single columns of an array with more columns.
 MOST_SAMPLES, MOST_COLUMNS = 20, 100
 _BEGINNING = np.datetime64(0, "s")
 

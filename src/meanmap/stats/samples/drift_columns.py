@@ -19,7 +19,7 @@ from meanmap.stats.samples.two_sample import two_sample_test
 __all__ = ["Rows", "moved_columns", "over_time", "typical"]
 
 # The spread of a column, and a value that became frequent, are also shown if its p-value is at most this. The spread is
-# shown where the mean hardly differs or it differs by so many standard errors itself; a value if chance is this small.
+# shown if the mean hardly differs, or if it differs by this many standard errors; a value if chance is this small.
 LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
 # P-values of columns have permutations of their own: the test of all columns, which is not used, takes the fewest.
 FEWEST_DRAWS = 19

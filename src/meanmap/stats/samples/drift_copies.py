@@ -15,7 +15,7 @@ __all__ = ["LEAST_ROWS", "Copies", "Copy"]
 # where tables have few columns with few values, rows agree by chance.
 COPIED, BY_CHANCE = 0.5, 0.05
 LEAST_ROWS = 20
-# So many rows of the latest batches are remembered, or all of one batch that has more.
+# Rows of the latest batches that are remembered; all of a batch that has more.
 MOST_REMEMBERED = 100_000
 
 

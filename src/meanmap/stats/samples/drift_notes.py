@@ -16,7 +16,7 @@ __all__ = ["added_columns", "notes_on", "without_added"]
 
 # Numbers are noted as outside of the range of the reference if at least this share of them is, in at least five rows.
 OUTSIDE, LEAST_ROWS = 0.5, 5
-# So many columns are named in a note.
+# A note names at most this many columns.
 MOST_NAMED = 5
 
 

@@ -15,7 +15,7 @@ from meanmap.stats.samples.drift_words import in_lines, table_of
 
 __all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows"]
 
-# So many columns of an alarm are printed.
+# At most this many columns are printed for an alarm.
 MOST_COLUMNS = 5
 ABOUT = (
     "Means and shares of rows, the smallest p-value first. P-values are for whole columns, corrected for multiple "

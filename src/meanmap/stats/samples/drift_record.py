@@ -15,7 +15,7 @@ from meanmap.stats.samples.drift_gaps import Gaps
 
 __all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record"]
 
-# So many alarms are explained column by column, the first and the latest ones.
+# Alarms explained column by column: the first and the latest ones.
 MOST_EXPLAINED = 5
 
 

@@ -36,7 +36,7 @@ MEASURED = 1000
 CERTAIN = 0.999
 # Means of fewer rows need not be normal.
 FEWEST = 20
-# So many columns that moved further are named.
+# At most this many columns that moved further are named.
 MOST_SAID = 3
 HEAVY = (
     "So a batch may be flagged although it has moved by less than the margin: use logarithms or ranks of the columns "

@@ -32,7 +32,7 @@ def mean_run_length(limit: float, nodes: int = 60) -> float:
 
 
 def check_run_length(run_length: object) -> None:
-    """Refuse what is no mean number of batches."""
+    """Refuse anything but a mean number of batches."""
     if not is_number(run_length) or not 4 <= run_length <= 1e6:
         raise ParameterError(f"run_length is {run_length!r}; expected a number from 4 to 1e6, such as 1000.")
 

@@ -156,7 +156,7 @@ def in_one_pass(asked: OfSamples, plan: type[Made]) -> tuple[Made, list[SampleSt
 
 
 def is_long(sources: Sequence[Any], names: Sequence[str]) -> bool:
-    """Whether samples have, or may have, so many rows in all that they are compared in one pass."""
+    """Whether all samples together have, or may have, enough rows to be compared in one pass."""
     if any_once(sources):
         return True
     return all(map(_has_rows, sources, names)) and sum(count_rows(source) or 0 for source in sources) > PERMUTED
