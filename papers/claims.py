@@ -10,8 +10,9 @@ from typing import Any
 
 from benchmarks.table import list_table
 from meanmap_papers.experiment import Claim, Experiment, Number, Scale
+from meanmap_papers.report import measured as measured_of
 
-__all__ = ["claim_of", "claims", "page"]
+__all__ = ["claim_of", "claims", "page", "plain"]
 
 CLAIMS = Path(__file__).with_name("claims.toml")
 TITLES = {
@@ -21,14 +22,16 @@ TITLES = {
     "messages": "Just-in-time kernel regression",
 }
 LEAD = """\
-This table lists what the four papers claim in print, one statement per row, with the verdict. A tested claim is judged
-by the one rule of :doc:`index`: *yes* if it was shown, *no* if it was refuted, *not settled* if the measurement was too
-imprecise for either. *Not tested* means that a run of ours could settle the claim and none did. *Not testable* means
-that no run could: definitions, formulas, derivations and numbers of operations, bounds in the limit, statements that
-compare nothing, numbers that depend on something not stated or on data that are not available, and claims that cannot
-fail. A comparison is tested with the paper's own method; what was measured with the library's variant of it is a claim
-of ours. Where the paper has no number, the band is ours: it stands, with the names of the numbers, in the section to
-which an arrow leads. A claim that is not tested is not reproduced."""
+This table lists what the four papers claim in print, one statement per row, with the verdict. A tested claim is
+judged by the one rule of :doc:`index`: *yes* if it was shown, *no* if it was refuted, *not settled* if the
+measurement was too imprecise for either, if readings disagree, or if there is no standard error. *Not tested* means
+that a run of ours could settle the claim and none did. *Not testable* means that no run could: definitions, formulas,
+derivations and numbers of operations, bounds in the limit, praise of one number that is compared with nothing,
+numbers that depend on something not stated, on data that are not available or on programs that were not run, and
+claims that cannot fail. Claims of the papers are tested with the paper's method as far as it is stated; deviations
+stand in each section. What was measured with the library's variant of it is a claim of ours. Where the paper has no
+number, the band is ours: it stands in the section to which an arrow leads. A claim that is not tested is not
+reproduced."""
 Measured = Mapping[str, tuple[dict[str, Number], Scale]]
 
 
@@ -80,4 +83,13 @@ def _row(row: Mapping[str, Any], experiments: Mapping[str, Experiment], measured
     found = claim.of(numbers)
     measurable = scale in claim.scales and not any(math.isnan(number.value) for number in found)
     word = claim.judged(*found) if measurable else "not tested"
-    return [row["place"], row["says"], f"{'; '.join(map(str, found))} {link}", word]
+    shown = "; ".join(plain(each) for each in measured_of(claim, found, named=True))
+    return [row["place"], row["says"], f"{shown} {link}", word]
+
+
+def plain(text: str) -> str:
+    """Text in which reStructuredText sees no marks but those of code, `like this`."""
+    parts = re.split(r"`([^`]+)`", str(text))
+    return "".join(
+        f"``{p}``" if at % 2 else re.sub(r"([\\*`|]|(?<=\w)_(?!\w))", r"\\\1", p) for at, p in enumerate(parts)
+    )

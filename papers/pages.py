@@ -2,14 +2,14 @@
 
 Takes in the records that `meanmap reproduce --folder FOLDER` left, of the library at COMMIT, and writes
 docs/reproductions from all that are kept. Without arguments the pages are written again and nothing is taken in.
-Errata are told once, in docs/errata.toml: all of them on a page of their own, each beside the figures it names.
+Errata are told once, in docs/errata.toml: all of them on a page of their own, each beside the figures it names. What is
+written or measured after a run is kept in its record by hand: "afterwards" is text, and "later" are numbers by name.
 """
 
 import datetime
 import io
 import json
 import math
-import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def take(folder: Path, commit: str) -> None:
         for number, (png, _) in enumerate(record.figures, 1):
             _picture(record.id, number).write_bytes(small(png))
         if before and "afterwards" in before:
-            content["afterwards"] = before["afterwards"]
+            content |= {key: before[key] for key in ("afterwards", "later") if key in before}
             print(f"{record.id}: what was written afterwards is about the run before: read it again.", file=sys.stderr)
         content["captions"] = [caption for _, caption in content.pop("figures")]
         del content["verdict"]  # the pages judge anew
@@ -117,7 +117,7 @@ def _verdicts(experiments: dict[str, Experiment], records: dict[str, Kept]) -> I
                 scale,
                 f"{record['seconds'] / 60:.1f}",
             ]
-        rows.append([f":ref:`{_plain(experiment.title)} <{experiment.id}>`", *found])
+        rows.append([f":ref:`{claims.plain(experiment.title)} <{experiment.id}>`", *found])
     head = ["figure", "verdict", "claims of the paper", "claims of ours", "scale", "processor minutes"]
     yield from list_table(head, rows, option="class: verdicts")
 
@@ -137,10 +137,10 @@ def _errata_table(rows: list[dict[str, str]]) -> list[str]:
 
 def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[str, str]]) -> Iterator[str]:
     yield from (f".. _{experiment.id}:", "")
-    yield from _heading(_plain(experiment.title), "-")
+    yield from _heading(claims.plain(experiment.title), "-")
     if record is None:
         yield from (
-            f"{_plain(experiment.source)}. Not run yet: ``meanmap reproduce {experiment.id} --scale paper``,",
+            f"{claims.plain(experiment.source)}. Not run yet: ``meanmap reproduce {experiment.id} --scale paper``,",
             f"about {experiment.minutes['paper']:.0f} minutes.",
             "",
         )
@@ -148,29 +148,29 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
         return
     numbers, scale = _measured(experiment, record), record["scale"]
     found = experiment.said(verdict(experiment.claims, numbers, scale).capitalize())
-    yield from (f"**{_plain(found)}.** {_plain(record['answer'])}", "")
+    yield from (f"**{claims.plain(found)}.** {claims.plain(record['answer'])}", "")
     for head, *rows in claim_tables(experiment.claims, numbers, scale):
-        yield from list_table(list(head), [map(_plain, row) for row in rows], option="class: claims")
+        yield from list_table(list(head), [list(map(claims.plain, row)) for row in rows], option="class: claims")
     for number, caption in enumerate(record["captions"], 1):
         yield from (
             f".. figure:: {_picture(experiment.id, number).name}",
             f"   :alt: {caption}",
             "",
-            f"   {_plain(caption)}",
+            f"   {claims.plain(caption)}",
             "",
         )
     if record["table"]:
-        head, *rows = ([_plain(cell) for cell in row] for row in record["table"])
+        head, *rows = ([claims.plain(cell) for cell in row] for row in record["table"])
         yield from list_table(head, rows)
     claimed = {name for claim in experiment.claims for name in claim.names}
     others = [(name, each) for name, each in numbers.items() if name not in claimed]
     if others:
         yield from list_table(
-            ["other numbers", "measured"], [(_plain(name.replace("_", " ")), each) for name, each in others]
+            ["other numbers", "measured"], [(claims.plain(name.replace("_", " ")), each) for name, each in others]
         )
-    yield from (f"{_plain(' '.join([experiment.source + '.', *record['notes']]))}", "")
+    yield from (f"{claims.plain(' '.join([experiment.source + '.', *record['notes']]))}", "")
     if "afterwards" in record:
-        yield from (_plain(record["afterwards"]), "")
+        yield from (claims.plain(record["afterwards"]), "")
     yield from _errata_table(misprints) if misprints else ()
     command = f"meanmap reproduce {experiment.id} --scale {scale} --seed {record['seed']}"
     minutes = f"{record['seconds'] / 60:.1f} processor minutes"
@@ -186,7 +186,8 @@ def known(experiments: dict[str, Experiment], records: dict[str, Kept]) -> claim
 
 
 def _numbers(record: Kept) -> dict[str, Number]:
-    return {name: Number(*each) for name, each in record["numbers"].items()}
+    """Those of the run, and those that were measured later."""
+    return {name: Number(*each) for name, each in (record["numbers"] | record.get("later", {})).items()}
 
 
 def _measured(experiment: Experiment, record: Kept) -> dict[str, Number]:
@@ -201,14 +202,6 @@ def _picture(id: str, number: int) -> Path:
 
 def _heading(text: str, mark: str) -> tuple[str, str, str]:
     return text, mark * len(text), ""
-
-
-def _plain(text: str) -> str:
-    """Text in which reStructuredText sees no marks but those of code, `like this`."""
-    parts = re.split(r"`([^`]+)`", str(text))
-    return "".join(
-        f"``{p}``" if at % 2 else re.sub(r"([\\*`|]|(?<=\w)_(?!\w))", r"\\\1", p) for at, p in enumerate(parts)
-    )
 
 
 if __name__ == "__main__":

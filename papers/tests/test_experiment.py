@@ -1,6 +1,7 @@
 """Claims, verdicts, records and the report, on an experiment made for the purpose."""
 
 import json
+import math
 import os
 import re
 import signal
@@ -18,10 +19,10 @@ from typer.testing import CliRunner
 from meanmap.cli.commands import app
 from meanmap.core.errors import InputError, KindError
 from meanmap_papers import commands, registry, reproduce
-from meanmap_papers.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, how_judged, verdict
+from meanmap_papers.experiment import SCALES, Claim, Experiment, Number, Outcome, Reading, Setting, how_judged, verdict
 from meanmap_papers.parts import Parts
 from meanmap_papers.record import read_record, record_of, record_path
-from meanmap_papers.report import report
+from meanmap_papers.report import claim_tables, measured, report
 from meanmap_papers.reproduce import Failure, run_one
 
 
@@ -181,6 +182,38 @@ def test_things_are_alike_where_the_whole_interval_lies_in_the_band():
     words = [claim.judged(Number(value, 0.1)).split(":")[0] for value in (0.79, 0.81, 1.19, 1.21, 1.79, 2.19, 2.21)]
     assert words == ["no", "not settled", "not settled", "yes", "yes", "not settled", "no"]
     assert claim.judged(Number(1.5, 1.0)) == "not settled: the interval crosses the band"
+
+
+def test_a_reading_may_have_a_band_of_its_own():
+    """One number of which more or less is asked, and two numbers in different units."""
+    high = Claim("errors are very high", ((Reading("a", low=0.5), Reading("a", low=0.85)),))
+    words = [high.judged(*[Number(value, 0.04)] * 2) for value in (0.95, 0.74, 0.4)]
+    assert words == ["yes", "not settled: it depends on the reading", "no"]
+    units = Claim("nothing changes", ((Reading("a", -0.1, 0.1), Reading("b", high=2.0)),))
+    assert units.judged(Number(0.0, 0.01), Number(1.5, 0.01)) == "yes"
+    assert [_ends(claim) for claim in (high, units)] == [
+        "at least 0.5, or at least 0.85",
+        "-0.1 to 0.1 (a); at most 2 (b)",
+    ]
+    with pytest.raises(ValueError, match="needs a band with low < high"):
+        Claim("nothing", (Reading("a"),), low=0.0)
+
+
+def test_a_reading_that_was_not_measured_leaves_the_statement_open():
+    claim = Claim("better", (("a", "b"),), low=0.0)
+    for value in (1.0, -1.0):
+        assert claim.judged(Number(value, 0.1), Number(math.nan)) == "not settled: not measured yet"
+
+
+def test_the_spread_of_problems_of_one_run_is_no_standard_error():
+    claim = Claim("better", "a", low=0.0, over="problems of one run")
+    assert claim.judged(Number(5.0, 0.1, 4)) == "not settled: no standard error"
+    assert measured(claim, [Number(5.0, 0.1, 4)]) == ["5; 0.1 is the spread of 4 problems of one run over √4"]
+
+
+def _ends(claim):
+    (_, (_, band, *_)) = claim_tables((claim,), dict.fromkeys(claim.names, Number(0.0, 0.1)), "paper")[0]
+    return band
 
 
 def test_the_verdict_speaks_of_the_claims_that_the_scale_can_show():

@@ -15,7 +15,18 @@ import numpy as np
 from meanmap_papers.number import Number
 from meanmap_papers.parts import Parts
 
-__all__ = ["SCALES", "Claim", "Experiment", "Number", "Outcome", "Setting", "Verdict", "how_judged", "verdict"]
+__all__ = [
+    "SCALES",
+    "Claim",
+    "Experiment",
+    "Number",
+    "Outcome",
+    "Reading",
+    "Setting",
+    "Verdict",
+    "how_judged",
+    "verdict",
+]
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
@@ -43,6 +54,26 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A reading of a statement with a band of its own: its number has another unit, or its words another strength.
+
+    Attributes
+    ----------
+    name : str
+        The name of the measured number.
+    low, high : float
+        The band, ends included.
+    """
+
+    name: str
+    low: float = -math.inf
+    high: float = math.inf
+
+
+Part = str | Reading | tuple[str | Reading, ...]
+
+
+@dataclass(frozen=True)
 class Claim:
     """One statement, as a band in which a measured number should lie, or each of several numbers.
 
@@ -50,7 +81,8 @@ class Claim:
     none of it does, and "not settled" if it crosses an end of the band, so that a poor measurement shows nothing and
     refutes nothing. A band has one end ("better", "at most") or two ("does not grow"); a printed number is a band
     about it. Two standard errors are those of many repetitions; of few they are as many as Student's t needs to leave
-    as little outside (`Number.reach`). A number without a standard error settles nothing. A statement about several
+    as little outside (`Number.reach`). A number without a standard error settles nothing, and the spread of different
+    problems within one run is no standard error. A statement about several
     numbers is as good as the worst of them. Where words leave open which number is meant, all readings are measured:
     the statement is "yes" or "no" if it is so in all of them, and "not settled" otherwise.
 
@@ -60,13 +92,15 @@ class Claim:
         The statement in words, with the place where it is made.
     number : str or tuple
         The names of the measured numbers (keys of `Outcome.numbers`). A tuple within the tuple names the readings of
-        one statement.
+        one statement, each of which may have a band of its own (`Reading`).
     low, high : float
-        The band, ends included.
+        The band, ends included, of all numbers but those that have one of their own.
     scales : tuple of str
         The scales at which the measurement is able to show it.
     ours : bool
         Whether the statement is ours and not the paper's; then it stands beside the verdict and does not enter it.
+    over : str
+        What the spreads of its numbers are over. Anything but "runs" is no repetition and settles nothing.
 
     Examples
     --------
@@ -81,29 +115,41 @@ class Claim:
     >>> read = Claim("fewer are found", (("lost", "share lost"),), low=0.0)
     >>> print(read.judged(Number(0.2, 0.02), Number(-0.1, 0.02)))
     not settled: it depends on the reading
+    >>> strong = Claim("errors are very high", ((Reading("error", low=0.5), Reading("error", low=0.85)),))
+    >>> print(strong.judged(Number(0.7, 0.02), Number(0.7, 0.02)))
+    not settled: it depends on the reading
     """
 
     says: str
-    number: str | tuple[str | tuple[str, ...], ...]
+    number: str | tuple[Part, ...]
     low: float = -math.inf
     high: float = math.inf
     scales: tuple[Scale, ...] = SCALES
     ours: bool = False
+    over: str = "runs"
 
     def __post_init__(self) -> None:
-        if not self.low < self.high or (self.low == -math.inf and self.high == math.inf):
-            raise ValueError(f"The claim {self.says!r} needs a band with low < high, got [{self.low}, {self.high}].")
+        for each in (reading for part in self.parts for reading in part):
+            if not each.low < each.high or (each.low == -math.inf and each.high == math.inf):
+                raise ValueError(
+                    f"The claim {self.says!r} needs a band with low < high, got [{each.low}, {each.high}]."
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the numbers that it refers to."""
-        return tuple(name for readings in self._parts for name in readings)
+        return tuple(reading.name for part in self.parts for reading in part)
 
     @property
-    def _parts(self) -> tuple[tuple[str, ...], ...]:
-        """The readings of each part of the statement."""
+    def parts(self) -> tuple[tuple[Reading, ...], ...]:
+        """The readings of each part of the statement, each with its band."""
         parts = (self.number,) if isinstance(self.number, str) else self.number
-        return tuple((part,) if isinstance(part, str) else part for part in parts)
+        return tuple(
+            tuple(self._banded(each) for each in (part if isinstance(part, tuple) else (part,))) for part in parts
+        )
+
+    def _banded(self, reading: str | Reading) -> Reading:
+        return Reading(reading, self.low, self.high) if isinstance(reading, str) else reading
 
     def holds(self, *numbers: Number) -> bool:
         """Whether measured numbers show the statement."""
@@ -112,27 +158,29 @@ class Claim:
     def judged(self, *numbers: Number) -> Held:
         """Whether measured numbers show the statement, in words: those of the worst of its parts."""
         each = iter(numbers)
-        words = {self._read([self._judged(next(each)) for _ in readings]) for readings in self._parts}
+        words = {self._read([self._judged(reading, next(each)) for reading in part]) for part in self.parts}
         return next(word for word in _FROM_BAD_TO_GOOD if word in words)
 
     @staticmethod
     def _read(words: Sequence[Held]) -> Held:
         """The judgement of one part of the statement, from those of its readings."""
+        if "not settled: not measured yet" in words:
+            return "not settled: not measured yet"
         return words[0] if len(set(words)) == 1 else "not settled: it depends on the reading"
 
     def of(self, numbers: Mapping[str, Number]) -> tuple[Number, ...]:
         """The measured numbers that it refers to."""
         return tuple(numbers[name] for name in self.names)
 
-    def _judged(self, number: Number) -> Held:
+    def _judged(self, reading: Reading, number: Number) -> Held:
         if math.isnan(number.value):
             return "not settled: not measured yet"
-        if number.error is None:
+        if number.error is None or self.over != "runs":
             return "not settled: no standard error"
         low, high = number.value - number.reach, number.value + number.reach
-        if self.low <= low and high <= self.high:
+        if reading.low <= low and high <= reading.high:
             return "yes"
-        if high < self.low or self.high < low:
+        if high < reading.low or reading.high < low:
             return "no"
         return "not settled: the interval crosses the band"
 

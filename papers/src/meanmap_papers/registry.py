@@ -13,7 +13,7 @@ PAPERS = {
     "kernel_learning": "Flaxman, Sejdinovic, Cunningham & Filippi (2016), Bayesian learning of kernel embeddings",
     "trees": "Song, Gretton & Guestrin (2010), Nonparametric tree graphical models",
     "loopy": "Song, Gretton, Bickson, Low & Guestrin (2011), Kernel belief propagation",
-    "messages": "Jitkrittum et al. (2015), Kernel-based just-in-time learning for passing EP messages, and its draft",
+    "messages": "Jitkrittum et al. (2015), Just-in-time kernel regression for expectation propagation, and its draft",
 }
 
 

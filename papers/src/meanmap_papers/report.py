@@ -7,12 +7,12 @@ from typing import get_args
 
 from meanmap.core.saved.files import write_whole
 from meanmap.plots.page import Section, render
-from meanmap_papers.experiment import Claim, Experiment, Number, Scale, Verdict, how_judged
+from meanmap_papers.experiment import Claim, Experiment, Number, Reading, Scale, Verdict, how_judged
 from meanmap_papers.number import written
 from meanmap_papers.record import Record
 from meanmap_papers.reproduce import Failure
 
-__all__ = ["claim_tables", "counted", "report", "write_report"]
+__all__ = ["claim_tables", "counted", "measured", "report", "write_report"]
 
 NOT_SHOWN = "not shown at this scale"
 # With fewer runs Student's t, which judges, and two standard errors differ by a tenth or more.
@@ -86,21 +86,31 @@ def claim_tables(claims: Sequence[Claim], numbers: Mapping[str, Number], scale: 
 def _claim_row(claim: Claim, numbers: Mapping[str, Number], scale: Scale) -> tuple[str, ...]:
     """A claim in words, its band, what was measured, and whether it holds at a scale that can show it."""
     found = claim.of(numbers)
-    measured = [
-        f"{_with_runs(number)} ({name.replace('_', ' ')})" for name, number in zip(claim.names, found, strict=True)
-    ]
-    shown = _with_runs(found[0]) if len(found) == 1 else "; ".join(measured)
-    return (claim.says, _band(claim), shown, claim.judged(*found) if scale in claim.scales else NOT_SHOWN)
+    word = claim.judged(*found) if scale in claim.scales else NOT_SHOWN
+    return (claim.says, _band(claim), "; ".join(measured(claim, found)), word)
 
 
-def _with_runs(number: Number) -> str:
+def measured(claim: Claim, found: Sequence[Number], *, named: bool = False) -> list[str]:
+    """The numbers of a claim, with their names where there are several or where these are asked for."""
+    each = {name: _with_runs(number, claim.over) for name, number in zip(claim.names, found, strict=True)}
+    if len(each) == 1 and not named:
+        return list(each.values())
+    return [f"{number} ({name.replace('_', ' ')})" for name, number in each.items()]
+
+
+def _with_runs(number: Number, over: str = "runs") -> str:
     """A number, and of how many runs its standard error is where these are few.
 
     Examples
     --------
     >>> _with_runs(Number(7.2, 0.78, 5)), _with_runs(Number(7.2, 0.78, 100))
     ('7.20 ± 0.78 from 5 runs', '7.20 ± 0.78')
+    >>> _with_runs(Number(2.4, 0.85, 8), "problems of one run")
+    '2.4; 0.85 is the spread of 8 problems of one run over √8'
     """
+    if over != "runs" and number.error is not None and number.runs is not None:
+        spread = f"{written(number.error, 2)} is the spread of {number.runs} {over} over √{number.runs}"
+        return f"{written(number.value)}; {spread}"
     return f"{number} from {number.runs} runs" if number.runs is not None and number.runs < FEW_RUNS else str(number)
 
 
@@ -110,11 +120,22 @@ def counted(words: Counter[str]) -> str:
 
 
 def _band(claim: Claim) -> str:
-    if claim.low == float("-inf"):
-        return f"at most {written(claim.high)}"
-    if claim.high == float("inf"):
-        return f"at least {written(claim.low)}"
-    return f"{written(claim.low)} to {written(claim.high)}"
+    """The band of a claim, or those of its readings."""
+    readings = [reading for part in claim.parts for reading in part]
+    bands = {_ends(reading): reading.name for reading in readings}
+    if len(bands) == 1:
+        return next(iter(bands))
+    if len({reading.name for reading in readings}) < len(readings):  # one number, of which more or less is asked
+        return ", or ".join(bands)
+    return "; ".join(f"{_ends(reading)} ({reading.name.replace('_', ' ')})" for reading in readings)
+
+
+def _ends(reading: Reading) -> str:
+    if reading.low == float("-inf"):
+        return f"at most {written(reading.high)}"
+    if reading.high == float("inf"):
+        return f"at least {written(reading.low)}"
+    return f"{written(reading.low)} to {written(reading.high)}"
 
 
 def _footer(records: Sequence[Record]) -> str:

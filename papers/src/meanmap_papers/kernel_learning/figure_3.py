@@ -1,6 +1,6 @@
 """Figure 3: the witness of a normal and a Laplace sample, the lengthscale and the noise integrated out."""
 
-from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Reading, Setting
 
 __all__ = ["EXPERIMENT"]
 
@@ -126,9 +126,9 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "with 400 points they mostly do (figure 3C): in half of the places or more",
-            f"{EXCLUDED}, {NAMES['stan']}, 400 points",
-            low=0.5,
+            "with 400 points they mostly do (section 5), in half of the places or more, or much of the band does "
+            "(caption of figure 3C), in a third or more",
+            (tuple(Reading(f"{EXCLUDED}, {NAMES['stan']}, 400 points", low=low) for low in (0.5, 1 / 3)),),
             scales=("quick", "paper"),
         ),
         Claim(

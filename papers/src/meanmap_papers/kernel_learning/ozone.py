@@ -5,8 +5,9 @@ from typing import Any
 
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 
-# Readings of "Gaussian process regression followed by HSIC, the lengthscale set by Bayesian kernel learning", the
-# median heuristic of the earlier graph at several levels, and what this library does by itself.
+# "Gaussian process regression followed by HSIC, the lengthscale set by Bayesian kernel learning", which is the test
+# of residuals, and beside it another conditional test; the median heuristic of the earlier graph at several levels,
+# and what this library does by itself.
 READINGS: dict[str, dict[str, Any]] = {
     "learned lengthscales, residuals": {"test": "residuals", "kernel": "learned"},
     "learned lengthscales, kernel conditional test": {"test": "kci", "kernel": "learned"},
@@ -15,7 +16,7 @@ READINGS: dict[str, dict[str, Any]] = {
     "median lengthscales, residuals, level 0.001": {"test": "residuals", "level": 0.001},
     "default test": {},
 }
-PAPERS = ("learned lengthscales, residuals", "learned lengthscales, kernel conditional test")
+PAPER = "learned lengthscales, residuals"
 MEDIAN = tuple(name for name in READINGS if name.startswith("median"))
 
 
@@ -39,10 +40,10 @@ def run(setting: Setting) -> Outcome:
     found = {name: setting.part(name, lambda name=name: marks(name)) for name in READINGS}
     graphs = {
         name: pc(white, most_given=most, rng=_seeds(setting, 1)[0], **READINGS[name])
-        for name in (PAPERS[0], MEDIAN[0], "default test")
+        for name in (PAPER, MEDIAN[0], "default test")
     }
     figure = Figure(figsize=(16, 5.5), layout="constrained")
-    circle = networkx.circular_layout(graphs[PAPERS[0]].to_networkx())
+    circle = networkx.circular_layout(graphs[PAPER].to_networkx())
     for axes, (name, graph) in zip(figure.subplots(1, 3), graphs.items(), strict=True):
         graph.plot(axes, positions=circle)
         axes.set_title(name)
@@ -53,13 +54,16 @@ def run(setting: Setting) -> Outcome:
     answer = "Temperature and ozone are joined by an edge in " + "; ".join(
         f"{sum(mark != '' for mark in drawn)} of {len(drawn)} runs with {name}" for name, drawn in found.items()
     )
-    arrows = sum(mark == "→" for mark in found[PAPERS[0]])
-    answer += f". With the paper's test the edge points from temperature to ozone in {arrows} of the runs."
+    ahead, back = (sum(mark == way for mark in found[PAPER]) for way in "→←")
+    answer += (
+        f". With the paper's test the edge points from temperature to ozone in {ahead} of the runs, and from ozone to "
+        f"temperature in {back}."
+    )
     caption = (
         "Causal graphs of the ozone data for the first seed. Arrows are directions that all graphs of the equivalence "
         "class share; grey lines can point either way."
     )
-    return Outcome(answer, numbers, ((figure, caption),), _table(graphs), (*NOTES, *graphs[PAPERS[0]].report.notes))
+    return Outcome(answer, numbers, ((figure, caption),), _table(graphs), (*NOTES, *graphs[PAPER].report.notes))
 
 
 def _seeds(setting: Setting, number: int) -> list[int]:
@@ -102,17 +106,18 @@ EXPERIMENT = Experiment(
     (
         Claim(
             "temperature and ozone are joined, in most runs (figure 4)",
-            (tuple(f"edge, {name}" for name in PAPERS),),
+            f"edge, {PAPER}",
             low=0.5,
         ),
         Claim(
             "the edge points from temperature to ozone, in most runs (figure 4)",
-            (tuple(f"arrow, {name}" for name in PAPERS),),
+            f"arrow, {PAPER}",
             low=0.5,
         ),
         Claim(
-            "at the median lengthscale the edge is missing (text to figure 4)",
-            (tuple(f"edge, {name}" for name in MEDIAN),),
+            "at the median lengthscale this edge was not present (text and caption of figure 4): the two are not "
+            "joined, or not by an arrow from temperature to ozone",
+            (tuple(f"{what}, {name}" for what in ("edge", "arrow") for name in MEDIAN),),
             high=0.5,
         ),
     ),

@@ -194,23 +194,27 @@ EXPERIMENT = Experiment(
     "Song et al. (2011), abstract, and appendix, sections 1 and 2",
     (
         Claim(
-            "faster by orders of magnitude in some cases (abstract), here denoising by particles",
-            "denoising: times slower, particle",
-            100.0,
+            "faster than classical belief propagation (abstract). On depth the appendix lists discretised belief "
+            "propagation as the rival, and the abstract's word includes the Gaussian one",
+            (
+                *(f"denoising: times slower, {name}" for name in CLASSICAL),
+                tuple(f"depth: times slower, {name}" for name in CLASSICAL),
+            ),
+            1.0,
             scales=("quick", "paper"),
         ),
         Claim(
-            "and as much faster than mixtures, whose number of components the paper does not state",
-            "denoising: times slower, mixture",
+            "faster than nonparametric belief propagation (abstract)",
+            tuple(f"{task}: times slower, {name}" for task in PICTURES for name in NONPARAMETRIC),
+            1.0,
+            scales=("quick", "paper"),
+        ),
+        Claim(
+            "compiled code is 100 times faster than particles and mixtures in NumPy, on denoising",
+            tuple(f"denoising: times slower, {name}" for name in NONPARAMETRIC),
             100.0,
             scales=("quick", "paper"),
             ours=True,
-        ),
-        Claim(
-            "faster than classical belief propagation (abstract)",
-            tuple(f"{task}: times slower, {name}" for task in PICTURES for name in CLASSICAL),
-            1.0,
-            scales=("quick", "paper"),
         ),
         *(
             Claim(

@@ -132,10 +132,11 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "their run time grows with the number of colours (appendix 3, figure 1d)",
+            "their run time grows with the number of colours, at which beliefs are evaluated",
             "constant, times as long with most colours as with fewest",
             1.0,
             scales=("quick", "paper"),
+            ours=True,
         ),
         Claim(
             "with the pairs of this run they are 100 times faster",
@@ -147,5 +148,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.5, "quick": 4, "paper": 145},
     run,
-    stand_in="pictures of ours",
+    stand_in="pictures of ours: errors alone, as times are not testable",
 )

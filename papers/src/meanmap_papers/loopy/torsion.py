@@ -241,5 +241,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.3, "quick": 1, "paper": 5},
     run,
-    stand_in="simulated chains in place of proteins",
+    stand_in="simulated chains in place of proteins, and without particles, mixtures and times",
 )

@@ -242,11 +242,12 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "its runtime is several orders of magnitude lower (figure 4c): a hundredth or less, here of quadrature "
-            "with as many nodes as in the authors' code",
+            "with the authors' settings its time is a hundredth of that of our quadrature, with the 10⁶ nodes of their "
+            "code, or less",
             "authors' code: time of quadrature with 10⁶ nodes over its own",
             low=100.0,
             scales=("quick", "paper"),
+            ours=True,
         ),
         Claim(
             "with the library's operator 99% of the posteriors are within 1%",
@@ -256,14 +257,14 @@ EXPERIMENT = Experiment(
             ours=True,
         ),
         Claim(
-            "it asks the oracle less often as more problems are seen",
+            "the library's operator asks the oracle less often as more problems are seen",
             "library: share asked, first quarter minus last",
             low=0.0,
             scales=("quick", "paper"),
             ours=True,
         ),
         Claim(
-            "its time is a hundredth of that of quadrature with 10⁶ nodes or less",
+            "with it the time is a hundredth of that of quadrature with 10⁶ nodes or less",
             "library: time of quadrature with 10⁶ nodes over its own",
             low=100.0,
             scales=("quick", "paper"),
@@ -273,4 +274,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.3, "quick": 1, "paper": 6},
     run,
+    stand_in="quadrature of ours in place of Infer.NET, beside which times are hardly lower",
 )

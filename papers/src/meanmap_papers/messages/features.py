@@ -83,7 +83,12 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
             ours=True,
         ),
-        Claim("D_out matters more than D_in (B.5)", "log lead of outer features", low=0.0),
+        Claim(
+            "D_out matters more than D_in (B.5): 16 times as many divide the error by more (the natural logarithm of "
+            "the ratio of the two factors)",
+            "log lead of outer features",
+            low=0.0,
+        ),
     ),
     {"smoke": 0.1, "quick": 0.5, "paper": 1},
     run,

@@ -7,7 +7,7 @@ import numpy as np
 
 __all__ = ["four_synthetic", "four_uci", "logistic_model", "observed_beta_model"]
 
-# The order of the paper, and how many rows are for training (201, or 50 of the 100 of fertility).
+# The paper lists fertility before ionosphere. How many rows are for training (201, or 50 of the 100 of fertility).
 ORDER = {"banknote": 201, "transfusion": 201, "ionosphere": 201, "fertility": 50}
 
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -6,12 +6,14 @@ import numpy as np
 
 from meanmap_papers.dots import dots
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.messages.methods import ONE
 from meanmap_papers.number import written
 
 __all__ = ["EXPERIMENT"]
 
 # The paper runs ten iterations without a convergence test, as does its preset here.
 PUBLISHED_SWEEPS = 10
+UCI = "banknote", "transfusion", "ionosphere", "fertility"
 
 
 def run(setting: Setting) -> Outcome:
@@ -27,7 +29,7 @@ def run(setting: Setting) -> Outcome:
     lines, trace, scores = [], [], []
     uci = four_uci(setting.seed, most=rows)
     problems = [*((f"synthetic {i + 1}", p) for i, p in enumerate(four_synthetic(setting.seed, rows)))]
-    problems += list(zip(("banknote", "transfusion", "ionosphere", "fertility"), uci, strict=True))
+    problems += list(zip(UCI, uci, strict=True))
     if setting.scale == "smoke":
         problems = problems[:2]
     for name, (X, y, X_test, y_test) in problems:
@@ -61,6 +63,11 @@ def run(setting: Setting) -> Outcome:
         "rms z": z,
         "change of test error": _changed(lines),
         "test error added, published, UCI": Number.mean([li["wrong"][2] - li["wrong"][0] for li in real or lines]),
+    }
+    numbers |= {
+        f"test error added, published, {line['problem']}": Number(line["wrong"][2] - line["wrong"][0]) for line in real
+    }
+    numbers |= {
         "test error added, published": Number.mean([li["wrong"][2] - li["wrong"][0] for li in lines]),
     }
     header = ("problem", "KL learned", "KL published", "asked / calls", "test errors: quadrature, learned, published")
@@ -161,8 +168,8 @@ EXPERIMENT = Experiment(
     "Jitkrittum et al. (2015), figures 2 and 3; its draft, figures 5, 6 and 8",
     (
         Claim(
-            "no accuracy is lost on the four UCI sets (figure 3a): at most 0.01 of test error",
-            "test error added, published, UCI",
+            "no accuracy is lost on any of the four UCI sets (figure 3a): at most 0.01 of test error",
+            tuple(f"test error added, published, {name}" for name in UCI),
             high=0.01,
             scales=("quick", "paper"),
         ),
@@ -172,6 +179,7 @@ EXPERIMENT = Experiment(
             (("test error added, published", "KL published"),),
             high=0.01,
             scales=("quick", "paper"),
+            over=ONE,
         ),
         Claim(
             "with the library's operator posteriors are within 0.001 nats of those by quadrature",
@@ -179,6 +187,7 @@ EXPERIMENT = Experiment(
             high=1e-3,
             scales=("quick", "paper"),
             ours=True,
+            over=ONE,
         ),
         Claim(
             "with the library's operator test errors differ from those of quadrature by at most 0.01",
@@ -193,6 +202,7 @@ EXPERIMENT = Experiment(
             high=0.15,
             scales=("quick", "paper"),
             ours=True,
+            over=ONE,
         ),
         Claim("the root mean square of the audits' z-scores is at most 1", "rms z", high=1.0, ours=True),
     ),

@@ -76,7 +76,8 @@ def run(setting: Setting) -> Outcome:
         tuple(rows),
         (
             (
-                "Theorem 3 bounds the error by λ^(1/2) + λ^(−2) m^(−1/2), least at λ = m^(−1/5): m^(−1/10). It is an "
+                "Theorem 3 bounds the error by λ^(1/2) + λ^(−2) m^(−1/2), least, up to "
+                "a constant, at λ = m^(−1/5): m^(−1/10). It is an "
                 "upper bound, so falling faster is no contradiction. Its factor R^depth is not measured, only that "
                 "errors grow."
             ),

@@ -87,7 +87,8 @@ def run(setting: Setting) -> Outcome:
         tuple(rows),
         (
             (
-                "Bounds are λ^½ + λ^(−3/2) m^(−½) and λ^½ + λ^(−2) m^(−½), least at λ = m^(−1/4) and m^(−1/5). They "
+                "Bounds are λ^½ + λ^(−3/2) m^(−½) and λ^½ + λ^(−2) m^(−½), least, up to the "
+                "constants √3 and 4^(2/5), at λ = m^(−1/4) and m^(−1/5). They "
                 "are about m → ∞, so that the two largest m are judged."
             ),
             (

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Scale, Setting
 from meanmap_papers.trees.languages import CHAIN, LINGUISTIC, Corpus
 from meanmap_papers.trees.retrieval_figures import GRAPHS, SHOWN, case_of, curves_against_depth, summary
 from meanmap_papers.trees.searching import METHODS, Split, inwards, recall
@@ -15,6 +15,8 @@ from meanmap_papers.trees.searching import METHODS, Split, inwards, recall
 __all__ = ["EXPERIMENT", "searched_in"]
 
 Named = tuple[str, Number]
+JUDGED: tuple[Scale, ...] = ("quick", "paper")
+STEP = "least gain of learned tree from one more language"
 
 
 def run(setting: Setting) -> Outcome:
@@ -109,6 +111,7 @@ def _on_the_trees(shown: Mapping[tuple[str, str, int], np.ndarray], k: int) -> I
         yield f"least lead over topics, {graph}", _least(ours - topics)
         for method, found in zip(METHODS, (ours, topics, length), strict=True):
             yield f"gain of {method} from all evidence, {graph}", Number.mean(found[:, -1] - found[:, 0])
+        yield f"{STEP}, {graph}", _least(np.diff(ours, axis=1))
 
 
 NOTES = (
@@ -162,7 +165,14 @@ def _table(shown: Mapping[tuple[str, str, int], np.ndarray]) -> tuple[tuple[str,
 def _claim(says: str, *names: str, low: float = -math.inf, high: float = math.inf) -> Claim:
     """A statement about curves, each of which is read at the first candidate and among ten."""
     readings = tuple(tuple(f"{name}, {_among(k)}" for k in SHOWN) for name in names)
-    return Claim(says, readings, low, high, ("quick", "paper"))
+    return Claim(says, readings, low, high, JUDGED)
+
+
+def _improves(says: str, graph: str) -> Claim:
+    """That more evidence finds more: from the least to the most of it, or with each language that is added."""
+    names = (f"gain of learned tree from all evidence, {graph}", f"{STEP}, {graph}")
+    readings = tuple(f"{name}, {_among(k)}" for name in names for k in SHOWN)
+    return Claim(f"{says} (section 6.1): in all, or with each language that is added", (readings,), 0.0, scales=JUDGED)
 
 
 EXPERIMENT = Experiment(
@@ -195,7 +205,7 @@ EXPERIMENT = Experiment(
                 ),
             ),
             low=0.0,
-            scales=("quick", "paper"),
+            scales=JUDGED,
         ),
         _claim(
             "retrieval by length is not much affected by the length of the chain (section 6.1)",
@@ -207,13 +217,9 @@ EXPERIMENT = Experiment(
             "lead over length with 2 languages",
             low=0.0,
         ),
+        _improves("retrieval improves as evidence moves to the root of the linguistic tree", "linguistic tree"),
         _claim(
-            "retrieval improves as evidence moves to the root of the linguistic tree (section 6.1)",
-            "gain of learned tree from all evidence, linguistic tree",
-            low=0.0,
-        ),
-        _claim(
-            "the topic model is much worse than the learned tree on the linguistic tree (section 6.1)",
+            "the topic model is much worse than the learned tree on the linguistic tree (section 6.1), by 0.1 or more",
             "least lead over topics, linguistic tree",
             low=0.1,
         ),
@@ -229,14 +235,22 @@ EXPERIMENT = Experiment(
             high=0.05,
         ),
         _claim(
-            "the third tree behaves alike: the topic model is much worse (section 6.1)",
+            "the third tree behaves alike: the topic model is much worse (section 6.1), by 0.1 or more, which is "
+            "impossible with all evidence, where it finds 95% at the first candidate and 99.8% among ten",
             "least lead over topics, Chow-Liu tree",
             low=0.1,
         ),
+        _improves("the third tree behaves alike: retrieval improves as evidence moves to the root", "Chow-Liu tree"),
         _claim(
-            "the third tree behaves alike: retrieval improves as evidence moves to the root (section 6.1)",
-            "gain of learned tree from all evidence, Chow-Liu tree",
+            "the third tree behaves alike: the topic model, too, gains by evidence (section 6.1)",
+            "gain of topic model from all evidence, Chow-Liu tree",
             low=0.0,
+        ),
+        _claim(
+            "the third tree behaves alike: retrieval by length stays as it is (section 6.1)",
+            "gain of length from all evidence, Chow-Liu tree",
+            low=-0.05,
+            high=0.05,
         ),
     ),
     {"smoke": 0.5, "quick": 2.0, "paper": 10.0},
