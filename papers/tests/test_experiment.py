@@ -208,7 +208,7 @@ def test_a_reading_that_was_not_measured_leaves_the_statement_open():
 def test_the_spread_of_problems_of_one_run_is_no_standard_error():
     claim = Claim("better", "a", low=0.0, over="problems of one run")
     assert claim.judged(Number(5.0, 0.1, 4)) == "not settled: no standard error"
-    assert measured(claim, [Number(5.0, 0.1, 4)]) == ["5; 0.1 is the spread of 4 problems of one run over √4"]
+    assert measured(claim, [Number(5.0, 0.1, 4)]) == ["5 from 4 problems of one run, whose spread over √4 is 0.1"]
 
 
 def _ends(claim):

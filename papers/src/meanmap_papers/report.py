@@ -106,11 +106,11 @@ def _with_runs(number: Number, over: str = "runs") -> str:
     >>> _with_runs(Number(7.2, 0.78, 5)), _with_runs(Number(7.2, 0.78, 100))
     ('7.20 ± 0.78 from 5 runs', '7.20 ± 0.78')
     >>> _with_runs(Number(2.4, 0.85, 8), "problems of one run")
-    '2.4; 0.85 is the spread of 8 problems of one run over √8'
+    '2.4 from 8 problems of one run, whose spread over √8 is 0.85'
     """
     if over != "runs" and number.error is not None and number.runs is not None:
-        spread = f"{written(number.error, 2)} is the spread of {number.runs} {over} over √{number.runs}"
-        return f"{written(number.value)}; {spread}"
+        spread = f"whose spread over √{number.runs} is {written(number.error, 2)}"
+        return f"{written(number.value)} from {number.runs} {over}, {spread}"
     return f"{number} from {number.runs} runs" if number.runs is not None and number.runs < FEW_RUNS else str(number)
 
 

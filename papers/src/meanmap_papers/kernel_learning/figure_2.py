@@ -10,8 +10,9 @@ __all__ = ["EXPERIMENT"]
 SIZE = 900
 # At all of these the median's kernel is said to fail.
 LARGE = (2.0, 3.0, 4.0, 6.0, 10.0, 15.0)
-# The paper does not state its number of landmarks. The library's default is 90; these are other readings.
-LANDMARKS = (25, 50, 200)
+# The paper does not state its number of landmarks. The library's default is 90; with 50 to 200 learned lengthscales
+# resolve the clusters as well (`constants`), so that the other reading is a smaller number.
+LANDMARKS = (25,)
 READ_AT = (2.0, 4.0)
 
 
@@ -129,7 +130,7 @@ def run(setting: Setting) -> Outcome:
             (
                 "Landmarks are 5% of the pooled sample (90). The paper does not state their number, which in two "
                 "dimensions determines the lengthscale (figure 2D), so that what the learned kernel finds at ratios "
-                f"of 2 and 4 is read with 25, 50 and 200 of them, too, on {reads} pairs of samples."
+                f"of 2 and 4 is read with 25 of them, too, on {reads} pairs of samples."
             ),
             "The paper does not state the spacing of its grid; here it is 10.",
             (
