@@ -65,6 +65,7 @@ def test_a_prior_is_repeated_over_the_plate_or_brings_it():
         (lambda: ep.Variable("a", ep.Normal)[[0]], ShapeError, "not a plate"),
         (lambda: plate()[[0.5]], KindError, "whole numbers"),
         (lambda: plate()[[0, 3]], ParameterError, "holds 3 at 1; expected 0 to 2"),
+        (lambda: plate()[["x", "y"]], KindError, "holds labels; expected whole numbers from 0: to number labels type"),
         (lambda: list(plate()), TypeError, "cannot be iterated"),
     ],
 )

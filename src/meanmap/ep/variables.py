@@ -166,6 +166,11 @@ class Selection(eqx.Module):
             raise ShapeError(f"variable {variable.name!r} is one, not a plate: it has no members to select.")
         if isinstance(index, slice):
             index = np.arange(variable.plate)[index]
+        if any(isinstance(each, str) for each in np.ravel(np.asarray(index))[:1]):
+            raise KindError(
+                f"the index of {variable.name!r} holds labels; expected whole numbers from 0: to number labels type "
+                "np.unique(labels, return_inverse=True)[1]."
+            )
         members = as_array(index, f"the index of {variable.name!r}")
         if not holds_whole(members) or members.ndim != 1:
             raise KindError(

@@ -96,7 +96,7 @@ class MultivariateNormal(Family):
         check_symmetric(moments[1], "E[-xxᵀ/2]")
         if is_concrete(moments[0]) and is_concrete(moments[1]):
             mean, matrix = (np.asarray(moment, dtype=float) for moment in moments)
-            lowest = np.linalg.eigvalsh(-2 * matrix - mean[..., :, None] * mean[..., None, :])[..., 0]
+            lowest = np.linalg.eigvalsh(_unitless(-2 * matrix - mean[..., :, None] * mean[..., None, :], np))[..., 0]
             check_members(lowest, lowest > 0, "the least eigenvalue of the covariance", "values above 0")
 
     @classmethod
@@ -119,7 +119,7 @@ class MultivariateNormal(Family):
     def _proper(self) -> Any:
         if isinstance(self.precision, jax.Array):
             return jnp.isfinite(jnp.linalg.cholesky(self.precision)).all((-2, -1))
-        return np.linalg.eigvalsh(self.precision)[..., 0] > 0
+        return np.linalg.eigvalsh(_unitless(np.asarray(self.precision), np))[..., 0] > 0
 
     def _factor(self) -> Array:
         return jnp.linalg.cholesky(self.precision)
@@ -136,7 +136,7 @@ class MultivariateNormal(Family):
         return cls.from_natural(curvature @ c, curvature)
 
     def _improper(self) -> Any:
-        values = jnp.linalg.eigvalsh(self.precision)
+        values = jnp.linalg.eigvalsh(_unitless(self.precision, jnp))
         return values[..., 0] < -1e-10 * jnp.abs(values).max(-1)  # of rounding, an eigenvalue may lie below zero
 
     def gaussian_parts(self, coordinate: str) -> Parts:
@@ -221,8 +221,15 @@ def _check_definite(precision: Array, covariance: Array) -> None:
         lowest = np.linalg.eigvalsh(np.asarray(covariance, dtype=float))[..., 0].min()
         raise ParameterError(
             f"covariance is not positive definite{members(bad)}: its least eigenvalue is {lowest:.3g}. "
-            "Pass independent coordinates, or use PointMass for a direction without spread."
+            "Leave out coordinates that others determine."
         )
+
+
+def _unitless(matrix: Array, xp: Any) -> Array:
+    """The matrix with the units of its coordinates taken out, by which rounding is judged: 1 on its diagonal."""
+    diagonal = xp.diagonal(matrix, axis1=-2, axis2=-1)
+    scale = xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0))
+    return matrix / scale[..., :, None] / scale[..., None, :]
 
 
 def _natural(mean: Array, covariance: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ def note_of(*factors):
 def test_a_number_without_a_prior_is_named_with_what_to_type():
     x, y = ep.Variable("x", ep.Normal), ep.Variable("y", ep.Normal)
     assert note_of(ep.Gaussian(x, y, precision=1.0)) == (
-        "'x' has no prior, and what the factors say about it is not a distribution, so that there is no log "
+        "'x' has no prior, and what is believed about it is not a distribution, so that there is no log "
         "evidence: give it a prior, such as ep.Variable('x', ep.Normal(0.0, 1.0))"
     )
     assert note_of(ep.Interval(x, 0.0)).endswith("give it a prior, such as ep.Variable('x', ep.Normal(0.0, 1.0))")

@@ -49,7 +49,7 @@ def test_a_constant_beside_effects_of_groups_has_its_exact_deviation():
     post = ep.infer(ep.FactorGraph(*by_vector))
     assert_exact(post, design, prior, w="cov", u="var")
     np.testing.assert_allclose(post["f"].var(), post["w"].var()[0])  # what is between, too
-    assert "their beliefs were solved together (separate ones had 0.45" in post.report.notes[0]
+    assert post.report.notes == ()
     c, eta = ep.Variable("c", ep.Normal(0.0, 25.0)), ep.Variable("eta", ep.Normal, plate=100)
     by_steps = (
         ep.Sum(c, u[GROUPS], out=f),
@@ -119,14 +119,9 @@ def test_many_groups_are_measured_and_what_is_too_large_is_told_of(monkeypatch):
     assert "how much was not measured" in ep.infer(probit(GROUPS, constant(), effects(), Y)).report.notes[0]
 
 
-def test_runs_that_do_not_come_to_rest_say_that_deviations_may_be_too_small():
-    rng = np.random.default_rng(0)
-    group, n = np.repeat(np.arange(6), 10), 60
-    design = np.stack([np.ones(n), rng.normal(size=n)], axis=1)
-    y = design @ [1.0, 0.5] + rng.normal(size=6)[group] + 0.5 * rng.normal(size=n)
-    w = ep.Variable("w", ep.MultivariateNormal(np.zeros(2), 100 * np.eye(2)))
-    u, z = ep.Variable("u", ep.Normal(np.zeros(6), 1.0)), ep.Variable("z", ep.Normal, plate=n)
-    found = ep.infer(ep.FactorGraph(ep.Dot(design, w, z), ep.Sum(z, u[group], out=y, precision=4.0)), sweeps=20)
+def test_runs_that_do_not_come_to_rest_say_that_deviations_may_be_too_small(monkeypatch):
+    monkeypatch.setattr("meanmap.ep.inference.joined._LENGTH", 1)
+    found = ep.infer(probit(GROUPS, constant(), effects(), Y), sweeps=2)
     assert not found.report.converged
     assert any("'w', 'u'" in note and "may be far too small" in note for note in found.report.notes)
 

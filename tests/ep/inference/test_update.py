@@ -105,3 +105,27 @@ def test_batches_that_cannot_be_added_are_refused_in_words():
     silent = ep.infer(ep.FactorGraph(ep.Sum(x, ep.Variable("y", ep.Normal), out=1.0), ep.Gaussian(mu, observed=1.0)))
     with pytest.raises(InputError, match="the belief about 'x' is improper, and cannot be the prior of a batch"):
         silent.update(ep.FactorGraph(ep.Gaussian(x, observed=1.0)))
+
+
+def test_what_ties_separate_beliefs_together_is_lost_with_a_note():
+    rng = np.random.default_rng(3)
+    a, u = ep.Variable("a", ep.Normal(0.0, 1.0)), ep.Variable("u", ep.Normal(0.0, 1.0), plate=3)
+    groups, y = np.arange(30) % 3, rng.normal(size=30)
+
+    def model(rows):
+        return ep.FactorGraph(ep.Sum(a, u[groups[rows]], out=y[rows], precision=1.0))
+
+    whole, parts = ep.infer(model(slice(None))), streamed(model(slice(15)), [model(slice(15, 30))])
+    assert whole.report.notes == ()
+    assert parts["a"].sd() < 0.95 * whole["a"].sd()
+    assert parts.report.status == "converged, but standard deviations may be too small"
+    (note,) = parts.report.notes
+    assert note.startswith("'a', 'u': earlier factors tie these numbers together")
+    # Members of a plate may be tied through what they share; those that nothing ties are not.
+    assert (
+        "'u': earlier"
+        in ep.infer(model(slice(15))).update(ep.FactorGraph(ep.Gaussian(u, observed=y[:3]))).report.notes[0]
+    )
+    alone = ep.infer(ep.FactorGraph(ep.Gaussian(u, observed=y[:3]), ep.Gaussian(a, observed=1.0)))
+    again = alone.update(ep.FactorGraph(ep.Gaussian(u, observed=y[:3]), ep.Gaussian(a, observed=1.0)))
+    assert again.report.notes == ()

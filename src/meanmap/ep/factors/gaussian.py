@@ -24,7 +24,7 @@ HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 # half of the time of a product of whole matrices.
 _PIECE, _PIECES = 1024, 8
 # Used in place of a standard deviation of zero.
-_SURE = 1e-6
+SURE = 1e-6
 
 
 class Dot(Factor):
@@ -98,7 +98,7 @@ class Dot(Factor):
         variance = (_product(x, white.T) ** 2).sum(-1)
         # A row of zeros says that zᵢ is 0, and no Normal is that sure: it is, a millionth of the widest row.
         widest = variance.max()
-        precision = 1 / jnp.where(variance > 0, variance, _SURE**2 * jnp.where(widest > 0, widest, 1.0))
+        precision = 1 / jnp.where(variance > 0, variance, SURE**2 * jnp.where(widest > 0, widest, 1.0))
         return Answer(
             (
                 None,

@@ -63,9 +63,6 @@ class Block:
     # Others that join several of the unknowns.
     curved: list[Any] = field(default_factory=list)
     others: list[Factor] = field(default_factory=list)
-    # Of the joint precision, when it is known, and its size.
-    log_determinant: float = np.nan
-    free: int = 0
     approximate: bool = False
 
     @classmethod
@@ -165,10 +162,9 @@ class Block:
         if size <= _DENSE:
             dense = precision.toarray()
             try:
-                factor = np.linalg.cholesky(dense)
+                np.linalg.cholesky(dense)
             except np.linalg.LinAlgError:
                 raise NotMeasured from None
-            self.free, self.log_determinant = size, 2 * float(np.log(np.diag(factor)).sum())
             inverse = np.linalg.inv(dense)
 
             def between(chosen: np.ndarray) -> np.ndarray:
@@ -182,8 +178,6 @@ class Block:
 
             solved = splu(precision, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
 
-            self.free, self.log_determinant = size, float(np.log(np.abs(solved.U.diagonal())).sum())
-
             def between(chosen: np.ndarray) -> np.ndarray:
                 return spread[chosen] @ solved.solve(spread[chosen].T.toarray())
 
@@ -191,13 +185,11 @@ class Block:
                 return np.diag(between(chosen))
 
         found: dict[str, tuple[np.ndarray, Any]] = {}
-        for name in self.joined if self.is_exact else self.named:
+        for name in self.named:
             chosen = np.arange(self.sizes[name])
             if self.variables[name].family is MultivariateNormal:
                 if self.variables[name].plate is None:
                     found[name] = chosen, between(self.first[name] + chosen)
-                elif self.is_exact:
-                    raise NotMeasured
             else:
                 if size > _DENSE and len(chosen) > _SOLVED:
                     chosen = np.unique(np.linspace(0, len(chosen) - 1, _SOLVED).astype(int))
@@ -205,28 +197,6 @@ class Block:
         if not all(np.isfinite(values).all() and (diagonal(values) > 0).all() for _, values in found.values()):
             raise NotMeasured
         return found
-
-    def log_evidence(self, beliefs: Beliefs) -> float:
-        """The joint density at the means, over that of the joint belief there: exact where all factors are linear."""
-        total = (self.free * np.log(2 * np.pi) - self.log_determinant) / 2
-        for name in self.first:
-            prior, mean = self.variables[name].prior, np.asarray(beliefs[name].mean())
-            total += 0.0 if prior is None else float(np.sum(prior.log_density(mean)))
-        for factor in self.linear:
-            if isinstance(factor, Sum):
-                out, *terms = (
-                    a.values if a.known else np.asarray(beliefs[a.name].mean()).reshape(-1)[a.index]
-                    for a in factor.arguments
-                )
-                count, size = len(factor.weights), factor.plate or 1
-                if len(terms) > count:
-                    off = out - sum(a * x for a, x in zip(factor.weights, terms, strict=False))
-                    each = (np.log(terms[count] / (2 * np.pi)) - terms[count] * off**2) / 2
-                    total += float(np.broadcast_to(np.squeeze(each) if size == 1 else each, (size,)).sum())
-                elif factor.arguments[0].known:
-                    at = next(k for k, a in enumerate(factor.arguments[1:]) if not a.known)
-                    total -= size * float(np.log(abs(factor.weights[at])))
-        return float(total)
 
     def system(self, beliefs: Beliefs) -> System:
         """What linear factors say; of functions of several unknowns their slopes at the beliefs."""

@@ -11,6 +11,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.language import a_type
 from meanmap.core.meant import did_you_mean
 from meanmap.core.points import bucket, pad
+from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
@@ -29,8 +30,10 @@ from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
 from meanmap.ep.inference.posterior import Posterior, resumed
+from meanmap.ep.inference.priorless import nearly_singular
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
+from meanmap.ep.inference.solved import solved
 from meanmap.ep.inference.ties import advice
 from meanmap.ep.inference.unbounded import outgrown
 from meanmap.ep.inference.verdict import Verdict
@@ -118,9 +121,11 @@ def infer(
     Where one `Dot` meets one `Logistic` or `Poisson`, and nothing else, messages begin at the mode. Where each unknown
     is met by one factor alone, one sweep is all.
 
-    Unknowns with normal priors that `Dot` and `Sum` join round loops share one joint belief, up to 1500 numbers: the
-    run has one vector in their place, and `post.messages` are those of its factors. Beyond, beliefs are separate, and a
-    note says how much too small their standard deviations are.
+    Where all factors are linear and all noise is normal with known precision, and unknowns meet round loops, there are
+    no messages: the beliefs are the solution of one linear system. With other factors, unknowns with normal priors that
+    `Dot` and `Sum` join round loops share one joint belief, up to 1500 numbers: the run has one vector in their place,
+    and `post.messages` are those of its factors. Beyond, beliefs are separate, and a note says how much too small their
+    standard deviations are.
 
     A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
     and the log evidence is then that of one mode: priors that distinguish the components leave a single mode.
@@ -150,11 +155,18 @@ def infer(
     if start_from is not None and not isinstance(start_from, Posterior):
         raise KindError(f"start_from is {start_from!r}; expected a Posterior, which infer returned before.")
     check_messages(messages)
+    _check_names(messages, model)
     limit = int(parameter(sweeps, "sweeps", axes=0, integer=True))
     step, alpha = 1 - damping_share(damping), _power(power)
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
+    exact = solved(model) if mesh is None else None
+    if exact is not None:
+        note = nearly_singular(model.factors, exact[0])
+        status = "converged, but standard deviations may be wrong" if note else "converged"
+        report = Report(status, True, 1, [0.0], notes=(note,) if note else ())
+        return Posterior(exact[0], {}, exact[1], report, source.seed, {}, {}, {}, {}, model.variables, model.factors)
     as_vector = Joined.of(model) if mesh is None else None
     model = model if as_vector is None else as_vector.model
     with remembering() as memory, accounting() as spent, concrete("infer"), Door():
@@ -198,6 +210,17 @@ def infer(
     return Posterior.of(plan, verdict.state, model, factors, evidence, record, improper, source.seed, as_vector)
 
 
+def _check_names(messages: Any, model: FactorGraph) -> None:
+    if isinstance(messages, dict):
+        known = [f.name for f in model.factors if f.asks_oracle]
+        for name in messages:
+            if name not in known:
+                raise ParameterError(
+                    f"messages names {name!r}{did_you_mean(name, known)}; the factors that ask an oracle are "
+                    f"{', '.join(map(repr, known)) or 'none'}."
+                )
+
+
 def _placed(leaf: Any) -> Any:
     """An array; a large one where programs read it, as it would be copied there in every sweep."""
     leaf = np.asarray(leaf)
@@ -234,14 +257,6 @@ def _ready(
     Each black box gets its oracle; those on the host are kept apart, because compiled programs must not know them. The
     third says by factor which way was chosen for a function on the host that had none.
     """
-    if isinstance(messages, dict):
-        known = [f.name for f in model.factors if f.asks_oracle]
-        for name in messages:
-            if name not in known:
-                raise ParameterError(
-                    f"messages names {name!r}{did_you_mean(name, known)}; the factors that ask an oracle are "
-                    f"{', '.join(map(repr, known)) or 'none'}."
-                )
     ready, hosts, choices = [], {}, {}
     for at, factor in enumerate(sorted(model.factors, key=lambda f: not f.constant)):
         if alpha != 1 and factor.approximate and not factor.powered:

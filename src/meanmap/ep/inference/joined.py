@@ -10,6 +10,7 @@ from meanmap.ep.factor import Factor, with_variables
 from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.block import Block, NotMeasured, System
+from meanmap.ep.inference.solved import belief_of, covariances_of
 from meanmap.ep.variables import Variable
 from meanmap.families import Family, MultivariateNormal, Normal
 
@@ -104,7 +105,7 @@ class Joined:
             places = self.block.range_of(name)
             spread = self.system.spread[places]
             middle = spread @ mean + self.system.offset[places]
-            beliefs[name] = _belief(variable, middle, spread, covariance)
+            beliefs[name] = belief_of(variable, middle, covariances_of(spread, covariance, variable.dimension or 1))
         return beliefs
 
 
@@ -134,19 +135,3 @@ def _prior(variables: list[Variable]) -> MultivariateNormal:
             blocks.append(np.diag(np.ravel(np.asarray(prior.var()))))
     covariances: Any = linalg.block_diag(*blocks)
     return MultivariateNormal(np.concatenate(means), covariances)
-
-
-def _belief(variable: Variable, mean: np.ndarray, spread: Any, covariance: Any) -> Family:
-    """About one unknown, or each member of a plate, by their weights of the vector."""
-    if variable.family is Normal:
-        variance = np.asarray(spread.multiply(spread @ covariance).sum(1)).ravel()
-        return Normal.from_natural(
-            np.reshape(mean / variance, variable.shape), np.reshape(1 / variance, variable.shape)
-        )
-    length = int(variable.dimension or 1)
-    parts = [spread[start : start + length] for start in range(0, len(mean), length)]
-    precisions = np.stack([np.linalg.inv(part @ (part @ covariance).T) for part in parts])
-    shifts = np.einsum("kij,kj->ki", precisions, mean.reshape(-1, length))
-    if variable.plate is None:
-        return MultivariateNormal.from_natural(shifts[0], precisions[0])
-    return MultivariateNormal.from_natural(shifts, precisions)

@@ -1,6 +1,7 @@
 """What inference returns: a belief for every variable, the evidence, and the messages from which a run can continue."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
+from meanmap.ep.inference.separate import lost_ties
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -81,11 +83,13 @@ class Posterior(Paged, Mapping[str, Family]):
         standard_errors: dict[str, np.ndarray],
         oracles: dict[str, Any],
         variables: dict[str, Variable],
+        factors: Sequence[Factor] = (),
     ):
         self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
         self.effective_sample_size, self.doubt, self.standard_errors = effective, doubt, standard_errors
-        self._variables = variables
+        # The factors of the last run are those that tie variables together.
+        self._variables, self._factors = variables, factors
 
     @classmethod
     def of(
@@ -114,13 +118,12 @@ class Posterior(Paged, Mapping[str, Family]):
             messages[factor.name] = tuple(kept)
         if not (record.impossible or record.outgrown):
             measured = bool(record.advice)
-            notes, joint, exact = together(model.variables, factors, messages, found, record.converged, measured)
-            found, log_evidence = found | joint, log_evidence if exact is None else exact
+            notes = together(model.variables, factors, messages, found, record.converged, measured)
             # The ties that are left are those of two unknowns in other factors.
             record.advice = notes or record.advice
-            record.narrow = bool(record.advice) and exact is None
+            record.narrow = bool(record.advice)
             record.wide = any(TOO_WIDE in note for note in record.advice)
-            if record.converged and exact is None and not record.without_value:
+            if record.converged and not record.without_value:
                 apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
                 # Draws are no better than integrals over unknowns that no other factor meets.
                 record.apart = "" if record.at_once and not record.effective else apart
@@ -140,6 +143,7 @@ class Posterior(Paged, Mapping[str, Family]):
             record.sampled.standard_errors,
             oracles,
             model.variables,
+            model.factors,
         )
 
     def update(self, batch: FactorGraph, messages: object = None, **settings: Any) -> "Posterior":
@@ -166,8 +170,8 @@ class Posterior(Paged, Mapping[str, Family]):
         Memory does not grow with batches whose rows have the same names. What is exact is as exact in batches:
         conjugate factors, and linear Gaussian ones with one belief for all that they share. Elsewhere a message is not
         looked at again once its batch is over (assumed density filtering), and variables with separate beliefs lose
-        what ties them together.
-        To keep all messages give the larger model to `infer(model, start_from=post)` instead.
+        what ties them together, which a note says. To keep all messages give the larger model to
+        `infer(model, start_from=post)` instead.
 
         Examples
         --------
@@ -191,11 +195,16 @@ class Posterior(Paged, Mapping[str, Family]):
         names = {factor.name for factor in model.factors}
         known = {name: oracle for name, oracle in self.oracles.items() if name in names}
         new = infer(model, known if messages is None else messages, **settings)
+        report, lost = new.report, lost_ties(self._variables, self._factors, priors)
+        if lost:
+            narrow = f"{report.status}, but standard deviations may be too small"
+            status = narrow if report.status == "converged" else report.status
+            report = replace(report, status=status, notes=(*report.notes, lost))
         return Posterior(
             dict(self) | dict(new),
             new.messages,
             self.log_evidence + new.log_evidence,
-            new.report,
+            report,
             new.seed,
             new.effective_sample_size,
             new.doubt,
@@ -203,6 +212,7 @@ class Posterior(Paged, Mapping[str, Family]):
             self.oracles | new.oracles,
             # The user's own objects, by which the next batch is recognised.
             self._variables | batch.variables,
+            batch.factors,
         )
 
     def evidence_gradient(self, priors: Callable[[Any], Mapping[str, Family]], at: Any) -> Any:
@@ -309,7 +319,7 @@ def resumed(plan: Plan, model: FactorGraph, factors: tuple[Factor, ...], earlier
         messages.append(
             tuple(_filled(zero, message, factor.name, int(size)) for zero, message in zip(sent, old, strict=True))
         )
-    if not set(earlier.messages) & {factor.name for factor in factors}:
+    if earlier.messages and not set(earlier.messages) & {factor.name for factor in factors}:
         raise InputError(f"start_from shares no factor with the model: {', '.join(earlier.messages)} and {model!r}.")
     return State(tuple(messages), tuple(map(_as_numpy, beliefs(plan, tuple(messages)))))
 

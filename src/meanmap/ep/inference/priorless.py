@@ -1,15 +1,17 @@
-"""Whether beliefs are no distributions because variables have no prior, and what to type then."""
+"""Beliefs that are no distributions, or only by rounding, and what to type then."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.sweeps.plan import fetched
 from meanmap.ep.variables import Variable
-from meanmap.families import Family
+from meanmap.families import Family, MultivariateNormal
 
-__all__ = ["without_prior"]
+__all__ = ["nearly_singular", "without_prior"]
 
 # By family, a prior to type; {} is the length of a vector.
 _PRIORS = {
@@ -19,6 +21,10 @@ _PRIORS = {
     "Beta": "ep.Beta(1.0, 1.0)",
     "Dirichlet": "ep.Dirichlet([1.0] * {})",
 }
+
+
+# Beside what the other coordinates of a vector leave open, squared, the rounding of a number is a ten-thousandth.
+_OPEN = 1e-12
 
 
 def without_prior(factors: Sequence[Factor], found: Mapping[str, Family]) -> str:
@@ -43,9 +49,38 @@ def without_prior(factors: Sequence[Factor], found: Mapping[str, Family]) -> str
     plate = "" if first.plate is None else f", plate={first.plate}"
     them, have = ("them", "have") if several else ("it", "has")
     return (
-        f"{', '.join(map(repr, named))} {have} no prior, and what the factors say about {them} is not a distribution, "
+        f"{', '.join(map(repr, named))} {have} no prior, and what is believed about {them} is not a distribution, "
         f"so that there is no log evidence: give {them} a prior, such as ep.Variable({first.name!r}, {prior}{plate})"
     )
+
+
+def nearly_singular(factors: Sequence[Factor], found: Mapping[str, Family]) -> str:
+    """A note that names vectors with a prior whose precision is singular but for rounding; else empty."""
+    unknown = [argument.variable for factor in factors for argument in factor.arguments if not argument.known]
+    named = dict.fromkeys(v.name for v in unknown if v.prior is not None and _is_singular(found.get(v.name)))
+    if not named:
+        return ""
+    return (
+        f"{', '.join(map(repr, named))}: rounding affects standard deviations and the log evidence, as a precision "
+        "matrix is nearly singular: beside a very wide prior some columns of X are determined by others, or the prior "
+        "itself is nearly singular. Leave these columns out, centre and scale columns, or give a narrower prior"
+    )
+
+
+def _is_singular(belief: Family | None) -> bool:
+    """Whether coordinates of a vector are known given the others, but for rounding, whatever their units."""
+    if not isinstance(belief, MultivariateNormal):
+        return False
+    precision = np.asarray(fetched(belief.precision), float)
+    diagonal = np.diagonal(precision, axis1=-2, axis2=-1)
+    if not (np.isfinite(precision).all() and (diagonal > 0).all()):
+        return True
+    scale = np.sqrt(diagonal)
+    try:
+        root = np.linalg.cholesky(precision / scale[..., :, None] / scale[..., None, :])
+    except np.linalg.LinAlgError:
+        return True
+    return bool((np.diagonal(root, axis1=-2, axis2=-1) ** 2).min() < _OPEN)
 
 
 def _computed(factor: Any) -> list[str]:

@@ -11,7 +11,7 @@ from meanmap.core.report import Report
 from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
-from meanmap.ep.inference.priorless import without_prior
+from meanmap.ep.inference.priorless import nearly_singular, without_prior
 from meanmap.ep.inference.sampled import LARGE, Sampled
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import HostOracle
@@ -114,7 +114,8 @@ class Record:
         """The run, which `found` these beliefs, in words and counts; the notes say which members of which factor."""
         sampling = self.sampled.in_deviations(found)
         priorless = "" if self.beyond or self.interrupted else without_prior(self.factors, found)
-        status = self._status(sampling, priorless)
+        singular = "" if priorless or self.interrupted else nearly_singular(self.factors, found)
+        status = self._status(sampling, priorless, singular)
         # Only beliefs must be distributions: that messages are none is no doubt by itself, where it was allowed.
         harmless = EVENTS[:1] if policy == "allow" and status == "converged" and np.isfinite(log_evidence) else ()
         notes = [
@@ -127,6 +128,7 @@ class Record:
             *(f"{factor.name}: {note}" for factor, oracle in self._on_host() for note in oracle.notes(factor)),
             *self._of_slow_calls(),
             *self.rough,
+            *filter(None, [singular]),
             *self.advice,
             *filter(None, (self.elsewhere, self.apart)),
         ]
@@ -279,7 +281,7 @@ class Record:
                 totals[factor.name] = total
         return totals
 
-    def _status(self, sampling: Mapping[str, float], priorless: str) -> str:
+    def _status(self, sampling: Mapping[str, float], priorless: str, singular: str) -> str:
         if self.impossible:
             return "stopped at impossible data"
         if self.outgrown:
@@ -295,7 +297,7 @@ class Record:
             return "converged, but a belief is improper"
         if self.converged and self.elsewhere:
             return "converged, but at one of several modes"
-        if self.converged and (doubted or (self.apart and not self.narrow)):
+        if self.converged and (doubted or singular or (self.apart and not self.narrow)):
             return "converged, but standard deviations may be wrong"
         if self.converged:
             size = "large" if self.wide else "small"

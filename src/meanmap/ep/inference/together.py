@@ -23,18 +23,18 @@ def together(
     beliefs: Beliefs,
     converged: bool = True,
     measured: bool = False,
-) -> tuple[tuple[str, ...], Beliefs, float | None]:
-    """A note where separate beliefs are too narrow; beliefs and log evidence in their place where all is linear.
+) -> tuple[str, ...]:
+    """A note where separate beliefs are too narrow.
 
     Round loops, means of Gaussian messages are right and variances are too small. At convergence every other factor is
     the Gaussian that it last sent, so that priors, linear factors and these are one joint Gaussian, and its marginal
-    variances follow by one factorisation. Without other factors they are exact. A function of several unknowns counts
-    as linear, or its log as quadratic, about the beliefs. A run that did not converge is not measured.
+    variances follow by one factorisation. A function of several unknowns counts as linear, or its log as quadratic,
+    about the beliefs. A run that did not converge is not measured.
     """
     block = Block.of(variables, factors)
     # A note on two unknowns of a function, where there is one, has been measured by its oracle.
     if not block.has_loops() or (block.curved and measured):
-        return (), {}, None
+        return ()
     named = ", ".join(map(repr, block.named))
     where = "factors" if block.curved else "linear factors"
     apart = f"{named} have separate beliefs and meet in {where} round loops: standard deviations"
@@ -43,22 +43,15 @@ def together(
             raise NotMeasured
         joint = block.variances(messages, beliefs)
     except NotMeasured:
-        return (f"{apart} may be far too small, and how much was not measured. {_ADVICE}",), {}, None
+        return (f"{apart} may be far too small, and how much was not measured. {_ADVICE}",)
     least, worst = np.inf, ""
     for name, (chosen, found) in joint.items():
         ratios = np.sqrt(_spread(beliefs[name])[chosen] / diagonal(found))
         if name in block.named and ratios.min() < least:
             at = "" if variables[name].shape == () else f" at [{chosen[np.argmin(ratios)]}]"
             least, worst = float(ratios.min()), f"{name!r}{at}"
-    if block.is_exact and all(len(chosen) == block.sizes[name] for name, (chosen, _) in joint.items()):
-        solved = {name: _with_variance(beliefs[name], found) for name, (_, found) in joint.items()}
-        told = (
-            f"{named} meet in linear factors round loops: their beliefs were solved together (separate ones had "
-            f"{least:.2g} of the standard deviation of {worst})"
-        )
-        return (told,) if least < _NARROW else (), solved, block.log_evidence(beliefs)
     told = f"{apart} come out too small, about {least:.2g} of what they should be for {worst}. {_ADVICE}"
-    return (told,) if least < (_NARROW_CURVED if block.curved else _NARROW) else (), {}, None
+    return (told,) if least < (_NARROW_CURVED if block.curved else _NARROW) else ()
 
 
 _ADVICE = (
@@ -72,13 +65,3 @@ def _spread(belief: Normal | MultivariateNormal) -> np.ndarray:
     if isinstance(belief, Normal):
         return np.atleast_1d(np.asarray(belief.var()))
     return np.diagonal(np.asarray(belief.cov()))
-
-
-def _with_variance(belief: Normal | MultivariateNormal, found: np.ndarray) -> Any:
-    """The belief about its mean."""
-    if isinstance(belief, Normal):
-        variance = found.reshape(np.shape(belief.mean()))
-        return Normal.from_natural(np.asarray(belief.mean()) / variance, 1 / variance)
-    precision = np.linalg.inv((found + found.T) / 2)
-    precision = (precision + precision.T) / 2
-    return MultivariateNormal.from_natural(precision @ np.asarray(belief.mean()), precision)
