@@ -33,6 +33,7 @@ from meanmap.ep.inference.posterior import Posterior, resumed
 from meanmap.ep.inference.priorless import nearly_singular
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
+from meanmap.ep.inference.separate import joins_of
 from meanmap.ep.inference.solved import solved
 from meanmap.ep.inference.ties import advice
 from meanmap.ep.inference.unbounded import outgrown
@@ -166,7 +167,9 @@ def infer(
         note = nearly_singular(model.factors, exact[0])
         status = "converged, but standard deviations may be wrong" if note else "converged"
         report = Report(status, True, 1, [0.0], notes=(note,) if note else ())
-        return Posterior(exact[0], {}, exact[1], report, source.seed, {}, {}, {}, {}, model.variables, model.factors)
+        return Posterior(
+            exact[0], {}, exact[1], report, source.seed, {}, {}, {}, {}, model.variables, joins_of(model.factors)
+        )
     as_vector = Joined.of(model) if mesh is None else None
     model = model if as_vector is None else as_vector.model
     with remembering() as memory, accounting() as spent, concrete("infer"), Door():

@@ -1,6 +1,6 @@
 """What inference returns: a belief for every variable, the evidence, and the messages from which a run can continue."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
-from meanmap.ep.inference.separate import lost_ties
+from meanmap.ep.inference.separate import Joins, joins_of, lost_ties
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -83,13 +83,12 @@ class Posterior(Paged, Mapping[str, Family]):
         standard_errors: dict[str, np.ndarray],
         oracles: dict[str, Any],
         variables: dict[str, Variable],
-        factors: Sequence[Factor] = (),
+        joins: Joins = (),
     ):
         self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
         self.effective_sample_size, self.doubt, self.standard_errors = effective, doubt, standard_errors
-        # The factors of the last run are those that tie variables together.
-        self._variables, self._factors = variables, factors
+        self._variables, self._joins = variables, joins
 
     @classmethod
     def of(
@@ -143,7 +142,7 @@ class Posterior(Paged, Mapping[str, Family]):
             record.sampled.standard_errors,
             oracles,
             model.variables,
-            model.factors,
+            joins_of(model.factors),
         )
 
     def update(self, batch: FactorGraph, messages: object = None, **settings: Any) -> "Posterior":
@@ -195,7 +194,7 @@ class Posterior(Paged, Mapping[str, Family]):
         names = {factor.name for factor in model.factors}
         known = {name: oracle for name, oracle in self.oracles.items() if name in names}
         new = infer(model, known if messages is None else messages, **settings)
-        report, lost = new.report, lost_ties(self._variables, self._factors, priors)
+        report, lost = new.report, lost_ties(self._variables, self._joins, priors)
         if lost:
             narrow = f"{report.status}, but standard deviations may be too small"
             status = narrow if report.status == "converged" else report.status
@@ -212,7 +211,7 @@ class Posterior(Paged, Mapping[str, Family]):
             self.oracles | new.oracles,
             # The user's own objects, by which the next batch is recognised.
             self._variables | batch.variables,
-            batch.factors,
+            joins_of(batch.factors),
         )
 
     def evidence_gradient(self, priors: Callable[[Any], Mapping[str, Family]], at: Any) -> Any:

@@ -2,37 +2,34 @@
 
 from collections.abc import Collection, Sequence
 
-import numpy as np
-from scipy import sparse
-
 from meanmap.ep.factor import Factor
 from meanmap.ep.variables import Variable
 
-__all__ = ["lost_ties"]
+__all__ = ["Joins", "joins_of", "lost_ties"]
+
+# The names of the variables of each factor that has several.
+Joins = tuple[tuple[str, ...], ...]
 
 
-def lost_ties(variables: dict[str, Variable], factors: Sequence[Factor], shared: Collection[str]) -> str:
+def joins_of(factors: Sequence[Factor]) -> Joins:
+    """The names that factors join."""
+    named = (tuple(argument.name for argument in factor.arguments if not argument.known) for factor in factors)
+    return tuple(names for names in named if len(names) > 1)
+
+
+def lost_ties(variables: dict[str, Variable], joins: Joins, shared: Collection[str]) -> str:
     """A note that names shared variables which factors join, if there are several of them or several members."""
-    from scipy.sparse.csgraph import connected_components  # slow to import, and updates alone need it
-
-    first, node = {}, 0
-    for name, variable in variables.items():
-        first[name], node = node, node + (variable.plate or 1)
-    starts, ends = [], []
-    for factor in factors:
-        unknown = [argument for argument in factor.arguments if not argument.known]
-        size = factor.plate or 1
-        for argument in unknown if len(unknown) > 1 else ():
-            starts.append(node + np.arange(size))
-            ends.append(np.broadcast_to(first[argument.name] + argument.index, (size,)))
-        node += size
-    if not starts:
-        return ""
-    rows, columns = np.concatenate(starts), np.concatenate(ends)
-    _, part = connected_components(sparse.coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(node, node)), False)
-    parts = {name: part[first[name] + np.arange(variables[name].plate or 1)] for name in shared if name in first}
-    labels, counts = np.unique(np.concatenate([*parts.values()]) if parts else np.zeros(0, int), return_counts=True)
-    tied = [name for name, own in parts.items() if np.isin(own, labels[counts > 1]).any()]
+    parts: list[set[str]] = []
+    for names in joins:
+        met = [part for part in parts if part & set(names)]
+        parts = [part for part in parts if part not in met] + [set(names).union(*met)]
+    twice = {name for names in joins for name in names if names.count(name) > 1}
+    tied = []
+    for part in parts:
+        own = [name for name in shared if name in part]
+        plates = {variables[name].plate for name in part}
+        members = [name for name in own if variables[name].plate and (len(plates) > 1 or name in twice)]
+        tied += own if len(own) > 1 else members
     if not tied:
         return ""
     return (
