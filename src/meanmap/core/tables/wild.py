@@ -195,12 +195,13 @@ this cell counts as a number here, and as missing in networks. If it is wrong, c
         places = [(argument, row) for argument, _, known in parts for row in known]
         named = rows is None or len(rows) > 0
         notes.append(
-            found.note_in_tests(where, [_row(*places[i], rows, len(parts)) for i in found.rows] if named else [])
+            found.note_in_tests(where, [_row(places[i], rows, len(parts)) for i in found.rows] if named else [])
         )
     return tuple(notes)
 
 
-def _row(argument: str, row: int, rows: np.ndarray | None, samples: int) -> str:
+def _row(place: tuple[str, int], rows: np.ndarray | None, samples: int) -> str:
+    argument, row = place
     called = row if rows is None else rows[row]
     return f"row {called} of {argument}" if samples > 1 else f"row {called}"
 
