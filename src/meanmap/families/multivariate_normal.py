@@ -17,7 +17,7 @@ from meanmap.families.reading import as_fields, check_members, members, read_par
 from meanmap.families.real_gamma import HALF_LOG_TWO_PI
 from meanmap.families.weights import normalised_weights
 
-__all__ = ["MultivariateNormal"]
+__all__ = ["MultivariateNormal", "unitless"]
 
 
 class MultivariateNormal(Family):
@@ -96,7 +96,7 @@ class MultivariateNormal(Family):
         check_symmetric(moments[1], "E[-xxᵀ/2]")
         if is_concrete(moments[0]) and is_concrete(moments[1]):
             mean, matrix = (np.asarray(moment, dtype=float) for moment in moments)
-            lowest = np.linalg.eigvalsh(_unitless(-2 * matrix - mean[..., :, None] * mean[..., None, :], np))[..., 0]
+            lowest = np.linalg.eigvalsh(unitless(-2 * matrix - mean[..., :, None] * mean[..., None, :], np))[..., 0]
             check_members(lowest, lowest > 0, "the least eigenvalue of the covariance", "values above 0")
 
     @classmethod
@@ -119,7 +119,7 @@ class MultivariateNormal(Family):
     def _proper(self) -> Any:
         if isinstance(self.precision, jax.Array):
             return jnp.isfinite(jnp.linalg.cholesky(self.precision)).all((-2, -1))
-        return np.linalg.eigvalsh(_unitless(np.asarray(self.precision), np))[..., 0] > 0
+        return np.linalg.eigvalsh(unitless(np.asarray(self.precision), np))[..., 0] > 0
 
     def _factor(self) -> Array:
         return jnp.linalg.cholesky(self.precision)
@@ -136,7 +136,7 @@ class MultivariateNormal(Family):
         return cls.from_natural(curvature @ c, curvature)
 
     def _improper(self) -> Any:
-        values = jnp.linalg.eigvalsh(_unitless(self.precision, jnp))
+        values = jnp.linalg.eigvalsh(unitless(self.precision, jnp))
         return values[..., 0] < -1e-10 * jnp.abs(values).max(-1)  # of rounding, an eigenvalue may lie below zero
 
     def gaussian_parts(self, coordinate: str) -> Parts:
@@ -225,7 +225,7 @@ def _check_definite(precision: Array, covariance: Array) -> None:
         )
 
 
-def _unitless(matrix: Array, xp: Any) -> Array:
+def unitless(matrix: Array, xp: Any) -> Array:
     """The matrix with the units of its coordinates taken out, by which rounding is judged: 1 on its diagonal."""
     diagonal = xp.diagonal(matrix, axis1=-2, axis2=-1)
     scale = xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0))

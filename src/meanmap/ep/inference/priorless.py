@@ -10,6 +10,7 @@ from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.sweeps.plan import fetched
 from meanmap.ep.variables import Variable
 from meanmap.families import Family, MultivariateNormal
+from meanmap.families.multivariate_normal import unitless
 
 __all__ = ["nearly_singular", "without_prior"]
 
@@ -72,12 +73,10 @@ def _is_singular(belief: Family | None) -> bool:
     if not isinstance(belief, MultivariateNormal):
         return False
     precision = np.asarray(fetched(belief.precision), float)
-    diagonal = np.diagonal(precision, axis1=-2, axis2=-1)
-    if not (np.isfinite(precision).all() and (diagonal > 0).all()):
+    if not np.isfinite(precision).all():
         return True
-    scale = np.sqrt(diagonal)
     try:
-        root = np.linalg.cholesky(precision / scale[..., :, None] / scale[..., None, :])
+        root = np.linalg.cholesky(unitless(precision, np))
     except np.linalg.LinAlgError:
         return True
     return bool((np.diagonal(root, axis1=-2, axis2=-1) ** 2).min() < _OPEN)

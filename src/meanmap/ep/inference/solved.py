@@ -14,9 +14,8 @@ from meanmap.families import Family, MultivariateNormal, Normal
 
 __all__ = ["belief_of", "covariances_of", "solved"]
 
-# Up to this many unknown numbers, and entries of the matrix, it is dense. Beyond, some columns of the covariance at a
-# time, from a sparse factor with at most so many entries over all columns, of which this share of a diagonal must be
-# left.
+# The matrix is dense up to this many unknown numbers and entries. Beyond, a sparse factor gives some columns of the
+# covariance at a time, if columns times its entries are at most this many, and pivots keep at least this share.
 _DENSE, _NUMBERS, _COLUMNS, _ENTRIES, _LOST = 1500, 10_000_000, 256, 400_000_000, 1e-9
 # Messages say what they know of a squared number of standard deviations, with an error of this share.
 _ROUNDING, _ENOUGH = 2e-16, 1e-6
