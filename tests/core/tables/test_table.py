@@ -299,3 +299,26 @@ def test_long_ids_as_objects_are_not_sent_through_floats():
         mm.Table.of({"id": ids})
     with pytest.raises(KindError, match=r"Convert it first, for example with .astype\(float\)"):
         mm.Table.of({"id": np.array([1, 2.5], dtype=object)})
+
+
+@pytest.mark.parametrize(
+    ("column", "typed"),
+    [
+        (dict(enumerate(range(30))), r"is a dict; expected one column, as a list or an array: pass pandas.DataFrame"),
+        ({"b": list(range(30))}, r"is a dict; .* pass \w+\['a'\], if that is the table"),
+        (set(range(30)), r"is a set; .* pass list\(\w+\['a'\]\), if the order of rows does not matter"),
+    ],
+)
+def test_a_dict_or_a_set_is_not_a_column(column, typed):
+    table, plain = {"c": list(range(30)), "a": column}, {"c": list(range(30)), "a": list(range(30))}
+    asked = {
+        "x": (lambda: mm.two_sample_test(table, plain), lambda: mm.independence_test(table, plain)),
+        "reference": (lambda: mm.DriftMonitor.of(table),),
+        "data": (lambda: mm.KernelGraph([("a", "c")]).fit(table), lambda: mm.fit("c ~ a", table)),
+        "table": (lambda: mm.pc(table), lambda: mm.default_kernel(table)),
+        "the table": (lambda: mm.test("a ~ c", table),),
+    }
+    for argument, calls in asked.items():
+        for call in calls:
+            with pytest.raises(KindError, match=rf"^{argument}\['a'\] {typed}"):
+                call()

@@ -1,6 +1,6 @@
 """Tables: named columns from pandas, polars, dictionaries, structured or plain arrays."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.extras import optional
 from meanmap.core.foreign import in_cells, readable
 from meanmap.core.held import holds_labels, holds_truth, holds_whole
-from meanmap.core.language import in_python
+from meanmap.core.language import a_type, in_python
 from meanmap.core.meant import no_column, refuse_doubled, respelled
 from meanmap.core.moments import in_one_unit, seconds
 from meanmap.core.objects import check_cells
@@ -271,6 +271,7 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
     if isinstance(data, Table):
         return list(data.columns), list(data.columns.values())
     if isinstance(data, Mapping):
+        _refuse_nested(data, argument)
         check_order(list(data.values()), [f"{argument}[{name!r}]" for name in data])
         return _readable([str(name) for name in data], list(data.values()), argument)
     if names := _fields(data):
@@ -286,6 +287,24 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
             f"{argument} has shape {array.shape}; expected a table: (n, d), a DataFrame or a dict of columns."
         )
     return [f"x{i}" for i in range(array.shape[1])], [array[:, i] for i in range(array.shape[1])]
+
+
+def _refuse_nested(columns: Mapping[Any, Any], argument: str) -> None:
+    """Refuse a dict or a set in place of a column, as in JSON by columns and rows, or in a dict of tables."""
+    for name, column in columns.items():
+        if not isinstance(column, Mapping | Set) or is_sparse(column):
+            continue
+        whole = "data" if " " in argument else argument
+        where, first = f"{whole}[{name!r}]", next(iter(column.values()), 0) if isinstance(column, Mapping) else 0
+        if isinstance(column, Set):
+            typed = f"list({where}), if the order of rows does not matter"
+        elif hasattr(first, "__len__") and not isinstance(first, str | bytes):
+            typed = f"{where}, if that is the table"
+        else:
+            typed = f"pandas.DataFrame({whole})"
+        raise KindError(
+            f"{argument}[{name!r}] is {a_type(column)}; expected one column, as a list or an array: pass {typed}."
+        )
 
 
 def _readable(names: Sequence[str], columns: Sequence[Any], argument: str) -> tuple[list[str], list[Any]]:
