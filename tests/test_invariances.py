@@ -435,37 +435,38 @@ def page() -> str:
     return "\n".join([*lines, "", *told, ""])
 
 
-NOTES = """The order of rows changes no statistic; permutations are drawn by position, so that p-values have the same
-distribution. Arrays may be lists, in float32, in Fortran order, strided, or of JAX. A column that is given twice counts
-once in tests of two and more samples, of independence, in monitors and embeddings. Times of one table may be written in
-ISO 8601, with points or on a clock of twelve hours. Answers do not depend on how a
-stream is cut into pieces, nor on Parquet files, Dask collections and their workers where tests of two samples and of
-independence read them (p-values are the same bit for bit: tests/stats/samples/test_two_sample_plan.py), nor on saving
-and loading fitted objects (graphs, fields, operators, monitors, kernels, models), here or in another process. The
-following are refused:
+NOTES = """The order of rows changes no statistic; permutations are drawn by position, so p-values keep their
+distribution but may change. Arrays may be lists, in float32, in Fortran order, strided, or JAX arrays. A column given
+twice counts once in monitors, embeddings, and tests of samples and of independence. Times of one table may be written
+in ISO 8601, with dots, or on the 12-hour clock. Answers do not depend on how a stream is cut into pieces, nor on saving
+and loading fitted objects (graphs, fields, operators, monitors, kernels, models), here or in another process. Nor do
+tests of two samples and of independence depend on how rows are divided among Parquet files, Dask partitions and workers
+(p-values agree bit for bit: tests/stats/samples/test_two_sample_plan.py). The following are refused:
 
-- arrays of a kind other than that from which an element, operator or test was made, or tables with names beside it;
+- arrays of another kind than those from which an element, operator or test was made, or named tables beside it;
 - a column that holds numbers in one sample and text, categories, truth values or dates in another;
 - an array beside a table whose columns have names;
-- times with a zone beside times without one;
+- times with a time zone beside times without one;
 - numbers whose squares overflow, NaN and infinity;
 - collections of Dask where rows must be in memory.
 
-Tests keep their levels on difficult data, too (heavy tails, ties, rare labels, labels with Zipf's distribution, a
-different label in each row, 5 rows against 400, sentinels, values missing where they are large, more columns than rows,
-zeros, dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. At .05, where 33 to 69 are
-within 99 % bounds, tests of two samples rejected 35 to 55, 5 rows against 400 32 to 57 (5 against 5000 with heavy tails
-100 of 2000, where 75 to 126 are within), three samples 39 to 55, independence 41 to 59, joint independence 35 to 61,
-and conditional independence by ``"kci"`` 39 to 57. The exceptions:
+Tests also keep their levels on difficult data (heavy tails, ties, rare labels, labels with Zipf's distribution, a
+different label in each row, 5 rows against 400, codes for missing values, values missing where they are large, more
+columns than rows, zeros, dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. At level
+.05, the 99 % bounds are 33 to 69 rejections. Tests of two samples rejected 35 to 55 times, and 32 to 57 times with 5
+rows against 400 (with 5 against 5000 and heavy tails 100 times in 2000, with bounds of 75 to 126). Tests of three
+samples rejected 39 to 55 times, of independence 41 to 59, of joint independence 35 to 61, and of conditional
+independence by ``"kci"`` 39 to 57. The exceptions:
 
 - if each row has a different label, no test has any information, and none rejected;
-- ``method="features"``, which is meant for many rows, is conservative with 70: 6 (heavy tails) to 33;
-- conditional tests by ``method="residuals"`` rejected 33 to 54, 45 with sentinels and 54 with zeros in x and y;
+- ``method="features"``, which is meant for many rows, is conservative with 70 rows: 6 (heavy tails) to 33 rejections;
+- conditional tests by ``method="residuals"`` rejected 33 to 54 times, 45 with codes for missing values and 54 with
+  zeros in x and y;
 - conditional tests refuse more columns in z than the number of rows allows, and ``method="residuals"`` refuses labels.
 
-User-defined kernels receive columns in their original units, as do the defaults with ``scale=False``. Text that looks
-like numbers is read as labels, as are categories and truth values, with a note if there are more than ten different
-values; ``mm.Schema.of(table, kinds={"zip": "number"})`` reads it as numbers.
+User-defined kernels receive columns in their original units, as do the default kernels with ``scale=False``. Text that
+looks like numbers is read as labels, as are categories and truth values, with a note if there are more than ten
+different values; ``mm.Schema.of(table, kinds={"zip": "number"})`` reads it as numbers.
 """
 
 

@@ -2,8 +2,8 @@
 Kernels on distributions
 ========================
 
-A distribution can be treated as a point: its mean embedding. Kernels on embeddings learn
-functions of messages, or of samples.
+Predict a number from a whole sample, or a message from other messages: each distribution is treated as a point, its
+mean embedding, and kernels compare these points.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Distributions as elements, relations as operators
 =================================================
 
-A sample becomes a function; a regression becomes an operator whose answer is a whole distribution.
+Where do two distributions differ, and how is y distributed at each x? A sample becomes a function, its mean embedding;
+a regression becomes an operator whose answer is a whole distribution.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Classification by a Gaussian process
 ====================================
 
-A decision boundary of any shape, a probability at every point, and a kernel chosen by the evidence.
+Two interleaved half moons of points: to which does a new point belong, and how sure is that? A Gaussian process draws a
+boundary of any shape and gives a probability at every point; the evidence chooses its kernel.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +14,7 @@ from meanmap import ep
 rng = np.random.default_rng(1)
 
 # %%
-# Two interleaved half moons, and no settings: lengthscales are the medians times a factor chosen by the evidence.
+# No settings are needed: lengthscales are the median distances, times a factor chosen by the evidence.
 
 n = 150
 angle = rng.uniform(0, np.pi, n)
@@ -31,7 +32,7 @@ fit.plot(X, np.where(upper, "upper", "lower"), axes)
 axes.set(title="probability of the upper moon")
 
 # %%
-# The evidence of the kernels compared: one that is too smooth or too rough makes the labels less probable.
+# The evidence of each kernel that was tried: one that is too smooth or too rough makes the labels less probable.
 
 figure, axes = plt.subplots(layout="constrained")
 for variance in sorted({variance for _, variance, _ in fit.tried}):

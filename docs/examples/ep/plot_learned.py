@@ -2,8 +2,8 @@
 Messages learned just in time
 =============================
 
-An operator that predicts the messages of a factor where it is sure, asks an oracle where it is not, and is reused from
-problem to problem.
+The same factor occurs in problem after problem. An operator learns its messages: it predicts those of which it is sure,
+asks an oracle for the others, and is reused in the next problem.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Denoising an image
 ==================
 
-Every pixel is a variable, neighbours are related, and the relation is learned from another image: kernel belief
-propagation on a graph with cycles, in two lines.
+A noisy image with a broken part is restored in two lines. Every pixel is a variable, neighbours are related, and the
+relation is learned from another image: kernel belief propagation on a graph with cycles.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ restored = model.restore(noisy)
 # %%
 # Each pixel has a belief. Its mean restores the image. Its standard deviation is the remaining uncertainty; on a graph
 # with cycles it is too small where nothing was observed, because evidence that travels round a cycle is counted
-# repeatedly. With diagonal neighbours as well, and messages that count .4 (Wainwright, Jaakkola & Willsky 2003),
+# repeatedly. With diagonal neighbours as well, and messages to the power .4 (Wainwright, Jaakkola & Willsky 2003),
 # beliefs about the broken part, and wherever grey levels are ambiguous, are wider; the error elsewhere is larger.
 # Fractional counting divides by messages: a higher floor keeps this stable.
 

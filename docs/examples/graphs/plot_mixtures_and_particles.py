@@ -31,7 +31,7 @@ axes.set(xlabel="a variable", ylabel="its neighbour")
 _ = axes.legend(loc="center left")
 
 # %%
-# Five variables; the first was observed, and the last with noise. Changing one line changes the method.
+# Five variables; the first was observed exactly, the last with noise. Changing one line changes the method.
 
 chain = [(i, i + 1) for i in range(4)]
 evidence = {0: 1.3, 4: lambda x: np.exp(-((x + 0.3) ** 2))}

@@ -2,8 +2,9 @@
 Finding a text by its translations
 ==================================
 
-Three languages, with pairs of texts in two of them and never the same text in all three: a tree is learned edge by
-edge. Given a text in the first language, candidates in the last are ranked by how much more probable it makes them.
+Which French text is the translation of an English one, if texts were only ever translated through a third language? A
+tree is learned edge by edge. Given an English text, French candidates are ranked by how much more probable it makes
+them.
 """
 
 import matplotlib.pyplot as plt

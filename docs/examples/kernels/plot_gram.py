@@ -2,7 +2,7 @@
 Kernels and their Gram matrices
 ===============================
 
-A kernel measures the similarity of two points. Most methods use the data only through its Gram matrix.
+How similar are two points? A kernel says so, and most methods use the data only through its Gram matrix.
 """
 
 import matplotlib.pyplot as plt
@@ -41,7 +41,7 @@ figure.colorbar(image, ax=axes)
 
 # %%
 # The mean of the kernel over a sample is the sample's mean embedding, here evaluated on a grid: a smooth picture of
-# where the sample lies. ``k.mean`` computes it in a stream, so that a large sample needs no large matrix.
+# where the sample lies. ``k.mean`` computes it in pieces, so that a large sample needs no large matrix.
 
 sample = np.concatenate([rng.normal(-1, 0.5, 30_000), rng.normal(1.5, 0.3, 20_000)])
 grid = np.linspace(-4, 4, 300)

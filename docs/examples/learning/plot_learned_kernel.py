@@ -2,8 +2,8 @@
 Which lengthscale?
 ==================
 
-Without labels there is nothing to cross-validate. A kernel can still be learned from the sample alone: by the
-likelihood of the sample when its mean embedding is a Gaussian process.
+Two samples, each of nine clusters, differ only in the shape of the clusters. Which lengthscale detects this? The usual
+one, the median distance, does not; one that is learned from the pooled sample does.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,9 @@ axes.plot(*y.T, ".", ms=3)
 axes.set_aspect("equal")
 
 # %%
-# The two samples differ in the shape of their clusters. The median distance is the distance between clusters, where
-# there is no difference. The objective has one mode within clusters and one beyond the median; all modes are reported.
+# The median distance is the distance between clusters, where there is no difference. The learned kernel maximises the
+# likelihood of the sample if its mean embedding is a Gaussian process, which needs no labels. The objective has one
+# mode within clusters and one beyond the median; all modes are reported.
 
 fit = mm.learn_kernel(np.concatenate([x, y]), rng=0)
 print(fit)
@@ -55,8 +56,8 @@ witness = mm.embeddings.posterior_witness(x[near[0]], y[near[1]], fit.kernel)
 witness.plot(0.8).figure
 
 # %%
-# Instead of one lengthscale there can be draws from its posterior, over which the witness is averaged. The report
-# contains convergence diagnostics of the chains.
+# The witness can also be averaged over draws from the posterior of the lengthscale. The report contains convergence
+# diagnostics of the chains.
 
 a, b = rng.normal(size=100), rng.laplace(0.0, np.sqrt(0.5), size=100)
 draws = mm.learning.sample_kernel(np.concatenate([a, b]), landmarks=10, chains=2, warmup=200, draws=200, rng=0)

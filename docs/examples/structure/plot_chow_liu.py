@@ -2,8 +2,8 @@
 The tree of the strongest dependences
 =====================================
 
-Chow-Liu trees with kernels: which measure of dependence finds the tree, how well supported its edges are, and how to
-query it.
+Which columns of a table are related most strongly? Chow-Liu trees with kernels: which measure of dependence finds the
+tree, how well its edges are supported, and how to query it.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ rng = np.random.default_rng(0)
 # %%
 # A cause with two wiggly effects, and an effect of one of these. Both effects depend on the cause as sin 2x, so that
 # their relation to each other is linear: HSIC, which is most sensitive to linear relations, joins them. The kernel
-# generalised variance, an estimate of the mutual information, reflects that information can only be lost on the way
-# through the cause.
+# generalised variance, an estimate of the mutual information, respects the data processing inequality: information can
+# only be lost on the path through the cause.
 
 n = 300
 cause = rng.normal(size=n)

@@ -47,7 +47,7 @@ for method in ("kci", "residuals"):
     print(mm.conditional_independence_test(u, v, z, method=method, rng=0))
 
 # %%
-# Labels and tables are conditioned on as they are, and 100,000 rows take seconds.
+# The condition may be labels or a table, and 100,000 rows take seconds.
 
 town = rng.choice(["north", "south", "west"], 100_000)
 age = rng.uniform(20, 60, 100_000)

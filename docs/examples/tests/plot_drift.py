@@ -30,9 +30,9 @@ for t in range(140):
 print(monitor)
 
 # %%
-# Evidence accumulates from batch to batch and is reset at each alarm, so that alarms continue while the drift does.
-# A batch that raises an alarm is never compared with, but those before it were: a drift this subtle enters the pool of
-# rows that batches are compared with, so that the first alarms after the repair report that the process changed again.
+# Evidence accumulates from batch to batch and is reset at each alarm, so that alarms continue while the drift does. A
+# batch that raises an alarm never joins the pool of rows to which later batches are compared, but earlier batches do: a
+# drift this subtle enters the pool, so that the first alarms after the repair report that the process changed again.
 # P-values are independent and uniform as long as there is no drift.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), sharex=True)

@@ -63,8 +63,8 @@ axes.legend()
 
 # %%
 # Where the function is flat, for the machines with large leaks, the weights say little and beliefs are wider. "Improper
-# messages" are not an error here: what a steep function sends is denser at both ends than in the middle, and no Normal
-# has that shape; the beliefs, products of all messages, are proper. The evidence compares models: is the noise .2?
+# messages" are not an error here: the message of a steep function is larger at both ends than in the middle, a shape
+# that no Normal has; the beliefs, products of all messages, are proper. The evidence compares models: is the noise .2?
 
 for noise in (0.1, 0.2, 0.5):
     seen = ep.Gaussian(lost, observed=weighed, precision=1 / noise**2)
