@@ -109,6 +109,8 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 1e9,
     "plot_gallery": True,
+    # Examples are most of the work, and run in two processes.
+    "parallel": 2,
     "remove_config_comments": True,
     "ignore_repr_types": r"matplotlib[.]",
     "write_computation_times": False,

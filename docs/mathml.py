@@ -29,4 +29,4 @@ def _displayed(writer, node):
 def setup(app):
     """Add a renderer of formulas."""
     app.add_html_math_renderer("mathml", (_inline, None), (_displayed, None))
-    return {"parallel_read_safe": True}
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
