@@ -59,6 +59,11 @@ def test_labels_that_differ_in_spaces_and_capitals_are_named():
         )
 
 
+def test_categories_that_differ_in_spaces_are_named():
+    (note,) = doubts([pd.Categorical(with_label("u "))], ["x"])
+    assert note.startswith("x has the labels 'u ' and 'u', which differ only in spaces")
+
+
 @pytest.mark.parametrize("label", ["none", "nanny", "Nan", "U", "u.", "north east", None])
 def test_other_labels_are_not_told_of(label):
     assert doubts([with_label(label)], ["x"]) == ()

@@ -66,3 +66,41 @@ def test_numbers_with_one_odd_cell_are_named():
     frame.loc[5, "hours"] = "1.2o"
     (note,) = mm.fit("points ~ hours", frame).report.notes
     assert note.startswith("'hours' is text that looks like numbers (but for '1.2o'), '1.2o' in row 5, read as ")
+
+
+@pytest.mark.parametrize("name", ["hours (all)", "points", "started", "exposure"])
+def test_codes_for_missing_values_are_named_wherever_a_formula_has_numbers(name):
+    rng = np.random.default_rng(1)
+    frame = table().assign(started=rng.normal(size=120), exposure=rng.uniform(1.0, 2.0, 120))
+    frame.loc[rng.permutation(120)[:25], name] = -999.0
+    notes = mm.fit("points ~ `hours (all)` + I(started ** 2) + offset(exposure)", frame).report.notes
+    (note,) = (each for each in notes if "-999" in each)
+    assert note.startswith(f"column {name!r} of data holds -999 in 25 of 120 rows (21 %), far from all other values")
+    assert note.endswith("if it stands for a missing value, write NaN instead and pass missing='drop'.")
+
+
+def test_a_wild_cell_beside_codes_is_named_in_its_row_and_codes_of_groups_are_groups():
+    frame = table().assign(number=np.arange(120) % 12 + 1)
+    frame.loc[[*range(20, 45)], "points"] = -999.0
+    frame.loc[60, "points"] = 800.0
+    frame.loc[[*range(5)], "number"] = -999
+    found = mm.fit("points ~ `hours (all)` + (1 | number)", frame)
+    of_points, wild, of_groups = (each for each in found.report.notes if "points" in each or "number" in each)
+    assert "holds -999 in 25 of 120 rows" in of_points
+    assert wild.startswith("'points' is 800 in row 60, ")
+    assert "holds -999 in 5 of 120 rows" in of_groups
+    assert "it counts as a group: if" in of_groups
+    assert of_points in str(found)
+
+
+def test_labels_written_in_two_ways_are_named_with_what_to_type():
+    frame = table().assign(site=["north", "north ", "South", "south"] * 30)
+    said = "column 'site' of data has the labels 'South' and 'south' (and 1 more), which differ only in spaces or "
+    for formula in ("points ~ site", "points ~ 1 + (1 | site)"):
+        (note,) = (each for each in mm.fit(formula, frame).report.notes if "'site'" in each)
+        assert note.startswith(said)
+        assert ".str.strip().str.lower()" in note
+    (note,) = (
+        each for each in mm.fit("points ~ site", frame.astype({"site": "category"})).report.notes if "'site'" in each
+    )
+    assert note.startswith(said)

@@ -16,7 +16,7 @@ from meanmap.core.held import holds_floats
 from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import on_host
-from meanmap.core.tables.labels_meant import odd_labels
+from meanmap.core.tables.labels_meant import odd_labels, written_in_two_ways
 from meanmap.core.tables.sentinels import LEAST_OTHERS, Sentinels
 from meanmap.core.tables.table import named_columns
 from meanmap.core.tables.written import Written, words_of, written_notes
@@ -89,8 +89,10 @@ it to categories, or say so with kinds={'age': 'label'}.
         written = Written.of(words) if words else None
         if written is not None and written.many:
             texts[name] = written
-        elif words:
-            notes += odd_labels(words, f"{'' if name is None else f'column {name!r} of '}{everywhere}")
+        else:
+            where = f"{'' if name is None else f'column {name!r} of '}{everywhere}"
+            notes += odd_labels(words, where, then) if words else ()
+            notes += written_in_two_ways(words_of(columns, categories=True) or (), where) if words is None else ()
     return (*notes, *written_notes(texts, everywhere))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from meanmap.core.language import in_python
 
-__all__ = ["odd_labels"]
+__all__ = ["odd_labels", "written_in_two_ways"]
 
 # Others, such as "none", are labels of their own.
 WORDS = ("nan", "NaN", "None", "<NA>", "NaT", "NA", "N/A", "n/a", "null", "NULL")
@@ -13,8 +13,9 @@ SHOWN = 3
 LEAST_LETTERS = 3
 
 
-def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
-    """Notes on the distinct labels of a column.
+def odd_labels(labels: Collection[str], where: str, then: str = "") -> tuple[str, ...]:
+    """Notes on the distinct labels of a column, with advice on words for missing values (`then`), by default to declare
+    these.
 
     Examples
     --------
@@ -30,24 +31,36 @@ def odd_labels(labels: Collection[str], where: str) -> tuple[str, ...]:
     if absent:
         many, stand = ("s", "they stand") if len(absent) > 1 else ("", "it stands")
         shown = " and ".join(map(repr, absent))
+        advice = then or f"pass missing={sorted({label.strip() for label in absent})}"
         notes.append(
-            f"{where} has the label{many} {shown}, treated like any other: if {stand} for a missing value, pass "
-            f"missing={sorted({label.strip() for label in absent})}."
+            f"{where} has the label{many} {shown}, treated like any other: if {stand} for a missing value, {advice}."
         )
+    return (*notes, *written_in_two_ways(labels, where))
+
+
+def written_in_two_ways(labels: Collection[str], where: str) -> tuple[str, ...]:
+    """A note on the distinct labels of a column that differ only in spaces or capitals.
+
+    Examples
+    --------
+    >>> written_in_two_ways(["north", "south"], "x")
+    ()
+    """
     alike: dict[str, list[str]] = {}
     for label in sorted(labels, key=lambda label: (label == " ".join(label.lower().split()), label)):
         bare = " ".join(label.split())
         alike.setdefault(bare.casefold() if len(bare) >= LEAST_LETTERS else bare, []).append(label)
     pairs = [found for bare, found in alike.items() if bare and len(found) > 1]
-    if pairs:
-        more = f" (and {len(pairs) - 1} more)" if len(pairs) > 1 else ""
-        spaces = any(label != " ".join(label.split()) for found in pairs for label in found)
-        capitals = any(len({" ".join(label.split()) for label in found}) > 1 for found in pairs)
-        what = " or ".join(["spaces"] * spaces + ["capitals"] * capitals)
-        how = in_python(f", as {'.str.strip()' * spaces}{'.str.lower()' * capitals} does,")
-        shown = " and ".join(map(repr, pairs[0][:SHOWN]))
-        notes.append(
-            f"{where} has the labels {shown}{more}, which differ only in {what} and "
-            f"count as {'two' if len(pairs[0]) == 2 else len(pairs[0])}: write them alike{how} if they are one."
-        )
-    return tuple(notes)
+    if not pairs:
+        return ()
+    more = f" (and {len(pairs) - 1} more)" if len(pairs) > 1 else ""
+    spaces = any(label != " ".join(label.split()) for found in pairs for label in found)
+    capitals = any(len({" ".join(label.split()) for label in found}) > 1 for found in pairs)
+    what = " or ".join(["spaces"] * spaces + ["capitals"] * capitals)
+    how = in_python(f", as {'.str.strip()' * spaces}{'.str.lower()' * capitals} does,")
+    shown = " and ".join(map(repr, pairs[0][:SHOWN]))
+    note = (
+        f"{where} has the labels {shown}{more}, which differ only in {what} and "
+        f"count as {'two' if len(pairs[0]) == 2 else len(pairs[0])}: write them alike{how} if they are one."
+    )
+    return (note,)

@@ -92,14 +92,14 @@ class Sentinels:
         shown = [f"{self._shown(value, 12)} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
         return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g} %)"
 
-    def note(self, where: str, then: str = "") -> str:
+    def note(self, where: str, then: str = "", what: str = "") -> str:
         """The note on a column, with advice (`then`). By default it is to declare them as codes, if the function called
-        handles missing values.
+        handles missing values. `what` they count as is by default a number or a time.
         """
         shown = [self._shown(value, 12) for value in self.values]
         then = then or f"pass missing=[{', '.join(map(repr, shown) if self.times else shown)}]"
         several = len(self.values) > 1
-        what = "time" if self.times else "number"
+        what = what or ("time" if self.times else "number")
         count, stand = (f"they count as {what}s", "they stand") if several else (f"it counts as a {what}", "it stands")
         if sum(self.counts) == 1:  # as the rule of wild cells has it
             count += " here, and as missing in networks"

@@ -234,15 +234,17 @@ def written_notes(found: Mapping[Any, Written], of: str) -> list[str]:
     return notes
 
 
-def words_of(columns: Sequence[Data]) -> set[str] | None:
+def words_of(columns: Sequence[Data], *, categories: bool = False) -> set[str] | None:
     """The distinct values of columns of text, without missing ones; None for other columns.
 
-    Numbers among texts count as texts, as they do for `Table`. Categories are
-    always labels.
+    Numbers among texts count as texts, as they do for `Table`. Categories are always labels, and are
+    read only if asked for (`categories`).
     """
     words: set[Any] = set()
     for column in columns:
-        if getattr(getattr(column, "dtype", None), "kind", "O") not in "OUT" or is_categorical(column):
+        if is_categorical(column) and not categories:
+            return None
+        if getattr(getattr(column, "dtype", None), "kind", "O") not in "OUT":
             return None
         values = np.asarray(column)
         if values.dtype.kind not in "OUT" or values.ndim > 1:

@@ -1,10 +1,14 @@
 """Notes on parameters of a formula that the data do not identify."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from meanmap.core.held import holds_floats
 from meanmap.core.language import in_few_words
+from meanmap.core.tables.labels_meant import odd_labels
 from meanmap.core.tables.order import holds_dates
+from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.wild import WildCells
 from meanmap.core.tables.written import Written, words_of
 from meanmap.ep.linear.formula import Formula, Groups, Rows
@@ -17,6 +21,8 @@ __all__ = ["doubts", "far_outside", "fractions", "read_as_text"]
 _COLLINEAR = 1e-10
 # More labels than this that all read as dates are likely to be dates.
 _LABELS = 20
+# What to do about codes and words for missing values.
+_REPLACED = "write NaN instead and pass missing='drop'"
 # The mean of weights that are precisions in units of their mean.
 _ONE = 1e-6
 # Functions that extrapolate badly, and how far outside the data counts as far, in ranges of the data: for these, and
@@ -57,7 +63,8 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
         f"no row has the combination {name!r}: its effect is that of the prior, and so are predictions there"
         for name in formula.empty
     ]
-    return [*formula.unlike, *found, *read_as_text(formula), *_odd_cells(formula)]
+    texts = read_as_text(formula)
+    return [*formula.unlike, *found, *texts.values(), *_odd_cells(formula, texts)]
 
 
 def fractions(weights: np.ndarray, family: str) -> list[str]:
@@ -128,15 +135,19 @@ def _one_row_each(name: str) -> str:
     )
 
 
-def _odd_cells(formula: Formula) -> list[str]:
-    """Numbers far from all others, and columns with one label."""
+def _odd_cells(formula: Formula, texts: Collection[str]) -> list[str]:
+    """Numbers far from all others, codes for missing values, labels written in two ways, and columns with one label."""
     frame, found, common = formula.rows.frame, [], _shared_columns(formula)
     for name in frame:
-        column = frame[name].to_numpy()
+        column, where = frame[name].to_numpy(), f"column {name!r} of data"
         if holds_floats(column):
-            wild = WildCells.of(column)
+            codes = Sentinels.of(column)
+            if codes is not None:
+                found.append(codes.note(where, _REPLACED, "group" if name in formula.grouping else ""))
+            others = np.flatnonzero(~np.isin(column, codes.values)) if codes else np.arange(len(column))
+            wild = WildCells.of(column[others])
             if wild is not None:
-                rows = in_few_words([str(formula.rows.kept[row]) for row in wild.rows], 1)
+                rows = in_few_words([str(formula.rows.kept[others[row]]) for row in wild.rows], 1)
                 found.append(
                     f"{name!r} is {wild.values[0]:g} in row {rows}, {wild.times.min():.0f} robust standard deviations "
                     "from all others, and may dominate the estimates: if it is an error, leave the row out"
@@ -145,6 +156,9 @@ def _odd_cells(formula: Formula) -> list[str]:
         labels = np.unique(column.astype(str))
         if name in common and len(labels) == 1:
             found.append(f"{name!r} is {str(labels[0])!r} in all rows, so the data do not show its effect")
+        words = words_of([column])
+        if words and name not in texts:
+            found += odd_labels(words, where, _REPLACED)
     return found
 
 
@@ -156,18 +170,18 @@ def _shared_columns(formula: Formula) -> set[str]:
     }
 
 
-def read_as_text(formula: Formula) -> list[str]:
+def read_as_text(formula: Formula) -> dict[str, str]:
     """Columns of text, of effects that all rows share, that look like numbers or dates: each cell is a label."""
-    found = []
+    found = {}
     for name in sorted(_shared_columns(formula) & set(formula.rows.frame)):
         column = formula.rows.frame[name]
         words = words_of([column]) or ()
         written = Written.of(words)
         if len(words) > _LABELS and holds_dates(np.array(list(words))):
-            found.append(f"{name!r} holds dates or times as text, read as {len(words)} labels")
+            found[name] = f"{name!r} holds dates or times as text, read as {len(words)} labels"
         elif written is not None and written.many:
             cell = cell_of(written, column.to_numpy().astype(str), formula.rows.kept)
-            found.append(
+            found[name] = (
                 f"{name!r} is text that looks like {written}, {cell}, read as {len(words)} labels: {written.advice}"
             )
     return found

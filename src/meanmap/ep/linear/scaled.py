@@ -73,7 +73,7 @@ class Scaled:
         base, unit, centre = 0.0, 1.0, 0.0
         if family.link == "identity":
             left = response - rows.offset
-            _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share), read_as_text(formula))
+            _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share), list(read_as_text(formula).values()))
             base = float(share @ left) if at is not None else 0.0
             unit = float(np.sqrt(share @ (left - base) ** 2)) or 1.0
             if family.heavy:
