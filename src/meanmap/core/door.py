@@ -63,7 +63,8 @@ class Door:
 
     With no JAX array among the leaves of `inputs` the scope is 64-bit (`jax.enable_x64(True)`, undone on exit),
     computes at once even inside an enclosing `jit`, and `leave` hands back NumPy. Otherwise results stay JAX arrays of
-    the same dtype, and nothing is switched but products of matrices on GPUs, which JAX rounds to ten bits by default.
+    the same dtype, and only the precision of matrix products on GPUs is changed, which JAX rounds to ten bits by
+    default.
 
     Examples
     --------

@@ -18,10 +18,10 @@ __all__ = ["Rng"]
 
 @dataclass(frozen=True)
 class Rng:
-    """One source of randomness seen from both sides: a NumPy generator and a JAX key, from one 64-bit seed.
+    """One source of randomness: a NumPy generator and a JAX key, from one 64-bit seed.
 
-    `seed` is what repeats the run: `rng=result.seed` draws the same numbers again, whatever was passed the first time.
-    It is `None` only for a traced JAX key, whose value cannot be known inside `jit`.
+    `seed` repeats the run: `rng=result.seed` draws the same numbers again, whatever was passed the first time. It is
+    `None` only for a traced JAX key, whose value cannot be known inside `jit`.
     """
 
     seed: int | None

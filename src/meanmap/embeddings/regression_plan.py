@@ -31,11 +31,11 @@ __all__ = ["RegressionPlan", "solved"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionPlan(Value):
-    """The settings of a conditional operator in features before it reads all rows: columns, and roundings.
+    """The plan of a conditional operator in features: columns and roundings, chosen before all rows are read.
 
-    `plan = RegressionPlan.of(x, y, phi, psi, rng=0)` draws some of the rows; `plan.state(x, y)` is what any part of
-    them adds, `state.merge(other)` adds two up, and `plan.result(state)` is the operator. `condition` does just
-    this with Parquet files and collections of Dask, and finds the same coefficients bit for bit.
+    `plan = RegressionPlan.of(x, y, phi, psi, rng=0)` draws some of the rows; `plan.state(x, y)` is the contribution of
+    any part, `state.merge(other)` adds two states, and `plan.result(state)` is the operator. `condition` does the same
+    with Parquet files and Dask collections, and finds the same coefficients bit for bit.
 
     Made by `RegressionPlan.of`.
 

@@ -84,7 +84,7 @@ def bayes_rule(
 ) -> Operator:
     """The kernel Bayes rule: from x to the embedding of the posterior p(x | y) π(y) / ∫ p(x | y) π(y) dy.
 
-    The pairs only teach the likelihood p(x | y): their y need not come from π.
+    Only the likelihood p(x | y) is learned from the pairs: their y need not come from π.
 
     Parameters
     ----------

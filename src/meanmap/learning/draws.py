@@ -25,7 +25,7 @@ EFFECTIVE = 100
 
 
 class KernelDraws(ByGram):
-    """Draws of an RBF kernel from its posterior: as a kernel their mean, E k_θ, with the lengthscale integrated out.
+    """Draws of an RBF kernel from its posterior; as a kernel, their mean E k_θ, with the lengthscale integrated out.
 
     It can be passed wherever a kernel can, and is made by `sample_kernel`. Gram matrices are means over 64 draws.
 

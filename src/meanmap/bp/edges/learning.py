@@ -196,8 +196,8 @@ def rescaled_ridge(phi: np.ndarray, number: int) -> float:
 class LearnedLikelihood(Likelihood):
     """The likelihood operator: φ(y)ᵀ M ψ(x), M = (C_yy + λ I)⁻¹ C_yx (C_xx + λ I)⁻¹ (Song et al. 2010, equation 8).
 
-    An estimate of p(x, y) / (p(x) p(y)); both lengthscales by one multiple of their medians, and the ridge relative to
-    each kernel's size, have the least held-out error of it. Made by `LearnedLikelihood.fit`.
+    An estimate of p(x, y) / (p(x) p(y)); its held-out error chooses one multiple of both median lengthscales, and a
+    ridge relative to the size of each kernel. Made by `LearnedLikelihood.fit`.
     """
 
     observed: NodeSample

@@ -117,7 +117,7 @@ class Tempered(Likelihood):
 
     Beliefs multiply the likelihoods of all nodes as if their noise were independent. Where it is not, as with guesses
     from features that change slowly over an image, a power a < 1 counts n observations as a n (Pauli, Racugno & Ventura
-    2011). Choose it by the error on data that were left out.
+    2011). Choose it by the error on held-out data.
 
     Examples
     --------
@@ -224,7 +224,7 @@ FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class NoiseLikelihood(Likelihood):
-    """observed = f(x) + noise: f by regression, the noise Gaussian with the covariance of what is left.
+    """observed = f(x) + noise: f by regression, the noise Gaussian with the covariance of the residuals.
 
     Made by `NoiseLikelihood.fit`. `covariance` is that of leave-one-out residuals.
     """

@@ -190,7 +190,7 @@ class _LowRank(Update):
 
 @dataclass(frozen=True)
 class Linear(_LowRank):
-    """Features φ of low rank, products still at all points: O(r m) a message.
+    """Features φ of low rank, products still at all points: O(r m) per message.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def band_of(height: int, bands: int) -> np.ndarray:
 
 
 def patches(image: object, size: int = 5) -> np.ndarray:
-    """The size × size patch around each pixel as its features, (H, W, size²); images go on beyond their edges mirrored.
+    """The size × size patch around each pixel as its features, (H, W, size²); images are mirrored beyond their edges.
 
     Examples
     --------

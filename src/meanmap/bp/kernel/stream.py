@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Filtering and smoothing along a growing chain, at a constant cost a step.
+    """Filtering and smoothing along a growing chain, at a constant cost per step.
 
     Streams do not change: `step` returns the next one. Made by `Stream.of`.
 

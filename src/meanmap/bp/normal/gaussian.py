@@ -202,8 +202,8 @@ def convergence(radius: float) -> str:
 def spectral_radius(precision: object) -> float:
     """The largest eigenvalue of |I − D^(−1/2) J D^(−1/2)|, D the diagonal of J: below 1, J is walk-summable.
 
-    Infinite where the diagonal is not positive. Cost that of a few tens of products with a sparse J, and of fifty
-    factorisations where its graph is a forest: these have no fill, and along a long chain eigenvalues lie too close
+    Infinite if the diagonal is not positive. The cost is that of a few tens of products with a sparse J, and of fifty
+    factorisations if its graph is a forest: these have no fill, and along a long chain eigenvalues lie too close
     together for products.
 
     References

@@ -41,27 +41,27 @@ AT_ONCE = 8192
 class ForestGrid:
     """Each pixel's belief given its surroundings, learned by a forest from clean and noisy images.
 
-    p(x_i | noisy image) is read off directly: trees on the pixels around, averages of them, shrunken cosines and
-    averages over patches that look alike find training pixels in like surroundings, and the errors that a first guess
-    made there are the belief about its error here (a quantile regression forest, Meinshausen 2006). No messages are
-    sent: surroundings of neighbours overlap, and messages were measured to count the same pixels again and again.
+    p(x_i | noisy image) is estimated directly. Trees find training pixels with similar surroundings, from the pixels
+    around, their averages, shrunken cosines and averages over similar patches; the errors of a first guess at these
+    pixels are the belief about its error here (a quantile regression forest, Meinshausen 2006). No messages are sent:
+    surroundings of neighbours overlap, and in measurements messages counted the same pixels repeatedly.
 
     Observed and missing pixels have separate forests: for the latter, rectangles are cut from all training images. The
     first guess, and the depth of the trees, are chosen on held-out images (bands of the image if there is only one).
     The width of beliefs is calibrated on the same images (Kuleshov, Fenner & Ermon 2018), and more so where they
-    differ. Reports say how often 90 % intervals covered images that were not used for calibration. Trees do not see how
-    bright a pixel is: from three images they would learn the brightness of plain parts and be overconfident about a
-    fourth. Beliefs about missing pixels are corrected for each image: its holes are moved to where it was observed, and
-    what lies there is compared with beliefs that do not see it. The coverage on new images is on the page of
+    differ. Reports say how often 90 % intervals covered images that were not used for calibration. Trees ignore the
+    brightness of a pixel: from three images they would learn that of plain parts and be overconfident about a fourth.
+    Beliefs about missing pixels are corrected for each image: its holes are moved to where it was observed, and the
+    pixels there are compared with beliefs that do not use them. The coverage on new images is on the page of
     benchmarks.
 
-    Noise that grows with brightness, as that of photons, is made even first: all of this is on a scale learned from the
-    pairs. How much noise there is, is learned from them, too, not estimated from new images, where texture is easily
-    taken for noise. Images with a different noise level from the training images need a separate model; reports name
+    Noise that grows with brightness, such as that of photons, is stabilised first: all of this is on a scale learned
+    from the pairs. The noise level is also learned from them, not estimated from new images, where texture is easily
+    mistaken for noise. Images with a different noise level from the training images need a separate model; reports name
     images whose noise seems to differ.
 
-    `KernelGrid` is for noise that is known, relations that are of interest themselves, and images without clean ones
-    beside noisy ones.
+    `KernelGrid` is for noise that is known, relations that are of interest themselves, and if there are no clean images
+    beside the noisy ones.
 
     Examples
     --------

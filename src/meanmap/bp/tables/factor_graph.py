@@ -30,8 +30,8 @@ __all__ = ["FactorGraph"]
 class FactorGraph:
     """A discrete network p(x) ∝ Π_c ψ_c(x_c), with messages between factors and variables.
 
-    Exact where the factors make no cycle, approximate otherwise (Kschischang, Frey & Loeliger 2001). Where cliques are
-    small `mm.bp.CliqueTree` is exact.
+    Exact if the factors form no cycle, approximate otherwise (Kschischang, Frey & Loeliger 2001). If cliques are small
+    `mm.bp.CliqueTree` is exact.
 
     Parameters
     ----------

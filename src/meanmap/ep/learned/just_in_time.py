@@ -52,10 +52,10 @@ class Learned(HostOracle):
 
     `ep.infer(model, ep.Learned())` uses it for every black-box factor.
 
-    A first batch is asked, half of it in each of two sweeps, because cavities of the first sweep are wider than all
-    that follow. After that it is asked where more training would reduce the variance of the prediction by more than
-    `threshold` times the noise; which members of a plate these are is known before any of them is asked. The object
-    keeps what it has learned: pass it to the next problem.
+    The oracle answers a first batch, half of it in each of two sweeps, because cavities of the first sweep are wider
+    than all that follow. After that it is asked where more training would reduce the variance of the prediction by more
+    than `threshold` times the noise; which members of a plate these are is known before any of them is asked. The
+    object keeps what it has learned: pass it to the next problem.
 
     Parameters
     ----------

@@ -96,9 +96,9 @@ class KernelRegression(Regression):
     """Rows of numbers as linear functions of random features of a kernel on tuples of messages.
 
     One feature map and one posterior covariance S serve all numbers: the variance φᵀSφ does not depend on what is
-    learned. Each number has a scale of its own, raised where leave-one-out errors are larger than stated. To regress
-    them jointly, with their correlations as prior (coregionalisation), was measured to be no better with 200 messages
-    of the logistic factor and nearly a decade of divergence worse with 1000, and is left out.
+    learned. Each number has a scale of its own, raised where leave-one-out errors are larger than stated. Joint
+    regression, with their correlations as prior (coregionalisation), was no better with 200 messages of the logistic
+    factor and nearly a decade of divergence worse with 1000, so it is left out.
 
     Parameters
     ----------

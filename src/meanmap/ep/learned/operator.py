@@ -62,7 +62,7 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MessageOperator(Value):
-    """Outgoing messages of one factor as a regression on its incoming ones. Values do not change.
+    """Outgoing messages of one factor as a regression on its incoming ones. Immutable.
 
     Parameters
     ----------

@@ -28,10 +28,9 @@ class Estimate(NamedTuple):
 
 
 class Regression(ABC):
-    """A way to learn. Values do not change: `fit` and `add` return new ones.
+    """A way to learn. Immutable: `fit` and `add` return new ones.
 
-    To write one, give `fit`, `add` and `predict`; `settings` have to be enough to make it again, with `fit` on the same
-    rows.
+    To write one, give `fit`, `add` and `predict`; `settings` and `fit` on the same rows must suffice to make it again.
     """
 
     @abstractmethod

@@ -76,16 +76,16 @@ class Target(ABC):
 
 @dataclass(frozen=True)
 class Derivatives(Target):
-    """Derivatives of log Z, the logarithm of what the factor is worth to its incoming messages.
+    """Derivatives of log Z, the log normaliser of the tilted distribution.
 
-    Of a Normal N(m, v): α = ∂ log Z/∂m = (m_t − m)/v and the precision τ = 1/v_t − 1/v, as log τ where the factor is
-    log-concave (`logarithm`). Of a Beta, Dirichlet and Gamma: the logarithms of the ratios of tilted parameters to the
-    incoming ones, which exist also where the message is improper. Of other families, such as a Bernoulli: the natural
+    For a Normal N(m, v): α = ∂ log Z/∂m = (m_t − m)/v and the precision τ = 1/v_t − 1/v, as log τ where the factor is
+    log-concave (`logarithm`). For a Beta, Dirichlet and Gamma: the logarithms of the ratios of tilted parameters to the
+    incoming ones, which exist even if the message is improper. For other families, such as a Bernoulli: the natural
     parameters that are sent.
 
-    Of a normal vector N(m, V): α = V⁻¹(m_t − m) and the symmetric matrix N with V_t⁻¹ = L⁻ᵀ exp(LᵀNL) L⁻¹ for V = LLᵀ,
-    whichever root L is. Whatever is predicted, the belief that follows is proper; N is close to the precision of the
-    message where this adds little to the belief, and both change with the coordinates as a gradient and a precision do.
+    For a normal vector N(m, V): α = V⁻¹(m_t − m) and the symmetric matrix N with V_t⁻¹ = L⁻ᵀ exp(LᵀNL) L⁻¹ for V = LLᵀ,
+    for any root L. Any prediction gives a proper belief; N is close to the precision of the message where this adds
+    little to the belief, and both change with the coordinates as a gradient and a precision do.
 
     Attributes
     ----------
@@ -131,11 +131,11 @@ class Derivatives(Target):
 
 @dataclass(frozen=True)
 class TiltedMoments(Target):
-    """What the authors of the paper regress: the tilted distribution, from which the message follows by division.
+    """The target of the paper: the tilted distribution, from which the message follows by division.
 
-    Of a Normal the mean and log variance of the tilted distribution (of a vector, the logarithm of the covariance
-    matrix), of a Beta and Dirichlet its log parameters; of a Gamma the log parameters of the message itself. Where it
-    is improper they do not exist, and the answer cannot be learned.
+    For a Normal these are the mean and log variance of the tilted distribution (for a vector, the logarithm of the
+    covariance matrix), for a Beta and Dirichlet its log parameters, and for a Gamma the log parameters of the message
+    itself. If it is improper they do not exist, and the answer cannot be learned.
     """
 
     name = "tilted moments"

@@ -77,7 +77,7 @@ def logistic_regression(
     kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> BinaryRegression:
-    """P(y = 1) = 1/(1 + exp(−xᵀw)), with a Gaussian belief about w by expectation propagation.
+    """Logistic regression, P(y = 1) = 1/(1 + exp(−xᵀw)), with a Gaussian belief about w by expectation propagation.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def probit_regression(
     kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> BinaryRegression:
-    """P(y = 1) = Φ(xᵀw), with a Gaussian belief about w by expectation propagation.
+    """Probit regression, P(y = 1) = Φ(xᵀw), with a Gaussian belief about w by expectation propagation.
 
     Every message is in closed form. Parameters and result are those of `logistic_regression`.
 

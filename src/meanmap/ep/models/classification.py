@@ -168,7 +168,7 @@ def gp_classification(
     link: str = "logistic",
     **settings: Any,
 ) -> GPClassification:
-    """P(y = 1) = σ(b + g(x)), g a Gaussian process and b a constant, by expectation propagation.
+    """Classify two labels, with a boundary of any shape: P(y = 1) = σ(b + g(x)), b a constant, g a Gaussian process.
 
     Parameters
     ----------

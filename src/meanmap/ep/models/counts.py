@@ -62,7 +62,7 @@ def poisson_regression(
     kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> CountRegression:
-    """Counts with mean exposure × exp(xᵀw), with a Gaussian belief about w by expectation propagation.
+    """Poisson regression: counts with mean exposure × exp(xᵀw), by expectation propagation.
 
     Parameters
     ----------

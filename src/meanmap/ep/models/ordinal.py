@@ -58,7 +58,7 @@ def ordinal_regression(
     kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> OrdinalRegression:
-    """P(y ≤ k) = Φ(c_k − (x − x̄)ᵀw): ordered labels, with a Gaussian belief about w by expectation propagation.
+    """Ordinal regression, P(y ≤ k) = Φ(c_k − (x − x̄)ᵀw), with a Gaussian belief about w by expectation propagation.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def simulator(
     random: bool = False,
     **options: Any,
 ) -> Program:
-    """observed = function(parameters, settings) + Gaussian noise: the parameters of any program, from its outputs.
+    """The parameters of any program, from its outputs: observed = function(parameters, settings) + Gaussian noise.
 
     Parameters
     ----------

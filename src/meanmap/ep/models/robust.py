@@ -98,7 +98,7 @@ def robust_regression(
     kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> RobustRegression:
-    """y = xᵀw + Student noise: linear regression robust to outliers.
+    """Linear regression robust to outliers: y = xᵀw + Student noise.
 
     Parameters
     ----------

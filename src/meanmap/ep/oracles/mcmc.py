@@ -32,7 +32,7 @@ _LENGTH, _MOST_STEPS = 1.5, 1000
 
 
 class MCMC(Oracle):
-    """Messages of a smooth black-box factor from draws by Hamiltonian Monte Carlo (Neal 2011), as numpyro has it.
+    """Messages of a smooth black-box factor from draws by Hamiltonian Monte Carlo (Neal 2011), by numpyro.
 
     `ep.infer(model, ep.MCMC())` uses it for every black-box factor.
 

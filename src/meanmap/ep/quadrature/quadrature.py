@@ -51,26 +51,26 @@ class Quadrature(Oracle):
     for which this is not accurate enough gets nodes that are moved to where its mass is, dense about the core and
     sparse far away; and if that is not enough, panels of its own, cut where a peak may hide between nodes and where
     errors are large, and extended where an end still matters. Labels and counts of a Normal (`Logistic`, `Poisson`)
-    need nine nodes where the incoming message is narrow, which say themselves whether they are enough. In two
-    dimensions a grid follows the mass: it is moved, stretched and sheared until it fits.
+    need nine nodes if the incoming message is narrow, and these show whether they are enough. In two dimensions a grid
+    follows the mass: it is moved, stretched and sheared until it fits.
 
     A function of one or two numbers that JAX cannot trace is never evaluated twice at the same point: during a run it
     is kept as polynomials on pieces of the line, or on rectangles, for all sweeps and all rows whose other arguments
     are equal. It is called for more only where the tilted distribution has its mass and the error of a polynomial would
-    show in a message; on the line jumps, and ends of regions without numbers, are found by bisection. What is left of
-    that error is part of `doubt`, and so is the noise of the function's own computing, in single precision or by
-    solvers with a tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows
-    tenfold along a piece, and not at outliers. A function of two numbers is called first within 2.1 standard deviations
-    of the mean of the cavity, and further out only where the tilted density is above e⁻²⁰ of its peak at an end or at
-    one of 64 points. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as for solvers whose
-    steps depend on the arguments, are stated and not reduced further; after 4096 evaluations, those below 10⁻³.
+    show in a message; on the line jumps, and ends of regions without numbers, are found by bisection. The remaining
+    error is part of `doubt`, and so is the noise of the function's own computing, in single precision or by solvers
+    with a tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows tenfold
+    along a piece, and not at outliers. A function of two numbers is called first within 2.1 standard deviations of the
+    mean of the cavity, and further out only where the tilted density is above e⁻²⁰ of its peak at an end or at one of
+    64 points. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as for solvers whose steps depend
+    on the arguments, are stated and not reduced further; after 4096 evaluations, those below 10⁻³.
 
     Polynomials are checked at values between their nodes. Each sixteenth of the mass of the root of a belief, .22
     standard deviations at its centre, has a point at which the function was called; where all rows share the function,
     so has each eightieth of the mass of the incoming message. Over two numbers each of 64 shares of the mass of the
     roots of both distributions has one. A peak that fits between these points, and is 0 at them, is missed, and so is
     one that stands where the incoming message has next to no mass, beyond 9.5 standard deviations of a Normal, with a
-    valley before it: `doubt` does not know of either. A wider prior makes it look further.
+    valley before it: `doubt` covers neither. A wider prior makes it look further.
 
     Parameters
     ----------

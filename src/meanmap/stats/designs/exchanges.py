@@ -22,10 +22,10 @@ class Exchange:
 
     A subclass with other `labels` or `orders` defines another design, which tests accept as `within=`.
 
-    The exchanges of units within strata are a group. If it leaves the distribution of the data unchanged under the null
-    hypothesis, the p-value of any statistic ranked among random members of the group is exact (Hemerik & Goeman 2018,
-    theorem 2; Phipson & Smyth 2010 for the one that is added). Pairs are strata of two rows; blocks of time are units
-    of consecutive rows.
+    The permutations of units within strata form a group. If it leaves the distribution of the data unchanged under the
+    null hypothesis, the p-value of any statistic ranked among random members of the group is exact (Hemerik & Goeman
+    2018, theorem 2; Phipson & Smyth 2010 for the one that is added). Pairs are strata of two rows; blocks of time are
+    units of consecutive rows.
 
     Attributes
     ----------

@@ -96,9 +96,8 @@ def closeness_test(
 ) -> ClosenessResult:
     """Test whether two distributions are closer than a margin, or further apart than it (an equivalence test).
 
-    A test of equality rejects any difference once the data are large, and shows nothing where it does not reject. The
-    null hypothesis of this test contains the margin that matters: it shows that samples are close enough, or that they
-    are not.
+    A test of equality rejects any difference once the data are large, and shows nothing if it does not reject. The null
+    hypothesis of this test has a margin, so it can show that samples are close enough, or that they are not.
 
     Parameters
     ----------

@@ -251,7 +251,7 @@ class _TwoSamples(OfComparedSamples):
 
 @contextmanager
 def samples_called(first: str, second: str) -> Iterator[None]:
-    """A scope in which answers call two samples so, instead of x and y, in all notes."""
+    """A scope in which notes call the two samples by these names, instead of x and y."""
     before = _names.set((first, second))
     try:
         yield
