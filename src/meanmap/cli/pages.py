@@ -135,13 +135,12 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
             "A column with a share near zero does not contribute."
         )
         rows = (("column", "share"), *((name, f"{share:.2f}") for name, share in shares))
-        if result.null.kind != "exchanges":
-            pvalues = result.column_pvalues(rng=result.seed)
-            rows = (("column", "share", "p-value"), *((*row, f"{pvalues[row[0]]:.3g}") for row in rows[1:]))
-            text += (
-                " The p-values are for single columns, by ranks and relations to other columns, corrected for multiple "
-                "testing; the intervals above are of means and shares. Where only one of them shows a difference in a "
-                "column, it is weak evidence."
-            )
+        pvalues = result.column_pvalues(rng=result.seed)
+        rows = (("column", "share", "p-value"), *((*row, f"{pvalues[row[0]]:.3g}") for row in rows[1:]))
+        by = "ranks and relations to other columns" if result.design is None else "ranks"
+        text += (
+            f" The p-values are for single columns, by {by}, corrected for multiple testing; the intervals above are "
+            "of means and shares. Where only one of them shows a difference in a column, it is weak evidence."
+        )
         sections.append(Section("Which columns differ", f"{shares[0][0]} most of all.", text, tables=(rows,)))
     return sections

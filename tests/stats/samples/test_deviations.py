@@ -8,8 +8,10 @@ import pytest
 from scipy.stats import binom, levene
 
 import meanmap as mm
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.samples.cells import Cells
 from meanmap.stats.samples.comparing import differences, differences_of_all
-from meanmap.stats.samples.deviations import _log_deviation, clear_ratio
+from meanmap.stats.samples.deviations import _log_deviation, clear_ratio, deviations_of
 
 FAILURE_RATE = 1e-5
 
@@ -121,11 +123,72 @@ def test_units_do_not_matter_even_where_squares_overflow():
     assert wild.deviations == pytest.approx(tuple(1e145 * sd for sd in plain.deviations))
 
 
-def test_rows_that_depend_on_one_another_have_no_word_on_spread():
-    from meanmap.stats.designs.exchanges import Exchange
+def of_pairs(n):
+    return Exchange(np.tile(np.arange(n), 2), np.arange(2 * n), np.ones(2 * n))
 
+
+def of_clusters(n, size):
+    return Exchange(np.zeros(n, int), np.arange(n) // size, np.ones(n))
+
+
+def test_spreads_of_pairs_and_clusters_are_those_of_the_rows():
     x, y = pages(np.random.default_rng(8), n=100)
-    for strata, units in ((np.tile(np.arange(100), 2), np.arange(200)), (np.zeros(200, int), np.arange(200) // 4)):
-        design = Exchange(strata, units, np.ones(200))
+    for design in (of_pairs(100), of_clusters(200, 1), of_clusters(200, 2)):
         (found,) = differences_of_all({"x": {"a": x}, "y": {"a": y}}, design=design)
-        assert found.ratio is None
+        least = x.std(ddof=1), y.std(ddof=1)
+        assert found.deviations == pytest.approx(least, rel=0.01)
+        assert found.ratio.estimate == pytest.approx(least[1] / least[0], rel=0.01)
+        assert found.ratio.low > 1
+
+
+def test_spreads_within_strata_give_each_stratum_one_weight():
+    """One sample has most rows in one stratum: pooled, it has another spread although it has none within strata."""
+    rng = np.random.default_rng(9)
+    strata = np.r_[np.repeat([0, 1], [380, 20]), np.repeat([0, 1], 200)]
+    values = rng.normal(20.0 * strata, 1.0)
+    design = Exchange(strata, np.arange(800), np.ones(800))
+    x, y = values[:400], values[400:]
+    assert y.std() > 2 * x.std()
+    first, second = deviations_of(x, y, Cells.of((400, 400), design))
+    assert first == pytest.approx(second, rel=0.1)
+    assert differences_of_all({"x": {"a": x}, "y": {"a": y}}, design=design)[0].ratio is None
+
+
+def test_spreads_are_not_compared_with_few_clusters_and_this_is_said():
+    x, y = pages(np.random.default_rng(8), n=100)
+    found = differences_of_all({"x": {"a": x}, "y": {"a": y}}, design=of_clusters(200, 4))
+    assert found[0].ratio is None
+    assert "standard deviations are not compared with fewer than 40 independent rows, clusters" in found.intervals
+
+
+@pytest.mark.parametrize("design", ["clusters", "pairs", "weights"])
+def test_what_is_said_of_spreads_holds_under_designs(design):
+    """Of 300 pairs of samples that depend within their clusters or pairs, at most 5 % miss the true ratio."""
+    rng, wrong = np.random.default_rng(10), 0
+    for trial in range(300):
+        if design == "pairs":
+            exchange, shared = of_pairs(120), np.tile(rng.normal(size=120), 2)
+        else:
+            exchange, shared = of_clusters(240, 3), np.repeat(rng.normal(size=80), 3)
+        values = shared + rng.normal(size=240)
+        if design == "weights":
+            exchange = Exchange(exchange.strata, np.arange(240), rng.uniform(0.2, 2.0, 240))
+            values = rng.exponential(size=240)
+        factor = (1.0, 1.6)[trial % 2]
+        cells = Cells.of((120, 120), exchange)
+        found = clear_ratio(values[:120], factor * values[120:], 0.05, cells)
+        wrong += found is not None and not found[0].low <= factor <= found[0].high
+    assert wrong <= binom.ppf(1 - FAILURE_RATE, 300, 0.05)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_test_under_a_design_names_the_column_whose_spread_differs(several):
+    rng = np.random.default_rng(11)
+    user = np.repeat(np.arange(150), 2)
+    arm = np.array(["a", "b", "c"])[user % (3 if several else 2)]
+    load = rng.normal(0.0, np.where(arm == "b", 2.0, 1.0))
+    table = {"arm": arm, "user": user, "load": load, "z": rng.normal(size=300)}
+    test = mm.k_sample_test if several else mm.two_sample_test
+    result = test(table, by="arm", clusters="user", n_permutations=99, rng=0)
+    assert [each.column for each in result.differences if each.ratio is not None] == ["load"] * (1 + several)
+    assert "standard deviations" in str(result)

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -279,11 +280,48 @@ def test_columns_of_labels_and_single_columns_are_tested():
     assert single.column_pvalues(rng=0)["column 0"] == pytest.approx(0.001)
 
 
-def test_columns_are_not_tested_across_strata():
+@pytest.mark.parametrize("design", ["clusters", "within", "weights"])
+def test_columns_are_tested_by_the_exchanges_of_the_design(design):
+    """Pooled, a column that only the strata or clusters move would be blamed."""
+    rng = np.random.default_rng(3)
+    of = np.repeat(np.arange(60), 4)
+    arm = np.where(of % 2, "a", "b")
+    if design == "within":
+        of = of % 2
+        arm = np.where(rng.random(240) < np.where(of, 0.3, 0.7), "a", "b")
+    moved, differs = rng.normal(3.0 * of if design == "within" else of // 8, 0.1), rng.normal(arm == "a")
+    table = {"arm": arm, "of": of, "moved": moved, "differs": differs, "noise": rng.normal(size=240)}
+    if design == "weights":
+        table |= {"of": rng.uniform(0.5, 1.5, 240), "moved": rng.normal(size=240)}
+    given = {design: "of"}
+    result = mm.two_sample_test(table, by="arm", n_permutations=99, rng=0, **given)
+    pvalues = result.column_pvalues(rng=0, n_permutations=199)
+    assert [name for name, p in pvalues.items() if p <= 0.05] == ["differs"]
+    assert "of each column by itself; adjusted for" in str(result)
+    several = mm.k_sample_test(table, by="arm", n_permutations=99, rng=0, **given)
+    assert several.column_pvalues(rng=0, n_permutations=199)["differs"] == pvalues["differs"]
+
+
+def test_the_p_value_of_a_column_of_pairs_is_that_of_all_exchanges():
+    """Eight pairs have 256 exchanges, of which two are as extreme as all differences of one sign."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=8)
+    values = np.r_[x, x + rng.uniform(0.3, 0.4, 8)]
+    result = mm.two_sample_test(
+        values[:8, None], values[8:, None], within=np.tile(np.arange(8), 2), n_permutations=99, rng=0
+    )
+    pvalue = result.column_pvalues(rng=0, n_permutations=3999)["column 0"]
+    assert abs(pvalue - 2 / 256) < 5 * np.sqrt(2 / 256 / 4000)
+
+
+def test_a_result_saved_with_its_design_tests_columns(tmp_path):
     x = np.random.default_rng(0).normal(size=(2, 40, 2))
     result = mm.two_sample_test(*x, within=np.tile(np.arange(2), 40), n_permutations=19, rng=0)
-    with pytest.raises(KindError, match="test single columns with the same within="):
-        result.column_pvalues()
+    mm.save(result, tmp_path / "result")
+    again = mm.load(tmp_path / "result")
+    assert again.column_pvalues(rng=1) == result.column_pvalues(rng=1)
+    with pytest.raises(KindError, match="saved without its within="):
+        dataclasses.replace(result, design=None).column_pvalues()
 
 
 def test_products_are_compared_in_units_of_their_standard_error():

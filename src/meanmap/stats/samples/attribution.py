@@ -11,8 +11,10 @@ from meanmap.core.types import Points, Seed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import Laplace
 from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.samples.exchanged import exchanged_forms
 from meanmap.stats.samples.scores import LEAST_SPREAD, ROUNDING, Scores, grouped_forms, soft_maximum
 from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
+from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import check_draws
 
 __all__ = ["column_pvalues", "gram_alone", "some_rows"]
@@ -44,13 +46,18 @@ def column_pvalues(
     sizes: Sequence[int],
     rng: Seed,
     n_permutations: int,
+    design: Exchange | None = None,
 ) -> dict[str, float]:
     """A p-value for each column of a pooled sample, corrected for the number of columns, the smallest first."""
     check_draws(n_permutations)
     generator = Rng.of(rng).generator
-    chosen, _ = some_rows(sizes, generator)
     scores = Scores.of(domain, points, columns, dict(widths), least=1)
-    tested = {} if scores is None else _tested_columns(scores, sizes, chosen, n_permutations, generator)
+    tested: dict[str, float] = {}
+    if scores is not None and design is not None:
+        tested = _tested_under(scores, sizes, design, n_permutations, generator)
+    elif scores is not None:
+        chosen, _ = some_rows(sizes, generator)
+        tested = _tested_columns(scores, sizes, chosen, n_permutations, generator)
     return tested | {name: 1.0 for name in places_of_columns(domain, points, columns, widths) if name not in tested}
 
 
@@ -65,12 +72,7 @@ def _tested_columns(
     """
     samples = np.repeat(np.arange(len(sizes)), sizes)
     d = len(scores.names)
-    forms = grouped_forms(_exchanged(samples, n_permutations, generator), sizes)
-    own = np.empty((n_permutations + 1, d))
-    for j in track(range(d), "columns"):
-        of_column = scores.columns == j
-        own[:, j], _ = soft_maximum(scores.matrix[:, of_column], np.log(scores.shares[of_column]), forms)
-    pvalues = _stepped_down(own)
+    pvalues = _of_ranks(scores, grouped_forms(_exchanged(samples, n_permutations, generator), sizes))
     if d > 1:
         labels = _exchanged(samples[pairs], n_permutations, generator)
         main = scores.main[pairs] - scores.main[pairs].mean(axis=0)
@@ -79,7 +81,32 @@ def _tested_columns(
         each = range(len(sizes) if len(sizes) > 2 else 1)
         values = [_of_products(main[:, kept], scores.of_main[kept], labels == g, d) for g in each]
         pvalues = np.minimum(2 * np.minimum(pvalues, _stepped_down(np.max(values, axis=0))), 1.0)
+    return _smallest_first(scores, pvalues)
+
+
+def _tested_under(
+    scores: Scores, sizes: Sequence[int], design: Exchange, n_permutations: int, generator: np.random.Generator
+) -> dict[str, float]:
+    """A p-value for each column from its own ranks, under the exchanges of a design.
+
+    Products of columns are left out: their standard errors in each draw are those of independent rows.
+    """
+    labels = design.of_units(np.repeat(np.arange(len(sizes)), sizes))
+    forms = exchanged_forms(design.labels(labels, n_permutations, generator), design)
+    return _smallest_first(scores, _of_ranks(scores, forms))
+
+
+def _smallest_first(scores: Scores, pvalues: np.ndarray) -> dict[str, float]:
     return {scores.names[j]: float(pvalues[j]) for j in np.argsort(pvalues, kind="stable")}
+
+
+def _of_ranks(scores: Scores, forms: Forms) -> np.ndarray:
+    """A corrected p-value for each column from the scores of its ranks."""
+    own = []
+    for j in track(range(len(scores.names)), "columns"):
+        of_column = scores.columns == j
+        own.append(soft_maximum(scores.matrix[:, of_column], np.log(scores.shares[of_column]), forms)[0])
+    return _stepped_down(np.stack(own, axis=1))
 
 
 def _exchanged(samples: np.ndarray, n_permutations: int, generator: np.random.Generator) -> np.ndarray:

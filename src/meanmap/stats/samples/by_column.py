@@ -9,11 +9,13 @@ import numpy as np
 from meanmap.core.language import in_python
 from meanmap.core.values import Value, frame_of, label_shown, plain
 from meanmap.stats.result import Interval
+from meanmap.stats.samples.deviations import LEAST_UNITS
 
 __all__ = ["ColumnDifference", "Differences", "said_of"]
 
 # At most this many clear differences are printed; if fewer are clear, differences of at least this many columns.
 MOST_SAID, LEAST_SAID = 20, 5
+_UNITS = "independent rows, clusters or pairs in a sample"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,8 +48,8 @@ class ColumnDifference(Value):
     without : str or None
         The number that most rows have, where the means are those of the other rows.
     deviations : tuple of two floats, or None
-        The standard deviations of numbers where they are shown to differ; None elsewhere, and where strata, clusters or
-        weights were given.
+        The standard deviations of numbers where they are shown to differ; None elsewhere. Within strata they are those
+        of rows with the weights of the means.
     ratio : Interval or None
         The second of them over the first, with an interval that excludes one; those of all columns hold together, apart
         from the intervals of means and shares.
@@ -149,6 +151,8 @@ class Differences(Value, Sequence[ColumnDifference]):
         For how many columns the intervals of ratios of standard deviations hold together.
     pairs : int
         How many pairs of samples are compared.
+    unjudged : bool
+        Whether strata, clusters or weights leave too few independent rows to compare standard deviations.
     design : str
         Which rows are compared: "within strata", "of 40 clusters", "of weighted rows", or "".
 
@@ -171,6 +175,7 @@ class Differences(Value, Sequence[ColumnDifference]):
     design: str = ""
     ratios: int = 0
     pairs: int = 1
+    unjudged: bool = False
 
     @property
     def level(self) -> str:
@@ -186,7 +191,9 @@ class Differences(Value, Sequence[ColumnDifference]):
         apart = self.ratios > 1 and self._spread
         more = f", and those of standard deviations for {self.ratios}" if apart else ""
         own = any(each.rows is not None for each in self.each)
-        return f"{self.level}{more}" + "; each column by all rows that have it, all else by complete rows" * own
+        told = "; each column by all rows that have it, all else by complete rows" * own
+        told += f"; standard deviations are not compared with fewer than {LEAST_UNITS} {_UNITS}" * self.unjudged
+        return f"{self.level}{more}{told}"
 
     @overload
     def __getitem__(self, at: int) -> ColumnDifference: ...

@@ -21,7 +21,7 @@ from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.by_column import ColumnDifference, Differences
 from meanmap.stats.samples.cells import Cells
-from meanmap.stats.samples.deviations import clear_ratio
+from meanmap.stats.samples.deviations import LEAST_UNITS, clear_ratio, deviations_of
 from meanmap.stats.samples.own_rows import called
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -163,12 +163,14 @@ def _estimated(compared: Sequence["_Compared"], confidence: float, design: str =
     """The differences with intervals that hold together, the clearest first."""
     distinct = {(*each[1:3], each.without, each.first.tobytes(), each.second.tobytes()) for each in compared}
     level = (1 - confidence) / max(len(distinct), 1)  # a copy of a column has its intervals
+    few = [each for each in compared if each.spreads and each.has_few_units]
+    compared = [each._replace(spreads=each.spreads and not each.has_few_units) for each in compared]
     of_numbers = {(*each[1:3], each.first.tobytes(), each.second.tobytes()) for each in compared if each.spreads}
     own = (1 - confidence) / max(len(of_numbers), 1)
     found = [_of_means(each, level, own) if each.label is None else (_of_shares(each, level), 0.0) for each in compared]
     order = sorted(found, key=lambda each: -max(abs(each[0].clarity), abs(each[1])))
     numbers = len(distinct), design, len(of_numbers), len({each.names for each in compared})
-    return Differences(tuple(each for each, _ in order), confidence, *numbers)
+    return Differences(tuple(each for each, _ in order), confidence, *numbers, unjudged=bool(few))
 
 
 def are_tables(samples: Sequence[Any]) -> bool:
@@ -219,6 +221,12 @@ class _Compared(NamedTuple):
     own: bool = False
 
     @property
+    def has_few_units(self) -> bool:
+        """Whether its design leaves too few independent rows, clusters or pairs to compare standard deviations."""
+        sizes = len(self.first), len(self.second)
+        return self.cells is not None and min(self.cells.effective(sizes)) < LEAST_UNITS
+
+    @property
     def rows(self) -> tuple[int, int] | None:
         """How many there are, where they are not the complete ones."""
         return (len(self.first), len(self.second)) if self.own and self.without is None else None
@@ -243,7 +251,7 @@ def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pai
     means = [of(pair) for pair in pairs]
     value = _most_have(parts) if family == "number" else None
     if value is None:
-        return [each._replace(spreads=family == "number" and each.cells is None) for each in means]
+        return [each._replace(spreads=family == "number") for each in means]
     rest = (_without(each, value) for each in means)
     return [*means, *(of(pair, value) for pair in pairs), *(each for each in rest if each is not None)]
 
@@ -307,11 +315,11 @@ def _of_means(compared: _Compared, level: float, own: float) -> tuple[ColumnDiff
     without = None if compared.without is None else label_text(compared.without)
     ends = means[0], means[1], Interval(size * by, size * (by - half), size * (by + half))
     found = ColumnDifference(compared.name, None, *ends, medians, clarity, compared.names, without, rows=compared.rows)
-    ratio = clear_ratio(x / size, y / size, own) if compared.spreads else None
+    ratio = clear_ratio(x / size, y / size, own, compared.cells) if compared.spreads else None
     if ratio is None:
         return found, 0.0
-    deviations = float(size * np.std(x / size, ddof=1)), float(size * np.std(y / size, ddof=1))
-    return replace(found, deviations=deviations, ratio=ratio[0]), ratio[1]
+    deviations = [size * each for each in deviations_of(x / size, y / size, compared.cells)]
+    return replace(found, deviations=(deviations[0], deviations[1]), ratio=ratio[0]), ratio[1]
 
 
 def _means(x: np.ndarray, y: np.ndarray, cells: Cells | None) -> tuple[float, float, float, float]:

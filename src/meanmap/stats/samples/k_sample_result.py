@@ -1,13 +1,14 @@
 """Results of tests of samples beyond the p-value: which columns differ, and by how much in their units."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from meanmap.core.errors import KindError
 from meanmap.core.language import with_and
 from meanmap.core.types import Points, Seed
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import TestResult
 from meanmap.stats.samples.attribution import column_pvalues
 from meanmap.stats.samples.by_column import Differences, said_of
@@ -31,6 +32,12 @@ class ColumnsResult(TestResult):
     columns: tuple[str, ...] = field(default=(), repr=False)
     differences: Differences = field(default_factory=Differences, repr=False)
     widths: dict[str, int] = field(default_factory=dict, repr=False)
+    design: Exchange | None = field(default=None, repr=False)
+
+    def to_save(self) -> "ColumnsResult":
+        """Without a design of a class that is the user's own, which no file can hold."""
+        own = self.design is not None and type(self.design) is not Exchange
+        return replace(self, design=None) if own else self
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
@@ -45,7 +52,8 @@ class ColumnsResult(TestResult):
         said += [("intervals", WEAK)] if weak else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
         every = ", all samples together" if len(self.sizes) > 2 else ""
-        adjusted = f"(of each column and how it goes with others{every}; adjusted for {len(self.columns)} columns)"
+        what = "of each column and how it goes with others" if self.design is None else "of each column by itself"
+        adjusted = f"({what}{every}; adjusted for {len(self.columns)} columns)"
         said += [("p-values", f"{pvalues} {adjusted}")] if pvalues else []
         return [*super().lines(), *said]
 
@@ -64,7 +72,7 @@ class ColumnsResult(TestResult):
     @cached_property
     def _printed_pvalues(self) -> Mapping[str, float]:
         """P-values of columns, where the test rejects."""
-        several = 1 < len(self.columns) <= MOST_PRINTED and self.null.kind != "exchanges"
+        several = 1 < len(self.columns) <= MOST_PRINTED and (self.null.kind != "exchanges" or self.design is not None)
         if not self._keeps_points or self.pvalue > 0.05 or not several:
             return {}
         return self.column_pvalues(self.seed)
@@ -82,6 +90,8 @@ class ColumnsResult(TestResult):
         exactly for marginal distributions, whatever other columns do, and asymptotically for products. Differences that
         only appear in three or more columns together are not attributed to any column.
 
+        With within=, clusters= or weights= marginal distributions alone are tested, by the same exchanges as the test.
+
         Parameters
         ----------
         rng : None, int, numpy.random.Generator or JAX key
@@ -92,12 +102,10 @@ class ColumnsResult(TestResult):
         domain, points = self._pooled()
         if not self.columns:
             raise KindError("these points are neither rows of numbers nor of a table: there are no columns to test.")
-        if self.null.kind == "exchanges":
-            raise KindError(
-                "columns are tested by permutations of all rows, but this test used strata, clusters or weights: test "
-                "single columns with the same within=, clusters= or weights= instead."
-            )
-        return column_pvalues(domain, points, self.columns, self.widths, self.sizes, rng, n_permutations)
+        if self.null.kind == "exchanges" and self.design is None:
+            raise KindError("this result was saved without its within=, clusters= or weights=: run the test again.")
+        known = self.columns, self.widths, self.sizes
+        return column_pvalues(domain, points, *known, rng, n_permutations, self.design)
 
     @property
     def _keeps_points(self) -> bool:

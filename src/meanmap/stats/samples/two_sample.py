@@ -243,6 +243,7 @@ class _TwoSamples(OfComparedSamples):
             "columns": columns_of(samples),
             "differences": self.differences,
             "widths": dict(samples.widths),
+            "design": exchange,
             "shared": samples.kernels[found.strongest] if samples.by_columns else None,
         }
         seen = found.statistic, found.null, samples.kernel, method, samples.sizes
