@@ -213,7 +213,7 @@ def level_page(level: dict[str, list[float]]) -> list[str]:
 
 
 def power_page(power: dict[str, list[float]], level: dict[str, list[float]]) -> list[str]:
-    """Rejection rates if they are dependent, in brackets for tests that also reject too many true hypotheses."""
+    """Rejection rates if they are dependent, in brackets for tests that also reject too many true null hypotheses."""
     known = [name for name in METHODS if any(key.endswith(f", {name}") for key in power)]
     rows = []
     for row in map(", ".join, product(SHAPES, TABLES, map(str, GIVEN))):

@@ -87,7 +87,7 @@ METHODS = {
 
 
 def measured(name: str, seed: int) -> dict[str, list[int]]:
-    """For each level: distance to the true class, extra edges, missing edges, true hypotheses and rejected ones."""
+    """For each level: distance to the true class, extra and missing edges, true null hypotheses and rejected ones."""
     columns, causes = network(seed)
     names = _names(columns)
     true = PDAG.of([(names[i], names[j]) for i, j in np.argwhere(causes)], nodes=names)
@@ -157,7 +157,14 @@ def summary(sets: dict[str, list[dict[str, list[int]]]]) -> Found:
 
 def page(found: Found) -> str:
     """The table, and differences at comparable levels."""
-    head = ["search", "level", "true hypotheses rejected", "distance to the true class", "extra edges", "missing edges"]
+    head = [
+        "search",
+        "level",
+        "true null hypotheses rejected",
+        "distance to the true class",
+        "extra edges",
+        "missing edges",
+    ]
     rows = [
         [
             name,

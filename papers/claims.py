@@ -22,16 +22,15 @@ TITLES = {
     "messages": "Just-in-time kernel regression",
 }
 LEAD = """\
-This table lists what the four papers claim in print, one statement per row, with the verdict. A tested claim is
-judged by the one rule of :doc:`index`: *yes* if it was shown, *no* if it was refuted, *not settled* if the
-measurement was too imprecise for either, if readings disagree, or if there is no standard error. *Not tested* means
-that a run of ours could settle the claim and none did. *Not testable* means that no run could: definitions, formulas,
-derivations and numbers of operations, bounds in the limit, praise of one number that is compared with nothing,
-numbers that depend on something not stated, on data that are not available or on programs that were not run, and
-claims that cannot fail. Claims of the papers are tested with the paper's method as far as it is stated; deviations
-stand in each section. What was measured with the library's variant of it is a claim of ours. Where the paper has no
-number, the band is ours: it stands in the section to which an arrow leads. A claim that is not tested is not
-reproduced."""
+What the four papers claim in print, one statement per row, with the verdict. A tested claim is judged by the rule of
+:doc:`index`: *yes* if it was confirmed, *no* if it was refuted, *not settled* if the measurement was too imprecise
+for either, if readings disagree, or if there is no standard error. *Not tested* means that a run of ours could settle
+the claim and none did. *Not testable* means that no run could. Such are definitions, formulas, derivations, numbers
+of operations, bounds in the limit, praise of one number that is compared with nothing, and claims that cannot fail;
+and numbers that depend on something not stated, on data that are not available or on programs that were not run.
+Claims of the papers are tested with the paper's method as far as it is stated; each section lists deviations. What
+was measured with the library's variant of it is a claim of ours. If the paper has no number, the band is ours: the
+section to which an arrow leads gives it. A claim that is not tested is not reproduced."""
 Measured = Mapping[str, tuple[dict[str, Number], Scale]]
 
 

@@ -77,7 +77,7 @@ REFUSALS = "too few to condition|is for numbers|is constant|w(as|ere) left out|a
 
 
 def rejected(test, null, trials, seed):
-    """How often a true hypothesis is rejected, and how often there was an answer."""
+    """How often a true null hypothesis is rejected, and how often there was an answer."""
     found = answered = 0
     for trial in range(trials):
         rng = np.random.default_rng([seed, trial])

@@ -100,7 +100,7 @@ class Claim:
     ours : bool
         Whether the statement is ours and not the paper's; then it stands beside the verdict and does not enter it.
     over : str
-        What the spreads of its numbers are over. Anything but "runs" is no repetition and settles nothing.
+        What the spreads of its numbers are over. Anything but "runs" is not a repetition and settles nothing.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def pc(
 
     On 80 data sets with eight nonlinearly related variables and 200 rows the structural Hamming distance to the true
     class was 2.9 at level = .05 and 2.5 at level = .1; with causal-learn's kernel test, which rejects .08 of true
-    hypotheses at .05, it was 2.7 and 2.6 (see the benchmarks in the documentation).
+    null hypotheses at .05, it was 2.7 and 2.6 (see the benchmarks in the documentation).
 
     The number of tests is exponential in the largest number of neighbours. Tests with the same conditioning set share
     their regressions, and those of one variable its Gram matrices.

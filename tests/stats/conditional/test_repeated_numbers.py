@@ -76,7 +76,7 @@ def test_values_that_are_too_many_are_told():
 
 @pytest.mark.parametrize("number", [12, 250])
 def test_numbers_with_enough_rows_each_are_strata_in_which_questions_are_exact(number):
-    """Regressions on 12 sites of 8 rows rejected up to .19 of true hypotheses, and on 250 sites .7 and more."""
+    """Regressions on 12 sites of 8 rows rejected up to .19 of true null hypotheses, and on 250 sites .7 and more."""
     tables = [sites(seed, number) for seed in range(20 if number < 100 else 5)]
     found = [mm.test("x ~ y | site", table, n_permutations=99, rng=0) for table in tables]
     assert all("within" in result.method for result in found)
@@ -122,7 +122,7 @@ def test_level_with_numbers_that_repeat(law):
 
 @pytest.mark.parametrize("number", [12, 63])
 def test_the_conditional_test_itself_is_exact_given_numbers_that_repeat(number):
-    """Regressions rejected up to .19 of true hypotheses given 12 sites of 8 rows, and .30 given 63."""
+    """Regressions rejected up to .19 of true null hypotheses given 12 sites of 8 rows, and .30 given 63."""
     tables = [sites(seed, number) for seed in range(100, 140 if number < 50 else 115)]
     found = [mm.conditional_independence_test("x", "y", "site", data=t, n_permutations=99, rng=0) for t in tables]
     rejected = sum(result.pvalue <= 0.05 for result in found)
@@ -175,7 +175,7 @@ def test_codes_with_few_rows_are_regressed_on_and_the_other_reading_is_told():
 
 
 def test_a_last_site_with_fewer_rows_leaves_strata():
-    """Sites of eight rows but the last were below a bound of eight on average, and .34 of true hypotheses rejected."""
+    """Sites of eight rows but the last were below a bound of eight on average, and .34 of true nulls rejected."""
     found = rejected = 0
     for seed in range(30):
         rng = np.random.default_rng([seed, 43])

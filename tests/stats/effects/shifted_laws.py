@@ -46,5 +46,5 @@ def counted(law: str, d: int, n: int, shift: float, trials: int, seed: int = 0) 
 
 
 def bounds(trials: int, chance: float = 0.99) -> tuple[float, float]:
-    """The most rejections of a true hypothesis at level .05, and the least intervals of .95 that cover."""
+    """The most rejections of a true null hypothesis at level .05, and the least intervals of .95 that cover."""
     return (scipy.stats.binom.ppf(chance, trials, 0.05), scipy.stats.binom.ppf(1 - chance, trials, 0.95))

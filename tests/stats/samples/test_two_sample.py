@@ -77,7 +77,7 @@ CELLS = [
 
 
 def rejections(statistic, null, kernel, trials, draw, n, m, seed):
-    """How often a true hypothesis is rejected at 0.05; wild draws need pairs."""
+    """How often a true null hypothesis is rejected at 0.05; wild draws need pairs."""
     rng = np.random.default_rng(seed)
     chosen = {"default": None, "median": "median", "given": mm.kernels.Laplace(0.3), "two": TWO}[kernel]
     m = n if null == "wild" else m

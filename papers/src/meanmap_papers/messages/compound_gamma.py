@@ -274,5 +274,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.3, "quick": 1, "paper": 6},
     run,
-    stand_in="quadrature of ours in place of Infer.NET, beside which times are hardly lower",
+    stand_in="quadrature of ours in place of Infer.NET, with times that are hardly lower",
 )

@@ -14,7 +14,7 @@ __all__ = ["EXPERIMENT"]
 
 # As many iterations as the paper runs; both of its settings, and sampling, do not converge.
 SWEEPS = 10
-# What spreads are over: operators are kept from problem to problem, so that these are no repetitions.
+# What spreads are over: operators are kept from problem to problem, so these are not repetitions.
 ONE = "problems of one run"
 
 

@@ -11,7 +11,7 @@ __all__ = ["OnlineTree"]
 
 @dataclass(frozen=True)
 class OnlineTree:
-    """A tree of scikit-learn's, with others grafted on to its leaves. Values do not change; grafts are shared.
+    """A tree of scikit-learn's, with others grafted on to its leaves. Immutable; grafts are shared.
 
     Attributes
     ----------

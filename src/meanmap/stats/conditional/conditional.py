@@ -188,9 +188,9 @@ def conditional_independence_test(
     and a fifth of the rows) enters regressions both as a number and as a label. The hypothesis is the same, as both
     carry all information in z, but regressions can then follow smooth effects of the number as well as separate effects
     of each value. On its own, with 8 rows for each value, such a number leaves some bias: at .05 they rejected .05 to
-    .19 of true hypotheses with 12 values, and .07 to .30 with 63. With more values, or fewer rows for each, its effects
-    are assumed to be smooth. For integers a warning gives the p-value obtained by treating them as codes, where it
-    differs.
+    .19 of true null hypotheses with 12 values and .07 to .30 with 63. With more values, or fewer rows for each, its
+    effects are assumed to be smooth. For integers a warning gives the p-value obtained by treating them as codes, where
+    it differs.
 
     Labels become indicators; ordered labels become ranks if `kinds` says "rank". Angles and times of a cycle become
     points on a circle if `kinds` says so. Text that differs in nearly every row is replaced by its first principal

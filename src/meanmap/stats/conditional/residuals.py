@@ -47,7 +47,7 @@ NOTHING_LEFT = 1e-10
 # their median distance saw that in 388 of 1000 data sets with sentinels, one as wide as for normal residuals does not.
 WIDE, MEDIAN_OF_NORMAL = "wide", 0.954
 # With more points the bias of the regression of plain features shows: where relations are not linear and z has two
-# columns, true hypotheses were rejected with rate .075 at 1000 and .11 at 3000 points, without plain features .057.
+# columns, true null hypotheses were rejected with rate .075 at 1000 and .11 at 3000 points, .057 without plain ones.
 MOST_PLAIN = 500
 
 
