@@ -134,7 +134,7 @@ def condition(
         if found is not None:
             return found
     x, y = source_of(x).whole("x"), source_of(y).whole("y")
-    (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
+    (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2, wild=True)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None
         kernel_x, kernel_y = _chosen(kernel_x, x, "x"), _chosen(kernel_y, y, "y")

@@ -92,7 +92,7 @@ def embed(
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)
     check_order((x, weights), ("x", "weights"))
-    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
+    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True, wild=True)
     warn_of(told)
     if kernel is None:
         if not all_concrete(x):

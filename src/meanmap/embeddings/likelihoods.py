@@ -93,7 +93,7 @@ def likelihood(
     given = None if ridge is None else _read_ridges(ridge)
     if given is None or kernel_x is None or kernel_y is None:
         refuse_tracers((x, y, given), "(1e-3, 1e-3)")
-    (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
+    (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2, wild=True)
     with Door(x, y, kernel_x, kernel_y) as door:
         by_default = kernel_x is None and kernel_y is None
         kernel_x = unit_free_kernel(x) if kernel_x is None else kernel_x

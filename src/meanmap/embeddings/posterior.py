@@ -209,7 +209,7 @@ def posterior_embedding(
     >>> bool(low[0] < truth < high[0])
     True
     """
-    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
+    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True, wild=True)
     warn_of(told)
     if asks_to_learn(kernel):
         kernel, _ = learned_for(x)

@@ -14,8 +14,10 @@ from meanmap.core.pieces.source import Stream
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.chunks import sampled
+from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import complete_part, refuse_labels
+from meanmap.core.tables.wild import wild_notes, without_wild_cells
 from meanmap.core.types import Data
 
 __all__ = ["MOST_ROWS", "learned_from", "read"]
@@ -34,8 +36,8 @@ def read(estimator: Any, X: Data, y: Data, /, **settings: object) -> tuple[np.nd
 def read(estimator: Any, *data: Data, **settings: object) -> Any:
     """X, or X and y, by the rules of scikit-learn; integers too long for a float are refused, too.
 
-    `schema_` describes the columns of X at the fit. A warning names numbers that may be codes for missing values and,
-    in later calls, numbers far outside the range.
+    `schema_` describes the columns of X at the fit. A warning names numbers that may be codes for missing values, gross
+    outliers and, in later calls, numbers far outside the range.
     """
     data = _handed_over(data)
     for each, name in zip(data, ("X", "y"), strict=False):
@@ -56,9 +58,24 @@ def read(estimator: Any, *data: Data, **settings: object) -> Any:
         estimator.schema_ = Schema.of(dict(zip(names, X.T, strict=True)), names=("X",))
         for column in estimator.schema_.columns:
             warn_of(column.strange(f"X[{column.name!r}]"))
+        _warn_of_outliers(dict(zip(names, X.T, strict=True)), "X", settings)
+        if settings.get("y_numeric"):
+            warn_of(doubts([found[1]], ["y"], then="leave out these rows"))
+            _warn_of_outliers({None: found[1]}, "y", settings)
     else:
         warn_of(estimator.schema_.notes(dict(zip(estimator.schema_.names, X.T, strict=True)), "X"))
     return found
+
+
+def _warn_of_outliers(columns: Mapping[Any, np.ndarray], argument: str, settings: Mapping[str, object]) -> None:
+    """Warn about them: estimators that take missing values treat them as such, others as numbers."""
+    if settings.get("ensure_all_finite") != "allow-nan":
+        table = columns.get(None, columns)
+        warn_of(wild_notes([table], [argument], then="leave out the row"))
+        return
+    for name, column in columns.items():
+        _, note = without_wild_cells(column, argument if name is None else f"{argument}[{name!r}]")
+        warn_of([note] if note else [])
 
 
 @overload

@@ -26,6 +26,7 @@ from meanmap.core.tables.missing import by_pairs
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, varying
 from meanmap.core.tables.selection import notes_on_gaps
+from meanmap.core.tables.wild import wild_notes
 from meanmap.core.types import Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
@@ -213,7 +214,8 @@ def chow_liu(
     (table,), apart = without_ids((table,), ("table",), (), kinds)
     unlike = notes_on_gaps([table], ["table"], missing, kinds, paired=True)
     table, told = by_pairs(table, "table", missing)
-    told = (*apart, *told, *unlike, *doubts([table], ["table"], kinds or ()), *copied_rows([table], ["table"]))
+    seen = (*doubts([table], ["table"], kinds or ()), *wild_notes([table], ["table"], kinds or ()))
+    told = (*apart, *told, *unlike, *seen, *copied_rows([table], ["table"]))
     schema = Schema.of(table, kinds=kinds)
     labelled = source_of(table).named
     table, dull = varying(table, schema)

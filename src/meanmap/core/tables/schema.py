@@ -20,7 +20,7 @@ from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts, same
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_kind
 from meanmap.core.tables.matching import matched, renamed, selected
-from meanmap.core.tables.missing import as_found, length, settle
+from meanmap.core.tables.missing import as_found, length, rows_called, settle
 from meanmap.core.tables.places import Places, has_names
 from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.table import Table, named_columns, raw_columns
@@ -295,14 +295,18 @@ def opened(
     paired: bool = False,
     least: int = 1,
     brief: bool = False,
+    wild: bool = False,
 ) -> tuple[list[Any], "tuple[Schema | None, ...]", tuple[str, ...]]:
     """Samples as returned by `admitted`, and the schemas for reading later rows. They are None for data that only their
-    kernel can read, and `brief` for arrays, except for the first sample.
+    kernel can read, and `brief` for arrays, except for the first sample. Notes name `wild` cells where no other rule
+    of the function does.
     """
     left, notes = settle(samples, names, missing, paired, least)
     notes += notes_on_gaps(samples, names, missing, kinds, paired) if notes else ()
     found, more = admitted(left, names, "raise", kinds, paired=paired, wild=False)
     notes += more
+    if wild:
+        notes += wild_notes(left, names, kinds or (), apart=True, rows=rows_called(samples, left, names, missing))
     schemas = []
     for i, (sample, read, name) in enumerate(zip(left, found, names, strict=True)):
         if read is sample:

@@ -117,17 +117,19 @@ class WildCells:
             "but its mean answers another question."
         )
 
-    def note_in_tests(self, where: str, rows: Sequence[str]) -> str:
-        """The note of a function where they count as numbers; `rows` says in which row each is, if that is known."""
+    def note_in_tests(self, where: str, rows: Sequence[str], then: str = "") -> str:
+        """The note of a function where they count as numbers; `rows` says in which row each is, if that is known. The
+        advice (`then`) is by default to declare them as missing.
+        """
         several = len(self.rows) > 1
         kind = {"M": "time", "m": "duration"}.get(self.values.dtype.kind, "number")
         marks = [str(value) if kind != "number" else f"{value:.12g}" for value in dict.fromkeys(self.values.tolist())]
+        then = then or f"pass missing=[{', '.join(marks)}]"
         why = ", as amounts that are mostly zero have such tails"
         there = why if self.tail else " here, and as missing in networks"
         return (
             f"{self._far(where, rows)} as {f'{kind}s' if several else f'a {kind}'}{there}. "
-            f"If {'they are' if several else 'it is'} wrong, correct {'them' if several else 'it'}, or pass "
-            f"missing=[{', '.join(marks)}]."
+            f"If {'they are' if several else 'it is'} wrong, correct {'them' if several else 'it'}, or {then}."
         )
 
     def _far(self, where: str, rows: Sequence[str]) -> str:
@@ -161,10 +163,12 @@ def wild_notes(
     *,
     apart: bool = False,
     rows: np.ndarray | None = None,
+    then: str = "",
 ) -> tuple[str, ...]:
     """Notes of functions where wild cells count as numbers, on columns in all samples together, or of several variables
     `apart`. Columns with a declared kind (`told`), and those with codes for missing values, which have their own note,
     are left out. `rows` are what the user calls the rows: by default their numbers; if there are none, no row is named.
+    The sentence ends with advice (`then`), by default to declare them as missing.
 
     Examples
     --------
@@ -173,7 +177,10 @@ def wild_notes(
 this cell counts as a number here, and as missing in networks. If it is wrong, correct it, or pass missing=[1000000].
     """
     if apart:
-        each = (wild_notes([sample], [name], told, rows=rows) for sample, name in zip(samples, names, strict=True))
+        each = (
+            wild_notes([sample], [name], told, rows=rows, then=then)
+            for sample, name in zip(samples, names, strict=True)
+        )
         return tuple(note for notes in each for note in notes)
     together: dict[Any, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for sample, argument in zip(samples, names, strict=True):
@@ -194,9 +201,8 @@ this cell counts as a number here, and as missing in networks. If it is wrong, c
         where = where if name is None else f"column {name!r} of {where}"
         places = [(argument, row) for argument, _, known in parts for row in known]
         named = rows is None or len(rows) > 0
-        notes.append(
-            found.note_in_tests(where, [_row(places[i], rows, len(parts)) for i in found.rows] if named else [])
-        )
+        called = [_row(places[i], rows, len(parts)) for i in found.rows] if named else []
+        notes.append(found.note_in_tests(where, called, then))
     return tuple(notes)
 
 

@@ -14,6 +14,7 @@ from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.kinds import advice, described
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table, refuse_labels
+from meanmap.core.tables.wild import wild_notes
 from meanmap.core.types import Data
 from meanmap.core.values import label_text
 
@@ -70,7 +71,7 @@ class Design:
         given, ((X,), _) = X, admitted((X,), ("X",), "raise", kinds)
         centred = intercept if centre is None else centre
         names, values = _columns(X)
-        warn_of_doubts(given, kinds or ())
+        warn_of_doubts(given, told=kinds or ())
         check_rows(len(values), "X", least=2)
         check_not_tiny(values, "X")
         spread = values.std(0) if centred else np.sqrt((values**2).mean(0))
@@ -115,9 +116,10 @@ class Design:
         return np.column_stack([np.ones(len(values)), values]) if self.intercept else values
 
 
-def warn_of_doubts(X: Data, told: Collection[str] = ()) -> None:
-    """Warn about columns whose kind is doubtful, except those with a declared kind."""
-    warn_of(doubts([X], ["X"], told, then="leave out these rows, or fill them in"))
+def warn_of_doubts(data: Data, name: str = "X", told: Collection[str] = ()) -> None:
+    """Warn about columns whose kind is doubtful, except those with a declared kind, and about gross outliers."""
+    warn_of(doubts([data], [name], told, then="leave out these rows, or fill them in"))
+    warn_of(wild_notes([data], [name], told, then="leave out the row"))
 
 
 def _columns(X: Data) -> tuple[tuple[str, ...], np.ndarray]:
@@ -190,6 +192,7 @@ def read_outcomes(y: Data, rows: int, name: str = "y") -> np.ndarray:
         raise ParameterError(
             f"{name} holds {described(values)}; expected numbers, one for each row of X. {hint}".strip()
         )
+    warn_of_doubts(values, name)
     return values.astype(np.float64)
 
 
