@@ -142,7 +142,7 @@ BESIDE_GROUPS = exact(np.column_stack([np.ones(100), np.eye(20)[GROUPS]]), np.r_
 
 def test_effects_whose_law_has_an_unknown_precision_are_named():
     w, u, f = constant(), ep.Variable("u", ep.Normal, plate=20), ep.Variable("f", ep.Normal, plate=100)
-    tau = ep.Variable("tau", ep.Gamma(1e4, 1e4))  # all but 1
+    tau = ep.Variable("tau", ep.Gamma(1e4, 1e4), plate=20)  # all but 1
     law, rows = ep.Gaussian(0.0, u, precision=tau), ep.Dot(np.ones((100, 1)), w, f)
     note = told_of(ep.FactorGraph(law, rows, ep.Sum(f, u[GROUPS], out=Y, precision=1.0)), "w", BESIDE_GROUPS)
     assert note.startswith("'u', 'w' have separate beliefs")

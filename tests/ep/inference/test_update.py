@@ -51,6 +51,7 @@ def test_linear_regression_in_batches_is_exactly_that_of_one_run():
     assert_allclose(parts["w"].mean(), whole["w"].mean(), atol=1e-10)
     assert_allclose(parts["w"].cov(), whole["w"].cov(), atol=1e-10)
     assert parts.log_evidence == pytest.approx(whole.log_evidence, abs=1e-8)
+    assert not parts.report.notes
     # Rows are the batch's own: z is that of the last five.
     assert parts["z"].mean().shape == (5,)
 
@@ -81,6 +82,7 @@ def test_one_learned_operator_serves_all_batches():
     for _ in range(3):
         post = post.update(model(64), rng=0)
     assert post.oracles["Logistic(z)"] is learned
+    assert any(note.startswith("messages of Logistic(z) are approximate, and an update") for note in post.report.notes)
     assert post.report.counts["Logistic(z): predicted"] > post.report.counts["Logistic(z): asked of the oracle"]
 
 

@@ -44,7 +44,8 @@ def Gaussian(
 
     Notes
     -----
-    With a known precision this is `Sum` with noise. A Gamma is averaged over by quadrature.
+    With a known precision this is `Sum` with noise. A Gamma is averaged over by quadrature; see `infer` for models in
+    which everything else is linear.
 
     Examples
     --------

@@ -23,6 +23,7 @@ from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.averaged import averaged
 from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.impossible import excluded, forbidden, without_room
@@ -123,10 +124,13 @@ def infer(
     is met by one factor alone, one sweep is all.
 
     Where all factors are linear and all noise is normal with known precision, and unknowns meet round loops, there are
-    no messages: the beliefs are the solution of one linear system. With other factors, unknowns with normal priors that
-    `Dot` and `Sum` join round loops share one joint belief, up to 1500 numbers: the run has one vector in their place,
-    and `post.messages` are those of its factors. Beyond, beliefs are separate, and a note says how much too small their
-    standard deviations are.
+    no messages: the beliefs are the solution of one linear system. If up to three precisions are unknown, it is solved
+    at many values of these, and the solutions are averaged: the log evidence is exact, as are means and all standard
+    deviations but those of the precisions, which get the Gamma of their mean and mean logarithm.
+
+    With other factors, unknowns with normal priors that `Dot` and `Sum` join round loops share one joint belief, up to
+    1500 numbers: the run has one vector in their place, and `post.messages` are those of its factors. Beyond, beliefs
+    are separate, and a note says how much too small their standard deviations are.
 
     A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
     and the log evidence is then that of one mode: priors that distinguish the components leave a single mode.
@@ -163,12 +167,24 @@ def infer(
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
     exact = solved(model) if mesh is None else None
+    if exact is None and mesh is None and alpha == 1:
+        exact = averaged(model)
     if exact is not None:
-        note = nearly_singular(model.factors, exact[0])
+        note = exact.note or nearly_singular(model.factors, exact.beliefs)
         status = "converged, but standard deviations may be wrong" if note else "converged"
         report = Report(status, True, 1, [0.0], notes=(note,) if note else ())
         return Posterior(
-            exact[0], {}, exact[1], report, source.seed, {}, {}, {}, {}, model.variables, joins_of(model.factors)
+            exact.beliefs,
+            {},
+            exact.log_evidence,
+            report,
+            source.seed,
+            {},
+            {},
+            {},
+            {},
+            model.variables,
+            joins_of(model.factors),
         )
     as_vector = Joined.of(model) if mesh is None else None
     model = model if as_vector is None else as_vector.model

@@ -19,7 +19,7 @@ from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
-from meanmap.ep.inference.separate import Joins, joins_of, lost_ties
+from meanmap.ep.inference.separate import Joins, joins_of, lost_ties, not_revised
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -169,7 +169,7 @@ class Posterior(Paged, Mapping[str, Family]):
         Memory does not grow with batches whose rows have the same names. What is exact is as exact in batches:
         conjugate factors, and linear Gaussian ones with one belief for all that they share. Elsewhere a message is not
         looked at again once its batch is over (assumed density filtering), and variables with separate beliefs lose
-        what ties them together, which a note says. To keep all messages give the larger model to
+        what ties them together: notes say so. To keep all messages give the larger model to
         `infer(model, start_from=post)` instead.
 
         Examples
@@ -199,6 +199,8 @@ class Posterior(Paged, Mapping[str, Family]):
             narrow = f"{report.status}, but standard deviations may be too small"
             status = narrow if report.status == "converged" else report.status
             report = replace(report, status=status, notes=(*report.notes, lost))
+        if narrow := not_revised(model.factors):
+            report = replace(report, notes=(*report.notes, narrow))
         return Posterior(
             dict(self) | dict(new),
             new.messages,

@@ -1,11 +1,12 @@
-"""Which variables an update takes as independent although earlier factors tie them together."""
+"""What an update leaves out: ties between variables, and a second look at earlier messages."""
 
 from collections.abc import Collection, Sequence
 
+from meanmap.core.language import in_few_words
 from meanmap.ep.factor import Factor
 from meanmap.ep.variables import Variable
 
-__all__ = ["Joins", "joins_of", "lost_ties"]
+__all__ = ["Joins", "joins_of", "lost_ties", "not_revised"]
 
 # The names of the variables of each factor that has several.
 Joins = tuple[tuple[str, ...], ...]
@@ -36,4 +37,15 @@ def lost_ties(variables: dict[str, Variable], joins: Joins, shared: Collection[s
         f"{', '.join(map(repr, tied))}: earlier factors tie these numbers together, and an update takes beliefs about "
         "them as independent, so that standard deviations may be too small: give them one belief, such as "
         "ep.Variable(name, ep.MultivariateNormal(mean, covariance)), or all rows to one run of infer"
+    )
+
+
+def not_revised(factors: Sequence[Factor]) -> str:
+    """A note where messages are approximate: in one run each is computed again, given all others."""
+    named = [factor.name for factor in factors if factor.approximate and not factor.constant]
+    if not named:
+        return ""
+    return (
+        f"messages of {in_few_words(named, 2)} are approximate, and an update does not revise those of earlier "
+        "batches: standard deviations may be somewhat too small; infer(a model of all factors) revises them"
     )

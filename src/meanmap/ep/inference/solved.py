@@ -1,7 +1,7 @@
 """Models of nothing but normal unknowns and linear factors: one linear system instead of messages."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -12,7 +12,7 @@ from meanmap.ep.inference.block import Block, NotMeasured, System
 from meanmap.ep.variables import Variable
 from meanmap.families import Family, MultivariateNormal, Normal
 
-__all__ = ["belief_of", "covariances_of", "solved"]
+__all__ = ["Solution", "belief_of", "covariances_of", "log_density", "rows_of", "solved"]
 
 # The matrix is dense up to this many unknown numbers and entries. Beyond, a sparse factor gives some columns of the
 # covariance at a time, if columns times its entries are at most this many, and pivots keep at least this share.
@@ -21,8 +21,16 @@ _DENSE, _NUMBERS, _COLUMNS, _ENTRIES, _LOST = 1500, 10_000_000, 256, 400_000_000
 _ROUNDING, _ENOUGH = 2e-16, 1e-6
 
 
-def solved(model: FactorGraph) -> tuple[dict[str, Family], float] | None:
-    """The beliefs and the log evidence; None where messages give them, or where the system is too large or singular.
+class Solution(NamedTuple):
+    """Beliefs by name, and the log evidence; a note where they are not as exact as the system was solved."""
+
+    beliefs: dict[str, Family]
+    log_evidence: float
+    note: str = ""
+
+
+def solved(model: FactorGraph) -> Solution | None:
+    """The solution; None where messages give them, or where the system is too large or singular.
 
     Messages are right on trees, unless numbers are so many standard deviations from 0 that evidence is lost in
     rounding.
@@ -37,7 +45,7 @@ def solved(model: FactorGraph) -> tuple[dict[str, Family], float] | None:
             return None
 
 
-def _solved(block: Block) -> tuple[dict[str, Family], float] | None:
+def _solved(block: Block) -> Solution | None:
     system = block.system({})
     mean, covariance, log_determinant = _solution(block, system)
     middle = system.spread @ mean + system.offset
@@ -49,9 +57,9 @@ def _solved(block: Block) -> tuple[dict[str, Family], float] | None:
         spread = system.spread[places[name]]
         beliefs[name] = belief_of(variable, middle[places[name]], covariance(spread, variable.dimension or 1))
     size = len(system.free)
-    evidence = (size * np.log(2 * np.pi) - log_determinant) / 2 + _log_density(block, middle)
+    evidence = (size * np.log(2 * np.pi) - log_determinant) / 2 + log_density(block, middle)
     proper = all(np.all(belief.is_proper()) for belief in beliefs.values())
-    return (beliefs, evidence) if proper and np.isfinite(evidence) else None
+    return Solution(beliefs, evidence) if proper and np.isfinite(evidence) else None
 
 
 def belief_of(variable: Variable, mean: np.ndarray, covariances: np.ndarray) -> Family:
@@ -106,7 +114,7 @@ def _solution(block: Block, system: System) -> tuple[np.ndarray, Columns, float]
     Priors and noise are rows of one problem of least squares; its matrix is not squared where precisions of any size
     may meet, as half of the digits would be lost.
     """
-    rows, known = _least_squares(block, system)
+    rows, known = rows_of(block, system)
     count, size = len(known), len(system.free)
     if size <= _DENSE and count * size <= _NUMBERS:
         dense = rows.toarray()
@@ -135,7 +143,7 @@ def _solution(block: Block, system: System) -> tuple[np.ndarray, Columns, float]
     return mean, lambda spread, length: _sparse(spread, factor, length), float(np.log(pivots).sum())
 
 
-def _least_squares(block: Block, system: System) -> tuple[Any, np.ndarray]:
+def rows_of(block: Block, system: System) -> tuple[Any, np.ndarray]:
     """A sparse matrix and a vector: rows of it times what nothing defines differ from the vector by unit normals."""
     rows, known = [], []
     for name, variable in block.variables.items():
@@ -165,7 +173,7 @@ def _sparse(spread: Any, factor: Any, length: int) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _log_density(block: Block, middle: np.ndarray) -> float:
+def log_density(block: Block, middle: np.ndarray) -> float:
     """The joint log density of unknowns and data where all unknowns are at these numbers."""
     total = 0.0
     for name, variable in block.variables.items():
