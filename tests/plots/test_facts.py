@@ -84,6 +84,17 @@ def test_constant_columns_missing_numbers_and_many_labels():
     assert groups_chart("a", {"x": {"id": columns["id"]}}) is None
 
 
+@pytest.mark.parametrize("groups", [2, 4])
+def test_numbers_of_few_values_have_a_bar_at_each(groups):
+    """A line between 0 and 1 said that half of the rows were at one half, and the axis began at -0.5."""
+    arms = {f"arm {k}": {"converted": np.repeat([0.0, 1.0, np.nan], [90 - k, 10 + k, 3])} for k in range(groups)}
+    (panel,) = groups_chart("a", arms).panels
+    assert panel.x.ticks == ((0.0, "0"), (1.0, "1"))
+    assert {mark.kind for mark in panel.marks} == {"bars"}
+    for k, mark in enumerate(panel.marks):
+        np.testing.assert_allclose(mark.places["y"], [90 - k, 10 + k])
+
+
 def test_what_is_not_a_page_is_not_written_over(result, tmp_path):
     path = tmp_path / "a.html"
     path.write_text("<p>a novel")

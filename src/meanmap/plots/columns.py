@@ -1,6 +1,7 @@
 """Charts of the columns of tables: histograms of groups of rows, and pairs of columns against each other."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ Columns = Mapping[str, np.ndarray]
 # At most this many columns are drawn, and bars of labels.
 MOST_COLUMNS, MOST_LABELS = 40, 12
 MOST_BINS, LEAST_BINS = 40, 8
+# Numbers are drawn at their values if each has this many rows on average.
+LEAST_ROWS = 5
 # For pairs: columns on each side, and points.
 MOST_SIDES, MOST_POINTS = 5, 400
 # Of columns that are constant in nine of ten rows this share of the rows is cut at each end.
@@ -45,7 +48,7 @@ def groups_chart(title: str, groups: Mapping[str, Columns], first: Sequence[str]
     tables = list(groups.values())
     names = [name for name in dict.fromkeys([*first, *tables[0]]) if all(name in table for table in tables)]
     read = {name: _read(name, [table[name] for table in tables]) for name in names[:MOST_COLUMNS]}
-    found = {name: each for name, each in read.items() if each is not None}
+    found = {name: _at_values(each) for name, each in read.items() if each is not None}
     if not found:
         return None
     panels = tuple(_histogram(each, list(groups)) for each in found.values())
@@ -103,6 +106,19 @@ def _read(name: str, parts: Sequence[np.ndarray]) -> _Read | None:
         *([(float(len(kept)), f"{more} more")] * bool(more)),
     ]
     return _Read(codes, Axis(name, ticks=tuple(ticks)))
+
+
+def _at_values(read: _Read) -> _Read:
+    """Numbers that take few values as labels, whose bars stand at the values; others unchanged."""
+    if read.axis.ticks or read.axis.time:
+        return read
+    numbers = np.concatenate([each[np.isfinite(each)] for each in read.values])
+    known = np.unique(numbers)
+    if not len(known) <= min(MOST_LABELS, len(numbers) / LEAST_ROWS):
+        return read
+    codes = [np.where(np.isfinite(each), np.searchsorted(known, each), np.nan) for each in read.values]
+    ticks = tuple((float(place), f"{value:.6g}") for place, value in enumerate(known.tolist()))
+    return _Read(codes, replace(read.axis, ticks=ticks))
 
 
 def _histogram(read: _Read, groups: Sequence[str]) -> Panel:
