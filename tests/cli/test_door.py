@@ -239,3 +239,12 @@ def test_standard_output_is_no_file(data, tmp_path):
     assert found.returncode == 2
     assert "/dev/stdout is a device, a pipe or a socket; expected the name of a file" in found.stderr
     assert (tmp_path / "out").read_text() == ""
+
+
+def test_an_option_given_twice_is_refused(tmp_path):
+    """The last one silently replaced the first."""
+    file = tmp_path / "t.csv"
+    file.write_text("a\n-\n-999\n3\n")
+    said = refused(run("schema", file, "--missing=-", "--missing", "-999"))
+    assert "--missing is given 2 times; expected it once; several values are one list, such as --missing=a,b" in said
+    assert "--decimal is given 2 times; expected it once" in refused(run("schema", file, "--decimal=.", "--decimal=,"))

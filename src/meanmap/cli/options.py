@@ -115,6 +115,8 @@ Thousands = Annotated[
 Delimiter = Annotated[str | None, typer.Option(help="Separator of cells, if the file's name does not show it.")]
 # Options of which a space is a value.
 SPACES = ("delimiter", "thousands")
+# Options whose value may be a list.
+LISTS = ("columns", "exclude", "kinds", "labels", "levels", "missing", "target", "within", "x", "y", "z")
 
 
 def names_in(text: str | None) -> list[str]:
@@ -217,7 +219,18 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Its options and arguments."""
         with _in_one_line(ctx):
+            self._refuse_repeated(ctx, args)
             return super().parse_args(ctx, args)
+
+    def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:
+        """Refuse an option with a value that is given twice: the last would replace the first."""
+        *_, typed = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter in typed:
+            flag = parameter.param_type_name != "option" or parameter.is_flag or parameter.multiple
+            if not flag and typed.count(parameter) > 1:
+                name = parameter.opts[0]
+                several = f"; several values are one list, such as {name}=a,b" if parameter.name in LISTS else ""
+                raise refused(f"{name} is given {typed.count(parameter)} times; expected it once{several}")
 
     def invoke(self, ctx: Any) -> Any:  # a Context of click, which newer typers bring along and older ones import
         """Run the command."""

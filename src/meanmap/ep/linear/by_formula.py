@@ -13,7 +13,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.doubts import copied_rows
 from meanmap.core.threads import one_blas_thread
 from meanmap.ep.linear.disagreements import disagreements
-from meanmap.ep.linear.doubts import doubts, fractions
+from meanmap.ep.linear.doubts import doubts, fractions, overdispersed
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.linear.formula import Formula
@@ -175,6 +175,7 @@ def fit(
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
     notes = doubts(read, predictor, "sigma" in law.parameters) + separated(read, scaled, observed, law)
+    notes += overdispersed(law, observed, nodes[0].settled)
     notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
     effects = [f"sd({label} | {group.name})" for group in read.rows.groups for label in group.labels]
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged, effects)

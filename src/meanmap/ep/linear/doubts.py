@@ -11,11 +11,13 @@ from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.wild import WildCells
 from meanmap.core.tables.written import Written, words_of
+from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.formula import Formula, Groups, Rows
 from meanmap.ep.linear.levels import cell_of, respelled_groups
 from meanmap.ep.linear.predictor import Predictor
+from meanmap.ep.linear.sites import Settled
 
-__all__ = ["doubts", "far_outside", "fractions", "read_as_text"]
+__all__ = ["doubts", "far_outside", "fractions", "overdispersed", "read_as_text"]
 
 # A column that keeps less than this share of its variance given other columns is a linear combination of them.
 _COLLINEAR = 1e-10
@@ -25,6 +27,8 @@ _LABELS = 20
 _REPLACED = "write NaN instead and pass missing='drop'"
 # The mean of weights that are precisions in units of their mean.
 _ONE = 1e-6
+# Scatter below this makes standard deviations at most an eighth too small; draws that it is compared with.
+_SCATTER, _DRAWS, _NO_PARAMETERS = 1.3, 199, np.zeros(0)
 # Functions that extrapolate badly, and how far outside the data counts as far, in ranges of the data: for these, and
 # for straight lines.
 _CURVES, _BEYOND, _STRAIGHT = ("bs(", "poly(", "I("), 0.5, 3.0
@@ -73,6 +77,35 @@ def fractions(weights: np.ndarray, family: str) -> list[str]:
         return []
     counted = f"weights count rows, here {weights.sum():g} in place of {len(weights)}, but are not whole numbers"
     return [f"{counted}: if they are precisions, as in lme4, divide them by their mean"]
+
+
+def overdispersed(family: Family, observed: Observed, settled: Settled) -> list[str]:
+    """A note on counts that scatter more than their family has it, by Pearson's chi-squared over degrees of freedom.
+
+    It must exceed that of all draws from the fitted model: a right one is named once in 200 times at most.
+    """
+    if not (family.name == "poisson" or (family.of_trials and (observed.trials > 1).any())):
+        return []
+    at = settled.means + observed.offset
+    mean = family.mean(observed, at, _NO_PARAMETERS)
+    spread = mean * (1 - mean / observed.trials) if family.of_trials else mean
+    share = observed.weights / np.maximum(spread, np.finfo(float).tiny)
+    free = float(observed.weights.sum() - settled.weights @ settled.variances)
+    ratio = float(share @ (observed.response - mean) ** 2) / free if free > 0 else 0.0
+    if ratio < _SCATTER:
+        return []
+    generator = np.random.default_rng(0)
+    for _ in range(_DRAWS):
+        drawn = family.draw(observed, at, _NO_PARAMETERS, generator)
+        if share @ (drawn - mean) ** 2 >= ratio * observed.weights.sum():
+            return []
+    other = "" if family.of_trials else "type family='negativebinomial', or "
+    note = (
+        f"responses scatter {ratio:.2g} times as much around their means as {family.name} ones (Pearson's chi-squared "
+        f"over its degrees of freedom), so standard deviations are about {np.sqrt(ratio):.2g} times too small: {other}"
+        "give each row an effect, (1 | row), with a column row that numbers the rows"
+    )
+    return [note]
 
 
 def far_outside(formula: Formula, rows: Rows) -> list[str]:
