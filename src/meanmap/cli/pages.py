@@ -81,6 +81,8 @@ def write_test(
     settings = (*in_own_words(said), *(("note", note) for note in in_few(in_own_words(notes))))
     text = f"{result.method[:1].upper()}{result.method[1:]}. {first.text}"
     shown = answer(result, question, level)
+    clear = [each for each in getattr(result, "differences", ()) if each.shown] if result.reject(level) else []
+    shown += f" {clear[0].sentence()}" if clear else ""
     sections = [Section("The answer", shown, text, charts=first.charts, tables=(settings, *tables))]
     if effect is not None:
         said = (("what", "value"), *effect.lines(), *(("warning", text) for text in in_own_words(effect.warnings)))

@@ -191,7 +191,7 @@ class TestResult(Paged, Value):
     def _as_page(self, brief: bool = False) -> Page:
         """The data first, then the answer in numbers, and last the null distribution."""
         data = () if self.shown is None else self.shown.charts(self._drawn_first())
-        text = NOT_DRAWN if self.shown is None else self.shown.note
+        text = NOT_DRAWN if self.shown is None else " ".join(filter(None, (self.shown.note, self._beside_picture())))
         tables = (("what", "value"), *TestResult.lines(self)), *self._tables()
         sections = [Section("The answer", self._answer(), text, charts=data[: 1 if brief else None], tables=tables)]
         if not brief:
@@ -223,6 +223,10 @@ class TestResult(Paged, Value):
     def _verdict(self) -> tuple[str, str]:
         """What a small p-value is evidence of, and the null hypothesis."""
         return "dependence", "independence"
+
+    def _beside_picture(self) -> str:
+        """What the picture of the data leaves out."""
+        return ""
 
     def _drawn_first(self) -> tuple[str, ...]:
         """Columns with which the picture of the data begins."""

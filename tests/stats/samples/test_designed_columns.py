@@ -133,3 +133,23 @@ def test_samples_that_share_no_stratum_are_not_compared():
     doses["effect"] = rng.normal(size=80)
     found = mm.k_sample_test(doses, by="dose", within="site", rng=0).differences
     assert {each.names for each in found} == {("dose=half", "dose=none"), ("dose=half", "dose=whole")}
+
+
+def test_values_within_strata_are_called_adjusted_and_stand_beside_those_of_all_rows():
+    """An arm had another mean in each pair of arms, without a word, and the picture showed a third one."""
+    rng = np.random.default_rng(5)
+    mobile = rng.random(600) < 0.5
+    arm = np.where(rng.random(600) < np.where(mobile, 0.2, 0.8), "a", "b")
+    paid = 5.0 * mobile - 0.9 * (arm == "b") + rng.normal(size=600)
+    table = pd.DataFrame({"arm": arm, "device": np.where(mobile, "mobile", "desk"), "paid": paid})
+    result = mm.two_sample_test(table, by="arm", within="device", n_permutations=99, rng=0)
+    (found,) = result.differences
+    raw = table.groupby("arm")["paid"].mean()
+    assert found.unadjusted == pytest.approx((raw["a"], raw["b"]))
+    assert f"unadjusted {raw['a']:.4g} and {raw['b']:.4g}" in str(result)
+    assert "values are adjusted to the strata or weights" in str(result)
+    (head, row) = result.differences.tables()[0]
+    assert row[head.index("unadjusted")] == found.as_they_are
+    page = result._as_page()
+    assert "The picture shows all rows as they are" in page.sections[0].text
+    assert page.sections[0].answer.endswith(found.sentence())

@@ -15,6 +15,9 @@ __all__ = ["ColumnDifference", "Differences", "said_of"]
 
 # At most this many clear differences are printed; if fewer are clear, differences of at least this many columns.
 MOST_SAID, LEAST_SAID = 20, 5
+ADJUSTED = (
+    "values are adjusted to the strata or weights of the two samples compared, and unadjusted are those of all rows"
+)
 _UNITS = "independent rows, clusters or pairs in a sample"
 
 
@@ -53,6 +56,8 @@ class ColumnDifference(Value):
     ratio : Interval or None
         The second of them over the first, with an interval that excludes one; those of all columns hold together, apart
         from the intervals of means and shares.
+    unadjusted : tuple of two floats, or None
+        Within strata, and of weighted rows, the means or shares of all rows as they are; None elsewhere, and of times.
     rows : tuple of two int, or None
         How many rows of each sample have the column, where rows with missing values were dropped and these are more.
     """
@@ -69,6 +74,7 @@ class ColumnDifference(Value):
     deviations: tuple[float, float] | None = None
     ratio: Interval | None = None
     rows: tuple[int, int] | None = None
+    unadjusted: tuple[float, float] | None = None
 
     @property
     def clear(self) -> bool:
@@ -87,7 +93,8 @@ class ColumnDifference(Value):
         what = plain(self, "column", "label", "without")
         ends = {"first": first, "second": second, **ends}
         ratio = None if self.ratio is None else plain(self.ratio, "estimate", "low", "high")
-        more = {**plain(self, "medians", "deviations", "rows"), "ratio of deviations": ratio}
+        own = ("unadjusted",) if self.unadjusted is not None else ()
+        more = {**plain(self, "medians", "deviations", "rows", *own), "ratio of deviations": ratio}
         return {**what, "samples": list(self.names), **ends, **more}
 
     def cells(self) -> tuple[str, str, str, str]:
@@ -111,6 +118,15 @@ class ColumnDifference(Value):
         low, times, high = (f"{end:.3g}" for end in (self.ratio.low, self.ratio.estimate, self.ratio.high))
         return "{} and {}, {} times ({} to {})".format(*_apart(*self.deviations), times, low, high)
 
+    @property
+    def as_they_are(self) -> str:
+        """The means or shares of all rows as they are, in words, where those compared are adjusted."""
+        if self.unadjusted is None:
+            return ""
+        if self.label is not None:
+            return "{:.3g} % and {:.3g} %".format(*(100 * share for share in self.unadjusted))
+        return "{} and {}".format(*_apart(*self.unadjusted))
+
     def sentence(self) -> str:
         """The difference as a sentence: of standard deviations where only these are shown to differ."""
         one, other = self.names
@@ -129,6 +145,7 @@ class ColumnDifference(Value):
         what, first, second, by = self.cells()
         more = "" if self.medians is None else "; medians {} and {}".format(*_apart(*self.medians))
         more += "" if self.ratio is None else f"; standard deviations {self.spread}"
+        more += "" if self.unadjusted is None else f"; unadjusted {self.as_they_are}"
         more += "" if self.rows is None else "; {} and {} rows".format(*self.rows)
         return f"{what}: {first} in {self.names[0]}, {second} in {self.names[1]}, a difference of {by}{more}"
 
@@ -192,6 +209,7 @@ class Differences(Value, Sequence[ColumnDifference]):
         more = f", and those of standard deviations for {self.ratios}" if apart else ""
         own = any(each.rows is not None for each in self.each)
         told = "; each column by all rows that have it, all else by complete rows" * own
+        told += f"; {ADJUSTED}" * self.unlike
         told += f"; standard deviations are not compared with fewer than {LEAST_UNITS} {_UNITS}" * self.unjudged
         return f"{self.level}{more}{told}"
 
@@ -226,6 +244,11 @@ class Differences(Value, Sequence[ColumnDifference]):
         return frame_of(found)
 
     @property
+    def unlike(self) -> bool:
+        """Whether rows count differently in what is compared: within strata, or by weights."""
+        return any(each.unadjusted is not None for each in self)
+
+    @property
     def _spread(self) -> bool:
         """Whether standard deviations are shown to differ in a column."""
         return any(each.ratio is not None for each in self)
@@ -255,7 +278,9 @@ class Differences(Value, Sequence[ColumnDifference]):
         head, *rows = self.rows()
         if not self._several:
             head = (*head[:3], f"{head[2]} minus {head[1]} ({self.level})", *head[4:])
-        return (((*head, "standard errors"), *((*row, f"{e.clarity:.3g}") for row, e in zip(rows, self, strict=True))),)
+        more = [(*((e.as_they_are,) if self.unlike else ()), f"{e.clarity:.3g}") for e in self]
+        names = (*(("unadjusted",) if self.unlike else ()), "standard errors")
+        return (((*head, *names), *((*row, *last) for row, last in zip(rows, more, strict=True))),)
 
     def __str__(self) -> str:
         if not self:

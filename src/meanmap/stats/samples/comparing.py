@@ -168,6 +168,7 @@ def _estimated(compared: Sequence["_Compared"], confidence: float, design: str =
     of_numbers = {(*each[1:3], each.first.tobytes(), each.second.tobytes()) for each in compared if each.spreads}
     own = (1 - confidence) / max(len(of_numbers), 1)
     found = [_of_means(each, level, own) if each.label is None else (_of_shares(each, level), 0.0) for each in compared]
+    found = [(replace(one, unadjusted=each.unadjusted), by) for each, (one, by) in zip(compared, found, strict=True)]
     order = sorted(found, key=lambda each: -max(abs(each[0].clarity), abs(each[1])))
     numbers = len(distinct), design, len(of_numbers), len({each.names for each in compared})
     return Differences(tuple(each for each, _ in order), confidence, *numbers, unjudged=bool(few))
@@ -219,6 +220,14 @@ class _Compared(NamedTuple):
     cells: Cells | None = None
     spreads: bool = False
     own: bool = False
+
+    @property
+    def unadjusted(self) -> tuple[float, float] | None:
+        """The means or shares of all rows as they are, where rows count differently in what is compared."""
+        if self.cells is None or self.cells.design.is_alike or family_of(self.first) == "time":
+            return None
+        first, second = (each if self.label is None else each == self.label for each in (self.first, self.second))
+        return float(np.mean(first, dtype=float)), float(np.mean(second, dtype=float))
 
     @property
     def has_few_units(self) -> bool:

@@ -18,6 +18,9 @@ __all__ = ["ColumnsResult", "KSampleResult"]
 
 # Of more columns p-values are not printed.
 MOST_PRINTED = 30
+ROWS_AS_THEY_ARE = (
+    "The picture shows all rows as they are, and the table compares them within strata or by their weights."
+)
 # Which of two answers decides where an interval excludes zero although the test does not reject.
 WEAK = (
     "the p-value decides whether there is any difference; an interval that excludes zero beside it is weak evidence: "
@@ -65,6 +68,13 @@ class ColumnsResult(TestResult):
     @property
     def _verdict(self) -> tuple[str, str]:
         return "a difference", "the hypothesis of equal distributions"
+
+    def _beside_picture(self) -> str:
+        return ROWS_AS_THEY_ARE if self.differences and self.differences.unlike else ""
+
+    def _answer(self) -> str:
+        clear = self.pvalue <= 0.05 and [each for each in self.differences if each.shown]
+        return f"{super()._answer()} {clear[0].sentence()}" if clear else super()._answer()
 
     def _drawn_first(self) -> tuple[str, ...]:
         return tuple(each.column for each in self.differences)
