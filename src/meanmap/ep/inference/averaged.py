@@ -28,8 +28,9 @@ __all__ = ["averaged"]
 _PRECISIONS, _NUMBERS, _POINTS, _WORK = 3, 10_000_000, 20_000, 2e10
 # Rows that are reduced to a triangle, and numbers that are factored, at once.
 _ROWS, _TOGETHER = 16_384, 4_000_000
-# Points are half a standard deviation apart, at most half a unit in a logarithm, as far as densities fall to exp(-25).
-_APART, _DEPTH = 0.5, 25.0
+# Points are this many standard deviations of a normal density apart, or, if that is less, units of a logarithm: the
+# error of the trapezium rule is then about 1e-7. Points below exp(-25) of the highest are left out.
+_APART, _CAP, _DEPTH = 0.8, 0.6, 25.0
 # The mode is looked for so far from the prior's mean, in logarithms, and on ever finer grids.
 _FAR, _FINER = 60, 0.3 ** np.arange(1, 14)
 
@@ -60,9 +61,10 @@ def averaged(model: FactorGraph) -> Solution | None:
 def _averaged(model: FactorGraph, normal: dict[str, Variable], precisions: list[Variable]) -> Solution:
     problem = _Problem.of(model, normal, precisions)
     middle = problem.mode()
-    points, heights = problem.lattice(middle, problem.steps(middle))
+    steps = problem.steps(middle)
+    points, heights = problem.lattice(middle, steps)
     shares = np.exp(heights - heights.max())
-    volume = np.log(np.prod(problem.apart))
+    volume = np.log(steps).sum()
     evidence = heights.max() + np.log(shares.sum()) + volume + problem.constant(model, normal, precisions, middle)
     shares /= shares.sum()
     gammas = problem.of_precisions(precisions, points, shares)
@@ -89,7 +91,6 @@ class _Problem:
     squares: np.ndarray  # of that noise
     shapes: np.ndarray
     rates: np.ndarray
-    apart: np.ndarray
 
     @classmethod
     def of(cls, model: FactorGraph, normal: dict[str, Variable], precisions: list[Variable]) -> "_Problem":
@@ -132,18 +133,7 @@ class _Problem:
                 [(v, np.asarray(v.prior.rate)) for v in precisions],
             )
         )
-        return cls(
-            block,
-            system.spread,
-            system.offset,
-            triangles,
-            counts,
-            known,
-            squares,
-            shapes,
-            rates,
-            np.full(total, _APART),
-        )
+        return cls(block, system.spread, system.offset, triangles, counts, known, squares, shapes, rates)
 
     @property
     def free(self) -> int:
@@ -190,16 +180,16 @@ class _Problem:
         return at
 
     def steps(self, mode: np.ndarray) -> np.ndarray:
-        """Half of the distance, along each axis, at which the density has fallen by exp(1/2)."""
+        """How far apart points are along each axis, by the distance at which the density has fallen by exp(1/2)."""
         tried = 2.0 ** np.arange(-24, 1)
-        top = self.heights(mode[None])[0]
+        top, steps = self.heights(mode[None])[0], np.full(len(mode), _CAP)
         for axis in range(len(mode)):
             moved = np.repeat(mode[None], 2 * len(tried), axis=0)
             moved[:, axis] += np.concatenate([tried, -tried])
             fallen = top - self.heights(moved).reshape(2, -1).max(0)
             within = tried[fallen <= 0.5]
-            self.apart[axis] = min(_APART, _APART * within.max(initial=tried[0]))
-        return self.apart
+            steps[axis] = min(_CAP, _APART * within.max(initial=tried[0]))
+        return steps
 
     def lattice(self, mode: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All points that are not negligible, found from the mode outwards, with their heights."""

@@ -125,8 +125,8 @@ def infer(
 
     Where all factors are linear and all noise is normal with known precision, and unknowns meet round loops, there are
     no messages: the beliefs are the solution of one linear system. If up to three precisions are unknown, it is solved
-    at many values of these, and the solutions are averaged: the log evidence is exact, as are means and all standard
-    deviations but those of the precisions, which get the Gamma of their mean and mean logarithm.
+    at many values of these, and the solutions are averaged: the log evidence is exact to about 1e-6, as are means and
+    all standard deviations but those of the precisions, which get the Gamma of their mean and mean logarithm.
 
     With other factors, unknowns with normal priors that `Dot` and `Sum` join round loops share one joint belief, up to
     1500 numbers: the run has one vector in their place, and `post.messages` are those of its factors. Beyond, beliefs
