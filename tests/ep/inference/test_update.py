@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import meanmap as mm
 from meanmap import ep
 from meanmap.core import InputError, KindError
 
@@ -131,3 +132,13 @@ def test_what_ties_separate_beliefs_together_is_lost_with_a_note():
     alone = ep.infer(ep.FactorGraph(ep.Gaussian(u, observed=y[:3]), ep.Gaussian(a, observed=1.0)))
     again = alone.update(ep.FactorGraph(ep.Gaussian(u, observed=y[:3]), ep.Gaussian(a, observed=1.0)))
     assert again.report.notes == ()
+
+
+def test_a_loaded_posterior_has_the_variables_that_later_factors_need(tmp_path):
+    w = ep.Variable("w", ep.Normal(0.0, 4.0))
+    post = mm.load(mm.save(ep.infer(ep.FactorGraph(ep.Gaussian(w, observed=3.0))), tmp_path / "post"))
+    other = ep.FactorGraph(ep.Gaussian(ep.Variable("w", ep.Normal(0.0, 4.0)), observed=1.0))
+    with pytest.raises(InputError, match=r"which is posterior\.variables\['w'\], also after mm\.load"):
+        post.update(other)
+    later = post.update(ep.FactorGraph(ep.Gaussian(post.variables["w"], observed=1.0)))
+    assert float(later[w.name].mean()) == pytest.approx(4 / (2 + 1 / 4))

@@ -251,11 +251,19 @@ class Posterior(Paged, Mapping[str, Family]):
             )
         return evidence_gradient(priors, at, self._variables, self._beliefs)
 
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """The variables by name: factors of later rows are about these objects, also after `mm.load`."""
+        return dict(self._variables)
+
     def _has(self, variable: Variable) -> bool:
         """Whether this is a variable of earlier factors; another one of its name is not, and may be one of new rows."""
         same = self._variables.get(variable.name) is variable
         if variable.name in self._variables and not same and variable.plate is None:
-            raise InputError(f"{variable.name!r} of the batch is another Variable of that name: pass the same object.")
+            raise InputError(
+                f"{variable.name!r} of the batch is another Variable of that name: pass the same object, which is "
+                f"posterior.variables[{variable.name!r}], also after mm.load."
+            )
         return same
 
     def _as_prior(self, variable: Variable) -> Variable:
