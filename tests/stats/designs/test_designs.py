@@ -368,3 +368,12 @@ def test_switches_are_no_designs_and_blocks_fit_into_a_sample():
         mm.two_sample_test(x, x[:50], clusters=0)
     with pytest.raises(ParameterError, match="no more than there are, 63"):
         mm.independence_test(x, x[:, 0], clusters=64)
+
+
+@pytest.mark.parametrize("other", ["a", " A"])
+def test_groups_that_differ_only_in_capitals_or_spaces_are_named(other):
+    table = {"arm": np.repeat(["A", other, "B"], 10), "x": np.random.default_rng(0).normal(size=30)}
+    found = mm.k_sample_test(table, by="arm", n_permutations=19, rng=0)
+    (note,) = [note for note in found.warnings if "which differ only in" in note]
+    assert "column 'arm'" in note
+    assert "count as two" in note

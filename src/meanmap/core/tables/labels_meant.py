@@ -38,8 +38,8 @@ def odd_labels(labels: Collection[str], where: str, then: str = "") -> tuple[str
     return (*notes, *written_in_two_ways(labels, where))
 
 
-def written_in_two_ways(labels: Collection[str], where: str) -> tuple[str, ...]:
-    """A note on the distinct labels of a column that differ only in spaces or capitals.
+def written_in_two_ways(labels: Collection[str], where: str, least: int = LEAST_LETTERS) -> tuple[str, ...]:
+    """A note on the distinct labels of a column that differ only in spaces or capitals, these with `least` letters.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def written_in_two_ways(labels: Collection[str], where: str) -> tuple[str, ...]:
     alike: dict[str, list[str]] = {}
     for label in sorted(labels, key=lambda label: (label == " ".join(label.lower().split()), label)):
         bare = " ".join(label.split())
-        alike.setdefault(bare.casefold() if len(bare) >= LEAST_LETTERS else bare, []).append(label)
+        alike.setdefault(bare.casefold() if len(bare) >= least else bare, []).append(label)
     pairs = [found for bare, found in alike.items() if bare and len(found) > 1]
     if not pairs:
         return ()

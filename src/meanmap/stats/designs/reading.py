@@ -24,6 +24,7 @@ from meanmap.core.settings import is_whole
 from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import counted
+from meanmap.core.tables.labels_meant import written_in_two_ways
 from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.picked import check_no_names, names_of
@@ -90,6 +91,10 @@ def grouped(
     values, places = np.unique(np.asarray(table.columns[by]), return_inverse=True)
     if not 2 <= len(values) <= MOST_GROUPS:
         raise ColumnError(f"the column {by!r} has {len(values)} values; expected 2 to {MOST_GROUPS} groups.")
+    words = [value for value in values.tolist() if isinstance(value, str)]
+    where = f"column {by!r}"
+    if not written_in_two_ways(words, where):  # else it was told as of any column
+        told += written_in_two_ways(words, where, least=1)
     others = [name for name in table.names if name != by]
     if not others:
         raise ColumnError(
