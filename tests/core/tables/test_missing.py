@@ -130,7 +130,7 @@ MASKED.data[3, 1] = 1e5
         lambda: mm.pc(MASKED, rng=0),
         lambda: mm.kernels.RBF(1.0)(MASKED),
         lambda: mm.estimators.ConditionalMeanRegressor().fit(MASKED, np.arange(40.0)),
-        lambda: mm.estimators.ConditionalMeanRegressor().fit(MASKED.data, np.arange(40.0)).predict(MASKED),
+        lambda: mm.estimators.ConditionalMeanRegressor().fit(MASKED.filled(0.0), np.arange(40.0)).predict(MASKED),
     ],
 )
 def test_what_is_masked_is_refused_where_nothing_may_be_missing(ask):

@@ -146,7 +146,7 @@ def rows_called(came: Sequence[Any], left: Sequence[Any], names: Sequence[str], 
     """The numbers of the rows that are `left` of paired samples, as they `came`: None if all are, empty if a design
     left out others than those with a missing value.
     """
-    if length(left[0]) == length(came[0]):
+    if left[0] is came[0] or length(left[0]) == length(came[0]):
         return None
     _, _, (kept, *_) = _settle([unmasked(sample) for sample in came], names, missing, paired=True)
     found = np.flatnonzero(kept)
