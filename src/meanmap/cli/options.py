@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from meanmap.cli.wording import in_options
 from meanmap.core.language import at_command_line
@@ -226,8 +226,8 @@ class Command(TyperCommand):
         """Refuse an option with a value that is given twice: the last would replace the first."""
         *_, typed = self.make_parser(ctx).parse_args(args=list(args))
         for parameter in typed:
-            flag = parameter.param_type_name != "option" or parameter.is_flag or parameter.multiple
-            if not flag and typed.count(parameter) > 1:
+            once = isinstance(parameter, TyperOption) and not (parameter.is_flag or parameter.multiple)
+            if once and typed.count(parameter) > 1:
                 name = parameter.opts[0]
                 several = f"; several values are one list, such as {name}=a,b" if parameter.name in LISTS else ""
                 raise refused(f"{name} is given {typed.count(parameter)} times; expected it once{several}")

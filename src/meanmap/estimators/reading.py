@@ -61,7 +61,7 @@ def read(estimator: Any, *data: Data, **settings: object) -> Any:
         _warn_of_outliers(dict(zip(names, X.T, strict=True)), "X", settings)
         if settings.get("y_numeric"):
             warn_of(doubts([found[1]], ["y"], then="leave out these rows"))
-            _warn_of_outliers({None: found[1]}, "y", settings)
+            _warn_of_outliers({None: np.asarray(found[1])}, "y", settings)
     else:
         warn_of(estimator.schema_.notes(dict(zip(estimator.schema_.names, X.T, strict=True)), "X"))
     return found

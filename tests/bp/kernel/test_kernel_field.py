@@ -15,7 +15,8 @@ from meanmap.graphs import Flooding
 
 RIDGE = 0.01
 KERNEL = mm.kernels.Matern(1.0, smoothness=1.5)
-RING = [(0, 1), (1, 2), (2, 3), (3, 0)]
+# With more cycles than one, so that ridges are those of grids.
+CYCLES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
 
 
 def make_pairs(m=20, seed=0):
@@ -23,7 +24,7 @@ def make_pairs(m=20, seed=0):
     return x, 0.8 * x + 0.3 + 0.05 * np.sin(9 * x)
 
 
-def fitted(update, graph=RING, pairs=None, kernel=KERNEL, **options):
+def fitted(update, graph=CYCLES, pairs=None, kernel=KERNEL, **options):
     field = mm.KernelField(graph, kernels=kernel, ridge=RIDGE, update=update, **options)
     return field.fit(make_pairs() if pairs is None else pairs)
 
@@ -82,10 +83,10 @@ def test_constant_at_full_rank_is_full():
 
 
 @pytest.mark.parametrize("counting", [None, 0.6])
-def test_messages_on_a_ring_are_those_of_a_slow_loop(counting):
+def test_messages_round_cycles_are_those_of_a_slow_loop(counting):
     x_t, _, matrix = dense(make_pairs())
     own = {0: np.exp(-((x_t - 1) ** 2)), 1: np.ones(40), 2: np.exp(-2 * (x_t + 0.5) ** 2), 3: np.ones(40)}
-    messages = {(t, s): np.ones(40) for a, b in RING for t, s in ((a, b), (b, a))}
+    messages = {(t, s): np.ones(40) for a, b in CYCLES for t, s in ((a, b), (b, a))}
     power = counting or 1
     for _ in range(6):
         new = {}
@@ -417,7 +418,7 @@ def test_a_node_of_degree_450_and_one_alone():
         (lambda: bp.Linear(tolerance=-1e-3), ParameterError, "tolerance is -0.001"),
         (lambda: bp.Constant(tolerance=1.5), ParameterError, "expected a share below 1"),
         (lambda: bp.Constant(rank=0), ParameterError, "rank is 0"),
-        (lambda: mm.KernelField(RING, update="constant"), KindError, r"expected mm.bp.Full\(\)"),
+        (lambda: mm.KernelField(CYCLES, update="constant"), KindError, r"expected mm.bp.Full\(\)"),
         (lambda: fitted(bp.Constant(rank=500)), ParameterError, "rank is 500, but only 40 points"),
         (lambda: fitted(bp.Full(), pairs=([1.0, 2.0], [1.0, 2.0])), EmptyError, "has 2 pairs"),
         (lambda: fitted(bp.Full(), pairs=(np.ones(9), np.ones(8))), ShapeError, "9 and 8 points"),
@@ -426,8 +427,8 @@ def test_a_node_of_degree_450_and_one_alone():
         (lambda: fitted(bp.Full(), pairs=(np.ones(8), None)), KindError, "a sample is a NoneType; expected points"),
         (lambda: fitted(bp.Full(), pairs=(np.r_[np.inf, np.ones(9)], np.arange(10.0))), InputError, "inf"),
         (lambda: fitted(bp.Full(), relations=["a", "a", "b"]), ShapeError, "relations has 3 entries"),
-        (lambda: fitted(bp.Full(), relations=list("aabb")), KindError, "there are 2 relations"),
-        (lambda: fitted(bp.Full(), relations=list("aabb"), pairs={"a": make_pairs()}), EmptyError, "relation 'b'"),
+        (lambda: fitted(bp.Full(), relations=list("aabba")), KindError, "there are 2 relations"),
+        (lambda: fitted(bp.Full(), relations=list("aabba"), pairs={"a": make_pairs()}), EmptyError, "relation 'b'"),
         (lambda: fitted(bp.Full(), variables=[0, 1, 2]), ShapeError, "variables has 3 entries"),
         (lambda: fitted(bp.Full(), variables=[0, 1, 0, 0]), InputError, "variables of different kinds"),
         (lambda: mm.KernelField(mm.Graph.of([], nodes=[1, 2])).fit(make_pairs()), EmptyError, "no edges"),
@@ -449,7 +450,7 @@ def test_bad_input_is_refused_in_words(call, kind, words):
 
 def test_observations_are_checked():
     x, y = make_pairs()
-    field = mm.KernelField(RING, kernels=KERNEL, ridge=RIDGE).fit((x, y), observed=(x, x + 0.1 * y))
+    field = mm.KernelField(CYCLES, kernels=KERNEL, ridge=RIDGE).fit((x, y), observed=(x, x + 0.1 * y))
     with pytest.raises(ShapeError, match=r"observed has shape \(3,\); expected \(4, ...\)"):
         field.query(observed=np.zeros(3))
     with pytest.raises(InputError, match="observed holds infinity"):
@@ -488,3 +489,21 @@ def test_messages_that_do_not_settle_are_said_not_to_be_at_rest():
     assert found.status.startswith("not at rest after 60 sweeps")
     assert any("messages still changed by" in note for note in found.notes)
     assert mm.KernelField(edges, schedule=Flooding(3)).fit(pairs).query({0: 2.0}).report.steps == 3
+
+
+@pytest.mark.parametrize("size", [3, 5, 8])
+def test_beliefs_on_short_rings_are_the_data_without_evidence_and_gaussian_ones_with_it(size):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=1000)
+    pairs = x, 0.6 * x + 0.8 * rng.normal(size=1000)
+    ring = mm.KernelField([(i, (i + 1) % size) for i in range(size)]).fit(pairs)
+    assert ring.query({})[0].sd() == pytest.approx(np.std(pairs), rel=0.02)
+    # The Gaussian ring with these neighbours: each pair's precision, without that of a node, which is counted twice.
+    precision = -np.eye(size)
+    for i in range(size):
+        both = np.ix_([i, (i + 1) % size], [i, (i + 1) % size])
+        precision[both] += np.linalg.inv([[1, 0.6], [0.6, 1]])
+    covariance = np.linalg.inv(precision)
+    seen = ring.query({0: 2.0})[1]
+    assert seen.mean() == pytest.approx(2 * covariance[1, 0] / covariance[0, 0], abs=0.1)
+    assert seen.sd() == pytest.approx(np.sqrt(covariance[1, 1] - covariance[1, 0] ** 2 / covariance[0, 0]), rel=0.1)
