@@ -366,6 +366,10 @@ def test_evidence_below_the_limit_is_said_with_the_exit_code(tmp_path):
     assert found.exit_code == 0
     assert "No alarm in 1 batch (exit code 0), but evidence of drift at b1.csv: " in found.stdout
     assert re.search(r"\d\.\d\d of the 5\.\d\d that raise one \(p = 0\.0", found.stdout), found.stdout
+    pd.DataFrame({"a": rng.normal(3.0, 1, size=60)}).to_csv(tmp_path / "b2.csv", index=False)
+    both = run(tmp_path / "reference.csv", tmp_path / "b1.csv", tmp_path / "b2.csv", "--seed", 0)
+    assert both.exit_code == 1
+    assert re.search(r"No: alarm at b2\.csv\. Evidence of drift, but no alarm, at b1\.csv \(p = 0\.0", both.stdout)
 
 
 def written(folder, rng, name, n, shift=0.0):

@@ -225,7 +225,10 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
     if not watched.new:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}."
     if named:
-        return f"{question} No: alarm at {in_few_words(named, 5)}."
+        others = [each for each in watched.new if not each["alarm"] and len(watched.new) * _pvalue(each) <= LEVEL]
+        found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in others], 5)
+        besides = f" Evidence of drift, but no alarm, at {found}." if others else ""
+        return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     most = max(watched.new, key=_evidence)
     if _evidence(most) > monitor.limit / 2 or len(watched.new) * min(map(_pvalue, watched.new)) <= LEVEL:

@@ -11,6 +11,15 @@ from meanmap.core import KindError, ParameterError, ShapeError
 from meanmap.families import Categorical
 
 
+def test_a_bernoulli_is_refused_with_the_categorical_to_type():
+    state = ep.Variable("s", ep.Bernoulli, plate=3)
+    typed = r"ep\.Variable\('s', ep\.Categorical, dimension=2, plate=3\)"
+    with pytest.raises(KindError, match=rf"'s' of Table\(s\) is a Bernoulli; .* second label: {typed}"):
+        ep.Table([0.3, 0.7], state)
+    two = ep.Variable("s", ep.Categorical, dimension=2, plate=3)
+    assert ep.Table([0.3, 0.7], two).name == "Table(s)"
+
+
 def test_a_hidden_markov_model_is_that_of_enumeration():
     rng = np.random.default_rng(0)
     start, moves, emission = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), 3), rng.dirichlet(np.ones(4), 3)

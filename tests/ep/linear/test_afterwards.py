@@ -8,7 +8,7 @@ import scipy.stats
 pytest.importorskip("formulae")
 
 import meanmap as mm
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import KindError, ParameterError
 from meanmap.ep.linear import fit
 from tests.ep.linear.test_fit import DATA, GROUPS
 
@@ -156,3 +156,10 @@ def test_units_of_the_response_move_what_is_asked_afterwards(slopes):
     np.testing.assert_allclose(moved.group_effects().sd, plain.sd * factor, rtol=1e-5)
     simulated = 1000 * slopes.simulate(draws=3, rng=0) - 7
     np.testing.assert_allclose(moved.simulate(draws=3, rng=0), simulated, rtol=1e-5)
+
+
+def test_a_fit_says_why_it_is_not_saved_and_what_to_keep(tmp_path):
+    fit = mm.fit("y ~ x", {"y": [1.0, 2.0, 4.0, 3.0, 6.0], "x": [0.0, 1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(KindError, match=r"a Fitted cannot be saved: it holds the formula .* call mm\.fit again"):
+        mm.save(fit, tmp_path / "fit.meanmap")
+    assert not list(tmp_path.iterdir())

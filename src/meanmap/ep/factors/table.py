@@ -7,12 +7,12 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite
-from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.variables import Given, concrete, read_argument
-from meanmap.families import Categorical
+from meanmap.families import Bernoulli, Categorical
 
 __all__ = ["Table"]
 
@@ -67,6 +67,12 @@ class Table(Factor):
             raise ShapeError("Table has no labels; expected Categorical variables after the table.")
         title = name or f"Table({', '.join(label.name for label in read)})"
         for at, label in enumerate(read):
+            if not label.known and label.variable.family is Bernoulli:
+                size = "" if label.variable.plate is None else f", plate={label.variable.plate}"
+                raise KindError(
+                    f"{label.name!r} of {title} is a Bernoulli; expected a Categorical, where 1 is the second label: "
+                    f"ep.Variable({label.name!r}, ep.Categorical, dimension=2{size})."
+                )
             check_family(title, f"label {at}", label, Categorical)
         plate = common_plate(title, {f"label {at}": label for at, label in enumerate(read)})
         with concrete("table"):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -57,6 +57,10 @@ class Fitted(Paged, Value):
         Whether sweeps converged, and whether weighted draws confirm the belief.
     """
 
+    _why_not_saved: ClassVar[str] = (
+        "it holds the formula as another library reads it; keep the formula and the rows, and call mm.fit again, or "
+        "keep its to_frame() or mm.io.to_arviz(it)"
+    )
     formula: Formula
     response: str
     limits: str
