@@ -637,3 +637,31 @@ def test_intervals_of_labels_are_named():
     found = effect.interval(0.8)
     assert found == {label: effect.difference(label).interval(0.8) for label in ("high", "low")}
     assert found["high"][0] < effect.difference("high").value < found["high"][1]
+
+
+@pytest.mark.parametrize("per_person", [True, False])
+def test_repeated_people_with_one_value_of_the_cause_are_noted(per_person):
+    rng = np.random.default_rng(3)
+    who, order = np.repeat(np.arange(60), 10), rng.permutation(600)
+    t = rng.integers(0, 2, 60)[who] if per_person else rng.integers(0, 2, 600)
+    y = rng.normal(size=60)[who] + 0.3 * rng.normal(size=600)
+    table = {
+        "z": rng.normal(size=600),
+        "t": np.where(t, "b", "a"),
+        "y": y,
+        "who": [f"p{i}" for i in who],
+        "row": range(600),
+    }
+    table = {name: np.asarray(column)[order] for name, column in table.items()}
+    found = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="a", to="b", rng=0)
+    notes = [note for note in found.notes if "depend on one another" in note]
+    assert [note[:52] for note in notes] == ["each of 60 values of 'who' has one value of 't', in "] * per_person
+
+
+def test_a_value_between_the_only_two_is_refused():
+    table = confounded(0)
+    table["t"] = (table["t"] == "new").astype(float)
+    network = mm.bp.BayesianNetwork(CONFOUNDED)
+    with pytest.raises(InputError, match=r"to is 0\.5; expected 0 or 1, as 't' has no other value"):
+        network.effect(table, "y", of="t", from_=0, to=0.5, rng=0)
+    assert network.effect(table, "y", of="t", from_=0, to=1, rng=0).interval()[0] > 0

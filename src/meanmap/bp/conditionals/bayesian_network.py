@@ -14,6 +14,7 @@ from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
 from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
+from meanmap.bp.conditionals.repeated import repeated
 from meanmap.bp.conditionals.seen_together import SeenTogether
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.meant import no_column
@@ -265,6 +266,8 @@ class BayesianNetwork(Paged):
             _refuse_numbers_as_text(columns[str(on)], on)
         table, numbers, told = self._read(data, missing, kinds, (of, on, *(adjusted or ())))
         told = told if adjusted is not None else (*self.graph.no_path(of, on), *told)
+        if columns:
+            told += repeated(columns, str(of), list(map(str, names)))
         return effect_of(table, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
 
     def _read(

@@ -1,0 +1,44 @@
+"""Columns beside a graph whose values, such as people, have several rows each and one value of the cause."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["repeated"]
+
+# Fewer values of a column are no sample of them.
+LEAST = 5
+
+
+def repeated(columns: Mapping[str, Any], of: str, nodes: Collection[str]) -> tuple[str, ...]:
+    """Notes: where the cause belongs to the person, rows of one person do not count as many.
+
+    Examples
+    --------
+    >>> table = {"who": list("aabbccddee"), "drug": [0, 0, 1, 1, 0, 0, 1, 1, 0, 0]}
+    >>> repeated(table, "drug", ["drug"])[0].split(":")[0]
+    "each of 5 values of 'who' has one value of 'drug', in 2 rows on average"
+    """
+    _, cause = _coded(columns[of])
+    notes = []
+    for name, column in columns.items():
+        if name in nodes or np.asarray(column).ndim != 1 or np.asarray(column).dtype.kind not in "iuOUST":
+            continue
+        number, codes = _coded(column)
+        if not LEAST <= number <= len(codes) / 2:
+            continue
+        if len(np.unique(codes * (cause.max() + 1) + cause)) == number:
+            notes.append(
+                f"each of {number} values of {name!r} has one value of {of!r}, in {len(codes) / number:.3g} rows on "
+                f"average: if rows with the same {name!r} depend on one another, as those of one person do, intervals "
+                f"are far too narrow. Use one row for each {name!r}, such as the means of its rows."
+            )
+    return tuple(notes)
+
+
+def _coded(column: Any) -> tuple[int, np.ndarray]:
+    """How many different values there are, and the number of each row's."""
+    values = np.asarray(column)
+    found, codes = np.unique(values.astype(str) if values.dtype.kind in "OT" else values, return_inverse=True)
+    return len(found), codes.ravel()
