@@ -222,16 +222,16 @@ def _answer(question: str, monitor: Any, watched: Watched) -> str:
 
 def _judged(question: str, monitor: Any, watched: Watched) -> str:
     named = [each["batch"] for each in watched.new if each["alarm"]]
+    evident = [each for each in watched.new if not each["alarm"] and len(watched.new) * _pvalue(each) <= LEVEL]
     if not watched.new:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}."
     if named:
-        others = [each for each in watched.new if not each["alarm"] and len(watched.new) * _pvalue(each) <= LEVEL]
-        found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in others], 5)
-        besides = f" Evidence of drift, but no alarm, at {found}." if others else ""
+        found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in evident], 5)
+        besides = f" Evidence of drift, but no alarm, at {found}." if evident else ""
         return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     most = max(watched.new, key=_evidence)
-    if _evidence(most) > monitor.limit / 2 or len(watched.new) * min(map(_pvalue, watched.new)) <= LEVEL:
+    if _evidence(most) > monitor.limit / 2 or evident:
         found = f"{_evidence(most):.2f} of the {monitor.limit:.2f} that raise one (p = {_pvalue(most):.3g})"
         return f"{question} No alarm in {seen} (exit code 0), but evidence of drift at {most['batch']}: {found}."
     return f"{question} No evidence of drift in {seen}."

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.held import holds_labels, holds_whole
+
 __all__ = ["repeated"]
 
 # Fewer values of a column are no sample of them.
@@ -20,12 +22,13 @@ def repeated(columns: Mapping[str, Any], of: str, nodes: Collection[str]) -> tup
     >>> repeated(table, "drug", ["drug"])[0].split(":")[0]
     "each of 5 values of 'who' has one value of 'drug', in 2 rows on average"
     """
-    _, cause = _coded(columns[of])
+    _, cause = _coded(np.asarray(columns[of]))
     notes = []
     for name, column in columns.items():
-        if name in nodes or np.asarray(column).ndim != 1 or np.asarray(column).dtype.kind not in "iuOUST":
+        values = np.asarray(column)
+        if name in nodes or values.ndim != 1 or not (holds_whole(values) or holds_labels(values)):
             continue
-        number, codes = _coded(column)
+        number, codes = _coded(values)
         if not LEAST <= number <= len(codes) / 2:
             continue
         if len(np.unique(codes * (cause.max() + 1) + cause)) == number:
@@ -37,8 +40,7 @@ def repeated(columns: Mapping[str, Any], of: str, nodes: Collection[str]) -> tup
     return tuple(notes)
 
 
-def _coded(column: Any) -> tuple[int, np.ndarray]:
+def _coded(values: np.ndarray) -> tuple[int, np.ndarray]:
     """How many different values there are, and the number of each row's."""
-    values = np.asarray(column)
-    found, codes = np.unique(values.astype(str) if values.dtype.kind in "OT" else values, return_inverse=True)
+    found, codes = np.unique(values.astype(str) if holds_labels(values) else values, return_inverse=True)
     return len(found), codes.ravel()

@@ -18,7 +18,6 @@ import numpy as np
 import scipy.sparse
 
 from meanmap.core.errors import KindError
-from meanmap.core.language import a_type
 
 __all__ = ["DEEPEST", "Encoder", "class_name", "state"]
 
@@ -48,8 +47,6 @@ class Encoder:
         if isinstance(value, tuple):
             return {"tuple": [self.encode(each, f"{where}[{i}]", depth + 2) for i, each in enumerate(value)]}
         if _is_ours(type(value)) and not isinstance(value, type):
-            if why := getattr(value, "_why_not_saved", ""):
-                raise KindError(f"{a_type(value)} cannot be saved: {why}.")
             parts = {name: self.encode(part, f"{where}.{name}", depth + 2) for name, part in state(value).items()}
             return {"value": [class_name(type(value)), parts]}
         if isinstance(value, Mapping):

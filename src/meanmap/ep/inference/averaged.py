@@ -24,8 +24,8 @@ from meanmap.families import Family, Gamma, MultivariateNormal, Normal
 
 __all__ = ["averaged"]
 
-# So many unknown precisions at most, numbers in dense rows of known numbers, points, and multiplications.
-_PRECISIONS, _NUMBERS, _POINTS, _WORK = 3, 10_000_000, 20_000, 2e10
+# So many unknown precisions at most, numbers in dense rows, points, and multiplications; there are no fewer points.
+_PRECISIONS, _NUMBERS, _POINTS, _WORK, _LEAST = 3, 10_000_000, 20_000, 2e10, 30
 # Rows that are reduced to a triangle, and numbers that are factored, at once.
 _ROWS, _TOGETHER = 16_384, 4_000_000
 # Points are this many standard deviations of a normal density apart, or, if that is less, units of a logarithm: the
@@ -72,7 +72,9 @@ def _averaged(model: FactorGraph, normal: dict[str, Variable], precisions: list[
     if not (np.isfinite(evidence) and all(np.all(belief.is_proper()) for belief in beliefs.values())):
         raise NotMeasured
     return Solution(
-        {name: beliefs[name] for name in model.variables}, float(evidence), _not_gamma(gammas, points, shares)
+        {name: beliefs[name] for name in model.variables},
+        float(evidence),
+        _not_gamma(gammas, precisions, points, shares),
     )
 
 
@@ -95,22 +97,17 @@ class _Problem:
     @classmethod
     def of(cls, model: FactorGraph, normal: dict[str, Variable], precisions: list[Variable]) -> "_Problem":
         """Reduce all rows to triangles, of a size that does not depend on how many they are."""
-        starts = dict(zip((v.name for v in precisions), _starts(precisions), strict=False))
-        unit = {v.name: np.ones(v.plate or 1) for v in precisions}
-        block = Block.of(normal, _given(model, unit))
+        total, places = sum(v.plate or 1 for v in precisions), _places(precisions)
+        block = Block.of(normal, _given(model, precisions, np.ones(total)))
         system = block.system({})
-        size, total = len(system.free), sum(v.plate or 1 for v in precisions)
-        if (
-            not block.is_exact
-            or system.rows.shape[0] * size > _NUMBERS
-            or 2 * (1 + total) * size**2 * 30 * size > _WORK
-        ):
+        size = len(system.free)
+        if not block.is_exact or system.rows.shape[0] * size > _NUMBERS or _LEAST * _work(size, total) > _WORK:
             raise NotMeasured
         counts, known, squares, labels = *np.zeros((3, total)), []
         for factor in model.factors:
             if isinstance(factor, GaussianPrecision):
                 mean, x, precision = factor.arguments
-                of = np.broadcast_to(starts[precision.name] + precision.index, (factor.plate or 1,))
+                of = np.broadcast_to(places[precision.name].start + precision.index, (factor.plate or 1,))
                 counts += np.bincount(of, minlength=total)
                 if factor.constant:
                     known += np.bincount(of, minlength=total)
@@ -126,13 +123,9 @@ class _Problem:
         if not np.isfinite(numbers).all():
             raise NotMeasured
         triangles = np.stack([_triangle(rows[label == at], numbers[label == at]) for at in range(-1, total)])
-        shapes, rates = (
-            np.concatenate([np.broadcast_to(np.ravel(each), (v.plate or 1,)) for v, each in parts])
-            for parts in (
-                [(v, np.asarray(v.prior.shape_parameter)) for v in precisions],
-                [(v, np.asarray(v.prior.rate)) for v in precisions],
-            )
-        )
+        priors = [(v.prior, v.plate or 1) for v in precisions]
+        shapes = np.concatenate([np.broadcast_to(prior.shape_parameter, plate) for prior, plate in priors])
+        rates = np.concatenate([np.broadcast_to(prior.rate, plate) for prior, plate in priors])
         return cls(block, system.spread, system.offset, triangles, counts, known, squares, shapes, rates)
 
     @property
@@ -194,8 +187,7 @@ class _Problem:
     def lattice(self, mode: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All points that are not negligible, found from the mode outwards, with their heights."""
         size = len(mode)
-        multiplications = 2 * (1 + size) * (self.free + 1) ** 3
-        most = int(min(_POINTS, _WORK / multiplications))
+        most = int(min(_POINTS, _WORK / _work(self.free, size)))
         beside = np.concatenate([np.eye(size, dtype=int), -np.eye(size, dtype=int)])
         found: dict[tuple[int, ...], float] = {}
         edge, top = [(0,) * size], -np.inf
@@ -237,19 +229,17 @@ class _Problem:
     def of_precisions(self, precisions: list[Variable], points: np.ndarray, shares: np.ndarray) -> dict[str, Family]:
         """Gammas with the mean and the mean logarithm of each precision."""
         logs, means = shares @ points, shares @ np.exp(points)
+        places = _places(precisions)
         return {
-            v.name: Gamma.from_moments(
-                *(each[start:end].reshape(v.shape) if v.plate else each[start] for each in (logs, means))
-            )
-            for v, (start, end) in zip(precisions, pairwise(_starts(precisions)), strict=True)
+            v.name: Gamma.from_moments(*(each[places[v.name]].reshape(v.shape) for each in (logs, means)))
+            for v in precisions
         }
 
     def constant(
         self, model: FactorGraph, normal: dict[str, Variable], precisions: list[Variable], at: np.ndarray
     ) -> float:
         """What heights leave out: the evidence at one point, computed from the densities, less the height there."""
-        values = {v.name: np.exp(at[s:e]) for v, (s, e) in zip(precisions, pairwise(_starts(precisions)), strict=True)}
-        block = Block.of(normal, _given(model, values))
+        block = Block.of(normal, _given(model, precisions, np.exp(at)))
         root = next(self.roots(at[None]))[0]
         middle = self.spread @ np.linalg.solve(root[:-1, :-1], root[:-1, -1]) + self.offset
         given = log_density(block, middle) + root[-1, -1] ** 2 / 2 - (self.counts - self.known) @ at / 2
@@ -257,32 +247,37 @@ class _Problem:
         return float(given + priors + (self.free - self.known.sum()) / 2 * np.log(2 * np.pi))
 
 
-def _not_gamma(gammas: dict[str, Family], points: np.ndarray, shares: np.ndarray) -> str:
+def _not_gamma(gammas: dict[str, Family], precisions: list[Variable], points: np.ndarray, shares: np.ndarray) -> str:
     """A note that names precisions whose standard deviations are not those of their beliefs; else empty."""
     values = np.exp(points)
     true = np.sqrt(shares @ (values - shares @ values) ** 2)
-    wrong, start = [], 0
-    for name, gamma in gammas.items():
-        own = np.ravel(np.asarray(gamma.sd()))
-        exact = true[start : start + len(own)]
-        start += len(own)
-        ratios = own / exact
-        if np.abs(np.log(ratios)).max() > np.log1p(_ROUGH):
-            at = int(np.abs(np.log(ratios)).argmax())
+    wrong = []
+    for name, places in _places(precisions).items():
+        own, exact = np.ravel(np.asarray(gammas[name].sd())), true[places]
+        off = np.abs(np.log(own / exact))
+        at = int(off.argmax())
+        if off[at] > np.log1p(_ROUGH):
             wrong.append(f"the standard deviation of {name!r} is {exact[at]:.3g}, where the belief has {own[at]:.3g}")
     if not wrong:
         return ""
     return f"the posterior of a precision is not close to a Gamma: means are right, but {with_and(wrong)}"
 
 
-def _starts(precisions: list[Variable]) -> list[int]:
-    """Where the members of each precision begin among all, and where they end."""
-    return np.cumsum([0, *(v.plate or 1 for v in precisions)]).tolist()
+def _places(precisions: list[Variable]) -> dict[str, slice]:
+    """Where the members of each precision are among all."""
+    ends = np.cumsum([0, *(v.plate or 1 for v in precisions)]).tolist()
+    return {v.name: slice(*between) for v, between in zip(precisions, pairwise(ends), strict=True)}
 
 
-def _given(model: FactorGraph, precisions: dict[str, np.ndarray]) -> tuple[Factor, ...]:
-    """The factors of normal unknowns, with numbers in place of precisions."""
-    return tuple(_with_precision(factor, precisions) for factor in model.factors if not _conjugate(factor))
+def _work(free: int, precisions: int) -> float:
+    """Multiplications at one point."""
+    return 2.0 * (1 + precisions) * (free + 1) ** 3
+
+
+def _given(model: FactorGraph, precisions: list[Variable], values: np.ndarray) -> tuple[Factor, ...]:
+    """The factors of normal unknowns, with these values in place of precisions."""
+    by_name = {name: values[places] for name, places in _places(precisions).items()}
+    return tuple(_with_precision(factor, by_name) for factor in model.factors if not _conjugate(factor))
 
 
 def _with_precision(factor: Factor, precisions: dict[str, np.ndarray]) -> Factor:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.intervals import ends
 from meanmap.core.notes import note_lines, note_table, warn_of
 from meanmap.core.protocols import handed_over
@@ -57,10 +57,6 @@ class Fitted(Paged, Value):
         Whether sweeps converged, and whether weighted draws confirm the belief.
     """
 
-    _why_not_saved: ClassVar[str] = (
-        "it holds the formula as another library reads it; keep the formula and the rows, and call mm.fit again, or "
-        "keep its to_frame() or mm.io.to_arviz(it)"
-    )
     formula: Formula
     response: str
     limits: str
@@ -73,6 +69,13 @@ class Fitted(Paged, Value):
     left_out: int
     shared: Shared
     judged: Weighted | None
+
+    def to_save(self) -> "Fitted":
+        """Refuse it: the formula is an object of another library."""
+        raise KindError(
+            "a Fitted cannot be saved: it holds the formula as another library reads it; keep the formula and the "
+            "rows, and call mm.fit again, or keep its to_frame() or mm.io.to_arviz(it)."
+        )
 
     @property
     def mean(self) -> np.ndarray:
