@@ -13,10 +13,6 @@ STORED = stored()
 CLOSE = 1e-12 if str(STORED["machine"]) == machine() else 1e-5
 
 
-def by_day(name, day):
-    return pytest.param(name, marks=[] if day else pytest.mark.slow)
-
-
 def check(name, found):
     wanted = [STORED[f"{name}/{i}"] for i in range(sum(key.split("/")[0] == name for key in STORED))]
     assert len(found) == len(wanted) > 0
@@ -24,14 +20,14 @@ def check(name, found):
         np.testing.assert_allclose(one, other, rtol=CLOSE, atol=CLOSE)
 
 
-@pytest.mark.parametrize("name", [by_day(name, each[-1]) for name, each in OUTPUTS.items()])
+@pytest.mark.parametrize("name", OUTPUTS)
 def test_results_are_those_that_were_recorded(name):
     check(name, outputs(name))
 
 
-@pytest.mark.parametrize("name", [by_day(name, each[-1]) for name, each in MODELS.items()])
+@pytest.mark.parametrize("name", MODELS)
 def test_answers_of_models_are_those_that_were_recorded_before_and_after_saving(name, tmp_path):
-    made, asked, _ = MODELS[name]
+    made, asked = MODELS[name]
     model = made()
     check(name, numbers(asked(model)))
     check(name, numbers(asked(mm.load(mm.save(model, tmp_path / "model")))))
