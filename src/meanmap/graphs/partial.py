@@ -119,6 +119,12 @@ class PDAG(Value, Paged):
             (bool(self.matrix[i, j]), bool(self.matrix[j, i]))
         )
 
+    def doubts(self) -> np.ndarray:
+        """True at (i, j), (d, d), if it is doubtful whether i → j is there, beside edges without a direction: nowhere,
+        unless tests contradict each other.
+        """
+        return np.zeros((self.size, self.size), dtype=bool)
+
     def no_path(self, cause: Hashable, effect: Hashable) -> tuple[str, ...]:
         """What to say of the effect of one variable on another where no directed path leads there.
 

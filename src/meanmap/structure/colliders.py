@@ -36,6 +36,26 @@ class Colliders:
     ambiguous: list[Triple]
     conflicting: list[Triple]
 
+    def doubted(self, matrix: np.ndarray, refused: list[tuple[int, int]], knowledge: Knowledge) -> list[tuple]:
+        """Arrows that the final PDAG has or lacks although answers disagree about them.
+
+        Where a → b ← c contradicts others, either its arrows are right, or an edge of a and c is missing (see
+        `pc`). What background knowledge decides is not doubted.
+        """
+        joined, doubts = matrix | matrix.T, np.zeros_like(matrix)
+        for i, j in refused:
+            doubts[i, j] = True
+        for a, b, c in self.ambiguous:
+            for end in (a, c):
+                doubts[end, b] |= matrix[end, b] & matrix[b, end]
+        for a, b, c in self.conflicting:
+            doubts[a, c] = True
+            for end in (a, c):
+                doubts[end, b] |= matrix[b, end]  # unless it is drawn as this collider has it
+        doubts |= doubts.T
+        doubts &= ~knowledge.barred & ~(joined & knowledge.barred.T)
+        return [(int(i), int(j)) for i, j in np.argwhere(doubts)]
+
 
 def find_colliders(
     adjacency: np.ndarray, answers: Answers, level: float, knowledge: Knowledge, most_given: int

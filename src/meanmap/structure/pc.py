@@ -175,7 +175,7 @@ def pc(
     if half_samples and not tests.n:
         raise KindError(f"half_samples needs to select rows, but {tests.called} has no method rows(index).")
     knowledge = Knowledge.of(tests.names, required, forbidden, tiers)
-    matrix, answers, notes = _search(tests, level, knowledge, most_given, executor)
+    matrix, answers, notes, doubted = _search(tests, level, knowledge, most_given, executor)
     graph = PDAG.of_matrix(tests.names, matrix)
     support, arrows = _support(tests, level, knowledge, most_given, half_samples, random.generator, executor)
     pvalues, corrected = _largest(matrix | matrix.T, answers, knowledge.apart)
@@ -192,6 +192,7 @@ def pc(
         separators=_separators(matrix | matrix.T, answers),
         support=support,
         arrows=arrows,
+        doubted=tuple((graph.names[a], graph.names[b]) for a, b in doubted),
         report=report,
         seed=random.seed,
         schema=schema,
@@ -232,12 +233,13 @@ def _search(
     knowledge: Knowledge,
     most_given: int | None,
     executor: Executor | None = None,
-) -> tuple[np.ndarray, Answers, tuple[str, ...]]:
-    """The PDAG as a matrix, all answers, and notes."""
+) -> tuple[np.ndarray, Answers, tuple[str, ...], list[tuple[int, int]]]:
+    """The PDAG as a matrix, all answers, notes, and doubted arrows."""
     adjacency, answers = find_skeleton(tests, level, knowledge, most_given, executor)
     found = find_colliders(adjacency, answers, level, knowledge, max(answers.levels, default=0))
     matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
-    return matrix, answers, tuple(_notes(tests, answers, found, refused, level, knowledge.barred))
+    notes = tuple(_notes(tests, answers, found, refused, level, knowledge.barred))
+    return matrix, answers, notes, found.doubted(matrix, refused, knowledge)
 
 
 def _few(notes: list[str]) -> list[str]:

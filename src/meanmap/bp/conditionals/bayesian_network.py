@@ -57,7 +57,8 @@ class BayesianNetwork(Paged):
     ----------
     graph : PDAG, networkx.DiGraph or list of arrows (from, to)
         Found by `mm.pc`, or known. Undirected edges get some direction consistent with all arrows, which does not
-        matter for `query`; `do` refuses to answer where it would matter.
+        matter for `query`; `do` and `effect` refuse to answer where it would matter, or where an arrow would about
+        which tests of `mm.pc` contradict each other.
 
     Notes
     -----

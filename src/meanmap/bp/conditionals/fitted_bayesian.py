@@ -68,7 +68,8 @@ class FittedBayesianNetwork(NetworkRows):
         values : mapping from names to single values
             What is set.
         targets : names, optional
-            All other variables unless given. An effect that depends on an undirected edge is refused.
+            All other variables unless given. An effect that depends on an undirected edge, or on one about which
+            tests of `mm.pc` contradict each other, is refused.
         evidence : mapping from names to single values, optional
             Values observed after the intervention.
         rng : None, int, Generator or JAX key

@@ -1,10 +1,11 @@
-"""Effects that a graph does not determine, as they depend on an undirected edge, are refused."""
+"""Effects that a graph does not determine, as they depend on an undirected edge or a doubted arrow, are refused."""
 
 from collections.abc import Collection, Hashable
 
 import numpy as np
 
 from meanmap.core.errors import InputError
+from meanmap.graphs.orientation import reaches
 from meanmap.graphs.partial import PDAG
 
 __all__ = ["refuse_undecided"]
@@ -12,31 +13,44 @@ __all__ = ["refuse_undecided"]
 
 def refuse_undecided(graph: PDAG, causes: Collection[Hashable], targets: Collection[Hashable]) -> None:
     """Refuse effects that depend on an unknown direction (Perković 2020, theorem 3.6): a possibly causal path from
-    one of the causes, all of which are set, to a target begins with an undirected edge.
+    one of the causes, all of which are set, to a target begins with an undirected edge. Refuse those, too, that depend
+    on an arrow that `pc` doubts: into a variable on such a path.
     """
-    matrix, names = graph.matrix, list(graph.names)
-    others = {names.index(cause) for cause in causes}
-    for cause in causes:
-        start = names.index(cause)
-        undirected = np.flatnonzero(matrix[start] & matrix[:, start]).tolist()
-        reached = {first: _reached(matrix, first, others) for first in undirected}
-        for target in targets:
-            first = next((first for first, found in reached.items() if names.index(target) in found), None)
-            if first is not None:
+    matrix, doubts, names = graph.matrix, graph.doubts(), list(graph.names)
+    set_, wanted = ([names.index(name) for name in each] for each in (causes, targets))
+    ways = matrix | doubts
+    ways[:, set_] = False  # paths that avoid what is set
+    reach = reaches(ways)
+    for start in set_:
+        below = (reach[ways[start]]).any(axis=0)
+        for end in wanted:
+            along = below & reach[:, end]
+            if not along.any():
+                continue
+            of = f"the effect of {names[start]!r} on {names[end]!r}"
+            open_ = np.flatnonzero(along & matrix[start] & matrix[:, start] & ~doubts[start])
+            if len(open_):
                 raise InputError(
-                    f"the effect of {cause!r} on {target!r} depends on the direction of the edge {cause!r} — "
-                    f"{names[first]!r}, which the graph does not determine: both are possible. If you know it, pass "
-                    f"it, "
+                    f"{of} depends on the direction of the edge {names[start]!r} — {names[open_[0]]!r}, which the "
+                    "graph does not determine: both are possible. If you know it, pass it, "
                     "mm.graphs.PDAG.of(arrows, lines), or mm.pc(..., with what you know as required= and forbidden=)."
                 )
+            doubted = np.argwhere(doubts & along)
+            if len(doubted):
+                a, b = min(doubted.tolist(), key=lambda pair: (len({start, end} - set(pair)), pair[0] != start))
+                raise InputError(f"{of} depends on {_unknown(graph, names[a], names[b])}")
 
 
-def _reached(matrix: np.ndarray, first: int, others: set[int]) -> set[int]:
-    """Variables reached by paths from a variable that avoid those that are set."""
-    found, stack = {first} - others, [first] if first not in others else []
-    while stack:
-        for after in np.flatnonzero(matrix[stack.pop()]).tolist():
-            if after not in found and after not in others:
-                found.add(after)
-                stack.append(after)
-    return found
+def _unknown(graph: PDAG, a: Hashable, b: Hashable) -> str:
+    """A doubted arrow, and what to type."""
+    known = f"If you know it, pass mm.pc(..., required=[({a!r}, {b!r})])"
+    own = "or your own graph, mm.graphs.PDAG.of(arrows, lines)."
+    if graph.mark(a, b) is None:
+        return (
+            f"whether an edge joins {a!r} and {b!r}: answers of tests contradict each other, as the notes of the graph "
+            f"say. {known} if it does, forbidden=[({a!r}, {b!r}), ({b!r}, {a!r})] if none does, {own}"
+        )
+    return (
+        f"the direction of the edge {a!r} — {b!r}, which tests do not determine: see the notes of the graph. {known} "
+        f"for {a} → {b}, required=[({b!r}, {a!r})] for {b} → {a}, {own}"
+    )

@@ -1,0 +1,113 @@
+"""Effects that depend on edges about which tests of `pc` contradict each other are refused."""
+
+import numpy as np
+import pytest
+
+import meanmap as mm
+from meanmap.core.errors import InputError
+
+TIERS = [["z"], ["t"], ["y"]]
+
+
+class Answers:
+    """A source of answers: pairs that are independent, with what they are independent given."""
+
+    most_given = 4
+
+    def __init__(self, names, *independent):
+        self.names = tuple(names)
+        self.independent = {(frozenset(pair), frozenset(given)) for pair, given in independent}
+
+    def pvalues(self, pairs, given):
+        return np.array([float((frozenset(pair), frozenset(given)) in self.independent) for pair in pairs])
+
+
+def normal(names, n=300, seed=0):
+    return dict(zip(names, np.random.default_rng(seed).normal(size=(len(names), n)), strict=True))
+
+
+def effect(graph, of, on):
+    table = normal(graph.names)
+    return mm.bp.BayesianNetwork(graph).effect(table, on, of=of, from_=0.0, to=1.0, rng=0)
+
+
+def test_an_effect_that_nearly_cancels_another_is_no_0():
+    """Whoever would do worse is treated: treatment and outcome seem independent, their edge is missing, and the effect
+    was "exactly 0".
+    """
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=800)
+    t = z + rng.normal(size=800)
+    y = 900 * (2 * z - t) + 300 * rng.normal(size=800)
+    table = {"z": z, "t": t, "y": y}
+    graph = mm.pc(table, tiers=TIERS, rng=0)
+    assert graph.mark("t", "y") is None
+    assert graph.doubted == (("t", "y"),)
+    network = mm.bp.BayesianNetwork(graph)
+    said = (
+        r"of 't' on 'y' depends on whether an edge joins 't' and 'y': .*required=\[\('t', 'y'\)\]\) if it does, forbid"
+    )
+    ask = {"of": "t", "from_": 0.0, "to": 1.0, "rng": 0}
+    with pytest.raises(InputError, match=said):
+        network.effect(table, "y", **ask)
+    fitted = network.fit(table)
+    with pytest.raises(InputError, match=said):
+        fitted.do({"t": 1.0}, ["y"])
+    with pytest.raises(InputError, match=said):
+        fitted.counterfactual({"z": 0.0, "t": 0.0, "y": 0.0}, {"t": 1.0}, ["y"])
+    with pytest.raises(InputError, match="of 'z' on 'y' depends on whether an edge joins 't' and 'y'"):
+        fitted.do({"z": 1.0}, ["y"])
+    assert abs(fitted.do({"z": 1.0}, ["t"], rng=0)["t"].mean() - 1) < 0.3
+    required = mm.pc(table, tiers=TIERS, required=[("t", "y")], rng=0)
+    low, high = mm.bp.BayesianNetwork(required).effect(table, "y", **ask).interval()
+    assert low < -900 < high
+    apart = mm.pc(table, tiers=TIERS, forbidden=[("t", "y"), ("y", "t")], rng=0)
+    assert not apart.doubted
+    assert not mm.bp.BayesianNetwork(apart).effect(table, "y", **ask).path
+
+
+def test_an_edge_at_which_colliders_disagree_is_not_oriented_for_an_effect():
+    """The path a — b — c — d with colliders at b and at c."""
+    graph = mm.pc(Answers("abcd", ("ac", ""), ("bd", ""), ("ad", "")))
+    for of, on in ("bc", "ab"):
+        with pytest.raises(
+            InputError, match=f"of '{of}' on '{on}' depends on the direction of the edge '{of}' — '{on}', "
+        ):
+            effect(graph, of, on)
+    with pytest.raises(InputError, match=r"for b → c, required=\[\('c', 'b'\)\] for c → b, or your own graph"):
+        effect(graph, "b", "c")
+    own = mm.graphs.PDAG.of([("b", "c"), ("a", "b"), ("c", "d")])
+    assert effect(own, "b", "c").path
+
+
+def test_an_arrow_against_a_collider_that_contradicts_others_is_doubted():
+    """Of b → a ← d and a → b ← c, which disagree, neither is drawn; a → b follows from e → a, and the effect of b on a
+    was "exactly 0".
+    """
+    pairs = [(pair, "") for pair in ("ac", "bd", "ce", "cd", "de")]
+    graph = mm.pc(Answers("abcde", *pairs, ("be", "a")))
+    assert graph.mark("a", "b") == "→"
+    with pytest.raises(InputError, match="of 'b' on 'a' depends on the direction of the edge 'b' — 'a'"):
+        effect(graph, "b", "a")
+
+
+def test_an_undecided_middle_leaves_effects_through_it_open():
+    """u → a ← v and a — b — c, where tests do not say whether b is an effect of both: a → b follows, b → c does not."""
+    pairs = [("uv", ""), ("ub", "a"), ("vb", "a"), ("uc", "a"), ("vc", "a"), ("uc", ""), ("vc", "")]
+    graph = mm.pc(Answers("uvabc", *pairs, ("ac", "b"), ("ac", "")))
+    assert (graph.mark("a", "b"), graph.mark("b", "c")) == ("→", "—")
+    with pytest.raises(InputError, match="of 'a' on 'c' depends on the direction of the edge 'b' — 'c'"):
+        effect(graph, "a", "c")
+    assert effect(graph, "u", "a").path
+
+
+def test_doubts_elsewhere_do_not_matter():
+    """What is upstream of a cause, or beside it, changes no effect."""
+    graph = mm.structure.DiscoveredGraph(
+        ("w", "z", "t", "y"),
+        np.array([[0, 2], [1, 2], [2, 3]]),
+        np.zeros((0, 2), int),
+        doubted=(("w", "z"), ("z", "w")),
+    )
+    assert effect(graph, "t", "y").adjusted == ()
+    assert not effect(graph, "t", "z").path
