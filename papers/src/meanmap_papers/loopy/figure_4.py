@@ -1,6 +1,7 @@
 """Topics of papers from their words and from the papers they cite or are cited by."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,15 +105,17 @@ def recalls_of(projected: int, setting: Setting, sweeps: int = SWEEPS) -> np.nda
     from meanmap.datasets import citation
 
     data = citation()
-    splits = setting.choose(smoke=1, quick=3, paper=10)
-    recalls = np.zeros((len(NAMES), splits, data.topics.shape[1]))
-    for split in range(splits):
+    splits = range(setting.choose(smoke=1, quick=3, paper=10))
+
+    def measured(split: int) -> list[list[float]]:
+        """Recall on one split by method and k."""
         guesses, held = _one_split(data, projected, sweeps, setting.rng(split))
         truth = data.topics[held]
-        for i, ranked in enumerate(guesses):
-            found = np.cumsum(np.take_along_axis(truth, ranked, axis=1), axis=1)
-            recalls[i, split] = np.mean(found / truth.sum(axis=1, keepdims=True), axis=0)
-    return recalls
+        found = [np.cumsum(np.take_along_axis(truth, ranked, axis=1), axis=1) for ranked in guesses]
+        return [np.mean(each / truth.sum(axis=1, keepdims=True), axis=0).tolist() for each in found]
+
+    found = [setting.part(f"{sweeps} sweeps, split {split}", partial(measured, split)) for split in splits]
+    return np.array(found).swapaxes(0, 1)
 
 
 def drawn(recalls: np.ndarray) -> Any:
