@@ -665,3 +665,17 @@ def test_a_value_between_the_only_two_is_refused():
     with pytest.raises(InputError, match=r"to is 0\.5; expected 0 or 1, as 't' has no other value"):
         network.effect(table, "y", of="t", from_=0, to=0.5, rng=0)
     assert network.effect(table, "y", of="t", from_=0, to=1, rng=0).interval()[0] > 0
+    fitted, case = network.fit(table), {"z": 0.0, "t": 0.0, "y": 0.1}
+    said = r"\['t'\] is 0\.5; expected 0 or 1, as 't' has no other value"
+    for ask in (
+        lambda: fitted.do({"t": 0.5}, ["y"]),
+        lambda: fitted.do({"z": 1.0}, ["y"], evidence={"t": 0.5}),
+        lambda: fitted.counterfactual(case, {"t": 0.5}, ["y"]),
+        lambda: fitted.counterfactual({**case, "t": 0.5}, {"t": 1.0}, ["y"]),
+        lambda: fitted.sample(3, values={"t": 0.5}),
+        lambda: fitted.query({"t": [0.0, 0.5]}, ["y"]),
+        lambda: mm.bp.DependencyNetwork().fit(table).query({"t": 0.5}, ["y"]),
+    ):
+        with pytest.raises(InputError, match=said):
+            ask()
+    assert abs(fitted.do({"t": 1}, ["y"], rng=0)["y"].mean() - 0.5) < 0.3

@@ -201,8 +201,11 @@ class CodedColumn:
         return self.column.odd(self.seen(take(values, there), where), where, far=FAR)
 
     def check_known(self, values: Data, argument: str, name: Hashable) -> None:
-        """Refuse a label that was never seen."""
-        if self.labels is None or (self.codes(self.seen(values, argument)) >= 0).all():
+        """Refuse a label that was never seen, and a number beside the only two."""
+        if self.labels is None:
+            self.check_two(self.numbers(values, argument), f"{argument}[{name!r}]", name)
+            return
+        if (self.codes(self.seen(values, argument)) >= 0).all():
             return
         shown = sorted(map(str, self.labels))
         listed = ", ".join(map(repr, shown[:MOST_TOLD])) + (", ..." if len(shown) > MOST_TOLD else "")
@@ -211,6 +214,18 @@ class CodedColumn:
             f"{argument}[{name!r}] has a label that none of the {counts.sum()} rows of the data has; expected one of "
             f"{listed}."
         )
+
+    def check_two(self, numbers: np.ndarray, argument: str, name: Hashable) -> None:
+        """Refuse numbers in its unit that are none of the only two, as .5 of 0 and 1."""
+        if self.column.kind not in ("number", "count") or self.column.distinct != 2:
+            return
+        two: Any = (self.column.low, self.column.high)
+        other = numbers[~(np.isin(numbers, two) | np.isnan(numbers))]
+        if len(other):
+            low, high = (f"{each:.15g}" for each in two)
+            raise InputError(
+                f"{argument} is {other[0]:.15g}; expected {low} or {high}, as {name!r} has no other value."
+            )
 
     def read(self, values: Data, argument: str) -> np.ndarray:
         """Values of the column as standardised numbers (n, width), NaN where one is missing."""

@@ -163,9 +163,8 @@ def _value(column: CodedColumn, name: Hashable, value: object, seen: np.ndarray,
     elif not seen.min() <= found[0, 0] <= seen.max():
         low, high = column.back(np.array([seen.min(), seen.max()]))
         raise InputError(f"{argument} is {value!r}, beyond all rows; expected {name!r} from {low} to {high}.")
-    elif len(two := np.unique(seen)) == 2 and found[0, 0] not in two:
-        low, high = column.back(two)
-        raise InputError(f"{argument} is {value!r}; expected {low} or {high}, as {name!r} has no other value.")
+    else:
+        column.check_two(column.numbers([value], argument), argument, name)
     return found
 
 
