@@ -36,7 +36,7 @@ from meanmap.ep.sweeps.sweep import (
     keys_of,
 )
 
-__all__ = ["Run"]
+__all__ = ["Run", "knowing"]
 
 # Messages may be in doubt by this share of the step of a sweep, and at most by this many standard deviations.
 _OF_STEP, _AT_MOST = 1e-3, 0.1
@@ -150,7 +150,7 @@ class Run:
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(step), np.asarray(caution), self.power)
         well = not self._narrows or self.at_once or before.moved < _NEAR
-        plans = tuple(_knowing(plan, FINE if well else _ROUGH) for plan in before.plans)
+        plans = tuple(knowing(plan, FINE if well else _ROUGH) for plan in before.plans)
         with user_errors():
             found, level, beyond = (self._by_factor if self.hosts else self._whole)(before, plans, settings)
             jax.block_until_ready(found.moved)
@@ -331,7 +331,7 @@ def _doubtful(plans: tuple[Plan, ...], level: int, at: int, happened: Happened, 
     return bool((~(doubt <= limit) & usable)[: int(plans[0].sizes[at])].any())
 
 
-def _knowing(plan: Plan, enough: float) -> Plan:
+def knowing(plan: Plan, enough: float) -> Plan:
     """The plan with what is enough to know of functions on the host in this sweep."""
 
     def with_memory(factor: Any) -> Any:

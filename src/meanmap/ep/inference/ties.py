@@ -9,8 +9,9 @@ from scipy import sparse
 from meanmap.ep.calls import user_errors
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import computed_by
-from meanmap.ep.inference.run import Run
+from meanmap.ep.inference.run import Run, knowing
 from meanmap.ep.inference.verdict import Verdict
+from meanmap.ep.piecewise.memory import KNOWN
 from meanmap.ep.quadrature.enough import is_remembered
 from meanmap.ep.quadrature.quadrature import Quadrature
 from meanmap.ep.sweeps.plan import Plan, Port, fetched
@@ -195,7 +196,7 @@ def _spread(law: Family) -> np.ndarray:
 
 def _covariance(run: Run, verdict: Verdict, at: int, places: list[int]) -> np.ndarray:
     """Of each member's tilted distribution, between the arguments at some places."""
-    plan, key = verdict.plan, run.keys[at]
+    plan, key = knowing(verdict.plan, KNOWN), run.keys[at]
     factor, size = plan.factors[at], int(plan.sizes[at])
     alpha = run.power if factor.powered else 1.0
     incoming = list(compiled_cavities(plan, verdict.state, at, run.power)[0])

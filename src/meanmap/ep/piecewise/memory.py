@@ -13,7 +13,7 @@ from meanmap.ep.piecewise.patches import Patches
 from meanmap.ep.piecewise.pieces import MARKS, Pieces
 from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells, cells_of_two
 
-__all__ = ["FINE", "Kept", "Memory", "memory_of", "remembering"]
+__all__ = ["FINE", "KNOWN", "Kept", "Memory", "memory_of", "remembering"]
 
 # A memory that is kept from run to run is replaced after this many rows, or this many evaluations for one row: at twice
 # as many evaluations, interpolation is abandoned.
@@ -21,6 +21,8 @@ _LINES, _OFTEN = 10_000, 8192
 
 # Allowed error of the log tilted density at its peak caused by interpolating a function.
 FINE = 1e-7
+# Whatever is known is enough: no function is called for more.
+KNOWN = np.inf
 
 _numbers, _memories = count(1), weakref.WeakValueDictionary[int, "Memory"]()
 
@@ -76,7 +78,8 @@ class Memory:
         look : array (rows, 2, n), optional
             Alternating centres and edges of cells along both axes, for a function of two numbers.
         """
-        with self._lock:
+        # Where a function overflows so do differences of its values; the report says where it gave no numbers.
+        with self._lock, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             known_as = known_as[1:] if self.of_one else known_as
             rows = self._functions.setdefault(known_as, _OfTwo() if z.ndim == 3 else _OfOne())
             return rows.ask(evaluate, z, wanted, arguments, incoming, tilted, look)

@@ -37,7 +37,7 @@ _SLOW, _SLOWLY, _TOLERANCE, _TOLERANCE_LATER, _LATER = 3, 0.1, 1e-5, 1e-3, 4096
 # the error, or if the function has taken _MOST evaluations since it last got a new rectangle. Noise is looked for
 # after _LOOK such cuts. After ALL evaluations the function is not called again, and the remaining error is reported,
 # so that a run ends however rough a function is.
-_STUCK, _SHARE, _MOST, _LOOK, ALL = 10, 0.8, 16_384, 2, 65_536
+_STUCK, _SHARE, _MOST, _LOOK, ALL = 10, 0.8, 8192, 2, 65_536
 _SMALLEST, _NO_BETTER = 1e-12, 1e300
 
 # If points occupy less than this share of a rectangle, and more accuracy is needed, the function gets a new rectangle

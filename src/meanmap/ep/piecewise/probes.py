@@ -72,7 +72,7 @@ def cells_of_two(z: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndar
     nothing = np.zeros((0, 2))
     if np.isnan(height).any() or not np.isfinite(height).any() or (height == np.inf).any():
         return nothing, nothing, nothing
-    kept = height > height.max() - _DEPTH
+    kept = height - height.max() > -_DEPTH
     half = np.abs([z[round(len(z) ** 0.5), 0] - z[0, 0], z[1, 1] - z[0, 1]]) / 2
     z, mass = z[kept], np.exp(_POWER * (height[kept] - height.max()))
     if mass.max() > mass.sum() / _ALONG**2:

@@ -63,7 +63,8 @@ class _Effect(NamedTuple):
         allowed = jnp.exp(log_allowed - (beyond if numbers == 1 else (1 - _MORE) * beyond))
         allowed = jnp.minimum(allowed, anywhere if numbers == 1 else _MOVING_AT_MOST if moving else _AT_MOST)
         deepest = DEPTH if numbers == 1 else DEPTH_OF_TWO
-        return (self.size > allowed) & (self.depth >= -jnp.where(narrows, _ROUGH_DEPTH, deepest))
+        matters = self.depth >= -jnp.where(narrows, _ROUGH_DEPTH, deepest)
+        return (self.size > allowed) & matters & jnp.isfinite(enough)
 
 
 def is_remembered(factor: FactorLike, kinds: list[type[Family]]) -> bool:

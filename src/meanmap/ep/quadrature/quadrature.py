@@ -86,7 +86,7 @@ class Quadrature(Oracle):
     max(a, b), may leave .0003 standard deviations without doubt. Cost: `points` calls of the factor a message, and 97
     for each round in which nodes are moved, mostly one; 3 points for each of up to 30 rounds where panels are cut, and
     points² / 4 + points² in two dimensions. Of a function that is kept, 100 to 700 calls in all for rows that share its
-    arguments; of two numbers, 250 to 3500 where it is smooth, and 16,384, and those near jumps, where it is not: after
+    arguments; of two numbers, 250 to 3500 where it is smooth, and 8192, and those near jumps, where it is not: after
     65,536 it is called no more. Panels are a program of their own, compiled when one first needs them.
 
     Examples
