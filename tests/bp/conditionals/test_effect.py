@@ -327,6 +327,39 @@ def test_adjusted_for_is_what_closes_other_ways(arrows, there, expected):
     assert (found and set(found)) == (expected and set(expected))
 
 
+@pytest.mark.parametrize(
+    ("arrows", "gaps", "expected"),
+    [
+        ([*CONFOUNDED, ("w", "y")], "w", "z"),  # not needed
+        ([*CONFOUNDED, ("w", "y")], "z", "wz"),  # needed
+        ([*CONFOUNDED, ("w", "y")], "zw", "z"),
+        ([("u", "t"), ("u", "z"), ("z", "y"), ("t", "y"), ("i", "t")], "z", "u"),  # another set, without what is no use
+        ([("u", "z"), ("z", "t"), ("u", "y"), ("t", "y")], "u", "z"),
+    ],
+)
+def test_columns_with_gaps_are_adjusted_for_only_where_they_are_needed(arrows, gaps, expected):
+    graph = PDAG.of(arrows)
+    found = adjustment(graph, "t", "y", graph.names, tuple(gaps))
+    assert set(found) == set(expected)
+
+
+@pytest.mark.parametrize("kept", [0.8, 0.995])
+def test_a_column_with_gaps_that_is_not_needed_costs_no_row(kept):
+    rng = np.random.default_rng(6)
+    table = confounded(6)
+    w = rng.normal(size=400)
+    table |= {"y": table["y"] + w, "w": np.where(rng.random(400) < kept, w, np.nan)}
+    network = mm.bp.BayesianNetwork([*CONFOUNDED, ("w", "y")])
+    found = network.effect(table, "y", of="t", from_="old", to="new", rng=0)
+    spared = kept == 0.8
+    assert found.adjusted == (("z",) if spared else ("z", "w"))
+    assert (found.rows == 400) == spared
+    assert ("not adjusted for 'w', with missing values: other columns are enough" in str(found)) == spared
+    coded = {**table, "w": np.nan_to_num(table["w"], nan=-99.0)}
+    again = network.effect(coded, "y", of="t", from_="old", to="new", rng=0, missing=[-99])
+    assert again.adjusted == found.adjusted
+
+
 def test_adjusting_reads_the_arrows_once():
     """However many names there are."""
     read = []
