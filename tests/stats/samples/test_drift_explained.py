@@ -8,7 +8,7 @@ import pytest
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, NonFiniteError
-from meanmap.stats.samples import drift_copies
+from meanmap.stats.samples import drift, drift_columns, drift_copies
 
 UNITS = pytest.approx
 
@@ -108,6 +108,32 @@ def test_arrays_have_columns_by_number_and_bags_have_none():
     after = mm.DriftMonitor.of(rng.normal(size=(200, 2)), n_permutations=19, rng=0).step(rng.normal([0, 9], 1, (60, 2)))
     assert after.to_dict()["compared"][0]["columns"][0]["what"] == "mean column 1"
     assert "mean column 1" in str(after)
+
+
+@pytest.mark.parametrize("within", [None, "kind"])
+def test_long_batches_are_compared_by_rows_drawn_at_random_and_explained_by_all(monkeypatch, within):
+    # A batch of 10^5 rows ended in "these samples were too large to be kept".
+    monkeypatch.setattr(drift, "MOST_KEPT", 1000)
+    monkeypatch.setattr(drift_columns, "MOST_TESTED", 500)
+    draw = np.random.default_rng(5)
+
+    def rows(n, shift=0.0):
+        return pandas.DataFrame({"x": draw.normal(shift, 1, n), "kind": draw.choice(["a", "b"], n)})
+
+    reference, long = rows(30_000), rows(30_000, 0.5)
+    monitor = mm.DriftMonitor.of(reference, within=within, n_permutations=200, rng=0)
+    assert len(monitor.pool) == 1000
+    for _ in range(4):
+        monitor = monitor.step(rows(20_000))
+    assert min(monitor.pvalues) > 0.001
+    assert len(monitor.pool) == 1000
+    monitor = monitor.step(long)
+    assert monitor.pvalues[-1] < 0.01
+    if within is None:
+        assert monitor.alarms == (5,)
+        first = monitor.record.compared()[0][1][0]
+        assert first["column"] == "x"
+        assert first["batches"] == pytest.approx(long.x.mean(), abs=1e-12)
 
 
 def test_a_monitor_of_one_batch_draws_a_point():

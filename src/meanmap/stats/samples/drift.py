@@ -34,7 +34,7 @@ from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_notes import notes_on, without_added
 from meanmap.stats.samples.drift_page import facts_of, in_words, monitor_page
 from meanmap.stats.samples.drift_picture import draw
-from meanmap.stats.samples.drift_pool import ranked
+from meanmap.stats.samples.drift_pool import at_most, ranked
 from meanmap.stats.samples.drift_record import Record
 from meanmap.stats.samples.drift_saved import bare, with_features
 from meanmap.stats.samples.drift_strata import Strata
@@ -134,8 +134,8 @@ class DriftMonitor(Paged):
     have not reached. Given the reference, p-values are then independent and conservative as long as batches stay within
     the margin and their means are approximately normal.
 
-    A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool of
-    n ≤ 20,000 points, however many batches came before and however long the reference is.
+    A step costs O(n_permutations · b · r) for r features, at most 1280 by default, and O(n r) to copy the pool of
+    n ≤ 20,000 points. Of a longer batch b = 20,000 rows are compared, drawn at random; means and shares are of all.
 
     Examples
     --------
@@ -273,9 +273,8 @@ class DriftMonitor(Paged):
     def state(self, batch: Data) -> SampleState:
         """The contribution of some rows of a batch, for monitors with a margin.
 
-        Each machine computes the state of its own part, `first.merge(second)` adds two states, and
-        `monitor.step(state)` processes the whole batch: the p-value is that of all rows together, up to rounding them
-        to 2⁻¹⁶, where a `step` with rows also compares each column.
+        Each machine computes the state of its part, `first.merge(second)` adds two, and `monitor.step(state)` takes the
+        whole batch: the p-value is that of all rows, rounded to 2⁻¹⁶; a `step` with rows also compares each column.
         """
         if self.margin is None or self.margin.grid is None:
             raise ParameterError(
@@ -287,8 +286,8 @@ class DriftMonitor(Paged):
     def step(self, batch: Data) -> "DriftMonitor":
         """The monitor after one more batch of at least 2 points; batches may differ in size.
 
-        With a margin the batch may also be a `state`, Parquet files or a Dask collection. Where missing values are
-        watched and leave fewer than 2 rows, only these are compared, and the p-value is 1.
+        With a margin it may also be a `state`, Parquet files or a Dask collection. Where missing values are watched and
+        leave fewer than 2 rows, only these are compared, and the p-value is 1.
         """
         if self.margin is not None and comes_in_pieces(batch):
             batch = self.state(batch)
@@ -311,6 +310,8 @@ class DriftMonitor(Paged):
             data, codes, notes = self._read(batch)
             points = jax.tree.map(on_host, self.known(self.features.read(data, "batch", door)))
             check_rows(count(points), "batch", 2)
+            most = MOST_KEPT if self.margin is None else count(points)
+            points, codes = at_most(most, points, codes, [self.seed, len(self.pvalues), 3])
             new = transformed(self.features, points)
         if self.margin is None:
             generator = np.random.default_rng([self.seed, len(self.pvalues)])

@@ -22,7 +22,8 @@ __all__ = ["Rows", "moved_columns", "over_time", "typical"]
 # shown if the mean hardly differs, or if it differs by this many standard errors; a value if chance is this small.
 LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
 # P-values of columns have permutations of their own: the test of all columns, which is not used, takes the fewest.
-FEWEST_DRAWS = 19
+# They are those of at most so many rows of each side, drawn at random; means and shares are those of all.
+FEWEST_DRAWS, MOST_TESTED = 19, 8192
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,8 +67,10 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     if all((one[:1] == part).all() for one, other in pairs for part in (one, other)):  # constant columns
         return found
     reference, rows = Table(before.columns), Table({name: here.columns[name] for name in before.columns})
+    generator = np.random.default_rng(seed)
+    some = [Table(Rows(dict(side.columns)).some(MOST_TESTED, generator).columns) for side in (reference, rows)]
     with columns_named(list(before.columns)):
-        tested = two_sample_test(reference, rows, n_permutations=FEWEST_DRAWS, rng=seed)
+        tested = two_sample_test(*some, n_permutations=FEWEST_DRAWS, rng=seed)
         pvalues = tested.column_pvalues(rng=seed)
     compared = differences(reference, rows)
     shown = [(each.column, each.label) for each in compared]

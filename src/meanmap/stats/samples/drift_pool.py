@@ -5,14 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.points import joined, rows
+from meanmap.core.points import count, joined, rows
 from meanmap.core.types import Points
 from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.drift_counts import with_counts
 from meanmap.stats.samples.drift_strata import within_strata
 from meanmap.stats.samples.subsets import TIE, among_subsets
 
-__all__ = ["ranked"]
+__all__ = ["at_most", "ranked"]
+
+
+def at_most(most: int, points: Points, codes: np.ndarray, seed: list[int]) -> tuple[Points, np.ndarray]:
+    """Points, and the codes of their strata if they have any; so many of them, drawn at random, if there are more."""
+    if count(points) <= most:
+        return points, codes
+    drawn = np.sort(np.random.default_rng(seed).choice(count(points), most, replace=False))
+    return rows(points, drawn), codes[drawn] if len(codes) else codes
 
 
 def ranked(
