@@ -107,7 +107,7 @@ def ways_of(
     return {
         name: ready,
         "black box": lambda: linear(rows, spread, outcome),
-        "black box, learned": lambda: linear(rows, spread, outcome, ep.Learned()),
+        "black box, learned": lambda: linear(rows, spread, outcome, ep.Learned(ep.Quadrature())),
     }
 
 
@@ -251,7 +251,7 @@ def robust() -> Beside:
     ways = {
         "robust_regression": ready,
         "black box": black_box,
-        "black box, learned": lambda: black_box(ep.Learned()),
+        "black box, learned": lambda: black_box(ep.Learned(ep.Quadrature())),
     }
     return Beside(n, 5, ways, log_density, lambda draws: draws[:, :4])
 
@@ -351,7 +351,7 @@ def groups() -> Beside:
         "Sum, separate beliefs": separate,
         "Dot, one belief": lambda: joint(lambda z: [ep.Logistic(z, observed=y)]),
         "black box": lambda: joint(through_a_probability(jax.nn.sigmoid, y)),
-        "black box, learned": lambda: joint(through_a_probability(jax.nn.sigmoid, y), ep.Learned()),
+        "black box, learned": lambda: joint(through_a_probability(jax.nn.sigmoid, y), ep.Learned(ep.Quadrature())),
     }
     return Beside(150, 12, ways, log_density, read)
 

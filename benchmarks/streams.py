@@ -67,7 +67,7 @@ def measure(rows: int) -> Found:
     """The stream by quadrature and by one learned operator, and how far each is from one run with all rows."""
     X, y = _rows(rows)
     found: Found = {"rows": rows}
-    ways = {"quadrature": None, "learned": ep.Learned()}
+    ways = {"quadrature": None, "learned": ep.Learned(ep.Quadrature())}
     answers = {}
     for way, oracle in ways.items():
         answers[way], found[way] = _streamed(X, y, oracle)

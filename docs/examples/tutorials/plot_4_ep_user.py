@@ -90,9 +90,10 @@ for oracle in (ep.Quadrature(), ep.ImportanceSampling(2000), ep.Stratified(1000)
 #
 # If each call runs a simulator, nearly the same messages are requested again and again. `ep.Learned` learns to predict
 # them during inference: if it is sure of a message, it returns it; otherwise it asks the oracle, and learns from the
-# answer. It audits itself, and carries over from one problem to the next.
+# answer. It audits itself, and carries over from one problem to the next. The function below is quick, so that
+# `ep.Learned()` would learn nothing, and say so; with an oracle of its own it learns whatever that costs.
 
-learned = ep.Learned()
+learned = ep.Learned(ep.Quadrature())
 for day in range(4):
     again = 3 / (1 + np.exp(-2 * rng.normal(0.5, 1.0, 200))) + 0.2 * rng.normal(size=200)
     many = ep.Variable("leak", ep.Normal(np.full(200, 0.5), 1.0))

@@ -81,7 +81,7 @@ def leaning():
 
 def test_predictions_that_lean_whatever_is_learned_are_given_up():
     _, model = problem()
-    learned = ep.Learned(initial=20, audit=1e-9, operator=leaning())
+    learned = ep.Learned(ep.Quadrature(), initial=20, audit=1e-9, operator=leaning())
     exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
     assert post.report.converged
     assert float(exact["w"].kl(post["w"])) < 1e-8
@@ -142,7 +142,7 @@ def test_two_checks_beyond_three_errors_or_four_beyond_two_give_up():
 
 def test_without_audits_the_report_says_what_predictions_lead_to():
     _, model = problem()
-    learned = ep.Learned(initial=128, audit=0.0, operator=leaning())
+    learned = ep.Learned(ep.Quadrature(), initial=128, audit=0.0, operator=leaning())
     off = float(np.sqrt(2 * ep.infer(model)["w"].kl(ep.infer(model, messages=learned, rng=0)["w"])))
     diary = learned.diary("Logistic(z)")
     assert diary.sampled == 64
@@ -226,7 +226,9 @@ def test_learned_messages_are_asked_once_sweeps_are_known_not_to_come_to_rest():
             return Estimate(mean - np.array([0, 10, 0]), deviation, 0 * novelty)
 
     _, model = problem()
-    learned = ep.Learned(initial=20, operator=MessageOperator(Restless(d_in=100, d_out=200, tune=None)))
+    learned = ep.Learned(
+        ep.Quadrature(), initial=20, operator=MessageOperator(Restless(d_in=100, d_out=200, tune=None))
+    )
     exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
     assert post.report.converged
     assert float(exact["w"].kl(post["w"])) < 1e-10

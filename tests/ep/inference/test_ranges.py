@@ -31,7 +31,9 @@ def test_a_function_that_leaves_the_range_of_its_output_is_named_with_a_value(fu
     assert report.steps <= 4
 
 
-@pytest.mark.parametrize("messages", [ep.Learned(initial=20), lambda questions: questions.ask(ep.Quadrature())])
+@pytest.mark.parametrize(
+    "messages", [ep.Learned(ep.Quadrature(), initial=20), lambda questions: questions.ask(ep.Quadrature())]
+)
 def test_oracles_on_the_host_say_it_too(messages):
     report = ep.infer(model(lambda z: 3 * z), messages, rng=0).report
     assert not report.converged

@@ -78,7 +78,7 @@ def test_one_learned_operator_serves_all_batches():
         z = ep.Variable("z", ep.Normal, plate=count)
         return ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=y))
 
-    learned = ep.Learned(initial=40)
+    learned = ep.Learned(ep.Quadrature(), initial=40)
     post = ep.infer(model(64), learned, rng=0)
     for _ in range(3):
         post = post.update(model(64), rng=0)

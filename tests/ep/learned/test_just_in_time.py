@@ -50,7 +50,7 @@ def test_a_factor_may_name_it_as_its_own_oracle(factor):
 
 @pytest.mark.slow
 def test_a_second_problem_asks_less_and_both_end_where_quadrature_ends():
-    learned, asked = ep.Learned(initial=100, operator=SMALL), []
+    learned, asked = ep.Learned(ep.Quadrature(), initial=100, operator=SMALL), []
     for seed in (1, 2):
         model = model_of(*classification(seed, n=128, d=3))
         exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
@@ -82,7 +82,7 @@ def test_four_problems_in_sequence_end_where_quadrature_ends(which):
 
     if which == "uci" and "MEANMAP_DATA" not in os.environ:
         pytest.skip("the UCI sets are not here: MEANMAP_DATA names no folder")
-    learned, asked, calls, scores = ep.Learned(), 0, 0, []
+    learned, asked, calls, scores = ep.Learned(ep.Quadrature()), 0, 0, []
     for X, y, *_ in four_synthetic(11) if which == "synthetic" else four_uci():
         model = model_of(X, y)
         exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
@@ -105,7 +105,7 @@ def test_errors_of_student_noise_do_not_add_up_from_scale_to_scale():
     X, y = X[:150, [2, 3, 8]], y[:150]
     rows = np.column_stack([np.ones(150), (X - X.mean(0)) / X.std(0)])
     scaled = (y - np.median(y)) / (1.4826 * np.median(np.abs(y - np.median(y))))
-    learned = ep.Learned()
+    learned = ep.Learned(ep.Quadrature())
     for log_scale in (-0.5, -0.4, -0.3):
         w = ep.Variable("w", ep.MultivariateNormal(np.zeros(4), np.diag([100.0, 6.25, 6.25, 6.25])))
         z = ep.Variable("z", ep.Normal, plate=150)
@@ -151,7 +151,7 @@ def test_a_drift_away_from_what_was_learned_is_asked_about(refresh):
     wide = ep.Normal(rng.normal(size=400), rng.uniform(20, 40, 400))
     narrow = ep.Normal(rng.normal(size=400), rng.uniform(0.05, 0.1, 400))
     regression = KernelRegression(widths="within", tune=None)
-    learned = ep.Learned(refresh=refresh, audit=0.05, operator=MessageOperator(regression))
+    learned = ep.Learned(ep.Quadrature(), refresh=refresh, audit=0.05, operator=MessageOperator(regression))
     learned.check(factor)
     answers = [
         learned.answer(ep.extending.Questions.of(factor, (came,), 1.0, jax.random.key(sweep), sweep))
@@ -192,7 +192,7 @@ def test_messages_that_are_no_laws_go_to_the_oracle():
     # Nothing is known yet about t: what comes in from it is flat, and has no embedding.
     factor = ep.BlackBox(jax.numpy.exp, ep.Variable("z", ep.Normal), ep.Variable("t", ep.Gamma))
     incoming = ep.Normal(np.linspace(-1, 1, 16), 1.0), ep.Gamma.flat((16,))
-    learned = ep.Learned(initial=20)
+    learned = ep.Learned(ep.Quadrature(), initial=20)
     learned.check(factor)
     questions = [ep.extending.Questions.of(factor, incoming, 1.0, jax.random.key(0), sweep) for sweep in range(3)]
     answer = [learned.answer(each) for each in questions][-1]
@@ -263,7 +263,7 @@ def test_messages_far_from_those_that_were_answered_are_asked():
 def test_an_error_that_all_predictions_share_is_taken_out_of_the_evidence():
     factor, rng = label(200)
     came = ep.Normal(rng.normal(size=200), np.ones(200))
-    learned, diary = ep.Learned(initial=60), Diary()
+    learned, diary = ep.Learned(ep.Quadrature(), initial=60), Diary()
     learned.check(factor)
     questions = ep.extending.Questions.of(factor, (came, np.ones(200)), 1.0, jax.random.key(0), None)
     exact = questions.ask(ep.Quadrature())
@@ -276,7 +276,7 @@ def test_an_error_that_all_predictions_share_is_taken_out_of_the_evidence():
 
 def test_nothing_is_audited_before_the_first_batch_is_learned():
     factor, rng = label(40)
-    learned = ep.Learned(initial=60, audit=1.0)
+    learned = ep.Learned(ep.Quadrature(), initial=60, audit=1.0)
     learned.check(factor)
     for sweep in range(2):
         came = ep.Normal(rng.normal(size=40), np.ones(40))
@@ -318,7 +318,7 @@ def test_counters_and_memos_make_no_new_learner_and_other_data_do():
         known[float(z)] = calls
         return -((float(z) - data["centre"]) ** 2)
 
-    learned = ep.Learned(initial=20)
+    learned = ep.Learned(ep.Quadrature(), initial=20)
     z = ep.Variable("z", ep.Normal(np.linspace(-1.0, 1.0, 12), 1.0))
     model = ep.FactorGraph(ep.Density(density, z, name="d"))
     for centre, learners in ((1.0, 1), (1.0, 1), (3.0, 2), (3.0, 2)):
@@ -335,7 +335,7 @@ def test_what_no_look_at_the_code_shows_is_seen_in_its_values(tmp_path):
     def density(z):
         return -((float(z) - float(path.read_text())) ** 2)
 
-    learned = ep.Learned(initial=20)
+    learned = ep.Learned(ep.Quadrature(), initial=20)
     model = ep.FactorGraph(ep.Density(density, ep.Variable("z", ep.Normal(means, 1.0)), name="d"))
     for centre, learners in ((1.0, 1), (3.0, 2), (1.0, 2)):
         path.write_text(str(centre))
@@ -347,14 +347,14 @@ def test_what_no_look_at_the_code_shows_is_seen_in_its_values(tmp_path):
 def test_answers_of_which_nothing_can_be_learned_are_asked_for():
     z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=24)
     model = ep.FactorGraph(ep.Logistic(z, observed=np.ones(24, int)))
-    post = ep.infer(model, ep.Learned(initial=20), rng=0)
+    post = ep.infer(model, ep.Learned(ep.Quadrature(), initial=20), rng=0)
     assert post.report.converged
     np.testing.assert_allclose(post["z"].mean(), ep.infer(model)["z"].mean(), rtol=1e-9)
     assert any("answers are the same: all messages were asked from then on" in note for note in post.report.notes)
 
 
 def test_one_question_that_comes_again_in_every_run_is_no_error():
-    learned, shift = ep.Learned(initial=20), {"by": 0.0}
+    learned, shift = ep.Learned(ep.Quadrature(), initial=20), {"by": 0.0}
     z, x = ep.Variable("z", ep.Normal(0.0, 1.0)), ep.Variable("x", ep.Normal)
     box = ep.BlackBox(lambda z: float(z) + shift["by"], z, x, name="f")
     model = ep.FactorGraph(box, ep.Gaussian(x, precision=4.0, observed=2.0))
@@ -365,7 +365,7 @@ def test_one_question_that_comes_again_in_every_run_is_no_error():
 
 def test_what_gave_up_stands_aside_until_it_has_seen_a_quarter_more():
     factor, rng = label(60)
-    learned = ep.Learned(initial=60)
+    learned = ep.Learned(ep.Quadrature(), initial=60)
     learned.check(factor)
 
     def run():
@@ -398,7 +398,7 @@ def test_values_of_a_function_are_kept_from_run_to_run_and_none_that_followed_an
         post = ep.infer(ep.FactorGraph(ep.Density(density, z, name="d")), oracle, rng=0)
         return post["z"].mean(), post.report.counts["d: evaluations of its function"]
 
-    learned = ep.Learned(initial=100)
+    learned = ep.Learned(ep.Quadrature(), initial=100)
     with pytest.raises(ArithmeticError, match="out of order"):
         run(learned)
     monkeypatch.delenv("FAILS")

@@ -23,7 +23,7 @@ def run(setting: Setting) -> Outcome:
     from meanmap_papers.messages.problems import four_synthetic, four_uci, logistic_model, observed_beta_model
 
     rows = setting.choose(smoke=32, quick=200, paper=200)
-    ours = ep.Learned(initial=setting.choose(smoke=32, quick=300, paper=300))
+    ours = ep.Learned(ep.Quadrature(), initial=setting.choose(smoke=32, quick=300, paper=300))
     oracle = setting.choose(smoke=ep.Quadrature(), quick=ep.Quadrature(), paper=None)
     published = ep.Learned.published(oracle, initial=setting.choose(smoke=32, quick=300, paper=300))
     lines, trace, scores = [], [], []

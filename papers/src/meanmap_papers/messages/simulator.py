@@ -69,7 +69,7 @@ def run(setting: Setting) -> Outcome:
 
     rows = setting.choose(smoke=12, quick=256, paper=1024)
     hospitals = setting.choose(smoke=1, quick=3, paper=10)
-    learned = ep.Learned(initial=setting.choose(smoke=20, quick=60, paper=60))
+    learned = ep.Learned(ep.Quadrature(), initial=setting.choose(smoke=20, quick=60, paper=60))
     lines = []
     for at in range(hospitals):
         model, seconds, posts = problem(rows, setting.rng(at)), [], []

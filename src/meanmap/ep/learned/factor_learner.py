@@ -49,6 +49,7 @@ class FactorLearner:
         self.waiting: Recorded | None = None
         # Why it stopped predicting in an earlier run, and how many messages it knew then.
         self.gave_up, self.knew = "", 0
+        self.met = 0  # messages that were asked while nothing was predicted, in all runs
         self.forget_values()
 
     def begin(self, diary: Diary) -> None:

@@ -1,5 +1,6 @@
 """The oracle that learns: it predicts where it is certain, asks another oracle where it is not, and audits itself."""
 
+import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from meanmap.ep.oracles.host import HostOracle, check_answer
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.piecewise.memory import Kept
+from meanmap.ep.quadrature.enough import is_remembered
 from meanmap.families import Normal
 
 __all__ = ["Learned"]
@@ -34,6 +36,10 @@ _LEAN = 0.05
 # asked; after twice as many where it is smaller. Errors come from eight groups: one check in twelve finds more than two
 # where there is no bias, one in fifty more than three.
 _LOOKS, _CLEAR = 2, 3.0
+# Without an oracle of its own it learns where that pays: a prediction takes this many seconds, and what is compiled and
+# chosen for the first one as many as that; runs are expected to take this many sweeps. A first batch that takes longer
+# than the last number is not asked again to be timed: that was not for compiling alone.
+_PREDICTED, _SETTINGS, _SWEEPS, _SLOW = 1e-3, 20.0, 10, 100.0
 # From check to check, samplers draw anew: what they drew in a run they draw in all of its sweeps.
 _ANEW = 0x9E3779B9
 
@@ -60,7 +66,8 @@ class Learned(HostOracle):
     Parameters
     ----------
     oracle : Oracle, HostOracle or callable, optional
-        The oracle to ask; by default the one that `infer` would choose.
+        The oracle to ask. By default the one that `infer` would choose, and nothing is learned where that takes less
+        than 1 ms a message, or less for ten sweeps of all problems so far than learning, some 20 s: the report says so.
     threshold : float
         The largest reducible variance, in units of the noise s², at which a prediction is used. A quarter is what
         remains after four observations of the same message. The papers' limit of −9 on the logarithm of the predictive
@@ -81,7 +88,7 @@ class Learned(HostOracle):
     -----
     Works for factors of Normal, MultivariateNormal, Beta, Dirichlet, Gamma and Bernoulli variables and given numbers.
     An improper incoming message has no embedding and is always asked, and so is one outside the range of those that
-    were answered. Learning pays for oracles over about .3 ms a message; the report says what was gained or lost.
+    were answered. The report says what was gained or lost.
     Messages about vectors are predicted within their doubt, but whole runs have not been cheaper by them: predictions
     keep sweeps from converging, and the oracle is asked in the end. Doubt is that of one message. Biased errors add up
     over a plate in the beliefs that its members share, so at convergence a sample of `initial / 2` predictions is
@@ -105,7 +112,7 @@ class Learned(HostOracle):
     >>> w = ep.Variable("w", ep.MultivariateNormal.standard(2))
     >>> z = ep.Variable("z", ep.Normal, plate=64)
     >>> model = ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=(X[:, 0] > 0).astype(int)))
-    >>> learned = ep.infer(model, messages=ep.Learned(initial=40), rng=0)
+    >>> learned = ep.infer(model, messages=ep.Learned(ep.Quadrature(), initial=40), rng=0)
     >>> bool(ep.infer(model)["w"].kl(learned["w"]) < 1e-2), learned.report.counts["Logistic(z): predicted"] > 0
     (True, True)
     """
@@ -201,7 +208,8 @@ class Learned(HostOracle):
             self._learner(name).begin(self._diaries[name])
         diary, learner = self._diaries[name], self._learner(name)
         if questions.factor.host:  # values of its function are kept from run to run
-            questions = replace(questions, factor=replaced(questions.factor, memory=Kept(learner.memory.number)))
+            kept = (questions.factor.memory or Kept(0))._replace(number=learner.memory.number)
+            questions = replace(questions, factor=replaced(questions.factor, memory=kept))
         if not diary.gave_up:
             try:
                 return self._predicted(questions, learner, diary)
@@ -209,6 +217,7 @@ class Learned(HostOracle):
                 learner.give_up(str(problem).split(":")[0], diary)
         with diary.clock("asking", len(questions)):
             answer = self._ask(questions)
+        learner.met += len(questions)
         if questions.sweep is None:
             learner.watch(questions, answer)
         diary.add(len(questions), 0, 0, np.nan)
@@ -230,6 +239,8 @@ class Learned(HostOracle):
         if wanted.any():
             with diary.clock("asking", int(wanted.sum())):
                 exact = self._ask(questions[wanted])
+            if self.oracle is None and not learner.operator.fitted:
+                self._refuse_quick(questions[wanted], len(questions), learner, diary)
             with diary.clock("learning"):
                 learner.learn(questions, wanted, audited, exact, guess, diary)
         elif questions.sweep is None:
@@ -241,6 +252,24 @@ class Learned(HostOracle):
         novelty = np.nan if guess is None else float(np.median(guess.novelty))
         diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()), novelty)
         return answer
+
+    def _refuse_quick(self, asked: Questions, rows: int, learner: FactorLearner, diary: Diary) -> None:
+        """Raise where the oracle, by itself, takes less time than learning: asked once more, nothing is compiled."""
+        factor = asked.factor
+        if diary.seconds["asking"] > _SLOW:
+            return
+        start = time.perf_counter()
+        self._ask(asked[np.zeros(len(asked), int)])  # a function on the host is not called for copies
+        each = time.perf_counter() - start
+        over = [type(asked.incoming[at]) for at in factor.inputs(asked.incoming)]
+        if not factor.host or is_remembered(factor, over):
+            each /= len(asked)
+        if each < _PREDICTED or each * (learner.met + _SWEEPS * rows) < _SETTINGS:
+            oracle = type(self._oracles[factor.name]).__name__
+            raise NothingToLearn(
+                f"learning would not pay, as the oracle takes {1e3 * each:.2g} ms a message "
+                f"(ep.Learned(ep.{oracle}()) learns nevertheless)"
+            )
 
     def _ask(self, questions: Questions) -> Answer:
         factor = questions.factor

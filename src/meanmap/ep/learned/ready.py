@@ -21,6 +21,7 @@ from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.recorded import Recorded, laws_among
 from meanmap.ep.oracles.questions import Questions
+from meanmap.ep.quadrature.quadrature import Quadrature
 from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Gamma, Normal
 
@@ -172,7 +173,7 @@ def build_operator(
     total = int(parameter(messages, "messages", axes=0, integer=True, at_least=4 * _FIRST))
     ready, generator = READY[name], Rng.of(rng).generator
     operator = MessageOperator(KernelRegression(d_in=300, d_out=1000)) if operator is None else operator
-    learned, each = Learned(initial=_FIRST, audit=0.0, operator=operator), total // _ROUNDS
+    learned, each = Learned(Quadrature(), initial=_FIRST, audit=0.0, operator=operator), total // _ROUNDS
     for at in range(_ROUNDS):
         factor, incoming = ready.draw(each, generator)
         learned.check(factor)
