@@ -32,7 +32,7 @@ def test_a_chain_of_copies_is_found_by_its_dependence():
     samples = {"a": scipy.sparse.random_array((200, 30), density=0.2, rng=rng).toarray()}
     for before, name in (("a", "b"), ("b", "c")):
         samples[name] = samples[before] + 0.1 * rng.normal(size=(200, 30))
-    assert dependence_tree(samples) == [("a", "b"), ("b", "c")]
+    assert dependence_tree(samples, dict.fromkeys(samples, 2.0)) == [("a", "b"), ("b", "c")]
 
 
 def test_walks_are_smooth_rotations():
@@ -63,5 +63,5 @@ def test_experiments_run_at_their_smallest(id):
     if experiment.data and not os.environ.get("MEANMAP_DATA"):
         pytest.skip("MEANMAP_DATA names no folder with the documents")
     outcome = experiment.run(Setting("smoke"))
-    assert {claim.number for claim in experiment.claims} <= set(outcome.numbers)
+    assert {name for claim in experiment.claims for name in claim.names} <= set(outcome.numbers)
     assert len(outcome.figures) == 2

@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap import kernels
 
-__all__ = ["CHAIN", "KERNEL", "LINGUISTIC", "Corpus", "dependence_tree"]
+__all__ = ["CHAIN", "LINGUISTIC", "WIDE", "Corpus", "dependence_tree", "median_distance"]
 
 # Figure 1a: Swedish documents are looked for from the other end.
 CHAIN = ("pt", "es", "it", "fr", "en", "de", "nl", "da", "sv")
@@ -25,7 +25,7 @@ LINGUISTIC = (
     ("de", "en"),
 )
 # Texts of few common words are √2 apart whatever the language: this is √2 times their median distance.
-KERNEL = kernels.RBF(2.0)
+WIDE = 2.0
 
 WORD = re.compile(r"[^\W\d_]+")
 # The first letters of a word stand in for its stem, and words of more than half the documents for stop words.
@@ -71,11 +71,17 @@ class Corpus:
         return len(next(iter(self.lengths.values())))
 
 
-def dependence_tree(samples: Mapping[str, Any]) -> list[tuple[str, str]]:
+def median_distance(features: Any) -> float:
+    """Of all pairs of documents, whose features have length one."""
+    products = np.asarray((features @ features.T).todense())[np.triu_indices(features.shape[0], 1)]
+    return float(np.median(np.sqrt(np.maximum(2 - 2 * products, 0))))
+
+
+def dependence_tree(samples: Mapping[str, Any], lengthscales: Mapping[str, float]) -> list[tuple[str, str]]:
     """The Chow-Liu tree of one joint sample: the spanning tree of largest total HSIC."""
     centred = {}
     for name, sample in samples.items():
-        gram = np.asarray(KERNEL(sample))
+        gram = np.asarray(kernels.RBF(lengthscales[name])(sample))
         centred[name] = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
     graph = networkx.Graph()
     for s in samples:

@@ -1,16 +1,20 @@
 """Retrieval of documents by three methods, each trained on the same pairs for each edge of a graph."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import networkx
 import numpy as np
 
+from meanmap_papers.trees.baselines.linear import Canonical, Regression, Semantic
 from meanmap_papers.trees.languages import Corpus
 
-__all__ = ["DEPTH", "METHODS", "Split", "inwards", "recall"]
+__all__ = ["DEPTH", "LINEAR", "METHODS", "Split", "inwards", "recall"]
 
 METHODS = ("learned tree", "topic model", "length")
+# What a practitioner would take: linear maps of words.
+LINEAR = {"ridge regression": Regression, "semantic indexing": Semantic, "canonical correlation": Canonical}
 TOPICS = 50
 DEPTH = 50
 
@@ -41,14 +45,19 @@ class Split:
             self._pairs[edge] = self.rng.choice(self.others, self.pairs, replace=False)
         return self._pairs[edge]
 
-    def learned_tree(self, edges: Sequence[tuple[str, str]], target: str, known: Sequence[Sequence[str]]) -> list:
+    def learned_tree(
+        self,
+        edges: Sequence[tuple[str, str]],
+        target: str,
+        known: Sequence[Sequence[str]],
+        lengthscales: Mapping[str, float],
+    ) -> list:
         """Scores (documents, candidates) from a tree learned edge by edge, for each set of known languages.
 
         What the messages make of a candidate is how much more probable it became by the evidence. This estimate rises
         and falls more for some candidates than for others, so that it is standardised for each over all queries.
         """
-        from meanmap import KernelGraph
-        from meanmap_papers.trees.languages import KERNEL
+        from meanmap import KernelGraph, kernels
 
         features = self.corpus.features
         data = {}
@@ -57,14 +66,43 @@ class Split:
             data[s, t] = features[s][documents], features[t][documents]
         # An edge to their numbers makes the candidates points of the target, so that its messages have values there.
         data[target, "number"] = features[target][self.searched], np.arange(float(self.size))
-        model = KernelGraph(list(data), kernels={name: KERNEL for edge in edges for name in edge}).fit(data)
+        rbf = {name: kernels.RBF(lengthscales[name]) for edge in edges for name in edge}
+        model = KernelGraph(list(data), kernels=rbf).fit(data)
         scores = []
         for languages in known:
             evidence = {language: features[language][self.searched] for language in languages}
             weights = model.query(evidence, targets=[target])[target].weights
             ratio = weights[:, -self.size :] / weights[:, : -self.size].mean(axis=1, keepdims=True)
-            scores.append((ratio - ratio.mean(axis=0)) / ratio.std(axis=0))
+            scores.append(_standardised(ratio))
         return scores
+
+    def linear(
+        self,
+        learn: Callable[[Any, Any], Any],
+        edges: Sequence[tuple[str, str]],
+        target: str,
+        known: Sequence[Sequence[str]],
+    ) -> list:
+        """Scores by linear maps between the words of the languages of an edge (`trees.baselines.linear`).
+
+        Several routes add their scores, standardised for each candidate as those of the learned tree.
+        """
+        graph, maps, features = networkx.Graph(edges), {}, self.corpus.features
+        for s, t in edges:
+            documents = self.documents(frozenset((s, t)))
+            learned = learn(features[s][documents], features[t][documents])
+            maps[s, t], maps[t, s] = (learned, 0), (learned, 1)
+        ways = {name: networkx.shortest_path(graph, name, target) for name in graph if name != target}
+        alike = {}
+        for name, way in ways.items():
+            documents = features[name][self.searched]
+            *between, last = pairwise(way)
+            for step in between:
+                learned, side = maps[step]
+                documents = learned.carried(documents, side)
+            learned, side = maps[last]
+            alike[name] = _standardised(learned.alike(documents, features[target][self.searched], side))
+        return [sum(alike[name] for name in given if not set(ways[name][1:]) & set(given)) for given in known]
 
     def topic_model(self, edges: Sequence[tuple[str, str]], target: str, known: Sequence[Sequence[str]]) -> list:
         """Distances by a bilingual topic model for each edge; several routes add their divergences."""
@@ -98,6 +136,11 @@ class Split:
             there = topics.divergence(counts[s][self.searched], counts[t][self.searched])
             self._divergences[s, t], self._divergences[t, s] = there, there.T
         return self._divergences[s, t]
+
+
+def _standardised(scores: np.ndarray) -> np.ndarray:
+    """Each candidate over all queries."""
+    return (scores - scores.mean(axis=0)) / scores.std(axis=0)
 
 
 def recall(scores: np.ndarray) -> np.ndarray:
