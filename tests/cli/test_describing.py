@@ -76,11 +76,15 @@ def test_numbers_and_dates_that_are_read_as_labels_are_told_of(tmp_path, written
     path = tmp_path / "table.csv"
     values = range(1, 29) if "0" in written else range(1040, 2200, 50)
     path.write_text("\n".join(["pay,x", *(f'"{written.format(value)}",{value % 7}' for value in values)]) + "\n")
-    for asked in (["schema", path], ["test", "x ~ pay", path]):
-        found = run(*asked)
-        assert found.exit_code == 0, found.output
-        assert found.output.count(f"is text that looks like {said}") == 1, found.output
-        assert "looks like" not in run(*asked, "--labels", "pay").output
+    found = run("schema", path)
+    assert found.exit_code == 0, found.output
+    assert found.output.count(f"is text that looks like {said}") == 1, found.output
+    assert "looks like" not in run("schema", path, "--labels", "pay").output
+    found = run("test", "x ~ pay", path)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert f"is text that looks like {said.replace(', and counts as labels', '')}" in found.output
+    asked = run("test", "x ~ pay", path, "--labels", "pay")
+    assert (asked.exit_code, "looks like" in asked.output) == (0, False)
 
 
 def test_a_graph_keeps_what_its_columns_are(table, tmp_path):

@@ -7,15 +7,17 @@ import numpy as np
 
 from meanmap.core.arrays import is_categorical
 from meanmap.core.door import Door
+from meanmap.core.errors import KindError
 from meanmap.core.held import holds_text
 from meanmap.core.tables.kinds import is_text, levels_of
 from meanmap.core.tables.table import Table, named_columns
+from meanmap.core.tables.written import Written
 from meanmap.core.texts import check_memory
 from meanmap.core.types import Data
 from meanmap.kernels.discrete import Spectrum
 from meanmap.learning.default import is_default
 
-__all__ = ["read_texts", "text_coordinates", "texts_as_labels", "texts_of_variables"]
+__all__ = ["read_texts", "refuse_numbers", "text_coordinates", "texts_as_labels", "texts_of_variables"]
 
 # Substrings of this many characters, this many coordinates, chosen from at most this many rows: their eigenvectors take
 # .2 s.
@@ -33,7 +35,7 @@ def read_texts(
 
     Texts are what `Schema.of` calls so: nearly every row has a different one. Coordinates are computed from all
     samples together, without the labels, so permutations stay exact. Columns listed in `kinds` keep that kind, and with
-    a user's kernel everything stays unchanged.
+    a user's kernel everything stays unchanged. Texts that look like numbers or dates are refused.
 
     Examples
     --------
@@ -44,8 +46,9 @@ def read_texts(
     """
     samples = list(samples)
     empty = any(isinstance(sample, Mapping) and not sample for sample in samples)
-    if empty or not is_default(kernel):
+    if empty or not is_default(kernel) or _is_declared(names, kinds):
         return samples, ()
+    refuse_numbers(samples, names, kinds)
     tables = list(map(named_columns, samples, names))
     if not all(tables):
         found = _coordinates([_texts(sample) for sample in samples])
@@ -73,7 +76,9 @@ def texts_of_variables(
     return [part for (part,), _ in read], tuple(note for _, notes in read for note in notes)
 
 
-def texts_as_labels(samples: Sequence[Data], names: Sequence[str]) -> tuple[str, ...]:
+def texts_as_labels(
+    samples: Sequence[Data], names: Sequence[str], kinds: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
     """A note for each column of texts, where a test can only read them as labels.
 
     Examples
@@ -82,14 +87,40 @@ def texts_as_labels(samples: Sequence[Data], names: Sequence[str]) -> tuple[str,
     'nearly every row of x has its own label,'
     """
     tables = [named_columns(sample, name) or {TEXT: sample} for sample, name in zip(samples, names, strict=True)]
-    columns = [c for c in tables[0] if _together([_texts(table.get(c)) for table in tables]) is not None]
+    parts = {c: [_texts(table.get(c)) for table in tables] for c in tables[0] if c not in (kinds or ())}
     where = " and ".join(names)
     return tuple(
         f"nearly every row of {where if len(tables[0]) == 1 else f'column {column!r}'} has its own label, and labels "
         "are only equal or not: they carry almost no information. For texts pass vectors instead, such as those of an "
         "encoder."
-        for column in columns
+        for column, held in parts.items()
+        if _together(held) is not None
     )
+
+
+def refuse_numbers(samples: Sequence[Data], names: Sequence[str], kinds: Mapping[str, Any] | None = None) -> None:
+    """Refuse columns of texts that look like numbers or dates: as texts, or labels, hardly two would be equal.
+
+    Examples
+    --------
+    >>> refuse_numbers([{"pay": list(map(str, range(30)))}], ["x"])
+    Traceback (most recent call last):
+        ...
+    meanmap.core.errors.KindError: column 'pay' of x is text that looks like numbers, such as '0': convert it, \
+for example with .astype(float), or say so with kinds={'pay': 'number'}. If labels are meant, convert it to \
+categories, or say so with kinds={'pay': 'label'}.
+    """
+    if _is_declared(names, kinds):
+        return
+    tables = [named_columns(sample, name) or {TEXT: sample} for sample, name in zip(samples, names, strict=True)]
+    where = " and ".join(names)
+    for column in tables[0]:
+        parts = [_texts(table.get(column)) for table in tables] if column not in (kinds or ()) else [None]
+        if (texts := _together(parts)) is not None:
+            written = Written.of(np.unique(texts).tolist())
+            if written is not None:
+                named = column if named_columns(samples[0], names[0]) else None
+                raise KindError(written.note(where if named is None else f"column {named!r} of {where}", named, ""))
 
 
 def text_coordinates(texts: np.ndarray, argument: str) -> np.ndarray:
@@ -122,6 +153,11 @@ def text_coordinates(texts: np.ndarray, argument: str) -> np.ndarray:
     # Rounding is no difference between texts: beside it one text that stands apart would be 1e14 times as far.
     found = np.asarray(shares @ directions - np.asarray(some.mean(axis=0)).ravel() @ directions)
     return np.round(found, DECIMALS) + 0.0
+
+
+def _is_declared(names: Sequence[str], kinds: Mapping[str, Any] | None) -> bool:
+    """Whether this is one column by itself, of a declared kind."""
+    return len(names) == 1 and names[0] in (kinds or ())
 
 
 def _texts(column: Any) -> np.ndarray | None:

@@ -35,7 +35,7 @@ from meanmap.graphs.pages import graph_page
 from meanmap.plots.facts import Page
 from meanmap.stats.result import Null
 from meanmap.stats.settings import check_draws
-from meanmap.stats.texts import texts_as_labels
+from meanmap.stats.texts import refuse_numbers, texts_as_labels
 from meanmap.structure.dependence import Dependence
 from meanmap.structure.noted import functions_of_one, functions_told
 
@@ -216,6 +216,7 @@ def chow_liu(
     table, told = by_pairs(table, "table", missing)
     seen = (*doubts([table], ["table"], kinds or ()), *wild_notes([table], ["table"], kinds or ()))
     told = (*apart, *told, *unlike, *seen, *copied_rows([table], ["table"]))
+    refuse_numbers([table], ["table"], kinds)
     schema = Schema.of(table, kinds=kinds)
     labelled = source_of(table).named
     table, dull = varying(table, schema)
@@ -224,7 +225,7 @@ def chow_liu(
     told = (
         *told,
         *alike_in_order((table,), ("table",), HARM, paired=True),
-        *texts_as_labels((table,), ("table",)),
+        *texts_as_labels((table,), ("table",), kinds),
         *functions_told(functions_of_one(dict(columns_in(table, "table")))),
     )
     names, dependence = Dependence.of(table, measure, random.generator, schema)

@@ -168,13 +168,19 @@ def test_the_same_at_the_command_line(form, ask, tmp_path):
     found = answer(". ~ arm", path) if ask else answer("two-sample", path, "--by", "arm")
     assert [note for note in found["notes"] if "'id'" in note] == [said(form, shell=True)]
     assert found["pvalue"] == DOORS["ask"](table).pvalue
-    named = answer("id + age ~ arm", path) if ask else answer("two-sample", path, "--by", "arm", "--columns", "id,age")
+    as_time = ["--kinds", f"id={KINDS[form]}"] if form in ("day", "hour") else []  # as text they are refused
+    typed = ["id + age ~ arm", path] if ask else ["two-sample", path, "--by", "arm", "--columns", "id,age"]
+    named = answer(*typed, *as_time)
     assert not any("is left out" in note for note in named["notes"])
     assert named["pvalue"] < 0.05
 
 
 @pytest.mark.parametrize("form", KINDS)
 def test_columns_that_a_question_names_stay(form):
+    if form in ("day", "hour"):  # as text
+        with pytest.raises(mm.errors.KindError, match=r"is text that looks like (dates|times of day)"):
+            mm.test("id + age ~ arm", numbered_by_arm(form), n_permutations=99, rng=0)
+        return
     found = mm.test("id + age ~ arm", numbered_by_arm(form), n_permutations=99, rng=0)
     assert not any("is left out" in note for note in found.warnings)
     assert "'id' and 'age'" in found.why[0]
@@ -194,8 +200,8 @@ def test_gaps_in_ids_cost_no_rows_and_are_no_error_of_a_question():
 
 def test_numbers_that_were_not_read_as_such_are_no_names():
     table = numbered_by_arm("gaps").assign(id=lambda t: [f"{age:.3f}".replace(".", ",") for age in t.age])
-    found = mm.two_sample_test(table, by="arm", n_permutations=99, rng=0)
-    assert not any("is left out" in note for note in found.warnings)
+    with pytest.raises(mm.errors.KindError, match=r"column 'id' .* is text that looks like numbers with a comma"):
+        mm.two_sample_test(table, by="arm", n_permutations=99, rng=0)
 
 
 @pytest.mark.parametrize("door", ["ask", "two by", "two", "k by", "k"])

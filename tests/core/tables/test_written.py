@@ -134,30 +134,69 @@ def test_categories_and_what_is_told_to_be_labels_are_labels():
     assert not any("looks like" in note for note in told.warnings)
 
 
-def frame(seed):
+def frame(seed, decimals=1):
     """One odd cell has made text of a column of numbers."""
     random = np.random.default_rng(seed)
-    w = random.normal(size=60).round(1)
+    w = random.normal(size=60).round(decimals)
     return pd.DataFrame({"w": ["?", *map(str, w[1:])], "u": w + random.normal(size=60), "v": random.normal(size=60)})
 
 
 X, Y = frame(0), frame(1)
 FEW = {"n_permutations": 19, "rng": 0}
+# Nearly every row of one column is another text, which kernels would compare letter by letter.
+FINE, OTHER, THIRD = (frame(seed, decimals=4) for seed in (0, 1, 2))
+REFUSED = {
+    "two samples": lambda **told: mm.two_sample_test(FINE, OTHER, **FEW, **told),
+    "several": lambda **told: mm.k_sample_test([FINE, OTHER, THIRD], **FEW, **told),
+    "independence": lambda **told: mm.independence_test(FINE[["w"]], FINE[["u"]], **FEW, **told),
+    "joint": lambda **told: mm.joint_independence_test(FINE, **FEW, **told),
+    "conditional": lambda **told: mm.conditional_independence_test(
+        FINE[["w"]], FINE[["u"]], FINE[["v"]], rng=0, **told
+    ),
+    "question": lambda **told: mm.test("u ~ w", FINE, rng=0, **told),
+    "closeness": lambda **told: mm.stats.closeness_test(FINE, OTHER, margin=0.5, rng=0, **told),
+    "effect": lambda **told: mm.stats.two_sample_effect(FINE, OTHER, rng=0, **told),
+    "plan": lambda **told: mm.stats.plan("two samples", FINE, OTHER, rng=0, **told),
+    "plan of independence": lambda **told: mm.stats.plan("independence", FINE[["w"]], FINE[["u"]], rng=0, **told),
+    "monitor": lambda **told: mm.DriftMonitor.of(FINE, rng=0, **told),
+    "bet": lambda **told: mm.stats.TwoSampleBet.of(FINE, OTHER, rng=0, **told),
+    "bet on dependence": lambda **told: mm.stats.IndependenceBet.of(FINE[["w"]], FINE[["u"]], rng=0, **told),
+    "tree": lambda **told: mm.chow_liu(FINE, **told),
+    "graph": lambda **told: mm.pc(FINE, rng=0),
+}
+
+
+@pytest.mark.parametrize("door", REFUSED)
+def test_tests_refuse_numbers_and_dates_that_would_be_compared_as_texts(door):
+    with pytest.raises(mm.errors.KindError, match=r"looks like numbers \(but for '\?'\), such as .*: convert it, for"):
+        REFUSED[door]()
+    if door != "graph":
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "nearly every row")  # bets
+            assert REFUSED[door](kinds={"w": "label"}) is not None
+
+
+def test_dates_are_refused_too():
+    days = pd.DataFrame({"day": DAYS.strftime("%d %b %Y"), "u": NUMBERS})
+    with pytest.raises(mm.errors.KindError, match=r"dates with a month in letters .*with pandas.to_datetime"):
+        mm.independence_test(days[["day"]], days[["u"]], **FEW)
+
+
+# Where rows share the texts they are labels, and a note says so.
+OFTEN = pd.DataFrame({"w": ["?", *map(str, range(19))] * 3, "u": X["u"], "v": X["v"]})
 RESULTS = {
-    "two samples": lambda: mm.two_sample_test(X, Y, **FEW),
-    "several": lambda: mm.k_sample_test([X, Y, frame(2)], **FEW),
-    "independence": lambda: mm.independence_test(X[["w"]], X[["u"]], **FEW),
-    "joint": lambda: mm.joint_independence_test(X, **FEW),
-    "conditional": lambda: mm.conditional_independence_test(X["w"], X["u"], X["v"], rng=0),
-    "question": lambda: mm.test("u ~ w", X, rng=0),
-    "plan": lambda: mm.stats.plan("two samples", X, Y, rng=0),
+    "two samples": lambda: mm.two_sample_test(OFTEN, OFTEN[::-1], **FEW),
+    "independence": lambda: mm.independence_test(OFTEN[["w"]], OFTEN[["u"]], **FEW),
+    "conditional": lambda: mm.conditional_independence_test(OFTEN["w"], OFTEN["u"], OFTEN["v"], rng=0),
+    "question": lambda: mm.test("u ~ w", OFTEN, rng=0),
+    "plan": lambda: mm.stats.plan("two samples", OFTEN, OFTEN[::-1], rng=0),
     "report of a query": lambda: mm.KernelGraph([("w", "u")]).fit(X).query({"u": 0.0}).report,
     "report of a query, from pairs": lambda: (
         mm.KernelGraph([("w", "u")]).fit({("w", "u"): (X["w"], X["u"])}).query({"u": 0.0}).report
     ),
-    "tree": lambda: mm.chow_liu(X),
+    "tree": lambda: mm.chow_liu(OFTEN),
     "network": lambda: bp.BayesianNetwork([("w", "u"), ("u", "v")]).fit(X),
-    "monitor": lambda: mm.DriftMonitor.of(X, rng=0),
+    "monitor": lambda: mm.DriftMonitor.of(OFTEN, rng=0),
 }
 
 
@@ -171,7 +210,7 @@ def test_results_tell_of_it(door):
 
 
 WARNED = {
-    "bets": lambda: mm.stats.TwoSampleBet.of(X, Y, rng=0),
+    "bets": lambda: mm.stats.TwoSampleBet.of(OFTEN, OFTEN[::-1], rng=0),
     "embedding": lambda: mm.embed(X),
     "field": lambda: mm.KernelField([(0, 1)]).fit((X["w"], X["w"])),
     "observations": lambda: mm.KernelField([(0, 1)]).fit(

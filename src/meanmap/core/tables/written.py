@@ -197,15 +197,15 @@ class Written:
         shown = ", ".join(map(repr, self.others[:SHOWN])) + (", ..." if len(self.others) > SHOWN else "")
         return f"{self.what}{f' (but for {shown})' if shown else ''}"
 
-    def note(self, where: str, name: object = None) -> str:
-        """The note on the column of this name."""
+    def note(self, where: str, name: object = None, counts: str = ", and counts as labels") -> str:
+        """The note on the column of this name; the error without `counts`."""
         kind = {"numbers": "number", "dates": "time", "times of day": "time of day"}.get(self.what)
         said = f", or say so with kinds={{{name!r}: {kind!r}}}" if kind and name is not None and not self.others else ""
         if name is None:
             labels = "convert it to categories"
         else:
             labels = f"{in_python('convert it to categories, or ')}say so with kinds={{{name!r}: 'label'}}"
-        seen = f"{where} is text that looks like {self}, such as {self.example!r}, and counts as labels"
+        seen = f"{where} is text that looks like {self}, such as {self.example!r}{counts}"
         return f"{seen}: {self.advice}{said}. If labels are meant, {labels}."
 
 

@@ -31,7 +31,7 @@ from meanmap.stats.pages import bet_page
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.settings import LEAST_POINTS
-from meanmap.stats.texts import texts_as_labels
+from meanmap.stats.texts import refuse_numbers, texts_as_labels
 
 __all__ = ["Bet", "IndependenceBet", "TwoSampleBet"]
 
@@ -171,7 +171,7 @@ class TwoSampleBet(Bet):
             Chooses landmarks.
         """
         random = Rng.of(rng)
-        x, y = _settle(x, y, missing, cls.paired, kinds or ())
+        x, y = _settle(x, y, missing, cls.paired, kinds or (), (kernel, kernel))
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
         _warn_of_texts((x, y), NAMES, kernel)
         with Door() as door:
@@ -241,7 +241,7 @@ class IndependenceBet(Bet):
         features: list[Features] = []
         readings: list[Reading] = []
         phi: list[np.ndarray] = []
-        x, y = _settle(x, y, missing, cls.paired, kinds or ())
+        x, y = _settle(x, y, missing, cls.paired, kinds or (), wanted)
         with Door() as door:
             for data, want, name in zip((x, y), wanted, NAMES, strict=True):
                 ours = {
@@ -267,14 +267,21 @@ class IndependenceBet(Bet):
         return self.wager.after_pairs(*groups) if n else self.wager, (x[n:], y[n:])
 
 
-def _settle(x: Data, y: Data, missing: str, paired: bool, told: Collection[str]) -> list[Any]:
+def _settle(
+    x: Data, y: Data, missing: str, paired: bool, told: Collection[str], kernels: Sequence[object] = ()
+) -> list[Any]:
     """A batch without missing values: of pairs, whole rows are dropped, and a warning counts them.
 
-    Another warning names columns that may not be what they seem, except those whose kind is `told`.
+    Another warning names columns that may not be what they seem, except those whose kind is `told`. For default
+    `kernels`, which the first batch chooses, numbers as text are refused.
     """
     if paired:
         check_order((x, y), NAMES)
     batch, notes = settle((x, y), NAMES, missing, paired)
+    if kernels and all(map(is_default, kernels)):
+        parts = [((side,), (name,)) for side, name in zip(batch, NAMES, strict=True)] if paired else [(batch, NAMES)]
+        for samples, names in parts:
+            refuse_numbers(samples, names, dict.fromkeys(told))
     warn_of((*notes, *doubts(batch, NAMES, told, apart=paired)))
     return batch
 

@@ -23,6 +23,7 @@ from meanmap.stats.independence.moments import BLOCK, TRACE_TOLERANCE, JointMome
 from meanmap.stats.independence.variables import constant, for_two, kernels_of
 from meanmap.stats.result import flat
 from meanmap.stats.settings import LEAST_POINTS, doubt_about_limit
+from meanmap.stats.texts import refuse_numbers
 from meanmap.stats.variables_plan import VariablesPlan, begun
 
 __all__ = ["IndependencePlan", "cut_short"]
@@ -105,6 +106,8 @@ class IndependencePlan(VariablesPlan):
         random: Rng,
     ) -> "IndependencePlan":
         seed, readings, sides = begun([x, y], NAMES, missing, kinds, random, BLOCK)
+        for side, name in zip(sides, NAMES, strict=True):
+            refuse_numbers([side], [name], kinds)
         beside = zip(wanted, sides, NAMES, strict=True)
         chosen = [kernels_of(w, part, name, default, random.generator) for w, part, name in beside]
         kernels = tuple(listed[0] if len(listed) == 1 else Sum(listed) for listed in chosen)

@@ -36,7 +36,7 @@ from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.shuffling import places_of_columns
 from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import LEAST_POINTS
-from meanmap.stats.texts import texts_as_labels
+from meanmap.stats.texts import refuse_numbers, texts_as_labels
 
 __all__ = ["Outcome", "Samples", "columns_of", "exact_test", "read_reference", "read_samples"]
 
@@ -316,6 +316,7 @@ def _repeated(name: str, columns: Sequence[Any]) -> str:
 def read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
     """The reference as a table with its schema, or unchanged if it has no columns."""
     refuse_name(reference, "reference")
+    refuse_numbers([reference], ["reference"], kinds)
     if kinds or named_columns(reference, "reference"):
         schema = Schema.of(reference, kinds=kinds, names=("reference",))
         return schema.read(reference, "reference"), schema
