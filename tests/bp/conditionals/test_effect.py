@@ -691,6 +691,76 @@ def test_repeated_people_with_one_value_of_the_cause_are_noted(per_person):
     assert [note[:52] for note in notes] == ["each of 60 values of 'who' has one value of 't', in "] * per_person
 
 
+def people(seed, number=60, rows=5):
+    """Persons that differ, each with one value of the cause."""
+    rng = np.random.default_rng([seed, 71])
+    of_person = rng.normal(size=(2, number))
+    treated = rng.random(number) < expit(of_person[0])
+    who = rng.permutation(np.repeat(np.arange(number), rows))
+    z, person = of_person[:, who]
+    t = treated[who].astype(float)
+    return {"z": z, "t": t, "y": 0.5 * t + z + person + rng.normal(size=len(who)), "who": who}
+
+
+TREATED = {"of": "t", "from_": 0, "to": 1, "rng": 0}
+
+
+def test_rows_of_a_cluster_count_as_one():
+    table, network = people(1), mm.bp.BayesianNetwork(CONFOUNDED)
+    alone = network.effect(table, "y", **TREATED)
+    found = network.effect(table, "y", **TREATED, clusters="who")
+    assert float(found.difference()) == float(alone.difference())
+    assert np.std(found.difference().draws) > 1.4 * np.std(alone.difference().draws)
+    assert "300 rows in 60 clusters, an effective" in str(found)
+    assert "clusters='who'" in str(alone)
+    assert "clusters=" not in str(found)
+    assert found.to_dict()["clusters"] == 60
+    text = {**table, "who": [f"person {k:02}" for k in table["who"]]}
+    beside = {name: column for name, column in table.items() if name != "who"}
+    for data, clusters in ((text, "who"), (beside, table["who"]), (text, ["who"])):
+        assert network.effect(data, "y", **TREATED, clusters=clusters).interval() == found.interval()
+    order = np.argsort(table["who"], kind="stable")
+    ordered = {name: column[order] for name, column in beside.items()}
+    assert network.effect(ordered, "y", **TREATED, clusters=5).clusters == 60
+    none = mm.bp.BayesianNetwork([("z", "y"), ("z", "t")])
+    one, two = (none.effect(table, "y", **TREATED, clusters=clusters) for clusters in (None, "who"))
+    assert one.interval() == two.interval() == (0, 0)
+    assert np.std(two.arms[0].mean().draws) > 1.4 * np.std(one.arms[0].mean().draws)
+
+
+def test_clusters_go_with_rows_that_are_left_out():
+    table = people(2)
+    table["z"] = np.where(np.arange(300) % 10 == 0, -99.0, table["z"])
+    network = mm.bp.BayesianNetwork(CONFOUNDED)
+    found = network.effect(table, "y", **TREATED, clusters="who", missing=[-99])
+    there = {name: column[table["z"] != -99] for name, column in table.items()}
+    assert found.interval() == network.effect(there, "y", **TREATED, clusters="who").interval()
+
+
+def test_few_clusters_are_noted_and_fewer_refused():
+    network, table = mm.bp.BayesianNetwork(CONFOUNDED), people(3)
+    assert "30 clusters are few" in str(network.effect(people(3, 30), "y", **TREATED, clusters="who"))
+    for clusters, said in (
+        (table["who"] % 10, "clusters has 10 clusters; expected at least 20"),
+        ("person", "clusters names 'person'"),
+        (np.arange(9), "clusters has 9 values; expected one for each of the 300 rows"),
+        (True, "clusters is True; expected the name of a column"),
+        (np.where(table["who"] == 0, np.nan, table["who"]), "clusters"),
+    ):
+        with pytest.raises(InputError, match=said):
+            network.effect(table, "y", **TREATED, clusters=clusters)
+
+
+@pytest.mark.slow
+def test_intervals_of_clusters_hold():
+    """Those of rows held .53."""
+    network, hits = mm.bp.BayesianNetwork(CONFOUNDED), 0
+    for seed in range(60):
+        low, high = network.effect(people(100 + seed), "y", **TREATED, clusters="who").interval()
+        hits += low < 0.5 < high
+    assert hits >= binom.ppf(1e-3, 60, 0.9)
+
+
 def test_a_value_between_the_only_two_is_refused():
     table = confounded(0)
     table["t"] = (table["t"] == "new").astype(float)

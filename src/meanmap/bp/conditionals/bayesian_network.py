@@ -1,6 +1,7 @@
 """Bayesian networks: each variable given its parents, on a graph whose arrows may meet."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
 from meanmap.bp.conditionals.repeated import repeated
 from meanmap.bp.conditionals.seen_together import SeenTogether
-from meanmap.core.errors import EmptyError, InputError, KindError
+from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.progress import track
@@ -35,6 +36,7 @@ from meanmap.graphs.partial import PDAG
 from meanmap.graphs.relevance import parents_by_name
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
+from meanmap.stats.designs.reading import units_of
 
 __all__ = ["BayesianNetwork"]
 
@@ -43,6 +45,8 @@ __all__ = ["BayesianNetwork"]
 LEAST_ROWS, MOST_ROWS = 20, 1_000_000
 # Columns with more gaps than this share of the rows are not adjusted for if others are enough.
 FEW_GAPS = 0.01
+# What the numbers of clusters are called beside columns.
+CLUSTERS = "(clusters)"
 # What gaps that go with other columns do to effects.
 OF_GAPS = (
     "such gaps may bias do() and effect(), and intervals do not count that. If they depend only on other columns of "
@@ -199,6 +203,7 @@ class BayesianNetwork(Paged):
         to: object,
         missing: str = "pairwise",
         kinds: Mapping[Any, Any] | None = None,
+        clusters: Data = None,
         rng: Seed = None,
     ) -> CausalEffect:
         """The causal effect on one variable of setting another to one value rather than another, with intervals.
@@ -219,6 +224,10 @@ class BayesianNetwork(Paged):
             their own. Codes, such as [-999], stand for missing values.
         kinds : mapping of variable to kind, optional
             As for `fit`, such as {"site": "label"} where sites are numbered; a note names columns where this may be so.
+        clusters : column names, array, or whole number, optional
+            Which rows depend on one another, such as those of one person: a column, a value for each row, or a number
+            of consecutive rows. Intervals then count clusters, not rows; expected at least 20. With 60 clusters of 5
+            rows, intervals of 90 % were measured to hold .87 to .90 (200 tables each); those of rows held .53.
         rng : None, int, Generator or JAX key
             Makes the intervals reproducible.
 
@@ -271,13 +280,24 @@ class BayesianNetwork(Paged):
         adjusted = adjustment(self.directed, of, on, there, gaps)
         if str(on) in columns and on not in (kinds or {}):
             _refuse_numbers_as_text(columns[str(on)], on)
-        table, numbers, told = self._read(data, missing, kinds, (of, on, *(adjusted or ())))
+        wanted, units = (of, on, *(adjusted or ())), None
+        if clusters is not None:
+            if lies_elsewhere(data):
+                raise ParameterError("clusters= is for tables in memory: read the file first, or collect the rows.")
+            inside = columns_of(data, "data")
+            data = {str(name): inside[str(name)] for name in wanted if str(name) in inside}
+            data[CLUSTERS] = units_of(inside, clusters).astype(float)
+            table, numbers, told = self._read(data, missing, {**(kinds or {}), CLUSTERS: "number"}, (*wanted, CLUSTERS))
+            units = numbers.pop(CLUSTERS)[:, 0]
+            table = replace(table, columns={name: table.columns[name] for name in wanted})
+        else:
+            table, numbers, told = self._read(data, missing, kinds, wanted)
         told = told if adjusted is not None else (*self.graph.no_path(of, on), *told)
         if gaps:
             told += _spared(adjustment(self.directed, of, on, there), adjusted)
-        if columns:
+        if columns and units is None:
             told += repeated(columns, str(of), list(map(str, names)))
-        return effect_of(table, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
+        return effect_of(table, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told, units)
 
     def _read(
         self,

@@ -140,6 +140,8 @@ class CausalEffect(Paged, Value):
         Caveats.
     shown : Shown or None
         The outcome of some rows, which the page draws: of those with each value, or against a cause that is a number.
+    clusters : int or None
+        In how many clusters these rows are, if rows of a cluster may depend on one another.
     """
 
     on: Hashable
@@ -154,6 +156,7 @@ class CausalEffect(Paged, Value):
     rows: int
     notes: tuple[str, ...] = ()
     shown: Shown | None = None
+    clusters: int | None = None
 
     def difference(self, label: object = None) -> Estimate:
         """The difference of means, `to` less `from_`; of labels of their shares, (L,), or of the share of one."""
@@ -189,6 +192,7 @@ class CausalEffect(Paged, Value):
         named = {"labels": list(self.labels)} if self.labels else {"median": plain(self.quantiles())}
         asked = {"on": str(self.on), "of": str(self.of), "from": str(self.from_), "to": str(self.to)}
         basis = {"adjusted": [str(name) for name in self.adjusted], "path": self.path, "rows": self.rows}
+        basis |= {} if self.clusters is None else {"clusters": self.clusters}
         overlap = {"unsupported": self.unsupported, "arm_rows": [arm.rows for arm in self.arms]}
         return {**asked, **means, **named, "confidence": confidence, **basis, **overlap, "notes": list(self.notes)}
 
@@ -216,8 +220,9 @@ class CausalEffect(Paged, Value):
             return [f"exactly 0 because the graph has no directed path from {self.of!r} to {self.on!r}"]
         names = ", ".join(map(repr, self.adjusted))
         before, after = (f"{arm.rows:.0f}" for arm in self.arms)
+        of_clusters = "" if self.clusters is None else f" in {self.clusters} clusters"
         share = f"{100 * self.unsupported:.0f} % of rows have little support"
         return [
             f"adjusted for {names}" if names else "no adjustment is needed",
-            f"{self.rows} rows, an effective {before} and {after} in each arm; {share}",
+            f"{self.rows} rows{of_clusters}, an effective {before} and {after} in each arm; {share}",
         ]

@@ -35,7 +35,7 @@ def repeated(columns: Mapping[str, Any], of: str, nodes: Collection[str]) -> tup
             notes.append(
                 f"each of {number} values of {name!r} has one value of {of!r}, in {len(codes) / number:.3g} rows on "
                 f"average: if rows with the same {name!r} depend on one another, as those of one person do, intervals "
-                f"are far too narrow. Use one row for each {name!r}, such as the means of its rows."
+                f"are far too narrow: pass clusters={name!r}."
             )
     return tuple(notes)
 

@@ -18,8 +18,8 @@ all (Hoeting et al. 1999): where rows show no curve, allowing for one costs litt
 Where the outcome jumps or bends in a number, and where the cause does in what is adjusted for, the regression gets a
 column that does, too (`breaks`): no smooth function fits a step, and the bias would not shrink as fast as intervals.
 
-Intervals have three sources. Noise, and which z came: rows weighted anew by the Bayesian bootstrap (Rubin 1981), with
-residuals over √(1 − leverage). Functions that the smooth parts do not fit: errors with the covariance
+Intervals have three sources. Noise, and which z came: rows, or clusters, weighted anew by the Bayesian bootstrap (Rubin
+1981), with residuals over √(1 − leverage). Functions that the smooth parts do not fit: errors with the covariance
 bᵀΛ⁻¹b, b = φu − φ̄, as if the function were drawn from the prior that Λ stands for (Wahba 1983); so bias widens
 intervals. And few influential rows: deviations have Student's distribution with (Σu²)² / Σu⁴ degrees of freedom, u of
 the difference.
@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from meanmap.bp.conditionals.breaks import Break, breaks
 from meanmap.bp.conditionals.columns import CodedColumn
@@ -58,10 +59,10 @@ class TwoArms:
     straight: float = 0.0
 
     @classmethod
-    def of_all(cls, said: np.ndarray, random: np.random.Generator) -> "TwoArms":
+    def of_all(cls, said: np.ndarray, units: np.ndarray | None, random: np.random.Generator) -> "TwoArms":
         """Two equal arms."""
         plain = said.mean(axis=0)
-        drawn = _reweighted([np.stack([part - plain] * 2) for part in _pieces(said)], DRAWS, random)
+        drawn = _reweighted([np.stack([part - plain] * 2) for part in _pieces(said)], DRAWS, random, units)
         return cls(np.stack([plain] * 2), plain + drawn, np.full(2, float(len(said))))
 
 
@@ -74,8 +75,11 @@ def compared(
     arms: Sequence[np.ndarray],
     hits: np.ndarray | None,
     random: np.random.Generator,
+    units: np.ndarray | None = None,
 ) -> tuple[TwoArms, np.ndarray]:
-    """Both arms, and what smooth parts leave of the outcome, (n,), of rows that are left out."""
+    """Both arms, and what smooth parts leave of the outcome, (n,), of rows that are left out. Rows of one of the
+    `units`, numbers from 0, depend on one another.
+    """
     n, (column, widths) = len(y), columns
     if hits is not None and column.labels is None and len(np.unique(t)) > 2:
         # Numbers whose arms have rows of their own are also treated as labels.
@@ -103,14 +107,17 @@ def compared(
             set_here = np.stack([law.expected(set_to(k, rows)) for k in (0, 1)])
             left = functions(y[rows], at) - law.expected(design[rows])
             plain += set_here.sum(axis=1) / n + np.einsum("ia,ik->ak", v[rows], left)
-            left /= np.sqrt(law.free[rows, None])
-            said.append(set_here + n * u[rows].T[:, :, None] * left)
             residuals.append(left)
+            said.append(set_here)
+        freed = _freed(np.concatenate(residuals), law.free, design, inverse, units)
+        residuals = [freed[rows] for rows in pieces]
+        said = [h + n * u[rows].T[:, :, None] * freed[rows] for h, rows in zip(said, pieces, strict=True)]
         centre = np.sum([each.sum(axis=1) for each in said], axis=0) / n
-        drawn = _reweighted([each - centre[:, None] for each in said], draws, random)
+        drawn = _reweighted([each - centre[:, None] for each in said], draws, random, units)
         unbalanced = design.T @ u - means.T
         drawn += _missed(unbalanced, law.regression.variances, np.concatenate(residuals), draws, random)
-        between = (u[:, 1] - u[:, 0]) ** 2
+        between = np.abs(u[:, 1] - u[:, 0])
+        between = (between if units is None else np.bincount(units, between)) ** 2
         freedom = np.sum(between) ** 2 / np.sum(between**2)
         drawn *= np.sqrt(freedom / random.chisquare(freedom, size=draws))[:, None]
         return plain, plain[:, None] + drawn, u
@@ -218,9 +225,34 @@ def _pieces(rows: np.ndarray) -> list[np.ndarray]:
     return [rows[part] for part in slices(len(rows), ROWS_AT_ONCE)]
 
 
-def _reweighted(said: Sequence[np.ndarray], draws: int, random: np.random.Generator) -> np.ndarray:
-    """Means of contributions of rows (2, m, K) about their mean, with random weights: (2, draws, K)."""
+def _freed(
+    left: np.ndarray, free: np.ndarray, design: np.ndarray, inverse: np.ndarray, units: np.ndarray | None
+) -> np.ndarray:
+    """Residuals (n, K) without what their own rows took from them, or their own clusters (Bell & McCaffrey 2002)."""
+    if units is None:
+        return left / np.sqrt(free[:, None])
+    sizes, turn = np.linalg.eigh(inverse)
+    found, root = left.copy(), turn * np.sqrt(np.maximum(sizes, 0))
+    order = np.argsort(units, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(units))[:-1]):
+        turn, sizes, _ = np.linalg.svd(design[rows] @ root, full_matrices=False)
+        more = 1 / np.sqrt(np.maximum(1 - sizes**2, LEAST_FREE)) - 1
+        found[rows] += (turn * more) @ (turn.T @ left[rows])
+    return found
+
+
+def _reweighted(
+    said: Sequence[np.ndarray], draws: int, random: np.random.Generator, units: np.ndarray | None
+) -> np.ndarray:
+    """Means of contributions of rows (2, m, K) about their mean, with random weights of rows, or of clusters:
+    (2, draws, K).
+    """
     sums, weights = np.zeros((2, draws, said[0].shape[2])), np.zeros(draws)
+    if units is not None:
+        whole, counts = np.concatenate(said, axis=1), np.bincount(units)
+        member = csr_array((np.ones(len(units)), (units, np.arange(len(units)))))
+        drawn = random.exponential(size=(draws, len(counts)))
+        return np.stack([drawn @ (member @ each) for each in whole]) / (drawn @ counts)[:, None]
     for each in said:
         drawn = random.exponential(size=(draws, each.shape[1]))
         sums, weights = sums + drawn @ each, weights + drawn.sum(axis=1)

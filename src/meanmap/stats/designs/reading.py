@@ -45,6 +45,7 @@ __all__ = [
     "grouped",
     "kept_columns",
     "observed",
+    "units_of",
     "without_design",
 ]
 
@@ -214,6 +215,14 @@ def observed(
     if not across:
         units = _in_strata(strata, units)
     return parts[: len(names)], Exchange(strata, units, np.ones(n)), told
+
+
+def units_of(columns: Mapping[str, Any], clusters: object) -> np.ndarray:
+    """The cluster of each row of a table, counted from 0: of columns, by name, an array, or consecutive rows."""
+    _check_no_switch(clusters=clusters)
+    if is_whole(clusters):
+        return _consecutive((length(next(iter(columns.values()))),), clusters)
+    return _labels([columns], ["data"], clusters, "clusters")
 
 
 def check_exchange(exchange: Exchange, drawn: str, rows: int, others: Sequence[Any]) -> None:
