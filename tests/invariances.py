@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 import meanmap as mm
+from meanmap import ep
 from meanmap.learning.default import unit_free_kernel
 
 __all__ = ["ELSEWHERE", "FEW", "FUNCTIONS", "ROWS_OF", "Wrap", "X", "Y", "columns", "drift", "given", "numbers", "told"]
@@ -227,6 +228,34 @@ def ring(x: pd.DataFrame) -> tuple[float, ...]:
     first, second = (x.iloc[:, j].to_numpy(float) for j in (1, 0))
     field = mm.KernelField([(0, 1)], relations=["r"], variables=["p", "q"]).fit({"r": (first, second)})
     return ((field.query({0: first[3]})[1].mean() - np.nanmean(second)) / np.nanstd(second),)
+
+
+def short_ring(x: pd.DataFrame) -> tuple[float, ...]:
+    """A field of four variables in a ring: means of two, in standard deviations."""
+    first, second = (x.iloc[:, j].to_numpy(float) for j in (1, 0))
+    edges, relations = [(0, 1), (1, 2), (2, 3), (3, 0)], ["r", "s", "r", "s"]
+    field = mm.KernelField(edges, relations=relations, variables=["p", "q", "p", "q"])
+    found = field.fit({"r": (first, second), "s": (second, first)}).query({0: first[3]})
+    parts = [(found[i].mean() - np.nanmean(data)) / np.nanstd(data) for i, data in ((1, second), (2, first))]
+    return tuple(map(float, parts))
+
+
+def linear(x: pd.DataFrame, known: bool) -> tuple[float, ...]:
+    """A mean, a slope and two groups by factors written by hand: in standard deviations, and log evidence without
+    units. All noise is known, or its precision is not.
+    """
+    part = x.iloc[:, [0, 1, 3]].dropna()
+    y, a = (part.iloc[:, j].to_numpy(float) for j in (0, 1))
+    s, t, group = y.std(), a.std(), np.unique(part.iloc[:, 2].astype(str), return_inverse=True)[1]
+    prior = ep.MultivariateNormal([y.mean() - a.mean() * s / t, s / t], np.diag([9 * s**2, (s / t) ** 2]))
+    w, u = ep.Variable("w", prior), ep.Variable("u", ep.Normal([0.0, 0.0], s**2))
+    z, mean = (ep.Variable(name, ep.Normal, plate=len(y)) for name in ("z", "mean"))
+    tau = 4 / s**2 if known else ep.Variable("tau", ep.Gamma(2.0, s**2 / 2))
+    design = np.column_stack([np.ones(len(y)), a])
+    noise = ep.Gaussian(mean, observed=y, precision=tau)
+    post = ep.infer(ep.FactorGraph(ep.Dot(design, w, z), ep.Sum(z, u[group], out=mean), noise))
+    slope, effects = float(post["w"].mean()[1]) * t / s, np.asarray(post["u"].mean()) / s
+    return slope, *effects, *(post["u"].sd() / s), float(post.log_evidence + len(y) * np.log(s)) / len(y)
 
 
 def image(x: pd.DataFrame) -> tuple[float, ...]:
@@ -449,7 +478,10 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "BayesianNetwork, effect": effect,
     "BayesianNetwork, quantiles of an effect": quantiles_of_effect,
     "KernelField": lambda x, y, wrap: ring(x),
+    "KernelField, a ring": lambda x, y, wrap: short_ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),
+    "infer, linear": lambda x, y, wrap: linear(x, known=True),
+    "infer, linear with an unknown precision": lambda x, y, wrap: linear(x, known=False),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),
     "evidence_gradient": lambda x, y, wrap: gradient(x, wrap),
     "fit": mixed,

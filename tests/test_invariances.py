@@ -466,7 +466,8 @@ independence by ``"kci"`` 39 to 57. The exceptions:
 
 User-defined kernels receive columns in their original units, as do the default kernels with ``scale=False``. Text that
 looks like numbers is read as labels, as are categories and truth values, with a note if there are more than ten
-different values; ``mm.Schema.of(table, kinds={"zip": "number"})`` reads it as numbers.
+different values, and tests refuse it if nearly every row has another one; ``mm.Schema.of(table, kinds={"zip":
+"number"})`` reads it as numbers.
 """
 
 

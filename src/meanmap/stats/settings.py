@@ -13,6 +13,7 @@ from meanmap.kernels.geometry import pair_distances
 __all__ = [
     "FEW_FOR_A_LIMIT",
     "LEAST_POINTS",
+    "LEAST_PVALUE",
     "MOST_PERMUTATIONS",
     "PERMUTED",
     "WHOLE",
@@ -28,6 +29,8 @@ WHOLE = 3000
 PERMUTED = 20_000
 # Fewer points than this have too few permutations for any p-value below 0.05.
 LEAST_POINTS = 5
+# Smaller p-values count as this: the quantile of 0 is infinite, and no p-value is 0.
+LEAST_PVALUE = 1e-300
 LEAST_PERMUTATIONS, MOST_PERMUTATIONS = 19, 1_000_000
 # With fewer points in the smallest sample a limit is doubtful, and the result says so.
 FEW_FOR_A_LIMIT = 100

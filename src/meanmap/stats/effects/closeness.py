@@ -24,6 +24,7 @@ from meanmap.stats.samples.comparing import mostly_one_value
 from meanmap.stats.samples.moved import moved_further
 from meanmap.stats.samples.samples import Samples, read_samples
 from meanmap.stats.samples.two_sample import two_samples
+from meanmap.stats.settings import LEAST_PVALUE
 from meanmap.stats.shown import Shown
 from meanmap.stats.texts import read_texts
 
@@ -191,7 +192,7 @@ def closeness_test(
         pvalue, told = 1.0, (*told, _alone(further, float(margin)))
     return ClosenessResult(
         law.squared,
-        float(pvalue),
+        max(float(pvalue), LEAST_PVALUE),
         null,
         found.kernel,
         f"test of closeness of {names[0]} and {names[1]}",

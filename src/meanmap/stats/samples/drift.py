@@ -40,11 +40,11 @@ from meanmap.stats.samples.drift_saved import bare, with_features
 from meanmap.stats.samples.drift_strata import Strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows, not_by_column
-from meanmap.stats.samples.run_length import LEAST_PVALUE, accumulated, check_run_length, limit_for, wealth
+from meanmap.stats.samples.run_length import accumulated, check_run_length, limit_for, wealth
 from meanmap.stats.samples.samples import read_reference, read_samples
 from meanmap.stats.samples.strangers import KnownLabels
 from meanmap.stats.samples.subsets import blocks_of
-from meanmap.stats.settings import check_draws
+from meanmap.stats.settings import LEAST_PVALUE, check_draws
 
 __all__ = ["DriftMonitor"]
 

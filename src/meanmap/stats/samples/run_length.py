@@ -7,13 +7,12 @@ from scipy.special import ndtr, ndtri
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.settings import is_number
+from meanmap.stats.settings import LEAST_PVALUE
 
 __all__ = ["accumulated", "check_run_length", "limit_for", "mean_run_length", "wealth"]
 
 # The reference value of the cumulative sum, in standard deviations: half of the drift to be detected, here one.
 ALLOWANCE = 0.5
-# For smaller p-values the quantile would be infinite.
-LEAST_PVALUE = 1e-300
 
 
 def accumulated(evidence: np.ndarray, pvalue: float, restarted: bool) -> float:
