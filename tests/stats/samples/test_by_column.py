@@ -77,7 +77,7 @@ def test_differences_are_printed_as_a_table_also_after_they_were_saved(tmp_path)
     mm.save(result, tmp_path / "result.mm")
     for found in (result.differences, mm.load(tmp_path / "result.mm").differences):
         head, *lines = str(found).splitlines()
-        assert head.split(maxsplit=4) == ["what", "before", "after", "difference", f"({found.intervals})"]
+        assert head.split(maxsplit=3) == ["what", "before", "after", f"after minus before ({found.level})"]
         assert lines[0].startswith("mean weight  ")
         assert len(lines) == len(found) == len(found.to_frame())
         assert max(map(len, lines)) < 120
@@ -172,12 +172,12 @@ def test_the_lines_say_that_intervals_are_simultaneous():
     number = len(result.differences)
     assert str(result).count("simultaneous") == 1
     assert f"intervals  95 %, simultaneous for {number} comparisons" in str(result)
-    assert f"difference (95 %, simultaneous for {number} comparisons)" in str(result.differences)
+    assert f"y minus x (95 %, simultaneous for {number} comparisons)" in str(result.differences)
     assert str(result.differences[:1]).splitlines()[0].endswith(f"simultaneous for {number} comparisons)")
     (head, *_) = result._tables()[0]
     assert head[3] == f"y minus x (95 %, simultaneous for {number} comparisons)"
     alone = mm.two_sample_test(first[["weight"]], second[["weight"]], n_permutations=99, rng=0)
-    assert "intervals  95 %\n" in f"{alone}\n"
+    assert "intervals  95 %; differences are y minus x\n" in f"{alone}\n"
     assert "simultaneous" not in str(alone)
 
 
@@ -205,7 +205,7 @@ def test_a_column_that_is_mostly_zeros_is_compared_by_the_share_of_zeros_and_by_
 
 @pytest.mark.parametrize(
     "column",
-    [np.arange(40) % 2, np.arange(40) % 3 * 1.0, np.r_[np.zeros(30), np.ones(10)]],
+    [1 + np.arange(40) % 2, np.arange(40) % 3 * 1.0, np.r_[np.zeros(30), np.full(10, 2.0)]],
     ids=["two values", "less than half", "two values, one rare"],
 )
 def test_other_columns_of_numbers_are_compared_by_their_means_only(column):
@@ -217,3 +217,33 @@ def test_a_sample_with_one_other_value_has_no_mean_of_the_others():
     zeros = np.zeros(20)
     found = differences({"a": np.r_[zeros, 1.0]}, {"a": np.r_[zeros, 2.0, 3.0]})
     assert {(each.label, each.without) for each in found} == {(None, None), ("0", None)}
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_zeros_and_ones_are_compared_by_their_share(kind):
+    """Welch's interval of the means was (-.0196 to .0593) of .0198, could leave -1 to 1, and had medians 0 and 0."""
+    control, treatment = np.repeat([0, 1], [300, 6]).astype(kind), np.repeat([0, 1], [280, 14]).astype(kind)
+    (found,) = differences({"bought": control}, {"bought": treatment})
+    (truth,) = differences({"bought": control > 0}, {"bought": treatment > 0})
+    assert (found.label, found.medians, found.deviations) == ("1", None, None)
+    assert found.difference == truth.difference
+    assert str(found).startswith("bought = 1: 1.96 % in x, 4.76 % in y, a difference of 2.8 (")
+    (few,) = differences({"bought": [0, 0, 0]}, {"bought": [1, 1, 1]})
+    assert few.difference.high <= 1
+
+
+def test_which_group_minus_which_is_said_and_the_order_of_categories_is_kept():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"group": np.repeat(["new", "old"], 40), "y": rng.normal(size=80)})
+    ordered = frame.assign(group=pd.Categorical(frame["group"], ["old", "new"]))
+    for table, kinds, first, second in (
+        (frame, None, "new", "old"),
+        (ordered, None, "old", "new"),
+        (frame, {"group": ("old", "new")}, "old", "new"),
+    ):
+        result = mm.two_sample_test(table, by="group", kinds=kinds, n_permutations=99, rng=0)
+        assert f"differences are group={second} minus group={first}" in str(result)
+        assert f"group={second} minus group={first} (95 %)" in str(result.differences)
+    several = mm.k_sample_test({name: {"y": rng.normal(size=20)} for name in "cba"}, n_permutations=99, rng=0)
+    assert "differences are second minus first" in str(several)
+    assert [each.names for each in several.differences[:1]] != [("a", "b")]

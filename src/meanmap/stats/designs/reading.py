@@ -24,6 +24,7 @@ from meanmap.core.settings import is_whole
 from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import counted
+from meanmap.core.tables.kinds import categories_of
 from meanmap.core.tables.labels_meant import written_in_two_ways
 from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.missing import length
@@ -31,7 +32,7 @@ from meanmap.core.tables.picked import check_no_names, names_of
 from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.table import Table, named_columns, read_column, values_of
 from meanmap.core.types import Data, KernelLike
-from meanmap.core.values import label_shown
+from meanmap.core.values import is_sequence, label_shown, label_text
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.settings import LEAST_POINTS
@@ -67,7 +68,8 @@ def check_permuted(statistic: str, null: str, *statistics: str) -> None:
 def grouped(
     frame: Data, by: object, missing: str, kinds: Mapping[str, Any] | None, keeps: Sequence[str] | None = None
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
-    """The samples of one table, one for each value of the column `by`, and notes.
+    """The samples of one table, one for each value of the column `by`, and notes. They are in the order of its
+    categories, if it has any, or of its sorted values.
 
     Columns that only number, name or date the rows are left out unless they are in `keeps`, or this is None.
     """
@@ -90,6 +92,10 @@ def grouped(
     if by not in table.names:
         raise no_column("the table", by, table.names)
     values, places = np.unique(np.asarray(table.columns[by]), return_inverse=True)
+    levels = (kinds or {}).get(by)
+    labels = values.tolist() if not is_sequence(levels) else [levels[int(code)] for code in values.tolist()]
+    declared = categories_of((named_columns(frame, "the table") or {}).get(by))[0] or ()
+    place = {label_text(each): k for k, each in enumerate(declared)}
     if not 2 <= len(values) <= MOST_GROUPS:
         raise ColumnError(f"the column {by!r} has {len(values)} values; expected 2 to {MOST_GROUPS} groups.")
     words = [value for value in values.tolist() if isinstance(value, str)]
@@ -102,8 +108,8 @@ def grouped(
             f"the table has no column but {by!r}, which names the groups: there is nothing left to compare."
         )
     found = {}
-    for k, value in enumerate(values.tolist()):
-        name, rows = f"{by}={label_shown(value)}", places == k
+    for k in sorted(range(len(labels)), key=lambda k: place.get(label_text(labels[k]), k)):
+        name, rows = f"{by}={label_shown(labels[k])}", places == k
         if rows.sum() < LEAST_POINTS:
             raise EmptyError(
                 f"{name} has {counted(int(rows.sum()), 'row')}; expected at least {LEAST_POINTS} in each group."

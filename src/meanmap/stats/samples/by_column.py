@@ -25,11 +25,11 @@ _UNITS = "independent rows, clusters or pairs in a sample"
 class ColumnDifference(Value):
     """How one column differs between two samples.
 
-    `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label; for
-    numbers of which more than half are one value, such as zero, also one for the share of this value and one for the
-    mean of the others. Standard deviations that are shown to differ stand beside the means. `print(difference)` says it
-    in a line, `print(result.differences)` shows all in a table, and `result.differences.to_frame()` is a frame of
-    pandas.
+    `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label, or
+    for the share of 1 of numbers that are 0 or 1; for numbers of which more than half are one value, such as zero, also
+    one for the share of this value and one for the mean of the others. Standard deviations that are shown to differ
+    stand beside the means. `print(difference)` says it in a line, `print(result.differences)` shows all in a table, and
+    `result.differences.to_frame()` is a frame of pandas.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class Differences(Value, Sequence[ColumnDifference]):
     >>> before, after = {"age": [30.0, 35, 40, 45, 50]}, {"age": [31.0, 36, 41, 46, 61]}
     >>> found = mm.two_sample_test(before, after, rng=0).differences
     >>> print(found)
-    what      x   y   difference (95 %)
+    what      x   y   y minus x (95 %)
     mean age  40  43  3 (-11.7 to 17.7)
     >>> found.to_frame()[["column", "first", "second", "estimate"]]
       column  first  second  estimate
@@ -209,6 +209,7 @@ class Differences(Value, Sequence[ColumnDifference]):
         more = f", and those of standard deviations for {self.ratios}" if apart else ""
         own = any(each.rows is not None for each in self.each)
         told = "; each column by all rows that have it, all else by complete rows" * own
+        told += f"; differences are {self._which}" if self.each else ""
         told += f"; {ADJUSTED}" * self.unlike
         told += f"; standard deviations are not compared with fewer than {LEAST_UNITS} {_UNITS}" * self.unjudged
         return f"{self.level}{more}{told}"
@@ -254,13 +255,18 @@ class Differences(Value, Sequence[ColumnDifference]):
         return any(each.ratio is not None for each in self)
 
     @property
+    def _which(self) -> str:
+        """Which sample minus which, in words."""
+        return "second minus first" if self._several else f"{self[0].names[1]} minus {self[0].names[0]}"
+
+    @property
     def _several(self) -> bool:
         """Whether more than two samples are compared."""
         return self.pairs > 1
 
     def rows(self) -> list[tuple[str, ...]]:
         """The differences in words, after a header."""
-        by = f"difference ({self.level})"
+        by = f"{self._which} ({self.level})"
         spread = self._spread
         more = [(each.spread,) if spread else () for each in self]
         last = ("standard deviations",) if spread else ()
@@ -276,8 +282,6 @@ class Differences(Value, Sequence[ColumnDifference]):
         if not self:
             return ()
         head, *rows = self.rows()
-        if not self._several:
-            head = (*head[:3], f"{head[2]} minus {head[1]} ({self.level})", *head[4:])
         more = [(*((e.as_they_are,) if self.unlike else ()), f"{e.clarity:.3g}") for e in self]
         names = (*(("unadjusted",) if self.unlike else ()), "standard errors")
         return (((*head, *names), *((*row, *last) for row, last in zip(rows, more, strict=True))),)

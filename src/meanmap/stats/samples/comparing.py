@@ -42,9 +42,10 @@ def differences(
     """Differences of means and of shares in the columns of two tables, the clearest first.
 
     Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
-    correction. Standard deviations that are shown to differ are named, at a level of their own. A number that more than
-    half of all rows have is also compared by its share, and the others by their mean. Columns of texts, of dates or
-    times of day as text, or of several numbers per row, are left out. O(rows) for each column.
+    correction. Numbers that are 0 or 1 have shares. Standard deviations that are shown to differ are named, at a level
+    of their own. A number that more than half of all rows have is also compared by its share, and the others by their
+    mean. Columns of texts, of dates or times of day as text, or of several numbers per row, are left out. O(rows) for
+    each column.
 
     Examples
     --------
@@ -73,11 +74,11 @@ def differences_of_all(
 
     Examples
     --------
-    >>> doses = {"none": [1.0, 2.0, 3.0], "half": [1.0, 2.0, 3.5], "whole": [8.0, 9.0, 10.0]}
-    >>> print(differences_of_all({name: {"effect": values} for name, values in doses.items()})[:2])
-    what         samples         first  second  difference (95 %, simultaneous for 3 comparisons of 3 pairs of samples)
-    mean effect  none and whole  2      9       7 (3.77 to 10.2)
-    mean effect  half and whole  2.167  9       6.83 (3.05 to 10.6)
+    >>> doses = {"no": [1.0, 2.0, 3.0], "half": [1.0, 2.0, 3.5], "all": [8.0, 9.0, 10.0]}
+    >>> print(differences_of_all({name: {"y": values} for name, values in doses.items()})[:2])
+    what    samples       first  second  second minus first (95 %, simultaneous for 3 comparisons of 3 pairs of samples)
+    mean y  no and all    2      9       7 (3.77 to 10.2)
+    mean y  half and all  2.167  9       6.83 (3.05 to 10.6)
     """
     if len(samples) > MOST_SAMPLES:
         return Differences()
@@ -117,7 +118,7 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     --------
     >>> before, after = [0.0] * 7 + [3.0, 4.0, 5.0], [0.0] * 6 + [3.0, 4.0, 5.0, 8.0]
     >>> print(mostly_one_value(before, after, ("x", "y"), 0.95))
-    what                    x     y     difference (95 %, simultaneous for 3 comparisons)
+    what                    x     y     y minus x (95 %, simultaneous for 3 comparisons)
     mean value where not 0  4     5     1 (-3.59 to 5.59)
     mean value              1.2   2     0.8 (-2.15 to 3.75)
     value = 0               70 %  60 %  -10 (-55.5 to 38.8) points
@@ -257,6 +258,8 @@ def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pai
 
     if family in ("label", "boolean"):
         return [of(pair, label) for label in _labels(parts) for pair in pairs]
+    if family == "number" and np.isin(both, (0, 1)).all():  # their means are shares
+        return [of(pair, 1.0) for pair in pairs]
     means = [of(pair) for pair in pairs]
     value = _most_have(parts) if family == "number" else None
     if value is None:
