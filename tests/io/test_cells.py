@@ -102,6 +102,19 @@ def test_marks_of_missing_values_are_said(read):
     assert "'age' (2), 'town' (1)" in told
 
 
+def test_all_words_among_numbers_are_named_with_the_codes_that_were_given(read):
+    """The first one was, and its remedy dropped the codes that were given."""
+    content = "a;b\nunknown;x\n1;y\n?;z\n-;x\n2;y\nn/k;z\nunknown;z\n"
+    with pytest.raises(
+        ColumnError, match=r"in row 1 'unknown', and also '\?', 'n/k'\. .*missing=\['-', 'unknown', '\?', 'n/k'\]"
+    ):
+        read(content, missing=["-"])
+    assert len(read(content, missing=["-", "unknown", "?", "n/k"])[0]) == 2
+    many = "a;b\n1;x\n" + "".join(f"word{k};y\n" for k in range(9))
+    with pytest.raises(ColumnError, match=r"in row 2 'word0'\. .*missing=\['word0'\]"):
+        read(many)
+
+
 def test_thousands_are_read_where_they_are_declared(read):
     """A file with 1,174.24 could not be read without editing it."""
     content = "a;b\n1,174.24;x\n-12,000;y\n7;z\n"

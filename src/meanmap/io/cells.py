@@ -28,6 +28,8 @@ MISSING, ABSENT = frozenset(["", "na", "n/a", "nan", "null"]), "None"
 PLAIN, WHOLE = re.compile(r"[0-9eE+\-.\s]*"), re.compile(r"[0-9+\-\s]*")
 # A number with thousands separators, and a decimal mark of the other kind.
 GROUPED = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(\.\d{3})+,\d+)", re.ASCII)
+# Of more words in a column of numbers, only the first is named.
+MOST_ODD = 5
 NAMES = re.compile(r"^[ \t]*[-+]?(0\d+|\d{20,})[ \t]*$", re.ASCII | re.MULTILINE)
 
 
@@ -216,21 +218,26 @@ def _whole(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, reader: Cells) -> None:
     """Refuse a column that holds numbers and other words."""
-    row, number, word, found = 0, None, None, None
+    row, number = 0, None
+    odd: dict[str, int] = {}  # the row of each word that is no number
     for part in parts:
-        for value, absent in (
-            zip(part.tolist(), absent_in(part).tolist(), strict=True) if number is None or word is None else ()
-        ):
+        for value, absent in zip(part.tolist(), absent_in(part).tolist(), strict=True):
             row += 1
-            if absent:
+            if absent or value in odd:
                 continue
             if reads_as_number(reader.pointed(value) if isinstance(value, str) else value):
                 number = value
-            elif word is None:
-                word, found = f"in row {row} {value!r}", value
-    if number is not None and word is not None:
+            elif len(odd) <= MOST_ODD:
+                odd[value] = row
+            if number is not None and len(odd) > MOST_ODD:
+                break
+    if number is not None and odd:
+        (found, at), *_ = odd.items()
+        more = list(odd)[1:] if len(odd) <= MOST_ODD else []
+        also = f", and also {', '.join(map(repr, more))}" if more else ""
         raise ColumnError(
-            f"{where} holds numbers, such as {number}, and {word}. Mend it; or, if {_remedy(found)}; or read it as "
+            f"{where} holds numbers, such as {number}, and in row {at} {found!r}{also}. Mend it; or, if "
+            f"{_remedy(found, [*sorted(reader.marks), found, *more])}; or read it as "
             f"labels: labels=[{name!r}]. Row 1 is the first below the header."
         )
 
@@ -240,8 +247,8 @@ def _separator(grouped: str) -> str:
     return "," if grouped.find(",") < grouped.find(".") else "."
 
 
-def _remedy(word: str | None) -> str:
-    """The advice if a word is a number after all, or is not."""
+def _remedy(word: str, codes: Sequence[str]) -> str:
+    """The advice if a word is a number after all, or is one of the codes for missing values."""
     said = str(word)
     if GROUPED.fullmatch(said):
         mark = _separator(said)
@@ -251,4 +258,4 @@ def _remedy(word: str | None) -> str:
         return f"its comma is a decimal mark, say so: decimal=','{thousands}"
     if TYPESET.fullmatch(said):
         return f"that is a number, {TYPESET_ADVICE}"
-    return f"that stands for a missing value, say so: missing=[{word!r}]"
+    return f"that stands for a missing value, say so: missing=[{', '.join(map(repr, codes))}]"
