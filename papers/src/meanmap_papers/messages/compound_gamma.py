@@ -152,15 +152,16 @@ def once_trained(learned: Any, factor: Any, came: Any, exact: Any, alone: int) -
     def sent(came: Any, sweep: int) -> Any:
         return frozen.answer(questions(factor, came, sweep)).messages[0]
 
-    for sweep in range(10):
+    message, sweep = sent(came, 0), 0
+    while frozen.diary(factor.name).sweeps[-1][0] and sweep < 9:
+        sweep += 1
         message = sent(came, sweep)
-        if not frozen.diary(factor.name).sweeps[-1][0]:
-            break
+    learned_by = sweep + 1
     posterior = came * message
     errors = np.stack([posterior.shape_parameter / exact.shape_parameter - 1, posterior.rate / exact.rate - 1])
     together = milliseconds(lambda at: sent(came, 10 + at), TIMES) / len(came)
     one = milliseconds(lambda at: sent(came[at : at + 1], 10 + at), alone)
-    assert not sum(asked for asked, *_ in frozen.diary(factor.name).sweeps[10:])
+    assert not sum(asked for asked, *_ in frozen.diary(factor.name).sweeps[learned_by:])
     return Trained(one, together, float(np.mean(abs(errors).max(axis=0) < 0.01)))
 
 

@@ -94,9 +94,9 @@ def _outcome(wide: Curves, linear: Curves, median: Curves, searched: int, notes:
     numbers |= {name: number for name, number in further.items() if name in spoken}
     for (graph, method, k), found in _shown(linear).items():
         numbers[f"least lead over {method}, {graph}, {_among(k)}"] = _least(shown[graph, METHODS[0], k] - found)
-    columns = {name: {key[::2]: each for key, each in shown.items() if key[1] == name} for name in METHODS}
-    columns[f"{METHODS[0]}{MEDIAN}"] = {key[::2]: each for key, each in at_median.items() if key[1] == METHODS[0]}
-    columns |= {name: {key[::2]: each for key, each in _shown(linear).items() if key[1] == name} for name in LINEAR}
+    columns = {name: _column(shown, name) for name in METHODS}
+    columns[f"{METHODS[0]}{MEDIAN}"] = _column(at_median, METHODS[0])
+    columns |= {name: _column(_shown(linear), name) for name in LINEAR}
     answer = " ".join(_ends({method: shown["chain", method, k].mean(axis=0) for method in METHODS}, k) for k in SHOWN)
     return Outcome(answer, numbers, (summary(shown), curves_against_depth(wide)), _table(columns), notes)
 
@@ -104,6 +104,10 @@ def _outcome(wide: Curves, linear: Curves, median: Curves, searched: int, notes:
 def _shown(curves: Curves) -> Shown:
     """Recall (splits, cases) at the numbers of candidates that single numbers look at."""
     return {(*key, k): curve[:, :, k - 1] for key, curve in curves.items() for k in SHOWN}
+
+
+def _column(shown: Shown, method: str) -> dict[tuple[str, int], np.ndarray]:
+    return {(graph, k): found for (graph, name, k), found in shown.items() if name == method}
 
 
 def _numbers(shown: Shown, searched: int) -> dict[str, Number]:

@@ -73,7 +73,7 @@ class Split:
             evidence = {language: features[language][self.searched] for language in languages}
             weights = model.query(evidence, targets=[target])[target].weights
             ratio = weights[:, -self.size :] / weights[:, : -self.size].mean(axis=1, keepdims=True)
-            scores.append(_standardised(ratio))
+            scores.append(_standardised(np.asarray(ratio)))
         return scores
 
     def linear(
