@@ -22,7 +22,7 @@ Colour = enum.Enum("Colour", ["RED", "GREEN"])
 OBJECTS = {
     "bins": pd.Series(pd.Series(BINS).astype(object)),
     "intervals": pd.Series(pd.arrays.IntervalArray(np.asarray(BINS, dtype=object))),
-    "months": pd.Series(pd.period_range("2020-01", periods=ROWS, freq="M")),
+    "months": pd.Series(pd.period_range("2020-01", periods=12, freq="M").repeat(ROWS // 12)),
     "times of day": [datetime.time(i % 24, 30) for i in range(ROWS)],
     "times of day, of polars": pl.Series("t", [datetime.time(i % 24, 30) for i in range(ROWS)]),
     "ids": [uuid.UUID(int=i % 12) for i in range(ROWS)],
