@@ -1,6 +1,6 @@
 """Texts as a few columns of numbers: their principal coordinates under the spectrum kernel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,26 +46,23 @@ def read_texts(
     """
     samples = list(samples)
     empty = any(isinstance(sample, Mapping) and not sample for sample in samples)
-    if empty or not is_default(kernel) or _is_declared(names, kinds):
+    if empty or not is_default(kernel):
         return samples, ()
-    refuse_numbers(samples, names, kinds)
-    tables = list(map(named_columns, samples, names))
-    if not all(tables):
-        found = _coordinates([_texts(sample) for sample in samples])
-        if found is None:
-            return samples, ()
-        return [Table({TEXT: part}) for part in found], (_told(" and ".join(names), len(names) > 1, found),)
-    notes = []
-    for column in tables[0]:
-        parts = [_texts(table.get(column)) for table in tables] if column not in (kinds or ()) else [None]
-        found = _coordinates(parts)
-        if found is not None:
-            of = f" of {names[0]}" if len(names) == 1 else ""
-            alone = len(tables[0]) == 1 and len(names) == 1
-            notes.append(_told(names[0] if alone else f"column {column!r}{of}", False, found))
-            for table, part in zip(tables, found, strict=True):
-                table[column] = part
-    return (tables if notes else samples), tuple(notes)
+    tables, columns = _text_columns(samples, names, kinds)
+    _refuse_numbers(columns, names, bool(tables))
+    if not columns:
+        return samples, ()
+    alone = not tables or (len(tables[0]) == 1 and len(names) == 1)
+    filled, notes = tables or [{} for _ in samples], []
+    for column, parts in columns.items():
+        sizes = np.cumsum([len(part) for part in parts])[:-1]
+        found = np.split(text_coordinates(np.concatenate(parts), TEXT), sizes)
+        of = f" of {names[0]}" if len(names) == 1 else ""
+        where = " and ".join(names) if alone else f"column {column!r}{of}"
+        notes.append(_told(where, alone and len(names) > 1, found))
+        for table, part in zip(filled, found, strict=True):
+            table[column] = part
+    return (filled if tables else [Table(table) for table in filled]), tuple(notes)
 
 
 def texts_of_variables(
@@ -77,7 +74,7 @@ def texts_of_variables(
 
 
 def texts_as_labels(
-    samples: Sequence[Data], names: Sequence[str], kinds: Mapping[str, Any] | None = None
+    samples: Sequence[Data], names: Sequence[str], kinds: Collection[str] | None = None
 ) -> tuple[str, ...]:
     """A note for each column of texts, where a test can only read them as labels.
 
@@ -86,20 +83,22 @@ def texts_as_labels(
     >>> texts_as_labels([[f"row {i}" for i in range(30)]], ["x"])[0][:40]
     'nearly every row of x has its own label,'
     """
-    tables = [named_columns(sample, name) or {TEXT: sample} for sample, name in zip(samples, names, strict=True)]
-    parts = {c: [_texts(table.get(c)) for table in tables] for c in tables[0] if c not in (kinds or ())}
-    where = " and ".join(names)
+    tables, columns = _text_columns(samples, names, kinds)
+    alone = not tables or len(tables[0]) == 1
     return tuple(
-        f"nearly every row of {where if len(tables[0]) == 1 else f'column {column!r}'} has its own label, and labels "
+        f"nearly every row of {' and '.join(names) if alone else f'column {column!r}'} has its own label, and labels "
         "are only equal or not: they carry almost no information. For texts pass vectors instead, such as those of an "
         "encoder."
-        for column, held in parts.items()
-        if _together(held) is not None
+        for column in columns
     )
 
 
-def refuse_numbers(samples: Sequence[Data], names: Sequence[str], kinds: Mapping[str, Any] | None = None) -> None:
+def refuse_numbers(
+    samples: Sequence[Data], names: Sequence[str], kinds: Collection[str] | None = None, kernel: object = None
+) -> None:
     """Refuse columns of texts that look like numbers or dates: as texts, or labels, hardly two would be equal.
+
+    With a user's kernel they stay.
 
     Examples
     --------
@@ -110,17 +109,18 @@ def refuse_numbers(samples: Sequence[Data], names: Sequence[str], kinds: Mapping
 for example with .astype(float), or say so with kinds={'pay': 'number'}. If labels are meant, convert it to \
 categories, or say so with kinds={'pay': 'label'}.
     """
-    if _is_declared(names, kinds):
-        return
-    tables = [named_columns(sample, name) or {TEXT: sample} for sample, name in zip(samples, names, strict=True)]
+    if is_default(kernel):
+        tables, columns = _text_columns(samples, names, kinds)
+        _refuse_numbers(columns, names, bool(tables))
+
+
+def _refuse_numbers(columns: Mapping[str, Sequence[np.ndarray]], names: Sequence[str], named: bool) -> None:
     where = " and ".join(names)
-    for column in tables[0]:
-        parts = [_texts(table.get(column)) for table in tables] if column not in (kinds or ()) else [None]
-        if (texts := _together(parts)) is not None:
-            written = Written.of(np.unique(texts).tolist())
-            if written is not None:
-                named = column if named_columns(samples[0], names[0]) else None
-                raise KindError(written.note(where if named is None else f"column {named!r} of {where}", named, ""))
+    for column, parts in columns.items():
+        written = Written.of(np.unique(np.concatenate(parts)).tolist())
+        if written is not None:
+            called = (f"column {column!r} of {where}", column) if named else (where, None)
+            raise KindError(written.refused(*called))
 
 
 def text_coordinates(texts: np.ndarray, argument: str) -> np.ndarray:
@@ -155,9 +155,22 @@ def text_coordinates(texts: np.ndarray, argument: str) -> np.ndarray:
     return np.round(found, DECIMALS) + 0.0
 
 
-def _is_declared(names: Sequence[str], kinds: Mapping[str, Any] | None) -> bool:
-    """Whether this is one column by itself, of a declared kind."""
-    return len(names) == 1 and names[0] in (kinds or ())
+def _text_columns(
+    samples: Sequence[Data], names: Sequence[str], kinds: Collection[str] | None
+) -> tuple[list[dict[str, Any]], dict[str, list[np.ndarray]]]:
+    """The samples by column, none unless all have columns, and the parts of each column of texts.
+
+    `TEXT` stands for a column without a name.
+
+    Columns of declared `kinds` are left out, and so is a variable by itself that is called as one of these.
+    """
+    tables = [dict(named_columns(sample, name) or {}) for sample, name in zip(samples, names, strict=True)]
+    tables, declared = tables if all(tables) else [], kinds or ()
+    if not tables:
+        held = {} if len(names) == 1 and names[0] in declared else {TEXT: list(map(_texts, samples))}
+    else:
+        held = {c: [_texts(table.get(c)) for table in tables] for c in tables[0] if c not in declared}
+    return tables, {column: found for column, parts in held.items() if (found := _together(parts)) is not None}
 
 
 def _texts(column: Any) -> np.ndarray | None:
@@ -177,17 +190,13 @@ def _texts(column: Any) -> np.ndarray | None:
     return np.array(held)
 
 
-def _coordinates(parts: Sequence[np.ndarray | None]) -> list[np.ndarray] | None:
-    """The coordinates of parts of one column of texts; None if one holds something else, or they are labels."""
-    texts, sizes = _together(parts), [0 if part is None else len(part) for part in parts]
-    return None if texts is None else np.split(text_coordinates(texts, TEXT), np.cumsum(sizes)[:-1])
-
-
-def _together(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """The parts one after another, if all of them are strings and they are texts."""
+def _together(parts: Sequence[np.ndarray | None]) -> list[np.ndarray] | None:
+    """The parts of one column, if all of them are strings and together they are texts."""
     held = [part for part in parts if part is not None]
-    whole = np.concatenate(held) if held and len(held) == len(parts) else np.zeros(0, str)
-    return whole if is_text(len(np.unique(whole)), len(whole)) else None
+    if not held or len(held) < len(parts):
+        return None
+    whole = np.concatenate(held)
+    return held if is_text(len(np.unique(whole)), len(whole)) else None
 
 
 def _told(which: str, several: bool, found: Sequence[np.ndarray]) -> str:

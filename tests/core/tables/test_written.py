@@ -176,6 +176,23 @@ def test_tests_refuse_numbers_and_dates_that_would_be_compared_as_texts(door):
             assert REFUSED[door](kinds={"w": "label"}) is not None
 
 
+def test_with_a_kernel_of_the_user_they_stay():
+    x, y, kernel = list(map(str, NUMBERS)), list(map(str, NUMBERS[::-1] + 1)), mm.kernels.Spectrum(3)
+    for made in (
+        lambda: mm.DriftMonitor.of(x, kernel, rng=0),
+        lambda: mm.stats.plan("two samples", x, y, kernel=kernel, rng=0),
+        lambda: mm.stats.plan("independence", x, y, kernel=kernel, rng=0),
+    ):
+        assert made() is not None
+
+
+def test_a_declared_column_that_is_called_as_an_argument_leaves_texts_texts():
+    words = [f"{letter} weather, then {letter * 3}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    table = pd.DataFrame({"x": list(map(str, NUMBERS[:26])), "review": words})
+    told = mm.independence_test(table, NUMBERS[:26], kinds={"x": "label"}, **FEW).warnings
+    assert any(note.startswith("column 'review' of x holds texts") for note in told)
+
+
 def test_dates_are_refused_too():
     days = pd.DataFrame({"day": DAYS.strftime("%d %b %Y"), "u": NUMBERS})
     with pytest.raises(mm.errors.KindError, match=r"dates with a month in letters .*with pandas.to_datetime"):

@@ -197,8 +197,15 @@ class Written:
         shown = ", ".join(map(repr, self.others[:SHOWN])) + (", ..." if len(self.others) > SHOWN else "")
         return f"{self.what}{f' (but for {shown})' if shown else ''}"
 
-    def note(self, where: str, name: object = None, counts: str = ", and counts as labels") -> str:
-        """The note on the column of this name; the error without `counts`."""
+    def note(self, where: str, name: object = None) -> str:
+        """The note on the column of this name."""
+        return self._said(where, name, ", and counts as labels")
+
+    def refused(self, where: str, name: object = None) -> str:
+        """The error about the column of this name."""
+        return self._said(where, name, "")
+
+    def _said(self, where: str, name: object, counts: str) -> str:
         kind = {"numbers": "number", "dates": "time", "times of day": "time of day"}.get(self.what)
         said = f", or say so with kinds={{{name!r}: {kind!r}}}" if kind and name is not None and not self.others else ""
         if name is None:

@@ -171,7 +171,7 @@ class TwoSampleBet(Bet):
             Chooses landmarks.
         """
         random = Rng.of(rng)
-        x, y = _settle(x, y, missing, cls.paired, kinds or (), (kernel, kernel))
+        x, y = _settle(x, y, missing, cls.paired, kinds or (), (kernel,))
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
         _warn_of_texts((x, y), NAMES, kernel)
         with Door() as door:
@@ -272,16 +272,17 @@ def _settle(
 ) -> list[Any]:
     """A batch without missing values: of pairs, whole rows are dropped, and a warning counts them.
 
-    Another warning names columns that may not be what they seem, except those whose kind is `told`. For default
-    `kernels`, which the first batch chooses, numbers as text are refused.
+    Another warning names columns that may not be what they seem, except those whose kind is `told`. In a first batch,
+    which comes with the `kernels` of the variables, numbers as text are refused where a kernel is a default one.
     """
     if paired:
         check_order((x, y), NAMES)
     batch, notes = settle((x, y), NAMES, missing, paired)
-    if kernels and all(map(is_default, kernels)):
-        parts = [((side,), (name,)) for side, name in zip(batch, NAMES, strict=True)] if paired else [(batch, NAMES)]
-        for samples, names in parts:
-            refuse_numbers(samples, names, dict.fromkeys(told))
+    if paired:
+        for side, name, kernel in zip(batch, NAMES, kernels, strict=bool(kernels)):
+            refuse_numbers([side], [name], told, kernel)
+    elif kernels:
+        refuse_numbers(batch, NAMES, told, *kernels)
     warn_of((*notes, *doubts(batch, NAMES, told, apart=paired)))
     return batch
 

@@ -106,8 +106,8 @@ class IndependencePlan(VariablesPlan):
         random: Rng,
     ) -> "IndependencePlan":
         seed, readings, sides = begun([x, y], NAMES, missing, kinds, random, BLOCK)
-        for side, name in zip(sides, NAMES, strict=True):
-            refuse_numbers([side], [name], kinds)
+        for side, name, want in zip(sides, NAMES, wanted, strict=True):
+            refuse_numbers([side], [name], kinds, want)
         beside = zip(wanted, sides, NAMES, strict=True)
         chosen = [kernels_of(w, part, name, default, random.generator) for w, part, name in beside]
         kernels = tuple(listed[0] if len(listed) == 1 else Sum(listed) for listed in chosen)

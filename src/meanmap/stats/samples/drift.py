@@ -241,7 +241,7 @@ class DriftMonitor(Paged):
             if margin is not None:
                 raise ParameterError("a margin applies to all rows together: pass only one of within= and margin=.")
             reference, strata = Strata.of(reference, within)
-        data, schema = read_reference(reference, kinds)
+        data, schema = read_reference(reference, kinds, kernel)
         n = count(data)
         check_rows(n, "reference", 4 * LEAST)
         order = random.generator.permutation(n)

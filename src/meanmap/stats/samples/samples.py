@@ -313,10 +313,10 @@ def _repeated(name: str, columns: Sequence[Any]) -> str:
     )
 
 
-def read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
+def read_reference(reference: Data, kinds: Mapping[str, Any] | None, kernel: KernelLike) -> tuple[Any, Schema | None]:
     """The reference as a table with its schema, or unchanged if it has no columns."""
     refuse_name(reference, "reference")
-    refuse_numbers([reference], ["reference"], kinds)
+    refuse_numbers([reference], ["reference"], kinds, kernel)
     if kinds or named_columns(reference, "reference"):
         schema = Schema.of(reference, kinds=kinds, names=("reference",))
         return schema.read(reference, "reference"), schema

@@ -23,7 +23,6 @@ from meanmap.core.values import Value
 from meanmap.features.states.feature_map import FeatureMap
 from meanmap.features.states.passes import SAMPLE, SampleState, known_seed, one_pass
 from meanmap.features.states.reading import Reading, left_out_of
-from meanmap.learning.default import is_default
 from meanmap.linalg.moments import Moments
 from meanmap.stats.asked import OfSamples
 from meanmap.stats.samples.feature_statistics import feature_map
@@ -84,8 +83,7 @@ class SamplesPlan(Value):
         """From some rows of each source, with their correlations if they were drawn from all rows."""
         seed, most = known_seed(random), max(2 * SAMPLE // len(sources), LEAST)
         sample = [sampled([each], random.generator, [name], most)[0] for each, name in zip(sources, names, strict=True)]
-        if is_default(kernel):
-            refuse_numbers(sample, names, kinds)
+        refuse_numbers(sample, names, kinds, kernel)
         reading, sample = Reading.of(sample, names, missing, kinds, LEAST_POINTS)
         with Door() as door:
             samples = read_samples(sample, names, kernel, random.generator, door, scale, fusing=True)
