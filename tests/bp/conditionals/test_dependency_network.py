@@ -54,17 +54,20 @@ def test_gaps_get_the_conditional_law():
 
 
 def test_rows_with_the_same_gaps_share_what_is_computed(monkeypatch):
-    """Two patterns of eighteen gaps, one of twenty: as by the formula, with an inverse for each pattern."""
+    """Patterns of eighteen to twenty gaps, two with the same gaps among some eight columns and none or all among the
+    others: as by the formula, with an inverse for each pattern.
+    """
     rng = np.random.default_rng(0)
     root = rng.normal(size=(24, 24))
     law = JointNormal(rng.normal(size=24), root @ root.T + np.eye(24))
     patterns = np.array([rng.permutation(24) < number for number in (18, 18, 20)])
-    rows = np.where(np.tile(patterns, (10, 1)), np.nan, rng.normal(size=(30, 24)))
+    apart = [np.arange(24) < 18, np.arange(24) >= 6]
+    rows = np.where(np.tile([*patterns, *apart], (10, 1)), np.nan, rng.normal(size=(50, 24)))
     sizes, inverse = [], np.linalg.inv
     monkeypatch.setattr(np.linalg, "inv", lambda matrices: sizes.append(len(matrices)) or inverse(matrices))
     means, deviations = law.given(rows)
     monkeypatch.undo()
-    assert sum(sizes[1:]) == 3  # after the precision
+    assert sum(sizes[1:]) == 5  # after the precision
     for row, mean, deviation in zip(rows, means, deviations, strict=True):
         gap, seen = np.isnan(row), ~np.isnan(row)
         gain = law.covariance[np.ix_(gap, seen)] @ np.linalg.inv(law.covariance[np.ix_(seen, seen)])

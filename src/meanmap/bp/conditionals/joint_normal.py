@@ -92,8 +92,9 @@ class JointNormal:
             most = sizes[start] + sizes[start] // ALIKE
             stop = min(np.searchsorted(sizes, most, side="right"), start + max(MOST_NUMBERS // most**2, 1))
             part, start = order[start:stop], int(stop)
-            places = np.argsort(~gaps[part], axis=1, kind="stable")[:, :most]
-            real = np.arange(places.shape[1]) < number[part, None]
+            real = np.arange(most) < number[part, None]
+            places = np.zeros(real.shape, dtype=np.int64)
+            places[real] = np.nonzero(gaps[part])[1]
             _, first, which = np.unique(pattern[part], return_index=True, return_inverse=True)
             there, kept = places[first], real[first]
             among = precision[there[:, :, None], there[:, None, :]]
@@ -107,7 +108,8 @@ class JointNormal:
 
 def _patterns(gaps: np.ndarray) -> np.ndarray:
     """The number of the pattern of gaps of each row (n, d), (n,)."""
-    return np.unique(np.packbits(gaps, axis=1), axis=0, return_inverse=True)[1].ravel()
+    packed = np.ascontiguousarray(np.packbits(gaps, axis=1))
+    return np.unique(packed.view(f"S{packed.shape[1]}"), return_inverse=True)[1].ravel()
 
 
 def parts_of(n: int) -> np.ndarray:

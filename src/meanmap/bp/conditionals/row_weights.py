@@ -64,14 +64,16 @@ class LeafWeights:
     @cached_property
     def _shares(self) -> Any:
         """The weight of each training row in each leaf, (leaves, n), sparse."""
-        there = self._ones(self.leaves)
-        sizes = np.maximum(there.sum(axis=0), 1) * self.leaves.shape[1]
-        return (there @ scipy.sparse.diags_array(1 / sizes)).T.tocsr()
+        sizes = np.bincount(self.leaves.ravel()) * self.leaves.shape[1]
+        return self._at(self.leaves, 1 / sizes[self.leaves.ravel()]).T.tocsr()
 
     def _ones(self, leaves: np.ndarray) -> Any:
+        return self._at(leaves, np.ones(leaves.size))
+
+    def _at(self, leaves: np.ndarray, values: np.ndarray) -> Any:
         n, each = leaves.shape
         pointers = np.arange(n + 1) * each
-        return scipy.sparse.csr_array((np.ones(leaves.size), leaves.ravel(), pointers), shape=(n, self.trees.nodes))
+        return scipy.sparse.csr_array((values, leaves.ravel(), pointers), shape=(n, self.trees.nodes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +93,11 @@ class NearestWeights:
     def sparse(self, new: np.ndarray) -> Any:
         """w(x) (m, n) at new rows, sparse; sums are one."""
         middle, rows, squares = self._about
-        apart = squares - 2 * (new - middle) @ rows.T
+        apart = (-2 * (new - middle)) @ rows.T
+        apart += squares
         last = np.partition(apart, self.number - 1, axis=1)[:, self.number - 1 : self.number]
-        row, near = np.nonzero(apart <= last + SAME * (np.abs(last) + squares.mean()))
+        close = np.flatnonzero(apart <= last + SAME * (np.abs(last) + squares.mean()))
+        row, near = np.divmod(close, len(self.rows))
         counts = np.bincount(row, minlength=len(new))
         pointers = np.append(0, np.cumsum(counts))
         return scipy.sparse.csr_array((1 / counts[row], near, pointers), shape=(len(new), len(self.rows)))

@@ -2,9 +2,13 @@
 
 import numpy as np
 
+from meanmap.core.points import slices
+
 __all__ = ["mixture_weights"]
 
 STEPS = 500
+# Products of errors are added up for this many rows at a time, which a processor's own memory holds.
+ROWS_AT_ONCE = 100
 
 
 def mixture_weights(errors: np.ndarray, widths: np.ndarray) -> np.ndarray:
@@ -29,7 +33,10 @@ def mixture_weights(errors: np.ndarray, widths: np.ndarray) -> np.ndarray:
     >>> mixture_weights(errors, np.ones(1)).round(2).tolist()
     [0.33, 0.67]
     """
-    quadratic = np.einsum("kng,lng,g->kl", errors, errors, widths, optimize=True)
+    quadratic, roots = np.zeros((len(errors), len(errors))), np.sqrt(widths)
+    for some in slices(errors.shape[1], ROWS_AT_ONCE):
+        each = (errors[:, some] * roots).reshape(len(errors), -1)
+        quadratic += each @ each.T
     quadratic = quadratic / max(float(np.abs(quadratic).max()), np.finfo(float).tiny)
     weights = np.full(len(quadratic), 1 / len(quadratic))
     for _ in range(STEPS):

@@ -44,9 +44,9 @@ class Trees:
         from sklearn import config_context
         from sklearn.tree import ExtraTreeRegressor
 
-        seeds = np.random.RandomState(seed % 2**32).randint(np.iinfo(np.int32).max, size=count)
+        random, grown = np.random.RandomState(seed % 2**32), []
+        seeds = random.randint(np.iinfo(np.int32).max, size=count)
         narrow, targets = np.ascontiguousarray(rows, dtype=np.float32), np.ascontiguousarray(targets, dtype=float)
-        random, grown = np.random.RandomState(0), []
         tree = ExtraTreeRegressor(min_samples_leaf=leaf, max_features=share, random_state=random)
         with config_context(skip_parameter_validation=True):
             for each in seeds:
