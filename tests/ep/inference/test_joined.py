@@ -144,12 +144,19 @@ def test_gradients_of_the_evidence_are_differences_of_runs():
     assert found == pytest.approx((run(1.501).log_evidence - run(1.499).log_evidence) / 0.002, rel=1e-4)
 
 
-def test_what_is_computed_in_part_stays_apart():
+def test_what_is_computed_in_part_is_part_of_it():
     """A chain without noise, whose first member is not computed from others."""
     x, u, (h,) = ep.Variable("x", ep.Normal, plate=12), effects(), plates("h")
     chain = ep.Gaussian(0.0, x[[0]]), ep.Sum(x[np.arange(11)], out=x[np.arange(1, 12)], weights=[0.9])
-    model = ep.FactorGraph(*chain, ep.Sum(x, u[GROUPS], out=h), ep.Probit(h, observed=PASSED))
-    assert joined.Joined.of(model) is None
+    post = ep.infer(ep.FactorGraph(*chain, ep.Sum(x, u[GROUPS], out=h), ep.Probit(h, observed=PASSED)))
+    vector = ep.Variable("w", ep.MultivariateNormal(np.zeros(3), np.diag([1.0, 2.25, 2.25])))
+    (g,) = plates("g")
+    design = np.column_stack([0.9 ** np.arange(12), np.eye(2)[GROUPS]])
+    judge = ep.infer(ep.FactorGraph(ep.Dot(design, vector, g), ep.Probit(g, observed=PASSED)))
+    np.testing.assert_allclose(post["x"].sd(), judge["w"].sd()[0] * 0.9 ** np.arange(12), rtol=1e-6)
+    np.testing.assert_allclose(post["u"].sd(), judge["w"].sd()[1:], rtol=1e-6)
+    assert post.log_evidence == pytest.approx(judge.log_evidence, abs=1e-6)
+    assert post.report.status == "converged"
 
 
 def test_vectors_that_would_be_too_long_stay_apart_and_a_note_says_so(monkeypatch):

@@ -25,8 +25,13 @@ def teams(joint):
     return ep.FactorGraph(total, ep.Interval(margin, 0.0, noise=0.0))
 
 
-def test_teams_by_sums_are_too_sure_and_say_by_how_much():
-    apart, together = ep.infer(teams(joint=False)), ep.infer(teams(joint=True))
+def test_teams_by_sums_share_a_belief_or_are_too_sure_and_say_by_how_much(monkeypatch):
+    summed, together = ep.infer(teams(joint=False)), ep.infer(teams(joint=True))
+    np.testing.assert_allclose(summed["skill"].sd(), np.sqrt(np.diag(together["skill"].cov())), rtol=1e-6)
+    assert summed.log_evidence == pytest.approx(together.log_evidence, abs=1e-6)
+    assert summed.report.notes == ()
+    monkeypatch.setattr("meanmap.ep.inference.joined._LENGTH", 5)
+    apart = ep.infer(teams(joint=False))
     ratio = apart["skill"].sd() / np.sqrt(np.diag(together["skill"].cov()))
     assert ratio.min() < 0.6
     (note,) = [n for n in apart.report.notes if "separate beliefs" in n]

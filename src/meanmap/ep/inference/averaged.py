@@ -17,8 +17,8 @@ from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.factors.precision import GaussianPrecision
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.inference.block import Block, NotMeasured
-from meanmap.ep.inference.solved import Solution, belief_of, covariances_of, log_density, rows_of
+from meanmap.ep.inference.block import Block, NotMeasured, System
+from meanmap.ep.inference.solved import Solution, beliefs_of, covariances_of, log_density, rows_of
 from meanmap.ep.variables import Variable
 from meanmap.families import Family, Gamma, MultivariateNormal, Normal
 
@@ -68,13 +68,14 @@ def _averaged(model: FactorGraph, normal: dict[str, Variable], precisions: list[
     evidence = heights.max() + np.log(shares.sum()) + volume + problem.constant(model, normal, precisions, middle)
     shares /= shares.sum()
     gammas = problem.of_precisions(precisions, points, shares)
-    beliefs = problem.of_normals(normal, points, shares) | gammas
+    beliefs = problem.of_normals(points, shares) | gammas
     if not (np.isfinite(evidence) and all(np.all(belief.is_proper()) for belief in beliefs.values())):
         raise NotMeasured
     return Solution(
         {name: beliefs[name] for name in model.variables},
         float(evidence),
         _not_gamma(gammas, precisions, points, shares),
+        problem.system.repeated,
     )
 
 
@@ -85,8 +86,7 @@ class _Problem:
     """
 
     block: Block
-    spread: Any
-    offset: np.ndarray
+    system: System
     triangles: np.ndarray  # (1 + unknown precisions, free + 1, free + 1)
     counts: np.ndarray  # of rows, by precision
     known: np.ndarray  # of rows among them whose noise is known
@@ -126,7 +126,7 @@ class _Problem:
         priors = [(v.prior, v.plate or 1) for v in precisions]
         shapes = np.concatenate([np.broadcast_to(prior.shape_parameter, plate) for prior, plate in priors])
         rates = np.concatenate([np.broadcast_to(prior.rate, plate) for prior, plate in priors])
-        return cls(block, system.spread, system.offset, triangles, counts, known, squares, shapes, rates)
+        return cls(block, system, triangles, counts, known, squares, shapes, rates)
 
     @property
     def free(self) -> int:
@@ -202,7 +202,7 @@ class _Problem:
             edge = sorted(around - found.keys())
         return mode + steps * np.array(list(found)), np.array(list(found.values()))
 
-    def of_normals(self, normal: dict[str, Variable], points: np.ndarray, shares: np.ndarray) -> dict[str, Family]:
+    def of_normals(self, points: np.ndarray, shares: np.ndarray) -> dict[str, Family]:
         """The mean and covariance of a mixture with one Gaussian for each point."""
         kept = shares > 1e-15 * shares.max()
         points, shares = points[kept], shares[kept] / shares[kept].sum()
@@ -218,13 +218,10 @@ class _Problem:
         covariance = within + (off * shares[:, None]).T @ off
         if not np.isfinite(covariance).all():
             raise NotMeasured
-        middle = self.spread @ mean + self.offset
-        beliefs = {}
-        for name in self.block.first:
-            places = self.block.range_of(name)
-            of = covariances_of(self.spread[places], covariance, normal[name].dimension or 1)
-            beliefs[name] = belief_of(normal[name], middle[places], of)
-        return beliefs
+        middle = self.system.spread @ mean + self.system.offset
+        return beliefs_of(
+            self.block, self.system, middle, lambda spread, length: covariances_of(spread, covariance, length)
+        )
 
     def of_precisions(self, precisions: list[Variable], points: np.ndarray, shares: np.ndarray) -> dict[str, Family]:
         """Gammas with the mean and the mean logarithm of each precision."""
@@ -241,8 +238,9 @@ class _Problem:
         """What heights leave out: the evidence at one point, computed from the densities, less the height there."""
         block = Block.of(normal, _given(model, precisions, np.exp(at)))
         root = next(self.roots(at[None]))[0]
-        middle = self.spread @ np.linalg.solve(root[:-1, :-1], root[:-1, -1]) + self.offset
-        given = log_density(block, middle) + root[-1, -1] ** 2 / 2 - (self.counts - self.known) @ at / 2
+        middle = self.system.spread @ np.linalg.solve(root[:-1, :-1], root[:-1, -1]) + self.system.offset
+        density = log_density(block, middle) - self.system.log_volume
+        given = density + root[-1, -1] ** 2 / 2 - (self.counts - self.known) @ at / 2
         priors = (self.shapes * np.log(self.rates) - gammaln(self.shapes)).sum()
         return float(given + priors + (self.free - self.known.sum()) / 2 * np.log(2 * np.pi))
 

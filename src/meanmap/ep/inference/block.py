@@ -11,6 +11,7 @@ from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.factors.precision import GaussianPrecision
 from meanmap.ep.inference.curved import curvatures, has_slopes, slopes
+from meanmap.ep.inference.definitions import Equations, NotMeasured, definitions
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
@@ -20,14 +21,8 @@ __all__ = ["Beliefs", "Block", "NotMeasured", "System", "computed_by", "diagonal
 _DENSE, _MOST, _ENTRIES, _SOLVED = 1500, 30_000, 3_000_000, 64
 # Rows of the dense inverse that are multiplied at once.
 _ROWS = 4096
-# What is defined by what is defined, at most so deep.
-_DEPTH = 30
 
 Beliefs = dict[str, Any]
-
-
-class NotMeasured(Exception):
-    """The joint Gaussian is too large, or improper."""
 
 
 class System(NamedTuple):
@@ -42,6 +37,9 @@ class System(NamedTuple):
         What is known of the sums, and the precisions of their noise.
     free : array
         The places that nothing defines.
+    log_volume : float
+    repeated : tuple of str
+        As in `Definitions`.
     """
 
     spread: Any
@@ -50,6 +48,8 @@ class System(NamedTuple):
     known: np.ndarray
     weights: np.ndarray
     free: np.ndarray
+    log_volume: float
+    repeated: tuple[str, ...]
 
 
 @dataclass
@@ -200,31 +200,27 @@ class Block:
 
     def system(self, beliefs: Beliefs) -> System:
         """What linear factors say; of functions of several unknowns their slopes at the beliefs."""
-        defined, rows, known, weights = sparse.lil_matrix((self.total, self.total)), [], [], []
-        is_defined, offset = np.zeros(self.total, bool), np.zeros(self.total)
+        said, rows, known, weights = [], [], [], []
         for factor in self.linear:
             if isinstance(factor, Dot):
                 matrix, w, z = factor.arguments
                 targets = self.places(z, factor.plate)
                 columns = self.first[w.name] + np.arange(matrix.values.shape[1])
-                block = _placed(targets, np.ones(len(targets)), len(targets), self.total).T @ sparse.csr_matrix(
-                    matrix.values
-                )
                 onto = _placed(columns, np.ones(len(columns)), len(columns), self.total)
-                defined = defined + block @ onto
+                of = _placed(targets, np.ones(len(targets)), len(targets), self.total)
+                product = sparse.csr_matrix(matrix.values) @ onto
+                said.append(Equations(factor.name, of - product, np.zeros(len(targets)), targets))
+                continue
+            parts, constant, weight = self._sum(factor, beliefs)
+            count = factor.plate or 1
+            terms = sum(_placed(at, np.full(count, a), count, self.total) for at, a in parts)
+            if weight is None:
+                computed = None if factor.arguments[0].known else parts[0][0]
+                said.append(Equations(factor.name, terms, constant, computed))
             else:
-                parts, constant, weight = self._sum(factor, beliefs)
-                count = factor.plate or 1
-                if weight is not None:
-                    known.append(constant)
-                    rows.append(sum(_placed(at, np.full(count, a), count, self.total) for at, a in parts))
-                    weights.append(np.broadcast_to(weight, (count,)))
-                    continue
-                (targets, sign), *rest = parts
-                offset[targets] = -constant / sign
-                terms = sum(_placed(at, np.full(count, -a / sign), count, self.total) for at, a in rest)
-                defined = defined + _placed(targets, np.ones(count), count, self.total).T @ terms
-            _define(is_defined, targets)
+                known.append(constant)
+                rows.append(terms)
+                weights.append(np.broadcast_to(weight, (count,)))
         for factor in self.curved:
             if self._defines(factor):
                 targets, count = self.places(factor.arguments[-1], factor.plate), factor.plate or 1
@@ -234,23 +230,24 @@ class Block:
                     for argument, slope in zip(inputs, slopes(factor, beliefs), strict=True)
                     for at in range(slope.shape[1])
                 )
-                defined = defined + _placed(targets, np.ones(count), count, self.total).T @ terms
-                _define(is_defined, targets)
-        spread = sparse.csr_matrix(sparse.diags((~is_defined).astype(float)) + defined)
-        own = offset
-        for _ in range(_DEPTH):
-            if not spread[:, is_defined].nnz:
-                break
-            offset = own + defined @ offset
-            kept = spread @ sparse.diags((~is_defined).astype(float))
-            spread = sparse.csr_matrix(kept + spread @ sparse.diags(is_defined.astype(float)) @ defined)
-            spread.eliminate_zeros()
-        else:
-            raise NotMeasured
+                of = _placed(targets, np.ones(count), count, self.total)
+                said.append(Equations(factor.name, of - terms, np.zeros(count), targets))
+        found = definitions(said, self.total, self._deviations)
         stacked = sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, self.total))
-        free = np.flatnonzero(~is_defined)
         constants, precisions = (np.concatenate(each) if each else np.zeros(0) for each in (known, weights))
-        return System(spread[:, free], offset, stacked, constants, precisions, free)
+        return System(
+            found.spread, found.offset, stacked, constants, precisions, found.free, found.log_volume, found.repeated
+        )
+
+    def _deviations(self) -> np.ndarray:
+        """Of all places by their priors; 0 where there is none."""
+        found = np.zeros(self.total)
+        for name, start in self.first.items():
+            prior: Any = self.variables[name].prior
+            if prior is not None:
+                own = np.asarray(prior.var())
+                found[start : start + self.sizes[name]] = np.sqrt(np.resize(np.ravel(own), self.sizes[name]))
+        return found
 
     def _defines(self, factor: Factor) -> bool:
         """Whether a function says what one of the unknowns is."""
@@ -335,13 +332,6 @@ def computed_by(factor: Factor) -> Any:
         out = factor.arguments[0]
         return None if factor.has_noise or out.known else out
     return factor.arguments[-1] if getattr(factor, "outputs", 0) else None
-
-
-def _define(is_defined: np.ndarray, targets: np.ndarray) -> None:
-    """Note what is computed from others: nothing may be so twice."""
-    if is_defined[targets].any() or len(np.unique(targets)) < len(targets):
-        raise NotMeasured
-    is_defined[targets] = True
 
 
 def _placed(columns: np.ndarray, values: np.ndarray, count: int, total: int) -> Any:

@@ -3,13 +3,17 @@
 import numpy as np
 
 from meanmap.ep.factor import Factor
+from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.factors.interval import Interval
 from meanmap.ep.factors.table import Table
+from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.block import Block
+from meanmap.ep.inference.definitions import Contradiction, NotMeasured
 from meanmap.ep.inference.run import Run
 from meanmap.ep.sweeps.plan import State, fetched
 from meanmap.ep.sweeps.sweep import compiled_cavities
 
-__all__ = ["excluded", "forbidden", "without_room"]
+__all__ = ["contradicted", "excluded", "forbidden", "without_room"]
 
 # What tables forbid has e⁻¹⁰⁰⁰⁰⁰ for its weight, so that a share above this is none that other weights could give.
 _SHARE = 1e-30
@@ -35,6 +39,19 @@ def excluded(factors: tuple[Factor, ...]) -> str:
                     f"{z.name!r}{where} would have to be above {held[0][wrong[0]]:g} and below {held[1][wrong[0]]:g} "
                     f"by {factor.name} and the intervals before it"
                 )
+    return ""
+
+
+def contradicted(model: FactorGraph) -> str:
+    """Which sums without noise contradict each other, in words; empty where none do."""
+    block = Block.of(model.variables, tuple(factor for factor in model.factors if isinstance(factor, Dot | Sum)))
+    if block.has_loops():
+        try:
+            block.system({})
+        except Contradiction as found:
+            return str(found)
+        except NotMeasured:
+            return ""
     return ""
 
 

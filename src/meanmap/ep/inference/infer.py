@@ -26,7 +26,7 @@ from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.averaged import averaged
 from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.exclusive import exclusive
-from meanmap.ep.inference.impossible import excluded, forbidden, without_room
+from meanmap.ep.inference.impossible import contradicted, excluded, forbidden, without_room
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
@@ -35,7 +35,7 @@ from meanmap.ep.inference.priorless import nearly_singular
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
 from meanmap.ep.inference.separate import joins_of
-from meanmap.ep.inference.solved import solved
+from meanmap.ep.inference.solved import left_out, solved
 from meanmap.ep.inference.ties import advice
 from meanmap.ep.inference.unbounded import outgrown
 from meanmap.ep.inference.verdict import Verdict
@@ -111,9 +111,10 @@ def infer(
     Posterior
         Beliefs by name, `log_evidence`, `report`; an interrupted run returns its current state. The report says which
         way to messages was chosen for functions on the host, and counts evaluations, with the seconds spent in them and
-        elsewhere. For data that are impossible under the model (sharp intervals, tables or densities that exclude one
-        another, a density that is zero everywhere) the log evidence is −∞, and for densities that grow faster than the
-        priors fall, so that there is no posterior, it is ∞; a note says why.
+        elsewhere. For data that are impossible under the model (sums without noise that contradict each other, sharp
+        intervals, tables or densities that exclude one another, a density that is zero everywhere) the log evidence is
+        −∞, and for densities that grow faster than the priors fall, so that there is no posterior, it is ∞; a note says
+        why.
 
     Notes
     -----
@@ -131,6 +132,10 @@ def infer(
     With other factors, unknowns with normal priors that `Dot` and `Sum` join round loops share one joint belief, up to
     1500 numbers: the run has one vector in their place, and `post.messages` are those of its factors. Beyond, beliefs
     are separate, and a note says how much too small their standard deviations are.
+
+    Sums without noise that share unknowns are equations, which are solved for some of the unknowns. One that follows
+    from others is left out, with a note, and the log evidence is that of the model without it. If they contradict each
+    other, the data are impossible.
 
     A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
     and the log evidence is then that of one mode: priors that distinguish the components leave a single mode.
@@ -172,7 +177,7 @@ def infer(
     if exact is not None:
         note = exact.note or nearly_singular(model.factors, exact.beliefs)
         status = "converged, but standard deviations may be wrong" if note else "converged"
-        report = Report(status, True, 1, [0.0], notes=(note,) if note else ())
+        report = Report(status, True, 1, [0.0], notes=tuple(filter(None, (note, left_out(exact.repeated)))))
         return Posterior(
             exact.beliefs,
             {},
@@ -206,15 +211,17 @@ def infer(
         if layout is not None:
             plan, state, key = layout.plan(plan), layout.state(plan, state), layout.key(key)
         record = Record(factors, hosts, spent, choices)
+        record.left_out = left_out(() if as_vector is None else as_vector.system.repeated)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
         run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record, mode is not None)
-        verdict, record.impossible = Verdict(state, run.plans), excluded(factors)
+        verdict, record.impossible = Verdict(state, run.plans), excluded(factors) or contradicted(model)
         if not record.impossible:
             verdict = run.go(state, step, enough, limit)
             record.impossible = forbidden(run, verdict.state) if record.converged else record.impossible
         if not (record.impossible or record.interrupted) and (record.doubted or not record.converged):
             record.impossible = exclusive(factors)
         evidence = -np.inf if record.impossible else run.evidence(verdict)
+        evidence += 0.0 if as_vector is None else as_vector.log_constant
         record.impossible = record.impossible or without_room(factors, evidence)
         if evidence == -np.inf and not (record.impossible or record.interrupted):
             record.impossible = run.without_mass(verdict)

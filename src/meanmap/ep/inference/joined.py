@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from meanmap.ep.factor import Factor, with_variables
-from meanmap.ep.factors.gaussian import Dot, Sum
+from meanmap.ep.factors.gaussian import SURE, Dot, Sum
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.block import Block, NotMeasured, System
-from meanmap.ep.inference.solved import belief_of, covariances_of
+from meanmap.ep.inference.solved import beliefs_of, covariances_of, log_integral, mode_of, rows_of
 from meanmap.ep.variables import Variable
 from meanmap.families import Family, MultivariateNormal, Normal
 
@@ -27,14 +26,18 @@ class Joined:
     Attributes
     ----------
     model : FactorGraph
-        Of the vector, of the sums that other factors take, and of all else as it was.
+        Of the vector, whose prior is what priors and linear factors say about it, of the sums that other factors take,
+        and of all else as it was.
     given : FactorGraph
         As it was written.
     name : str
         Of the vector.
     block : Block
+        The unknowns in linear factors, and these.
     system : System
-        All sums by the numbers of the vector.
+        All of them by the numbers of the vector, which are those that nothing defines.
+    log_constant : float
+        The log evidence of linear factors by themselves, which the model with the vector leaves out.
     """
 
     model: FactorGraph
@@ -42,96 +45,84 @@ class Joined:
     name: str
     block: Block
     system: System
+    log_constant: float
 
     @classmethod
     def of(cls, given: FactorGraph) -> "Joined | None":
         """The model with one vector; None where its beliefs are joint as they are, or cannot be made so."""
-        block = Block.of(given.variables, given.factors)
-        length = sum(block.sizes[name] for name in block.named)
-        if block.is_exact or block.curved or block.approximate or length > _LENGTH or not block.has_loops():
+        whole = Block.of(given.variables, given.factors)
+        if whole.is_exact or whole.curved or whole.approximate or not whole.has_loops():
             return None
-        try:
-            system = block.system({})
-        except NotMeasured:
+        block = Block.of({name: given.variables[name] for name in whole.joined}, tuple(whole.linear))
+        met = {a.name: a.variable for factor in whole.others for a in factor.arguments if not a.known}
+        taken = [met[name] for name in block.first if name in met]
+        if any(variable.family is not Normal for variable in taken):
             return None
-        free = [name for name in block.joined if np.isin(block.range_of(name), system.free).all()]
-        computed = [name for name in block.joined if name not in free]
-        met = {a.name: a.variable for factor in block.others for a in factor.arguments if not a.known}
-        taken = [met[name] for name in block.joined if name in met]
-        exact = [f for f in block.linear if isinstance(f, Sum) and f.arguments[0].known and not f.has_noise]
-        if (
-            exact
-            or any(np.isin(block.range_of(name), system.free).any() for name in computed)
-            or any(given.variables[name].prior is None for name in free)
-            or any(given.variables[name].prior is not None for name in computed)
-            or any(variable.family is not Normal or variable.plate is None for variable in taken)
-        ):
-            return None
-        columns = np.concatenate([block.range_of(name) for name in free])
-        chosen = np.searchsorted(system.free, columns)
-        rows = len(system.known) + sum(block.sizes[variable.name] for variable in taken)
-        if len(columns) * rows > _ENTRIES:
-            return None
-        name = ", ".join(free)
-        prior = _prior([given.variables[each] for each in free])
-        vector, factors = Variable(name, prior), []
-        taken_anew = {}
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            try:
+                system = block.system({})
+                rows = sum(block.sizes[variable.name] for variable in taken)
+                if len(system.free) > _LENGTH or len(system.free) * rows > _ENTRIES:
+                    return None
+                prior, log_constant = _prior(block, system)
+            except (NotMeasured, np.linalg.LinAlgError):
+                return None
+        name = ", ".join(name for name in block.first if np.isin(block.range_of(name), system.free).any())
+        vector = Variable(f"vector of {name}" if name in met else name or "nothing", prior)
+        factors, taken_anew = [], {}
         for variable in taken:
             places = block.range_of(variable.name)
-            matrix, known = system.spread[places][:, chosen].toarray(), system.offset[places]
-            new = Variable(variable.name, Normal, len(places))
-            factors += _sums(matrix, known, vector, new)
+            new = Variable(variable.name, Normal, variable.plate)
+            factors += _sums(system.spread[places].toarray(), system.offset[places], vector, new)
             taken_anew[variable.name] = new
-        if len(system.known):
-            matrix = (system.rows @ system.spread[:, chosen]).toarray()
-            known = system.known + system.rows @ system.offset
-            noisy = Variable(f"sums of {name}", Normal, len(known))
-            factors += [_rows(matrix, vector, noisy), Sum(noisy, out=-known, precision=system.weights)]
-        factors += [with_variables(factor, taken_anew) for factor in block.others]
-        system = system._replace(spread=system.spread[:, chosen])
-        return cls(FactorGraph(*factors), given, name, block, system)
+        factors += [with_variables(factor, taken_anew) for factor in whole.others]
+        return cls(FactorGraph(*factors), given, vector.name, block, system, log_constant)
 
     def apart(self, found: dict[str, Family]) -> dict[str, Family]:
         """Beliefs about all unknowns as they were named, by those of the vector."""
         joint: Any = found[self.name]
-        precision = np.asarray(joint.precision)
-        covariance = np.linalg.inv(precision)
+        covariance = np.linalg.inv(np.asarray(joint.precision))
         mean = covariance @ np.asarray(joint.precision_mean)
-        beliefs = {}
-        for name, variable in self.given.variables.items():
-            if name not in self.block.joined:
-                beliefs[name] = found[name]
-                continue
-            places = self.block.range_of(name)
-            spread = self.system.spread[places]
-            middle = spread @ mean + self.system.offset[places]
-            beliefs[name] = belief_of(variable, middle, covariances_of(spread, covariance, variable.dimension or 1))
-        return beliefs
+        length = len(self.system.free)
+        middle = self.system.spread @ mean[:length] + self.system.offset
+        own = beliefs_of(
+            self.block,
+            self.system,
+            middle,
+            lambda spread, size: covariances_of(spread, covariance[:length, :length], size),
+        )
+        return {name: own[name] if name in own else found[name] for name in self.given.variables}
 
 
-def _rows(matrix: np.ndarray, vector: Variable, out: Variable) -> Dot:
-    """out = matrix × vector; a run does not continue from messages of a shorter vector, which have another name."""
-    return Dot(matrix, vector, out, name=f"Dot({vector.name} of {vector.dimension}, {out.name})")
+def _prior(block: Block, system: System) -> tuple[MultivariateNormal, float]:
+    """What priors and linear factors say about the numbers that nothing defines, and how probable their data are.
+
+    Where everything is defined there is one number of which nothing depends.
+    """
+    mean, _, log_determinant = mode_of(block, system)
+    middle = system.spread @ mean + system.offset
+    log_constant = log_integral(block, system, middle, log_determinant)
+    if not (np.isfinite(middle).all() and np.isfinite(log_constant)):
+        raise NotMeasured
+    if not len(mean):
+        return MultivariateNormal.standard(1), log_constant
+    rows, _ = rows_of(block, system)
+    precision = (rows.T @ rows).toarray()
+    return MultivariateNormal.from_natural(precision @ mean, (precision + precision.T) / 2), log_constant
 
 
 def _sums(matrix: np.ndarray, known: np.ndarray, vector: Variable, out: Variable) -> list[Factor]:
-    """out = matrix × vector + known."""
-    if not known.any():
-        return [_rows(matrix, vector, out)]
-    between = Variable(f"{out.name} without what is known", Normal, out.plate)
-    return [_rows(matrix, vector, between), Sum(between, known, out=out)]
+    """out = matrix × vector + known; what does not depend on the vector is known but for a millionth.
 
-
-def _prior(variables: list[Variable]) -> MultivariateNormal:
-    """Of independent unknowns, side by side."""
-    means, blocks = [], []
-    for variable in variables:
-        prior = variable.prior
-        means.append(np.ravel(np.asarray(prior.mean())))
-        if isinstance(prior, MultivariateNormal):
-            covariance: Any = prior.cov()
-            blocks += [covariance] if covariance.ndim == 2 else list(covariance)
-        else:
-            blocks.append(np.diag(np.ravel(np.asarray(prior.var()))))
-    covariances: Any = linalg.block_diag(*blocks)
-    return MultivariateNormal(np.concatenate(means), covariances)
+    The factor has the length of the vector in its name, so that no run continues from messages of a shorter one.
+    """
+    length = int(vector.dimension or 1)
+    if matrix.shape[1] < length:
+        matrix = np.zeros((len(matrix), length))
+    sure = ~matrix.any(axis=1)
+    matrix[sure, 0] = 0 if not sure.all() else SURE * np.abs(known) / np.sqrt(np.asarray(vector.prior.var())[0])
+    name = f"Dot({vector.name} of {length}, {out.name})"
+    if out.plate is not None and not known.any():
+        return [Dot(matrix, vector, out, name=name)]
+    between = Variable(f"{out.name} without what is known", Normal, len(matrix))
+    return [Dot(matrix, vector, between, name=name), Sum(between, known, out=out)]

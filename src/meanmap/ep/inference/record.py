@@ -78,6 +78,8 @@ class Record:
         self.beyond = ""
         # Notes on functions of two numbers that took many evaluations.
         self.rough: tuple[str, ...] = ()
+        # Which sums without noise follow from others, in words.
+        self.left_out = ""
         # Why the data are impossible under the model, in words.
         self.impossible = ""
         # Which densities leave no posterior, in words.
@@ -128,7 +130,7 @@ class Record:
             *(f"{factor.name}: {note}" for factor, oracle in self._on_host() for note in oracle.notes(factor)),
             *self._of_slow_calls(),
             *self.rough,
-            *filter(None, [singular]),
+            *filter(None, [singular, self.left_out]),
             *self.advice,
             *filter(None, (self.elsewhere, self.apart)),
         ]

@@ -6,13 +6,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from meanmap.core.language import in_few_words
 from meanmap.ep.factors.gaussian import SURE, Dot, Sum
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.block import Block, NotMeasured, System
 from meanmap.ep.variables import Variable
 from meanmap.families import Family, MultivariateNormal, Normal
 
-__all__ = ["Solution", "belief_of", "covariances_of", "log_density", "rows_of", "solved"]
+__all__ = [
+    "Solution",
+    "beliefs_of",
+    "covariances_of",
+    "left_out",
+    "log_density",
+    "log_integral",
+    "mode_of",
+    "rows_of",
+    "solved",
+]
 
 # The matrix is dense up to this many unknown numbers and entries. Beyond, a sparse factor gives some columns of the
 # covariance at a time, if columns times its entries are at most this many, and pivots keep at least this share.
@@ -20,13 +31,26 @@ _DENSE, _NUMBERS, _COLUMNS, _ENTRIES, _LOST = 1500, 10_000_000, 256, 400_000_000
 # Messages say what they know of a squared number of standard deviations, with an error of this share.
 _ROUNDING, _ENOUGH = 2e-16, 1e-6
 
+# A column of which others leave so little is the same as theirs but for rounding: nothing says what its unknown is.
+_OPEN = 1e-14
+# A note names so many sums.
+_NAMED = 5
+# What is known of a vector, in standard deviations of the rest.
+_SURE = 1e-5
+
+Columns = Callable[[Any, int], np.ndarray]
+
 
 class Solution(NamedTuple):
-    """Beliefs by name, and the log evidence; a note where they are not as exact as the system was solved."""
+    """Beliefs by name, and the log evidence; a note where they are not as exact as the system was solved.
+
+    Sums in `repeated` follow from others, and are left out.
+    """
 
     beliefs: dict[str, Family]
     log_evidence: float
     note: str = ""
+    repeated: tuple[str, ...] = ()
 
 
 def solved(model: FactorGraph) -> Solution | None:
@@ -47,29 +71,65 @@ def solved(model: FactorGraph) -> Solution | None:
 
 def _solved(block: Block) -> Solution | None:
     system = block.system({})
-    mean, covariance, log_determinant = _solution(block, system)
+    mean, covariance, log_determinant = mode_of(block, system)
     middle = system.spread @ mean + system.offset
     if not np.isfinite(middle).all():
         raise NotMeasured
-    places = {name: block.range_of(name) for name in block.first}
-    beliefs = {}
-    for name, variable in block.variables.items():
-        spread = system.spread[places[name]]
-        beliefs[name] = belief_of(variable, middle[places[name]], covariance(spread, variable.dimension or 1))
-    size = len(system.free)
-    evidence = (size * np.log(2 * np.pi) - log_determinant) / 2 + log_density(block, middle)
+    beliefs = beliefs_of(block, system, middle, covariance)
+    evidence = log_integral(block, system, middle, log_determinant)
     proper = all(np.all(belief.is_proper()) for belief in beliefs.values())
-    return Solution(beliefs, evidence) if proper and np.isfinite(evidence) else None
+    return Solution(beliefs, evidence, repeated=system.repeated) if proper and np.isfinite(evidence) else None
 
 
-def belief_of(variable: Variable, mean: np.ndarray, covariances: np.ndarray) -> Family:
+def left_out(repeated: tuple[str, ...]) -> str:
+    """A note on sums that follow from others; empty where there are none."""
+    if not repeated:
+        return ""
+    follow, they = ("follows", "it is") if len(repeated) == 1 else ("follow", "they are")
+    return (
+        f"{in_few_words(repeated, _NAMED)} {follow} from other sums without noise: {they} left out, and the log "
+        "evidence is that of the model without"
+    )
+
+
+def log_integral(block: Block, system: System, middle: np.ndarray, log_determinant: float) -> float:
+    """Of the density of unknowns and data, by its mode and the log determinant of the precision there."""
+    log_width = (len(system.free) * np.log(2 * np.pi) - log_determinant) / 2
+    return log_width + log_density(block, middle) - system.log_volume
+
+
+def beliefs_of(block: Block, system: System, middle: np.ndarray, covariance: Columns) -> dict[str, Family]:
+    """About all unknowns, by the means of all places and the covariances of rows of `spread`."""
+    found = {}
+    for name in block.first:
+        variable, places = block.variables[name], block.range_of(name)
+        covariances = covariance(system.spread[places], variable.dimension or 1)
+        if variable.family is MultivariateNormal and not np.isin(places, system.free).all():
+            covariances = _widened(covariances)
+        found[name] = _belief(variable, middle[places], covariances)
+    return found
+
+
+def _widened(covariances: np.ndarray) -> np.ndarray:
+    """Of vectors some of whose sums are known: these have a hundred-thousandth of the others' standard deviation."""
+    sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+    sds = np.where(sds > 0, sds, sds.max(axis=1, keepdims=True))
+    sds = np.where(sds > 0, sds, 1.0)
+    outer = sds[:, :, None] * sds[:, None, :]
+    values, vectors = np.linalg.eigh(covariances / outer)
+    return (vectors * np.maximum(values, _SURE**2)[:, None, :]) @ np.swapaxes(vectors, 1, 2) * outer
+
+
+def _belief(variable: Variable, mean: np.ndarray, covariances: np.ndarray) -> Family:
     """About one unknown, or each member of a plate, by their means side by side and covariances (members, d, d).
 
     A member that is known, such as a row of zeros of X, has a standard deviation of a millionth of the widest one's.
     """
     if variable.family is Normal:
         variance = covariances.ravel()
-        variance = np.where(variance > 0, variance, SURE**2 * (variance.max(initial=0.0) or 1.0))
+        if not (variance > 0).all():
+            size = variance.max(initial=0.0) or _size(variable, mean)
+            variance = np.where(variance > 0, variance, SURE**2 * size)
         return Normal.from_natural(
             np.reshape(mean / variance, variable.shape), np.reshape(1 / variance, variable.shape)
         )
@@ -79,6 +139,12 @@ def belief_of(variable: Variable, mean: np.ndarray, covariances: np.ndarray) -> 
     if variable.plate is None:
         return MultivariateNormal.from_natural(shifts[0], precisions[0])
     return MultivariateNormal.from_natural(shifts, precisions)
+
+
+def _size(variable: Variable, mean: np.ndarray) -> float:
+    """Of the square of an unknown, of which all members are known."""
+    prior = 0.0 if variable.prior is None else float(np.max(np.asarray(variable.prior.var())))
+    return prior or float(np.square(mean).max(initial=0.0)) or 1.0
 
 
 def covariances_of(spread: Any, covariance: np.ndarray, length: int) -> np.ndarray:
@@ -105,10 +171,7 @@ def _far(block: Block) -> bool:
     return _ENOUGH < squares * _ROUNDING < np.inf
 
 
-Columns = Callable[[Any, int], np.ndarray]
-
-
-def _solution(block: Block, system: System) -> tuple[np.ndarray, Columns, float]:
+def mode_of(block: Block, system: System) -> tuple[np.ndarray, Columns, float]:
     """The mean of what nothing defines, covariances by rows of `spread`, and the log determinant of the precision.
 
     Priors and noise are rows of one problem of least squares; its matrix is not squared where precisions of any size
@@ -120,10 +183,12 @@ def _solution(block: Block, system: System) -> tuple[np.ndarray, Columns, float]
         dense = rows.toarray()
         if not np.isfinite(dense).all():
             raise NotMeasured
+        if not size:
+            return np.zeros(0), lambda spread, length: covariances_of(spread, np.zeros((0, 0)), length), 0.0
         order = np.argsort(-np.abs(dense).max(1))  # Large rows first, so that small ones are not lost among them.
         found: Any = linalg.qr(dense[order], mode="economic", pivoting=True)
         basis, root, columns = found
-        if not np.abs(np.diag(root)).min(initial=np.inf) > 0:
+        if len(root) < size or not (np.abs(np.diag(root)) > _OPEN * np.linalg.norm(root, axis=0)).all():
             raise NotMeasured
         inverse = np.empty((size, size))
         inverse[columns] = linalg.solve_triangular(root, np.eye(size))
@@ -192,9 +257,6 @@ def log_density(block: Block, middle: np.ndarray) -> float:
             total += float(
                 np.broadcast_to((np.log(terms[count] / (2 * np.pi)) - terms[count] * off**2) / 2, (size,)).sum()
             )
-        elif factor.arguments[0].known:
-            at = next(k for k, a in enumerate(factor.arguments[1:]) if not a.known)
-            total -= size * float(np.log(abs(factor.weights[at])))
     return total
 
 
