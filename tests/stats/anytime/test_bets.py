@@ -1,5 +1,7 @@
 """Bets: what they are worth under the hypothesis at any time, and how soon they are won."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -217,3 +219,16 @@ def test_evalues_of_the_drift_monitor():
     for _ in range(8):
         monitor = monitor.step(rng.normal(2.0, 1.0, size=20))
     assert monitor.evalue > 1000
+
+
+@pytest.mark.filterwarnings("default")
+def test_neighbouring_rows_that_are_alike_are_noted():
+    """Rows of users in a row won 23 of 40 bets on nothing, without a word."""
+    rng = np.random.default_rng(4)
+    users = [np.repeat(rng.normal(size=12), 10) + 0.3 * rng.normal(size=120) for _ in range(2)]
+    for bet in (TwoSampleBet, IndependenceBet):
+        with pytest.warns(UserWarning, match="consecutive rows of x and y are alike .* Bet on one row of each user"):
+            bet.of(*users, rng=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            bet.of(*rng.normal(size=(2, 120)), rng=0)

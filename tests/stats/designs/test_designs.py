@@ -265,6 +265,29 @@ def test_rows_left_out_take_their_stratum_with_them():
     assert any("left out" in warning for warning in found.warnings)
 
 
+def test_clusters_that_lie_in_several_strata_are_refused():
+    """Parts of one user on two devices were exchanged as two clusters: 19 of 60 null tables were rejected at .05."""
+    rng = np.random.default_rng(12)
+    user = np.repeat(np.arange(30), 6)
+    frame = pd.DataFrame({
+        "arm": np.where(user % 2, "a", "b"), "user": user, "u": rng.normal(size=180), "v": rng.normal(size=180),
+        "device": np.tile(["ios", "web"], 90), "team": user % 5,
+    })  # fmt: skip
+    said = r"30 of 30 clusters have rows in several strata .* pass the columns of both as clusters=\["
+    design = {"within": frame.device, "clusters": frame.user}
+    for call in (
+        lambda: mm.two_sample_test(frame, by="arm", within="device", clusters="user"),
+        lambda: mm.k_sample_test(frame, by="team", within="device", clusters="user"),
+        lambda: mm.two_sample_effect(frame, by="arm", within="device", clusters="user"),
+        lambda: mm.test("u + v ~ arm | device", frame, clusters="user"),
+        lambda: mm.independence_test(frame.u, frame.v, **design),
+    ):
+        with pytest.raises(InputError, match=said):
+            call()
+    both = mm.two_sample_test(frame, by="arm", within="device", clusters=["user", "device"], rng=0, **FEW)
+    assert "within strata of 60 clusters" in both.method
+
+
 def test_what_says_nothing_is_told():
     frame = clinics(np.random.default_rng(9))
     frame.loc[len(frame)] = ["a", "far", 0.0, 0.0]

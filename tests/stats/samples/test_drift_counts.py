@@ -10,12 +10,13 @@ from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, counts_pvalue
 ROWS, BATCH = 400, 40
 
 
-@pytest.mark.parametrize("kind", ["numbers", "ties", "labels"])
+@pytest.mark.parametrize("kind", ["numbers", "ties", "rare", "labels"])
 def test_a_pvalue_is_small_no_more_often_than_it_says(kind):
     rng = np.random.default_rng(3)
     draw = {
         "numbers": lambda n: rng.standard_t(2, size=(n, 3)),
         "ties": lambda n: rng.poisson(1.0, size=(n, 2)).astype(float),
+        "rare": lambda n: (rng.random((n, 3)) < [0.01, 0.1, 0.97]).astype(float),
         "labels": lambda n: rng.integers(0, 4, (n, 1, 2)).astype(np.int32),
     }[kind]
     found = np.array([counts_pvalue(draw(ROWS), draw(BATCH)) for _ in range(1000)])
@@ -55,3 +56,17 @@ def test_a_sensor_that_is_stuck_raises_an_alarm():
     assert mm.DriftMonitor.of(reference, rng=0).step(stuck).alarms == (1,)
     constant = {"a": np.ones(100), "b": rng.normal(size=100)}
     assert mm.DriftMonitor.of(constant, rng=0).step({"a": np.ones(30), "b": rng.normal(size=30)}).alarms == ()
+
+
+@pytest.mark.parametrize("written", [np.asarray, lambda rare: np.where(rare, "yes", "no"), lambda rare: 1.0 * ~rare])
+def test_rare_events_that_become_frequent_raise_an_alarm_however_they_are_written(written):
+    """As numbers among other columns they did not: all rows are among the largest values of such a column."""
+    rng = np.random.default_rng(2)
+
+    def rows(n, share):
+        others = {f"x{j}": rng.normal(size=n) for j in range(3)}
+        return {"alarm": written(rng.random(n) < share), **others}
+
+    monitor = mm.DriftMonitor.of(rows(3000, 0.002), rng=0)
+    assert monitor.step(rows(300, 0.002)).alarms == ()
+    assert monitor.step(rows(300, 0.08)).alarms == (1,)

@@ -85,6 +85,18 @@ def test_rows_of_old_batches_are_forgotten(monkeypatch):
     assert [copies.find(batch) is None for batch in batches] == [True, True, False, False]
 
 
+def test_a_batch_of_more_rows_than_are_remembered_is_remembered(monkeypatch):
+    """A first batch of a million rows ended in an IndexError."""
+    monkeypatch.setattr(drift_copies, "MOST_REMEMBERED", 30)
+    rng = np.random.default_rng(5)
+    batches = [[rng.normal(size=40)] for _ in range(2)]
+    copies = drift_copies.Copies.of([rng.normal(size=50)])
+    for number, batch in enumerate(batches, 1):
+        copies = copies.step(batch, number)
+        assert copies.find(batch) == (number, 40, 40, True)
+    assert copies.find(batches[0]) is None
+
+
 def test_added_columns_are_named_once_and_cost_no_rows(watched):
     plain = rows(np.random.default_rng(6), 60)
     after = watched[0].step(plain.assign(extra=np.nan))

@@ -17,6 +17,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.missing import settle
+from meanmap.core.tables.order import alike_in_order
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
@@ -38,6 +39,11 @@ __all__ = ["Bet", "IndependenceBet", "TwoSampleBet"]
 # Landmarks of each kernel; features of each of two variables.
 LANDMARKS, RANK = 64, 24
 NAMES = ("x", "y")
+# The consequence of serially dependent rows.
+HARM = (
+    "wealth grows without a difference, and the test rejects too often. Bet on one row of each user, such as their "
+    "means, or on rows that lie far enough apart"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +139,8 @@ class TwoSampleBet(Bet):
     Notes
     -----
     Rows of both samples are paired in the order of arrival. Under the null hypothesis the two rows of a pair are
-    exchangeable: φ(xᵢ) − φ(yᵢ) is symmetric about zero, whatever its dependence on the past. Bets follow the witness
+    exchangeable given all earlier ones, and φ(xᵢ) − φ(yᵢ) is symmetric about zero. Rows of one user are not: bet on one
+    row of each. Bets follow the witness
     μ̂_P − μ̂_Q of all earlier batches (Shekhar & Ramdas 2023, arXiv:2112.09162; Podkopaev et al. 2023 for
     independence), see `Wager`. A batch costs O(b r) for r features, 64 landmarks of the first batch for each kernel.
 
@@ -273,7 +280,8 @@ def _settle(
     """A batch without missing values: of pairs, whole rows are dropped, and a warning counts them.
 
     Another warning names columns that may not be what they seem, except those whose kind is `told`. In a first batch,
-    which comes with the `kernels` of the variables, numbers as text are refused where a kernel is a default one.
+    which comes with the `kernels` of the variables, numbers as text are refused where a kernel is a default one, and a
+    warning says whether neighbouring rows are alike.
     """
     if paired:
         check_order((x, y), NAMES)
@@ -283,7 +291,8 @@ def _settle(
             refuse_numbers([side], [name], told, kernel)
     elif kernels:
         refuse_numbers(batch, NAMES, told, *kernels)
-    warn_of((*notes, *doubts(batch, NAMES, told, apart=paired)))
+    alike = alike_in_order(batch, NAMES, HARM, paired=paired) if kernels else ()
+    warn_of((*notes, *doubts(batch, NAMES, told, apart=paired), *alike))
     return batch
 
 

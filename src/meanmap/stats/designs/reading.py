@@ -181,8 +181,11 @@ def design_of(
     strata = np.zeros(sum(sizes), int) if within is None else _labels(samples, names, within, "within")
     if is_whole(clusters):
         units = _consecutive(sizes, clusters)
+    elif clusters is None:
+        units = np.arange(sum(sizes))
     else:
-        units = np.arange(sum(sizes)) if clusters is None else _labels(samples, names, clusters, "clusters")
+        units = _labels(samples, names, clusters, "clusters")
+        _check_nested(strata, units)
     mass = np.ones(sum(sizes)) if weights is None else _weights(samples, names, weights)
     _check_compared(sizes, names, strata, mass)
     return Exchange(strata, _in_strata(strata, units), mass)
@@ -201,10 +204,11 @@ def observed(
     """Variables of the same observations without rows where a value is missing, their design, and notes.
 
     `within` and `clusters` have a value for each row, which goes with it. Where nothing is exchanged a cluster may lie
-    `across` strata; otherwise it differs from one of the same name in another stratum.
+    `across` strata; otherwise this is refused, and blocks of consecutive rows end where a stratum does.
     """
     _check_no_switch(within=within, clusters=clusters)
-    if is_whole(clusters):
+    blocks = is_whole(clusters)
+    if blocks:
         clusters = _consecutive((length(variables[0]),), clusters)
     apart = {name: part for name, part in (("within", within), ("clusters", clusters)) if part is not None}
     check_no_names(**apart)
@@ -218,6 +222,8 @@ def observed(
     rows, beside = ([None] * n,), zip(apart, parts[len(names) :], strict=True)
     said = {name: _labels(rows, names, part, name) for name, part in beside}
     strata, units = said.get("within", np.zeros(n, int)), said.get("clusters", np.arange(n))
+    if not across and not blocks:
+        _check_nested(strata, units)
     if not across:
         units = _in_strata(strata, units)
     return parts[: len(names)], Exchange(strata, units, np.ones(n)), told
@@ -251,6 +257,17 @@ def _check_for_each_row(**given: object) -> None:
             raise KindError(f"{name} is an Exchange, which tests of samples and of independence take: pass columns.")
         if is_whole(value):
             raise KindError(f"{name} is {value}; expected the name of a column, as text, or a value for each row.")
+
+
+def _check_nested(strata: np.ndarray, units: np.ndarray) -> None:
+    """Refuse clusters with rows in several strata: there the parts of one cluster would be exchanged separately."""
+    strata_of = np.bincount(np.unique(np.stack([units, strata]), axis=1)[0])
+    if several := int((strata_of > 1).sum()):
+        raise InputError(
+            f"{several} of {counted(len(strata_of), 'cluster')} have rows in several strata of within=, whose rows are "
+            "exchanged separately, and the rows of a cluster only together. Leave out within= or clusters=; or, if "
+            "clusters of different strata have the same names, pass the columns of both as clusters=[...]."
+        )
 
 
 def _in_strata(strata: np.ndarray, units: np.ndarray) -> np.ndarray:

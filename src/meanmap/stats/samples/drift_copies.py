@@ -89,9 +89,10 @@ class Copies(Value):
 
     def _latest(self, most: int) -> int:
         """Where the latest whole batches begin that have at most this many rows together."""
+        most = max(most, 0)
         if len(self.rows) <= most:
             return 0
-        at = len(self.rows) - max(most, 0)
+        at = len(self.rows) - most
         return int(np.searchsorted(self.batches, self.batches[at - 1], side="right"))
 
 

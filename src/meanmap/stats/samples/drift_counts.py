@@ -27,8 +27,8 @@ def with_counts(pvalue: float, pool: Points, batch: Points) -> float:
 
 def counts_pvalue(pool: Points, batch: Points) -> float:
     """The least p-value of all counts, corrected for their number: of rows of the batch among the m largest values of
-    each column and among its m smallest (m rows in the batch, or in a smaller pool), with its most frequent value, as
-    of a sensor that is stuck, and with each label.
+    each column and among its m smallest (m rows in the batch, or in a smaller pool), above or below values that more
+    rows share, with its most frequent value, as of a sensor that is stuck, and with each label.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def counts_pvalue(pool: Points, batch: Points) -> float:
     total, inside = np.concatenate(counted, axis=1)
     many = inside * (n + m) > total * m  # more than expected, or the p-value is near 1
     least = hypergeom.sf(inside[many] - 1, n + m, total[many], m).min(initial=1.0)
-    return float(min(least * max(np.count_nonzero(total < n + m), 1), 1.0))
+    return float(min(least * max(np.count_nonzero((total > 0) & (total < n + m)), 1), 1.0))
 
 
 def _counted(pool: Points, batch: Points, k: int) -> Iterator[np.ndarray]:
@@ -58,11 +58,22 @@ def _counted(pool: Points, batch: Points, k: int) -> Iterator[np.ndarray]:
                 yield np.stack([np.bincount(each, minlength=len(labels)) for each in (codes, codes[len(one) :])])
         elif isinstance(before, np.ndarray) and before.ndim == 2:
             both = np.sort(np.concatenate([before, here]), axis=0)
-            low, high = both[k - 1], both[-k]
-            yield np.stack([(both >= high).sum(axis=0), (here >= high).sum(axis=0)])
-            yield np.stack([(both <= low).sum(axis=0), (here <= low).sum(axis=0)])
+            for all_of, some in ((both, here), (-both[::-1], -here)):
+                yield from _largest(all_of, some, k)
             modes = np.array([_mode(column) for column in both.T])
             yield np.stack([(both == modes).sum(axis=0), (here == modes).sum(axis=0)])
+
+
+def _largest(both: np.ndarray, here: np.ndarray, k: int) -> Iterator[np.ndarray]:
+    """Counts of rows with one of the `k` largest values of each column of `both`, which is in order. Where more than as
+    many others equal the least of these, as the zeros of rare events, rows above it are counted, too.
+    """
+    least = both[-k]
+    no_less = (both >= least).sum(axis=0)
+    yield np.stack([no_less, (here >= least).sum(axis=0)])
+    tied = no_less > 2 * k
+    if tied.any():
+        yield np.stack([(each[:, tied] > least[tied]).sum(axis=0) for each in (both, here)])
 
 
 def _mode(ordered: np.ndarray) -> float:

@@ -180,7 +180,8 @@ def read_samples(
     what = "is constant over all samples and carries no information."
     if not must_vary:  # of labels nothing need be said: others are strangers
         dull = {name: same and name not in _of_labels(together) for name, same in dull.items()}
-        what = "has the same value in all rows: how far others are from it is measured in its own unit."
+        chosen_from = f"all {count(pooled)} rows that kernels are chosen from"
+        what = f"has the same value in {chosen_from}: how far others are from it is measured in its own unit."
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
     doubts += texts_as_labels(samples, names)
     kernels, more = _chosen(together, pooled, kernel, rng, scale)
