@@ -155,3 +155,14 @@ def test_a_monitor_of_one_batch_draws_a_point():
     (panel,) = page.sections[0].charts[0].panels
     assert [mark.kind for mark in panel.marks if mark.series == "evidence since the last alarm"] == ["dots"]
     assert panel.x.ticks == ((1.0, "1"),)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_columns_of_a_batch_of_a_few_rows_are_shown_without_pvalues(watched, size, tmp_path):
+    """The page and the command line ended in "y has 3 points; expected at least 5"."""
+    few = rows(np.random.default_rng(9), size).assign(temp=[20.0, 22.0, 24.0, 26.0][:size])
+    page = watched[0].step(few).page(tmp_path / "page.html").read_text()
+    assert "mean temp" in page
+    (shown,) = watched[0].step(few).record.compared(last=True)
+    first = next(each for each in shown[1] if each["what"] == "mean temp")
+    assert (first["batches"], first["pvalue"]) == (UNITS(few.temp.mean()), None)

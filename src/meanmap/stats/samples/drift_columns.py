@@ -14,7 +14,9 @@ from meanmap.core.values import Value, label_text
 from meanmap.stats.samples.by_column import ColumnDifference
 from meanmap.stats.samples.comparing import differences
 from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.relations import changed_relations
 from meanmap.stats.samples.two_sample import two_sample_test
+from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["Rows", "moved_columns", "over_time", "typical"]
 
@@ -69,10 +71,15 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     reference, rows = Table(before.columns), Table({name: here.columns[name] for name in before.columns})
     generator = np.random.default_rng(seed)
     some = [Table(Rows(dict(side.columns)).some(MOST_TESTED, generator).columns) for side in (reference, rows)]
-    with columns_named(list(before.columns)):
-        tested = two_sample_test(*some, n_permutations=FEWEST_DRAWS, rng=seed)
-        pvalues = tested.column_pvalues(rng=seed)
+    pvalues: dict[str, float] = {}
+    if min(map(len, (before, here))) >= LEAST_POINTS:
+        with columns_named(list(before.columns)):
+            tested = two_sample_test(*some, n_permutations=FEWEST_DRAWS, rng=seed)
+            pvalues = tested.column_pvalues(rng=seed)
     compared = differences(reference, rows)
+    relations = _relations(before, here, pvalues)
+    found += relations
+    related = {name for row in relations for name in row["column"]}
     shown = [(each.column, each.label) for each in compared]
     for each in compared:
         (what, *cells), said = each.cells(), each.to_dict()
@@ -89,7 +96,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             continue
         pair = tuple(np.asarray(part.columns[each.column], float) for part in (reference, rows))
         other: dict[str, Any] = {"difference": None, "of": ""}
-        if not each.clear or _spreads_differ(*pair):
+        if _spreads_differ(*pair) or not (each.clear or each.column in related):
             for what, ends in (("sd", (_sd(pair[0]), _sd(pair[1]))), ("median", each.medians)):
                 cells = [*(f"{number:.4g}" for number in ends), ""]
                 other |= {"what": f"{what} {each.column}", "reference": float(ends[0]), "batches": float(ends[1])}
@@ -107,6 +114,20 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
         for name, column in reference.columns.items()
     }
     return sorted(found, key=lambda row: (1.0 if row["pvalue"] is None else row["pvalue"], -_size(row, sizes)))
+
+
+def _relations(before: Rows, here: Rows, pvalues: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Correlations that changed, of columns with small p-values: these are also small if only a relation changed."""
+    names = [name for name, pvalue in pvalues.items() if pvalue <= LEVEL]
+    found = []
+    for each in changed_relations(before.columns, here.columns, names):
+        change, one, other = each.second - each.first, *each.pair
+        row: dict[str, Any] = {"column": each.pair, "what": f"rank correlation of {one} and {other}"}
+        row |= {"reference": each.first, "batches": each.second, "label": None, "of": "", "clear": True}
+        row |= {"difference": {"estimate": change, "low": each.low, "high": each.high}}
+        cells = [f"{each.first:.2f}", f"{each.second:.2f}", f"{change:.2f} ({each.low:.2f} to {each.high:.2f})"]
+        found.append({**row, "pvalue": max(pvalues[one], pvalues[other]), "cells": cells})
+    return found
 
 
 def _missing(before: Rows, here: Rows) -> list[dict[str, Any]]:
@@ -136,9 +157,11 @@ def typical(rows: Rows) -> dict[str, Any]:
 def over_time(row: Mapping[str, Any], batches: Sequence[Mapping[str, Any]]) -> list[float]:
     """The mean of each batch, or the share of a label or of missing values; none where there is no such number."""
     name, of = row["column"], row["of"]
+    if not of:
+        return []
     if of == "missing":
         return [batch["missing"].get(name, 0.0) for batch in batches]
-    seen = [batch["typical"][name] for batch in batches if batch["typical"]] if of else []
+    seen = [batch["typical"][name] for batch in batches if batch["typical"]]
     if seen and isinstance(seen[0], dict):
         return [shares.get(row["label"], 0.0) for shares in seen]
     return seen if of == "mean" else []
@@ -155,7 +178,7 @@ def _size(row: dict[str, Any], sizes: dict[str, float]) -> float:
     """How far the column of a row has changed by itself, from 0 to 1: of columns with one p-value the first is not one
     that is only related to another.
     """
-    if row["what"] == f"missing {row['column']}":
+    if row["what"] == f"missing {row['column']}" or isinstance(row["column"], tuple):
         return abs(row["batches"] - row["reference"])
     return sizes[row["column"]]
 

@@ -1,0 +1,73 @@
+"""Correlations of columns that two samples do not share."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from meanmap.core.tables.kinds import family_of
+
+__all__ = ["Relation", "changed_relations"]
+
+# The chance that any pair is named although no correlation changed.
+CHANCE = 1e-4
+
+
+class Relation(NamedTuple):
+    """Rank correlations of a pair of columns in two samples, and an interval for the second minus the first."""
+
+    pair: tuple[str, str]
+    first: float
+    second: float
+    low: float
+    high: float
+
+
+def changed_relations(
+    first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray], names: Sequence[str], confidence: float = 0.95
+) -> list[Relation]:
+    """Pairs of these columns of numbers whose rank correlation differs, the largest difference first.
+
+    Differences of Fisher's z, with the standard errors of Bonett & Wright (2000) for Spearman's correlation, corrected
+    for the number of pairs, as are the intervals.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> a, b, c = rng.normal(size=(3, 400))
+    >>> (found,) = changed_relations({"a": a, "b": a + b, "c": c}, {"a": b, "b": c, "c": a}, ["a", "b", "c"])
+    >>> found.pair, round(found.first, 1), round(found.second, 1)
+    (('a', 'b'), 0.7, 0.0)
+    """
+    samples = (first, second)
+    used = [name for name in names if all(_is_number(each[name]) for each in samples)]
+    if len(used) < 2 or min(len(each[used[0]]) for each in samples) < 5:
+        return []
+    each = [np.corrcoef([rankdata(sample[name]) for name in used]) for sample in samples]
+    sizes = [len(sample[used[0]]) for sample in samples]
+    z = [np.arctanh(np.clip(r, -0.9999, 0.9999)) for r in each]
+    errors = np.sqrt(sum((1 + r**2 / 2) / (n - 3) for r, n in zip(each, sizes, strict=True)))
+    pairs = list(combinations(range(len(used)), 2))
+    least, reach = (-float(ndtri(share / 2 / len(pairs))) for share in (CHANCE, 1 - confidence))
+    found = []
+    for i, j in pairs:
+        if abs(z[1][i, j] - z[0][i, j]) <= least * errors[i, j]:
+            continue
+        r, s = (float(correlations[i, j]) for correlations in each)
+        # Ends by the method of Zou (2007), from an interval for each correlation.
+        ends = [
+            np.tanh(z[k][i, j] + reach * np.array([-1, 1]) * np.sqrt((1 + each[k][i, j] ** 2 / 2) / (sizes[k] - 3)))
+            for k in range(2)
+        ]
+        low = s - r - np.hypot(s - ends[1][0], ends[0][1] - r)
+        high = s - r + np.hypot(ends[1][1] - s, r - ends[0][0])
+        found.append(Relation((used[i], used[j]), r, s, float(low), float(high)))
+    return sorted(found, key=lambda relation: -abs(relation.second - relation.first))
+
+
+def _is_number(column: np.ndarray) -> bool:
+    """Whether a column has numbers, and not only one."""
+    return family_of(column) == "number" and bool((column[1:] != column[:-1]).any())

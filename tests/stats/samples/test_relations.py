@@ -1,0 +1,59 @@
+"""Correlations that changed: named where they did, rarely elsewhere, with intervals that hold."""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+
+import meanmap as mm
+from meanmap.stats.samples.relations import changed_relations
+
+
+def rows(rng, n, correlation):
+    z = rng.normal(size=(n, 4))
+    b = correlation * z[:, 0] + np.sqrt(1 - correlation**2) * z[:, 1]
+    return {"a": np.exp(z[:, 0]), "b": b, "c": z[:, 2], "d": z[:, 3]}
+
+
+def test_a_lost_correlation_is_named_and_its_interval_holds():
+    """Spearman's correlation of a normal pair is 6/π asin(ρ/2); the interval may miss in 5 of 100 tables at most."""
+    truth = -6 / np.pi * np.arcsin(0.8 / 2)
+    held = []
+    for seed in range(200):
+        rng = np.random.default_rng([5, seed])
+        (found,) = changed_relations(rows(rng, 400, 0.8), rows(rng, 150, 0.0), "abcd")
+        assert found.pair == ("a", "b")
+        held.append(found.low < truth < found.high)
+    assert np.count_nonzero(held) >= binom.ppf(1e-4, len(held), 0.95)
+
+
+def test_nothing_is_named_without_a_change():
+    """More than two of 2000 tables have a chance of 1e-3 at most."""
+    named = 0
+    for seed in range(2000):
+        rng = np.random.default_rng([6, seed])
+        named += bool(changed_relations(rows(rng, 60, 0.9), rows(rng, 40, 0.9), "abcd"))
+    assert named <= 2
+
+
+def test_units_order_and_columns_that_are_no_numbers_do_not_matter():
+    rng = np.random.default_rng(7)
+    first, second = rows(rng, 300, 0.9), rows(rng, 300, 0.1)
+    (plain,) = changed_relations(first, second, "abcd")
+    words = np.where(rng.random(300) < 0.5, "p", "q")
+    other, another = ({**each, "b": 1e6 * each["b"], "k": words, "s": np.ones(300)} for each in (first, second))
+    assert changed_relations(other, another, ["s", "k", "d", "c", "a", "b"]) == [plain]
+
+
+def test_a_monitor_names_the_correlation_that_was_lost():
+    """It named the means of both columns, which had not changed."""
+    rng = np.random.default_rng(8)
+    monitor = mm.DriftMonitor.of(pd.DataFrame(rows(rng, 1500, 0.8)), rng=0)
+    for _ in range(6):
+        monitor = monitor.step(pd.DataFrame(rows(rng, 300, 0.0)))
+        if monitor.alarm:
+            break
+    first, *others = monitor.to_dict()["compared"][0]["columns"]
+    assert first["what"] == "rank correlation of a and b"
+    assert first["difference"]["high"] < -0.6
+    assert not any(each["what"].startswith(("sd", "median")) for each in others)
+    assert "rank correlation of a and b" in str(monitor)
