@@ -233,7 +233,7 @@ NOTES = (
     (
         "Two stronger baselines are ours: kernel ridge regression of the rotation on standardised pixels, each frame "
         "by itself, and a Kalman filter that sees what this regression predicts. Width and ridge are chosen by leaving "
-        "out whole stretches of the training path. Standard errors rest on three walks, or on six."
+        "out whole stretches of the training path."
     ),
 )
 
