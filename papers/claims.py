@@ -4,7 +4,7 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +82,13 @@ def _row(row: Mapping[str, Any], experiments: Mapping[str, Experiment], measured
     found = claim.of(numbers)
     measurable = scale in claim.scales and not any(math.isnan(number.value) for number in found)
     word = claim.judged(*found) if measurable else "not tested"
-    shown = "; ".join(plain(each) for each in measured_of(claim, found, named=True))
-    return [row["place"], row["says"], f"{shown} {link}", word]
+    *others, last = map(plain, measured_of(claim, found, named=True))
+    return [row["place"], row["says"], in_lines([*others, f"{last} {link}"]), word]
+
+
+def in_lines(parts: Sequence[str]) -> str:
+    """The text of a cell with each part on a line of its own."""
+    return "\n       ".join(f"| {part}" for part in parts) if len(parts) > 1 else parts[0]
 
 
 def plain(text: str) -> str:

@@ -150,7 +150,8 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
     found = experiment.said(verdict(experiment.claims, numbers, scale).capitalize())
     yield from (f"**{claims.plain(found)}.** {claims.plain(record['answer'])}", "")
     for head, *rows in claim_tables(experiment.claims, numbers, scale):
-        yield from list_table(list(head), [list(map(claims.plain, row)) for row in rows], option="class: claims")
+        cells = [[claims.in_lines(claims.plain(cell).split("; ")) for cell in row] for row in rows]
+        yield from list_table(list(head), cells, option="class: claims")
     for number, caption in enumerate(record["captions"], 1):
         yield from (
             f".. figure:: {_picture(experiment.id, number).name}",
