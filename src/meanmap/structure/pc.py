@@ -36,9 +36,9 @@ from meanmap.structure.skeleton import Answers, find_skeleton
 
 __all__ = ["pc"]
 
-# The consequence of serial dependence between rows.
 # More notes of one kind are one.
 MOST_NOTED = 3
+# The consequence of serial dependence between rows.
 HARM = (
     "p-values are too small, and edges too many. Learn from the output of structure.prewhiten, or from rows that are "
     "far enough apart"
