@@ -46,7 +46,8 @@ class RowModel(ABC):
             missing, each row its own; columns that are not variables of the model are unchanged.
         draws : int, optional
             How many tables to draw instead, each imputed jointly by a network fitted to resampled rows; `bp.pooled`
-            pools what is computed from them. Of a `DependencyNetwork`; 20 are usual.
+            pools what is computed from them, and says what to do where gaps may not be at random. Of a
+            `DependencyNetwork`; 20 are usual.
         rng : None, int, Generator or JAX key
             Seed of `draws`, and of those of a `BayesianNetwork`, which are the same for every row, so that equal rows
             are imputed equally.

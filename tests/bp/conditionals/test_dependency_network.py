@@ -410,6 +410,7 @@ def test_intervals_that_are_too_wide_and_many_gaps_are_told():
     assert sum("intervals of 'b' are too wide" in note for note in told) == 1
     assert not any("intervals of 'c' are too wide" in note for note in told)
     assert [note.split(".")[0] for note in told if "is missing" in note][-1].endswith("% of 'c' is missing in the data")
+    assert [note for note in told if "is missing" in note][-1].endswith("covered .46 to .86 of them: see mm.bp.pooled.")
     assert not any("% of 'c'" in note for note in model.predict({"c": [0.0]}, ["a"]).report.notes)
 
 
