@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from meanmap import ep
-from meanmap.ep.inference import joined
+from meanmap.ep.inference import eliminated, joined
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(np.arange(2), 6)
@@ -159,7 +160,78 @@ def test_what_is_computed_in_part_is_part_of_it():
     assert post.report.status == "converged"
 
 
+@pytest.mark.parametrize("known", [0.0, np.linspace(-1, 1, 12)])
+@pytest.mark.parametrize("others", [False, True])
+def test_long_vectors_have_some_numbers_integrated_out(monkeypatch, known, others):
+    """With an observed sum and a factor of the effects, or without."""
+    factors = by_vector_and_sum(ep.Probit, known)
+    if others:
+        w, u = factors[0].arguments[1], factors[1].arguments[2].variable
+        first = ep.Variable("first", ep.Normal)
+        factors += (
+            ep.Dot([[1.0, 2.0]], w, ep.Variable("at 2", ep.Normal, plate=1)),
+            ep.Sum(u[[0]], out=[0.5], precision=2.0),
+            ep.Sum(u[[1]], 0.5, out=first),
+            ep.Probit(first, observed=1),
+        )
+    model = ep.FactorGraph(*factors)
+    short = ep.infer(model)
+    monkeypatch.setattr(joined, "_LENGTH", 3)
+    long = ep.infer(model)
+    assert type(joined.Joined.of(model).law).__name__ == "_Effects"
+    assert list(long) == list(short)
+    for name in short:
+        np.testing.assert_allclose(long[name].mean(), short[name].mean(), atol=1e-5)
+        np.testing.assert_allclose(long[name].sd(), short[name].sd(), rtol=1e-5)
+    np.testing.assert_allclose(long["w"].cov(), short["w"].cov(), rtol=1e-4, atol=1e-6)
+    assert long.log_evidence == pytest.approx(short.log_evidence, abs=1e-6)
+    assert long.report.status == "converged"
+    assert long.report.notes == ()
+    assert ep.infer(model, start_from=long).report.steps <= 2
+
+
+@pytest.mark.parametrize("length", [3, 1500])
+def test_what_other_factors_do_not_meet_is_exact(monkeypatch, length):
+    monkeypatch.setattr(joined, "_LENGTH", length)
+    a, u, q = ep.Variable("a", ep.Normal(0.0, 4.0)), effects(), ep.Variable("q", ep.Normal(0.0, 1.0))
+    rows = ep.Sum(a, u[GROUPS], out=X, precision=2.0)
+    post, own = ep.infer(ep.FactorGraph(rows, ep.Probit(q, observed=1))), ep.infer(ep.FactorGraph(rows))
+    for name in "au":
+        np.testing.assert_allclose(post[name].sd(), own[name].sd(), rtol=1e-9)
+    assert post.log_evidence == pytest.approx(own.log_evidence + np.log(0.5), abs=1e-9)
+    assert post.report.status == "converged"
+
+
+def test_thousands_of_groups_share_a_belief():
+    """Beside one constant each group is integrated by quadrature, and the constant on a grid."""
+    count = 2000
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.arange(count), 2)
+    y = (rng.normal(size=count)[groups] + rng.normal(size=2 * count) > 0.3).astype(int)
+    a, u = ep.Variable("a", ep.Normal(0.0, 4.0)), ep.Variable("u", ep.Normal(0.0, 1.0), plate=count)
+    h = ep.Variable("h", ep.Normal, plate=2 * count)
+    post = ep.infer(ep.FactorGraph(ep.Sum(a, u[groups], out=h), ep.Probit(h, observed=y)))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    grid = np.linspace(-0.8, 0.2, 401)
+    passed = scipy.stats.norm.cdf(grid[:, None] + nodes)
+    successes = y.reshape(count, 2).sum(1)
+    each = np.log(np.stack([(passed**k * (1 - passed) ** (2 - k)) @ weights for k in range(3)]))
+    log = np.bincount(successes, minlength=3) @ each + scipy.stats.norm(0, 2).logpdf(grid)
+    share = np.exp(log - log.max())
+    log_evidence = log.max() + np.log(share.sum() * (grid[1] - grid[0]))
+    share /= share.sum()
+    mean = share @ grid
+    sd = np.sqrt(share @ (grid - mean) ** 2)
+    assert post["a"].mean() == pytest.approx(mean, abs=0.1 * sd)
+    assert post["a"].sd() == pytest.approx(sd, rel=0.02)
+    assert post.log_evidence == pytest.approx(log_evidence, abs=1e-3 * count)
+    assert post.report.status == "converged"
+    assert post.report.notes == ()
+
+
 def test_vectors_that_would_be_too_long_stay_apart_and_a_note_says_so(monkeypatch):
     monkeypatch.setattr(joined, "_LENGTH", 3)
+    monkeypatch.setattr(eliminated, "_LEFT", 1)
     (note,) = ep.infer(ep.FactorGraph(*by_vector_and_sum())).report.notes
     assert "have separate beliefs and meet in linear factors round loops" in note

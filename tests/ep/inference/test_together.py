@@ -88,6 +88,7 @@ def probit(groups, w, u, y):
 def test_what_is_not_solved_together_is_told_of_always(monkeypatch):
     solved = ep.infer(probit(GROUPS, constant(), effects(), Y))
     monkeypatch.setattr("meanmap.ep.inference.joined._LENGTH", 1)
+    monkeypatch.setattr("meanmap.ep.inference.eliminated._LEFT", 0)
     post = ep.infer(probit(GROUPS, constant(), effects(), Y))
     (note,) = post.report.notes
     assert note.startswith("'w', 'u' have separate beliefs and meet in linear factors round loops: standard deviations")
@@ -109,9 +110,10 @@ def test_what_is_not_solved_together_is_told_of_always(monkeypatch):
 def test_many_groups_are_measured_and_what_is_too_large_is_told_of(monkeypatch):
     groups = np.repeat(np.arange(2000), 2)
     y = 1 + RNG.normal(size=2000)[groups] + RNG.normal(size=4000)
+    monkeypatch.setattr("meanmap.ep.inference.joined._LENGTH", 1)
+    monkeypatch.setattr("meanmap.ep.inference.eliminated._LEFT", 0)
     post = ep.infer(probit(groups, constant(), effects(2000), y))
     assert "come out too small, about" in post.report.notes[0]
-    monkeypatch.setattr("meanmap.ep.inference.joined._LENGTH", 1)
     monkeypatch.setattr("meanmap.ep.inference.block._MOST", 100)
     post = ep.infer(probit(GROUPS, constant(), effects(), Y))
     assert "come out too small, about" in post.report.notes[0]
@@ -121,6 +123,7 @@ def test_many_groups_are_measured_and_what_is_too_large_is_told_of(monkeypatch):
 
 def test_runs_that_do_not_come_to_rest_say_that_deviations_may_be_too_small(monkeypatch):
     monkeypatch.setattr("meanmap.ep.inference.joined._LENGTH", 1)
+    monkeypatch.setattr("meanmap.ep.inference.eliminated._LEFT", 0)
     found = ep.infer(probit(GROUPS, constant(), effects(), Y), sweeps=2)
     assert not found.report.converged
     assert any("'w', 'u'" in note and "may be far too small" in note for note in found.report.notes)
@@ -149,6 +152,7 @@ def test_effects_whose_law_has_an_unknown_precision_share_a_belief_and_are_named
     assert post["w"].sd()[0] == pytest.approx(BESIDE_GROUPS, rel=1e-3)
     assert post.report.status == "converged"
     monkeypatch.setattr("meanmap.ep.inference.joined._LENGTH", 1)
+    monkeypatch.setattr("meanmap.ep.inference.eliminated._LEFT", 0)
     assert told_of(model, "w", BESIDE_GROUPS).startswith("'u', 'w' have separate beliefs")
 
 

@@ -129,9 +129,11 @@ def infer(
     at many values of these, and the solutions are averaged: the log evidence is exact to about 1e-6, as are means and
     all standard deviations but those of the precisions, which get the Gamma of their mean and mean logarithm.
 
-    With other factors, unknowns with normal priors that `Dot` and `Sum` join round loops share one joint belief, up to
-    1500 numbers: the run has one vector in their place, and `post.messages` are those of its factors. Beyond, beliefs
-    are separate, and a note says how much too small their standard deviations are.
+    With other factors, unknowns with normal priors that `Dot` and `Sum` join round loops share one joint belief: the
+    run has one vector in their place, and `post.messages` are those of its factors. Beyond 1500 numbers, those that
+    meet in no row, such as the effects of the factor with most groups, are integrated out one by one, at a cost that is
+    linear in rows. If more than 1500 are left, or rows times these are more than 20 million, beliefs are separate, and
+    a note says how much too small their standard deviations are.
 
     Sums without noise that share unknowns are equations, which are solved for some of the unknowns. One that follows
     from others is left out, with a note, and the log evidence is that of the model without it. If they contradict each
@@ -221,7 +223,7 @@ def infer(
         if not (record.impossible or record.interrupted) and (record.doubted or not record.converged):
             record.impossible = exclusive(factors)
         evidence = -np.inf if record.impossible else run.evidence(verdict)
-        evidence += 0.0 if as_vector is None else as_vector.log_constant
+        evidence += 0.0 if as_vector is None else as_vector.law.log_constant
         record.impossible = record.impossible or without_room(factors, evidence)
         if evidence == -np.inf and not (record.impossible or record.interrupted):
             record.impossible = run.without_mass(verdict)

@@ -4,18 +4,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from meanmap.ep.factor import Factor, with_variables
+from meanmap.ep.factors.effects import Effects
 from meanmap.ep.factors.gaussian import SURE, Dot, Sum
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.block import Block, NotMeasured, System
-from meanmap.ep.inference.solved import beliefs_of, covariances_of, log_integral, mode_of, rows_of
-from meanmap.ep.variables import Variable
+from meanmap.ep.inference.eliminated import Eliminated
+from meanmap.ep.inference.solved import Columns, beliefs_of, covariances_of, log_integral, mode_of, rows_of
+from meanmap.ep.variables import Selection, Variable
 from meanmap.families import Family, MultivariateNormal, Normal
 
 __all__ = ["Joined"]
 
-# Vectors up to this length, and matrices of their sums up to this many numbers: beyond, beliefs stay separate.
+# One unknown has up to this length, and matrices of its sums up to this many numbers: beyond, some are integrated out.
 _LENGTH, _ENTRIES = 1500, 20_000_000
 
 
@@ -30,22 +33,20 @@ class Joined:
         and of all else as it was.
     given : FactorGraph
         As it was written.
-    name : str
-        Of the vector.
     block : Block
         The unknowns in linear factors, and these.
     system : System
         All of them by the numbers of the vector, which are those that nothing defines.
-    log_constant : float
-        The log evidence of linear factors by themselves, which the model with the vector leaves out.
+    law : _Vector or _Effects
+        Of the vector. Its `log_constant` is the log evidence of linear factors by themselves, which the model with the
+        vector leaves out.
     """
 
     model: FactorGraph
     given: FactorGraph
-    name: str
     block: Block
     system: System
-    log_constant: float
+    law: "_Vector | _Effects"
 
     @classmethod
     def of(cls, given: FactorGraph) -> "Joined | None":
@@ -58,57 +59,131 @@ class Joined:
         taken = [met[name] for name in block.first if name in met]
         if any(variable.family is not Normal for variable in taken):
             return None
+        anew = [Variable(variable.name, Normal, variable.plate) for variable in taken]
+        places = np.concatenate([block.range_of(variable.name) for variable in anew]) if anew else np.zeros(0, int)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             try:
                 system = block.system({})
-                rows = sum(block.sizes[variable.name] for variable in taken)
-                if len(system.free) > _LENGTH or len(system.free) * rows > _ENTRIES:
-                    return None
-                prior, log_constant = _prior(block, system)
+                name = ", ".join(name for name in block.first if np.isin(block.range_of(name), system.free).any())
+                name = f"vector of {name}" if name in met else name or "nothing"
+                length = len(system.free)
+                short = length <= _LENGTH and length * len(places) <= _ENTRIES
+                law = (_Vector if short else _Effects).of(name, block, system, places)
+                factors = law.factors(anew, block, system)
             except (NotMeasured, np.linalg.LinAlgError):
                 return None
-        name = ", ".join(name for name in block.first if np.isin(block.range_of(name), system.free).any())
-        vector = Variable(f"vector of {name}" if name in met else name or "nothing", prior)
-        factors, taken_anew = [], {}
-        for variable in taken:
-            places = block.range_of(variable.name)
-            new = Variable(variable.name, Normal, variable.plate)
-            factors += _sums(system.spread[places].toarray(), system.offset[places], vector, new)
-            taken_anew[variable.name] = new
-        factors += [with_variables(factor, taken_anew) for factor in whole.others]
-        return cls(FactorGraph(*factors), given, vector.name, block, system, log_constant)
+        by_name = {variable.name: variable for variable in anew}
+        factors += [with_variables(factor, by_name) for factor in whole.others]
+        return cls(FactorGraph(*factors), given, block, system, law)
 
-    def apart(self, found: dict[str, Family]) -> dict[str, Family]:
-        """Beliefs about all unknowns as they were named, by those of the vector."""
-        joint: Any = found[self.name]
-        covariance = np.linalg.inv(np.asarray(joint.precision))
-        mean = covariance @ np.asarray(joint.precision_mean)
-        length = len(self.system.free)
-        middle = self.system.spread @ mean[:length] + self.system.offset
-        own = beliefs_of(
-            self.block,
-            self.system,
-            middle,
-            lambda spread, size: covariances_of(spread, covariance[:length, :length], size),
-        )
+    def apart(self, found: dict[str, Family], messages: dict[str, tuple[Any, ...]]) -> dict[str, Family]:
+        """Beliefs about all unknowns as they were named, by those of a run and its messages."""
+        mean, covariances = self.law.after(self.model, found, messages)
+        own = beliefs_of(self.block, self.system, self.system.spread @ mean + self.system.offset, covariances)
         return {name: own[name] if name in own else found[name] for name in self.given.variables}
 
 
-def _prior(block: Block, system: System) -> tuple[MultivariateNormal, float]:
-    """What priors and linear factors say about the numbers that nothing defines, and how probable their data are.
+@dataclass(frozen=True)
+class _Vector:
+    """One unknown with a joint prior, in place of all numbers that nothing defines."""
 
-    Where everything is defined there is one number of which nothing depends.
-    """
+    vector: Variable
+    length: int
+    log_constant: float
+
+    @classmethod
+    def of(cls, name: str, block: Block, system: System, places: np.ndarray) -> "_Vector":
+        """With what priors and linear factors say; one number on which nothing depends, where everything is defined."""
+        del places
+        mean, log_constant = _mean(block, system)
+        if not len(mean):
+            return cls(Variable(name, MultivariateNormal.standard(1)), 0, log_constant)
+        rows, _ = rows_of(block, system)
+        precision = (rows.T @ rows).toarray()
+        prior = MultivariateNormal.from_natural(precision @ mean, (precision + precision.T) / 2)
+        return cls(Variable(name, prior), len(mean), log_constant)
+
+    def factors(self, taken: list[Variable], block: Block, system: System) -> list[Factor]:
+        """They say what is taken by others."""
+        found = []
+        for out in taken:
+            places = block.range_of(out.name)
+            found += _sums(system.spread[places].toarray(), system.offset[places], self.vector, out)
+        return found
+
+    def after(self, model: FactorGraph, found: dict[str, Family], messages: Any) -> tuple[np.ndarray, Columns]:
+        """Mean, and covariances of sums, after a run."""
+        del messages
+        joint: Any = found[self.vector.name] if self.vector.name in model.variables else self.vector.prior
+        covariance = np.linalg.inv(np.asarray(joint.precision))
+        mean = covariance @ np.asarray(joint.precision_mean)
+        some = slice(self.length)
+        return mean[some], lambda spread, size: covariances_of(spread, covariance[some, some], size)
+
+
+@dataclass(frozen=True)
+class _Effects:
+    """Too many numbers for one unknown: those that can be are integrated out, by the factor that says what is taken."""
+
+    name: str
+    numbers: Eliminated
+    mean: np.ndarray
+    rows: Any
+    log_constant: float
+
+    @classmethod
+    def of(cls, name: str, block: Block, system: System, places: np.ndarray) -> "_Effects":
+        """With what priors and linear factors say."""
+        rows, _ = rows_of(block, system)
+        taken = sparse.csr_matrix(system.spread[places])
+        numbers = Eliminated.of(sparse.csr_matrix(rows.T @ rows), taken)
+        mean, log_constant = _mean(block, system)
+        return cls(f"sums of {name}", numbers, mean, taken, log_constant)
+
+    def factors(self, taken: list[Variable], block: Block, system: System) -> list[Factor]:
+        """They say what is taken by others."""
+        if not taken:
+            return []
+        known = [
+            system.offset[places] + system.spread[places] @ self.mean for places in map(block.range_of, block.first)
+        ]
+        known = dict(zip(block.first, known, strict=True))
+        name = f"Effects({self.name} of {len(self.mean)})"
+        if len(taken) == 1 and taken[0].plate is not None and not known[taken[0].name].any():
+            return [self.numbers.factor(self.rows, taken[0], name)]
+        every = Variable(self.name, Normal, self.rows.shape[0])
+        factors, start = [self.numbers.factor(self.rows, every, name)], 0
+        for out in taken:
+            own = known[out.name]
+            factors.append(Sum(every[np.arange(start, start + len(own))], own, out=out))
+            start += len(own)
+        return factors
+
+    def after(self, model: FactorGraph, found: Any, messages: dict[str, tuple[Any, ...]]) -> tuple[np.ndarray, Columns]:
+        """Mean, and covariances of sums, after a run."""
+        del found
+        toward, precision = np.zeros((2, self.rows.shape[0]))
+        if model.factors and isinstance(model.factors[0], Effects):
+            effects: Any = model.factors[0]
+            out = effects.arguments[-1].name
+            for factor in model.factors[1:]:
+                for argument, message in zip(factor.arguments, messages[factor.name], strict=True):
+                    if not argument.known and argument.name == out:
+                        members = argument.index if isinstance(argument, Selection) else np.arange(len(toward))
+                        np.add.at(toward, members, np.asarray(message.precision_mean))
+                        np.add.at(precision, members, np.asarray(message.precision))
+        given = self.numbers.given(self.rows, toward, precision)
+        return self.mean + given.mean, given.covariances
+
+
+def _mean(block: Block, system: System) -> tuple[np.ndarray, float]:
+    """Of the numbers that nothing defines, by priors and linear factors, and how probable their data are."""
     mean, _, log_determinant = mode_of(block, system)
     middle = system.spread @ mean + system.offset
     log_constant = log_integral(block, system, middle, log_determinant)
     if not (np.isfinite(middle).all() and np.isfinite(log_constant)):
         raise NotMeasured
-    if not len(mean):
-        return MultivariateNormal.standard(1), log_constant
-    rows, _ = rows_of(block, system)
-    precision = (rows.T @ rows).toarray()
-    return MultivariateNormal.from_natural(precision @ mean, (precision + precision.T) / 2), log_constant
+    return mean, log_constant
 
 
 def _sums(matrix: np.ndarray, known: np.ndarray, vector: Variable, out: Variable) -> list[Factor]:

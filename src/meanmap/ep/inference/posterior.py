@@ -127,7 +127,7 @@ class Posterior(Paged, Mapping[str, Family]):
                 # Draws are no better than integrals over unknowns that no other factor meets.
                 record.apart = "" if record.at_once and not record.effective else apart
         if as_vector is not None:
-            model, found = as_vector.given, as_vector.apart(found)
+            model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
         report = record.report(policy, log_evidence, found)
         black = ((at, factor) for at, factor in enumerate(factors) if isinstance(factor, BlackBoxFactor))
         oracles = {factor.name: record.hosts.get(at, factor.oracle) for at, factor in black}

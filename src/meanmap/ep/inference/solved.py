@@ -14,6 +14,7 @@ from meanmap.ep.variables import Variable
 from meanmap.families import Family, MultivariateNormal, Normal
 
 __all__ = [
+    "Columns",
     "Solution",
     "beliefs_of",
     "covariances_of",
@@ -202,7 +203,7 @@ def mode_of(block: Block, system: System) -> tuple[np.ndarray, Columns, float]:
     precision = sparse.csc_matrix(rows.T @ rows)
     factor = splu(precision, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     pivots = np.abs(factor.U.diagonal())
-    if size * factor.nnz > _ENTRIES or pivots.min() < _LOST * precision.diagonal()[np.argsort(factor.perm_c)].min():
+    if pivots.min() < _LOST * precision.diagonal()[np.argsort(factor.perm_c)].min():
         raise NotMeasured
     mean = factor.solve(rows.T @ known)
     return mean, lambda spread, length: _sparse(spread, factor, length), float(np.log(pivots).sum())
@@ -230,6 +231,8 @@ def rows_of(block: Block, system: System) -> tuple[Any, np.ndarray]:
 
 
 def _sparse(spread: Any, factor: Any, length: int) -> np.ndarray:
+    if factor.shape[0] * factor.nnz > _ENTRIES:
+        raise NotMeasured
     step, found = max(_COLUMNS // length, 1) * length, []
     for start in range(0, spread.shape[0], step):
         part = spread[start : start + step]
