@@ -68,6 +68,35 @@ def effect(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     return tuple(np.concatenate([difference.value, *difference.interval()]))
 
 
+def in_clusters(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """The same from clusters of three rows."""
+    both = columns(pd.concat([x, y], ignore_index=True), 0, 3, 4).dropna()
+    number, outcome, cause = both.columns
+    graph = mm.bp.BayesianNetwork([(number, cause), (number, outcome), (cause, outcome)])
+    ends = dict(zip(("from_", "to"), sorted(both[cause].unique()), strict=True))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "26 clusters are few")
+        found = graph.effect(wrap(both), outcome, of=cause, rng=0, clusters=3, **ends)
+    return tuple(np.concatenate([found.difference().value, *found.difference().interval()]))
+
+
+def undecided(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Whether an effect that depends on an arrow in doubt is refused, and one that does not depend on it."""
+    both = columns(pd.concat([x, y], ignore_index=True), 0, 2, 3, 4).dropna()
+    number, count, outcome, cause = both.columns
+    ends = dict(zip(("from_", "to"), sorted(both[cause].unique()), strict=True))
+    arrows, answers = [(number, cause), (number, outcome), (count, outcome), (cause, outcome)], list[float]()
+    for doubted in (cause, outcome), (number, count):
+        plain = mm.graphs.PDAG.of(arrows)
+        graph = mm.graphs.PDAG(plain.names, plain.directed, plain.undirected, (doubted,)).to_networkx()
+        try:
+            found = mm.bp.BayesianNetwork(graph).effect(wrap(both), outcome, of=cause, rng=0, **ends).difference()
+            answers += np.concatenate([found.value, *found.interval()]).tolist()
+        except mm.errors.InputError as error:
+            answers.append(float("tests do not determine" in str(error)))
+    return tuple(answers)
+
+
 def quantiles_of_effect(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """Of a truth value on a count, adjusted for a number."""
     both = columns(pd.concat([x, y], ignore_index=True), 1, 2, 4).dropna()
@@ -479,6 +508,8 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])]).fit(wrap(columns(x, 0, 3).dropna())), x, wrap, rng=0
     ),
     "BayesianNetwork, effect": effect,
+    "BayesianNetwork, effect in clusters": in_clusters,
+    "BayesianNetwork, effect in doubt": undecided,
     "BayesianNetwork, quantiles of an effect": quantiles_of_effect,
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelField, a ring": lambda x, y, wrap: short_ring(x),

@@ -47,6 +47,42 @@ def test_graphml_there_and_back(tmp_path):
         write_graphml(PDAG.of([(1, "1")]), tmp_path / "g.graphml")
 
 
+@pytest.mark.parametrize("pair", [("a", "b"), ("d", "a"), ("b", "c")])
+def test_what_is_doubted_is_doubted_there_and_back(pair, tmp_path):
+    """About an edge, about no edge, and against an arrow; in another order, too, and with an edge more."""
+    graph = mixed()
+    graph = PDAG(graph.names, graph.directed, graph.undirected, (pair,))
+    write_graphml(graph, tmp_path / "g.graphml")
+    networkx.write_graphml(graph.to_networkx(), tmp_path / "own.graphml")
+    order = ["a", "b", "c", "d", "alone"]
+    for again in (
+        PDAG.of(graph.to_networkx()),
+        PDAG.of(networkx.read_graphml(tmp_path / "g.graphml")),
+        PDAG.of(networkx.read_graphml(tmp_path / "own.graphml")),
+        PDAG.of(graph, nodes=order),
+        PDAG.of(graph.to_networkx(), nodes=order),
+        PDAG.of(graph, [("a", "alone")]),
+    ):
+        found = [(again.names[i], again.names[j]) for i, j in np.argwhere(again.doubts())]
+        assert found == [pair]
+    assert "doubted" not in mixed().to_networkx().graph
+    alone = PDAG(graph.names, graph.directed, graph.undirected, (("a", "alone"),))
+    assert not PDAG.of(alone, nodes=order[:4]).doubted  # nor can an effect depend on it
+
+
+def test_names_of_what_is_doubted_are_nodes():
+    graph = PDAG.of([(1, "b"), ("b", "1")])
+    again = PDAG.of(PDAG(graph.names, graph.directed, graph.undirected, ((1, "b"),)).to_networkx())
+    assert again.doubted == ((1, "b"), ("1", "b"))  # the same as text
+    for text in ('[["a", "x"]]', "yes", "7", '["abc"]', 3.0, '[[["a"], "b"]]'):
+        whole = mixed().to_networkx()
+        whole.graph["doubted"] = text
+        with pytest.raises(
+            InputError, match=r"attribute 'doubted' is .* expected pairs of its nodes as text.*del graph"
+        ):
+            PDAG.of(whole)
+
+
 def test_distances_count_pairs_that_differ():
     graph = PDAG.of([("a", "b"), ("b", "c")], [("c", "d")])
     for other, distance in [

@@ -53,7 +53,8 @@ def read_graphml(path: str | Path) -> Graph:
 def write_graphml(graph: GraphLike, path: str | Path) -> None:
     """Write a Graph, a PDAG, a NetworkX graph or a list of edges as GraphML. Names are written as text.
 
-    An undirected edge of a PDAG is written in both directions, with the attribute directed=False.
+    An undirected edge of a PDAG is written in both directions, with the attribute directed=False, and what tests
+    leave in doubt as an attribute of the graph: `PDAG.of(networkx.read_graphml(path))` is the same graph.
     """
     with optional("GraphML"):
         import networkx

@@ -1,5 +1,6 @@
 """Partially directed graphs: arrows, and edges whose direction is not known."""
 
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,9 @@ from meanmap.plots.paged import Paged
 
 __all__ = ["PDAG", "structural_hamming_distance"]
 
+# The attribute of a graph of NetworkX with what is doubted.
+DOUBTED = "doubted"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PDAG(Value, Paged):
@@ -34,6 +38,9 @@ class PDAG(Value, Paged):
         Node numbers (from, to) of the arrows.
     undirected : array (|U|, 2)
         Node numbers of the edges without a direction.
+    doubted : tuple of pairs (from, to)
+        Arrows that may be there or not, because tests contradict each other or do not say whether a variable is an
+        effect of two others. Effects that depend on them are refused.
 
     Examples
     --------
@@ -50,6 +57,7 @@ class PDAG(Value, Paged):
     names: Sequence[Hashable]
     directed: np.ndarray
     undirected: np.ndarray
+    doubted: tuple[tuple, ...] = ()
 
     @classmethod
     def of(cls, directed: Any, undirected: Iterable = (), nodes: Iterable[Hashable] | None = None) -> "PDAG":
@@ -58,19 +66,20 @@ class PDAG(Value, Paged):
         Parameters
         ----------
         directed : PDAG, Graph, networkx graph, or pairs (from, to)
-            In a `networkx.DiGraph` an edge present in both directions is undirected, as `to_networkx` writes it.
+            In a `networkx.DiGraph` an edge present in both directions is undirected, and what is doubted is an
+            attribute of the graph, as `to_networkx` writes it.
         undirected : pairs, optional
             Edges without a direction.
         nodes : iterable, optional
             All nodes, in order, for nodes without an edge or another order.
         """
-        lines = list(undirected)
+        lines, doubted = list(undirected), ()
         if isinstance(directed, PDAG):
             if not lines and nodes is None:
                 return directed
             lines = [*directed.named("undirected"), *lines]
             nodes = directed.names if nodes is None else nodes
-            arrows = directed.named("directed")
+            arrows, doubted = directed.named("directed"), directed.doubted
         elif isinstance(directed, Graph) or (is_networkx(directed) and not directed.is_directed()):
             plain = Graph.of(directed, nodes)
             arrows, lines, nodes = [], [*plain.named_edges, *lines], plain.names
@@ -78,10 +87,12 @@ class PDAG(Value, Paged):
             lines += {frozenset(pair): pair for pair in directed.edges if directed.has_edge(*pair[::-1])}.values()
             nodes = list(directed.nodes) if nodes is None else nodes
             arrows = [pair for pair in directed.edges if not directed.has_edge(*pair[::-1])]
+            doubted = _read_doubted(directed)
         else:
             arrows = list(directed)
         whole = Graph.of([*arrows, *lines], nodes)  # reads pairs, refuses loops and duplicate edges
-        return cls(whole.names, whole.edges[: len(arrows)], whole.edges[len(arrows) :])
+        doubted = tuple(pair for pair in doubted if set(pair) <= set(whole.names))
+        return cls(whole.names, whole.edges[: len(arrows)], whole.edges[len(arrows) :], doubted)
 
     @classmethod
     def of_matrix(cls, names: Sequence[Hashable], matrix: np.ndarray) -> "PDAG":
@@ -120,10 +131,11 @@ class PDAG(Value, Paged):
         )
 
     def doubts(self) -> np.ndarray:
-        """True at (i, j), (d, d), if it is doubtful whether i → j is there, beside edges without a direction: nowhere,
-        unless tests contradict each other.
-        """
-        return np.zeros((self.size, self.size), dtype=bool)
+        """True at (i, j), (d, d), for the arrows that are `doubted`."""
+        found = np.zeros((self.size, self.size), dtype=bool)
+        for a, b in self.doubted:
+            found[self.skeleton.index(a), self.skeleton.index(b)] = True
+        return found
 
     def no_path(self, cause: Hashable, effect: Hashable) -> tuple[str, ...]:
         """What to say of the effect of one variable on another where no directed path leads there.
@@ -140,12 +152,18 @@ you doubt that, change the graph and ask again.
         return (f"{said} If you doubt that, change the graph and ask again.",)
 
     def to_networkx(self) -> Any:
-        """A `networkx.DiGraph`; an undirected edge is present in both directions, with the attribute directed=False."""
+        """A `networkx.DiGraph`; an undirected edge is present in both directions, with the attribute directed=False.
+
+        Pairs of names that are `doubted`, which may have no edge, are an attribute of the graph with this name, as text
+        in JSON, which files can hold.
+        """
         with optional("to_networkx"):
             import networkx
 
         graph = networkx.DiGraph()
         graph.add_nodes_from(self.names)
+        if self.doubted:
+            graph.graph[DOUBTED] = json.dumps([list(map(str, pair)) for pair in self.doubted])
         for a, b, known in self.known_edges():
             graph.add_edges_from([(a, b)] if known["directed"] else [(a, b), (b, a)], **known)
         return graph
@@ -199,6 +217,22 @@ you doubt that, change the graph and ask again.
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size} nodes, {len(self.directed)} arrows, {len(self.undirected)} edges)"
+
+
+def _read_doubted(graph: Any) -> tuple[tuple, ...]:
+    """What is doubted in a graph of NetworkX; names that are alike as text are doubted together."""
+    text = graph.graph.get(DOUBTED, "[]")
+    called: dict[str, list[Hashable]] = {}
+    for name in graph.nodes:
+        called.setdefault(str(name), []).append(name)
+    try:
+        pairs = [(called[a], called[b]) for a, b in json.loads(text)]
+    except (TypeError, ValueError, KeyError):
+        raise InputError(
+            f"the graph's attribute {DOUBTED!r} is {text!r}; expected pairs of its nodes as text, as to_networkx() "
+            f"writes them. After nodes were renamed or left out, del graph.graph[{DOUBTED!r}] if you doubt no edge."
+        ) from None
+    return tuple((a, b) for first, second in pairs for a in first for b in second)
 
 
 def structural_hamming_distance(first: PDAG, second: PDAG) -> int:

@@ -5,8 +5,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from meanmap.core.notes import note_lines
 from meanmap.core.report import Report
 from meanmap.core.tables.schema import Schema
@@ -25,7 +23,7 @@ class DiscoveredGraph(EdgeTable, PDAG):
 
     Attributes
     ----------
-    names, directed, undirected :
+    names, directed, undirected, doubted :
         The graph, as in `mm.graphs.PDAG`.
     pvalues : mapping from pairs of names to float
         For each edge (both orders of names) the largest p-value of any of its tests: how close the edge was to being
@@ -42,9 +40,6 @@ class DiscoveredGraph(EdgeTable, PDAG):
         The share of half-samples in which the edge was found, and `arrows` the share in which it had this direction.
         Empty unless asked for.
     arrows : mapping from pairs (from, to) to float
-    doubted : tuple of pairs (from, to)
-        Arrows that may be there or not, because tests contradict each other or do not say whether a variable is an
-        effect of two others. Effects that depend on them are refused.
     report : Report
         The number of tests, and which answers contradict each other.
     seed : int or None
@@ -58,17 +53,9 @@ class DiscoveredGraph(EdgeTable, PDAG):
     separators: Mapping[tuple, tuple] = field(default_factory=dict)
     support: Mapping[tuple, float] = field(default_factory=dict)
     arrows: Mapping[tuple, float] = field(default_factory=dict)
-    doubted: tuple[tuple, ...] = ()
     report: Report = field(default_factory=lambda: Report("not run", False, 0))
     seed: int | None = None
     schema: Schema | None = None
-
-    def doubts(self) -> np.ndarray:
-        """True at (i, j), (d, d), for the arrows that are `doubted`."""
-        found = super().doubts()
-        for a, b in self.doubted:
-            found[self.skeleton.index(a), self.skeleton.index(b)] = True
-        return found
 
     def no_path(self, cause: Hashable, effect: Hashable) -> tuple[str, ...]:
         """As of any graph, with the test that removed the edge, and contradictions in which both variables occur."""
