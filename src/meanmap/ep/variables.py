@@ -64,7 +64,8 @@ class Variable(eqx.Module):
     name : str
         Its name in the result and in every message.
     family : Family or a class of families
-        A distribution is the prior; a class means no prior.
+        A distribution is the prior; a class means no prior, as for what a factor gives. A number that is not given by
+        any has then a density of 1 for all values, and needs a factor that is a distribution of it by itself.
     plate : int, optional
         How many members; without it, one.
     dimension : int, optional

@@ -31,7 +31,7 @@ from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
 from meanmap.ep.inference.posterior import Posterior, resumed
-from meanmap.ep.inference.priorless import nearly_singular
+from meanmap.ep.inference.priorless import nearly_singular, taken_as_flat
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
 from meanmap.ep.inference.separate import joins_of
@@ -173,13 +173,15 @@ def infer(
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
+    flat = taken_as_flat(model.factors)
     exact = solved(model) if mesh is None else None
     if exact is None and mesh is None and alpha == 1:
         exact = averaged(model)
     if exact is not None:
         note = exact.note or nearly_singular(model.factors, exact.beliefs)
         status = "converged, but standard deviations may be wrong" if note else "converged"
-        report = Report(status, True, 1, [0.0], notes=tuple(filter(None, (note, left_out(exact.repeated)))))
+        notes = note, left_out(exact.repeated), flat
+        report = Report(status, True, 1, [0.0], notes=tuple(filter(None, notes)))
         return Posterior(
             exact.beliefs,
             {},
@@ -213,7 +215,7 @@ def infer(
         if layout is not None:
             plan, state, key = layout.plan(plan), layout.state(plan, state), layout.key(key)
         record = Record(factors, hosts, spent, choices)
-        record.left_out = left_out(() if as_vector is None else as_vector.system.repeated)
+        record.remarks = left_out(() if as_vector is None else as_vector.system.repeated), flat
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
         run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record, mode is not None)
         verdict, record.impossible = Verdict(state, run.plans), excluded(factors) or contradicted(model)

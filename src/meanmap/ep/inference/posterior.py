@@ -39,7 +39,9 @@ class Posterior(Paged, Mapping[str, Family]):
     Attributes
     ----------
     log_evidence : float
-        The logarithm of the marginal likelihood, as EP approximates it.
+        The logarithm of the marginal likelihood, as EP approximates it. A variable that has no prior, and that no
+        factor gives, has a density of 1 for all values: the marginal likelihood is then in units of that variable, as a
+        note says.
     report : Report
         Whether it converged, how far beliefs moved in each sweep, and what happened to messages.
     seed : int

@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 
 from meanmap.ep.factor import Factor
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot, Sum
+from meanmap.ep.factors.precision import GaussianPrecision
 from meanmap.ep.sweeps.plan import fetched
 from meanmap.ep.variables import Variable
-from meanmap.families import Family, MultivariateNormal
+from meanmap.families import Family, MultivariateNormal, Normal
 from meanmap.families.multivariate_normal import unitless
 
-__all__ = ["nearly_singular", "without_prior"]
+__all__ = ["nearly_singular", "taken_as_flat", "without_prior"]
 
 # By family, a prior to type; {} is the length of a vector.
 _PRIORS = {
@@ -53,6 +55,47 @@ def without_prior(factors: Sequence[Factor], found: Mapping[str, Family]) -> str
         f"{', '.join(map(repr, named))} {have} no prior, and what is believed about {them} is not a distribution, "
         f"so that there is no log evidence: give {them} a prior, such as ep.Variable({first.name!r}, {prior}{plate})"
     )
+
+
+def taken_as_flat(factors: Sequence[Factor]) -> str:
+    """A note that names numbers and vectors that have no prior and that only rows of data are about; else empty.
+
+    Nothing is said of what a factor gives, nor of inputs of a density, or of a sum that has a prior, which may be theirs.
+    """
+    variables: dict[str, Variable] = {}
+    open_members: dict[str, np.ndarray] = {}
+    for factor in factors:
+        for argument in factor.arguments:
+            if not argument.known and argument.variable.family in (Normal, MultivariateNormal):
+                variables[argument.name] = argument.variable
+                members = open_members.setdefault(argument.name, np.ones(argument.variable.plate or 1, bool))
+                if argument is _given(factor) or _may_be_a_prior(factor):
+                    members[argument.index] = False
+    named = [name for name, v in variables.items() if v.prior is None and open_members[name].any()]
+    if not named:
+        return ""
+    have, them, their = ("has", "it", "its unit") if len(named) == 1 else ("have", "them", "their units")
+    return (
+        f"{', '.join(map(repr, named))} {have} no prior: the log evidence is that of a density of 1 for all values of "
+        f"{them}. It depends on {their}, and compares only models that have {them}, too"
+    )
+
+
+def _given(factor: Any) -> Any:
+    """What a factor gives by its other arguments: a result, with or without noise."""
+    if isinstance(factor, Sum):
+        return factor.arguments[0]
+    if isinstance(factor, GaussianPrecision):
+        return factor.arguments[1]
+    return factor.arguments[-1] if isinstance(factor, Dot) or getattr(factor, "outputs", 0) else None
+
+
+def _may_be_a_prior(factor: Any) -> bool:
+    """Whether a factor may be a prior of its inputs: a density, or a sum whose result has a prior."""
+    result = _given(factor)
+    if result is None:
+        return isinstance(factor, BlackBoxFactor)
+    return not result.known and result.variable.prior is not None
 
 
 def nearly_singular(factors: Sequence[Factor], found: Mapping[str, Family]) -> str:

@@ -78,8 +78,8 @@ class Record:
         self.beyond = ""
         # Notes on functions of two numbers that took many evaluations.
         self.rough: tuple[str, ...] = ()
-        # Which sums without noise follow from others, in words.
-        self.left_out = ""
+        # What the log evidence leaves out, or is an integral over, in words.
+        self.remarks: tuple[str, ...] = ()
         # Why the data are impossible under the model, in words.
         self.impossible = ""
         # Which densities leave no posterior, in words.
@@ -130,7 +130,7 @@ class Record:
             *(f"{factor.name}: {note}" for factor, oracle in self._on_host() for note in oracle.notes(factor)),
             *self._of_slow_calls(),
             *self.rough,
-            *filter(None, [singular, self.left_out]),
+            *filter(None, [singular, *(self.remarks if np.isfinite(log_evidence) else ())]),
             *self.advice,
             *filter(None, (self.elsewhere, self.apart)),
         ]
