@@ -292,5 +292,5 @@ def test_nothing_is_left_to_know():
     post = run(ep.Sum(a, b, out=3.0), ep.Sum(a, b, out=1.0, weights=(1, -1)), ep.Probit(a, observed=1))
     log_density = conditioned([[1, 1, 0], [1, -1, 0]], [3.0, 1.0], [0.0, 0.0])[2]
     assert post["a"].mean() == pytest.approx(2.0)
-    assert post["a"].sd() < 1e-5
-    assert post.log_evidence == pytest.approx(log_density + scipy.stats.norm.logcdf(2.0), abs=1e-5)
+    assert post["a"].sd() < 1e-4
+    assert post.log_evidence == pytest.approx(log_density + scipy.stats.norm.logcdf(2.0), abs=1e-6)

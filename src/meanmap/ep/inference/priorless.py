@@ -60,7 +60,7 @@ def without_prior(factors: Sequence[Factor], found: Mapping[str, Family]) -> str
 def taken_as_flat(factors: Sequence[Factor]) -> str:
     """A note that names numbers and vectors that have no prior and that only rows of data are about; else empty.
 
-    Nothing is said of what a factor gives, nor of inputs of a density, or of a sum that has a prior, which may be theirs.
+    Nothing is said of what a factor gives, nor of inputs of a density or of a sum with a prior, which may be theirs.
     """
     variables: dict[str, Variable] = {}
     open_members: dict[str, np.ndarray] = {}
