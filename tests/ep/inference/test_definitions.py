@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 
 from meanmap import ep
+from meanmap.ep.inference import definitions
 
 MEAN, SD = np.array([1.0, 0.0, -0.5]), np.array([2.0, 3.0, 1.0])
 
@@ -276,7 +277,21 @@ def test_sums_that_contradict_each_other(likelihood, unit):
         assert post.log_evidence == -np.inf
         assert not post.report.converged
         assert post.report.status == "stopped at impossible data"
-        assert "from what other sums without noise say; give precision= if numbers are rounded" in post.report.notes[0]
+        (note,) = post.report.notes
+        assert "from what other sums without noise say; give precision= if numbers are rounded" in note
+
+
+@pytest.mark.parametrize(("groups", "some"), [(3, 1000), (40, 20)])
+def test_rows_whose_noise_was_forgotten_contradict_each_other(monkeypatch, groups, some):
+    """Also where there are too many to be solved."""
+    monkeypatch.setattr(definitions, "_SOME", some)
+    monkeypatch.setattr(definitions, "_WORK", 1e4)
+    rng = np.random.default_rng(groups)
+    a, u = ep.Variable("a", ep.Normal(0.0, 4.0)), ep.Variable("u", ep.Normal(0.0, 1.0), plate=groups)
+    g = np.arange(20 * groups) % groups
+    post = ep.infer(ep.FactorGraph(ep.Sum(a, u[g], out=rng.normal(size=len(g)))))
+    assert post.log_evidence == -np.inf
+    assert "give precision= if numbers are rounded or measured" in post.report.notes[0]
 
 
 def test_rounding_contradicts_nothing():

@@ -11,6 +11,8 @@ __all__ = ["Contradiction", "Definitions", "Equations", "NotMeasured", "definiti
 # Equations that share unknowns and define none of them are solved as dense ones: so many multiplications for each set
 # of them, and so many entries where what is computed is put in place of what is computed from it.
 _WORK, _ENTRIES = 2e9, 3_000_000
+# Of larger sets so many are compared, to see whether they contradict each other.
+_SOME = 1000
 # An equation of which the others leave less than this share follows from them, and contradicts them if the known
 # numbers differ by more than that share. Sums that cancel have this rounding error.
 _FOLLOWS, _DIFFERS, _ROUNDING = 1e-10, 1e-9, 1e-13
@@ -166,14 +168,19 @@ def _constrained(
         rows, columns = members[members < count], members[members >= count] - count
         if not len(rows):
             continue
-        if float(len(rows)) ** 2 * len(columns) > _WORK:
-            raise NotMeasured
+        too_many = float(len(rows)) * len(columns) * min(len(rows), len(columns)) > _WORK
+        if too_many:  # Those that meet few unknowns may contradict each other.
+            last = np.asarray(abs(matrix[rows]).sign().multiply(np.arange(1, width + 1)).tocsr().max(axis=1).todense())
+            rows = rows[np.argsort(last.ravel(), kind="stable")[:_SOME]]
+            columns = np.unique(matrix[rows].indices)
         own = scales[columns]
         own = np.where(own > 0, own, own.max(initial=0.0) or 1.0)
         dense = matrix[rows][:, columns].toarray() * own
         kept = _independent(dense)
         others = np.setdiff1d(np.arange(len(rows)), kept)
         _check_same(dense, kept, others, known[rows], sizes[rows], lambda at, rows=rows: _name(said, left[rows[at]]))
+        if too_many:
+            raise NotMeasured
         repeated += [left[rows[at]] for at in others]
         if not len(kept):
             continue
@@ -210,20 +217,13 @@ def _independent(dense: np.ndarray) -> np.ndarray:
     """Rows of which none follows from the others: those with larger weights first, whatever their order."""
     norms = np.linalg.norm(dense, axis=1)
     able = np.flatnonzero(norms > 0)
-    unit = dense[able] / norms[able, None]
-    if len(able) <= dense.shape[1] and len(able):
-        root = np.abs(np.diag(linalg.qr(unit.T, mode="r", pivoting=True)[0]))
-        if root.min() > _FOLLOWS:
-            return able
-    basis, kept = np.zeros((0, dense.shape[1])), []
-    for at in np.argsort(-norms[able], kind="stable"):
-        row = unit[at]
-        for _ in range(2):
-            row = row - basis.T @ (basis @ row)
-        if np.linalg.norm(row) > _FOLLOWS:
-            basis = np.vstack([basis, row / np.linalg.norm(row)])
-            kept.append(able[at])
-    return np.sort(np.array(kept, int))
+    if not len(able):
+        return able
+    rank = np.searchsorted(np.sort(norms[able]), norms[able] * (1 - _DIFFERS))
+    scaled = dense[able] / norms[able, None] * (1 + rank[:, None] / len(able))
+    root, order = linalg.qr(scaled.T, mode="r", pivoting=True, check_finite=False)
+    follows = np.flatnonzero(np.abs(np.diag(root)) < _FOLLOWS)
+    return np.sort(able[order[: follows[0] if len(follows) else len(np.diag(root))]])
 
 
 def _check_same(

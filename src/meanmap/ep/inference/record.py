@@ -316,6 +316,7 @@ def _enormous(factors: tuple[Factor, ...]) -> str:
     for factor in factors:
         for argument in factor.arguments:
             values = np.atleast_1d(np.abs(np.asarray(argument.values, float))) if argument.known else np.zeros(1)
+            values = np.where(np.isinf(values), 0.0, values)  # the end of an interval that has none
             if values.max(initial=0.0) > _SQUARES:
                 row = np.unravel_index(values.argmax(), values.shape)[0]
                 where = f"{_where(np.arange(len(values)) == row)}" if argument.plate is not None else ""
