@@ -91,7 +91,7 @@ def definitions(said: list[Equations], total: int, deviations: Callable[[], np.n
     offset[targets], is_defined[targets] = -known[defining] / weights, True
     free = np.flatnonzero(~is_defined)
     spread = sparse.csr_matrix(_at(free, total).T + by_others[:, free])
-    steps = by_others @ sparse.diags(is_defined.astype(float))
+    steps: Any = by_others @ sparse.diags(is_defined.astype(float))
     while steps.nnz:  # Each round reaches twice as deep.
         spread, offset = spread + steps @ spread, offset + steps @ offset
         steps = steps @ steps
@@ -178,13 +178,16 @@ def _constrained(
         dense = matrix[rows][:, columns].toarray() * own
         kept = _independent(dense)
         others = np.setdiff1d(np.arange(len(rows)), kept)
-        _check_same(dense, kept, others, known[rows], sizes[rows], lambda at, rows=rows: _name(said, left[rows[at]]))
+        _check_same(
+            dense, kept, others, known[rows], sizes[rows], lambda at, rows=rows: _name(said, int(left[rows[at]]))
+        )
         if too_many:
             raise NotMeasured
         repeated += [left[rows[at]] for at in others]
         if not len(kept):
             continue
-        _, root, order = linalg.qr(dense[kept], mode="economic", pivoting=True)
+        solution: Any = linalg.qr(dense[kept], mode="economic", pivoting=True)
+        _, root, order = solution
         chosen, rest = order[: len(kept)], np.sort(order[len(kept) :])
         solved = np.linalg.solve(dense[np.ix_(kept, chosen)], np.c_[dense[np.ix_(kept, rest)], known[rows[kept]]])
         is_free[columns[chosen]] = False
@@ -221,7 +224,8 @@ def _independent(dense: np.ndarray) -> np.ndarray:
         return able
     rank = np.searchsorted(np.sort(norms[able]), norms[able] * (1 - _DIFFERS))
     scaled = dense[able] / norms[able, None] * (1 + rank[:, None] / len(able))
-    root, order = linalg.qr(scaled.T, mode="r", pivoting=True, check_finite=False)
+    found: Any = linalg.qr(scaled.T, mode="r", pivoting=True, check_finite=False)
+    root, order = found
     follows = np.flatnonzero(np.abs(np.diag(root)) < _FOLLOWS)
     return np.sort(able[order[: follows[0] if len(follows) else len(np.diag(root))]])
 
