@@ -134,7 +134,7 @@ def drawn(recalls: np.ndarray) -> Any:
 
 def table_of(recalls: np.ndarray) -> tuple[tuple[str, ...], ...]:
     """Mean recall at k, a row for each method."""
-    head = ("", *(f"recall at {k}" for k in range(1, recalls.shape[2] + 1)))
+    head = ("method", *(f"recall at {k}" for k in range(1, recalls.shape[2] + 1)))
     rows = zip(NAMES, recalls, strict=True)
     return (head, *((name, *(f"{v:.3f}" for v in values.mean(axis=0))) for name, values in rows))
 
