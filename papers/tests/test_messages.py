@@ -69,4 +69,4 @@ def test_exponential_growth_is_as_fast_in_both_halves_of_the_way_out():
 def test_smoke_runs_show_what_they_can(module):
     outcome = module.EXPERIMENT.run(Setting("smoke"))
     found = verdict(module.EXPERIMENT.claims, outcome.numbers, "smoke")
-    assert found in ("reproduced", "not shown at this scale", "no claim of the paper")
+    assert found in ("reproduced", "not settled", "not shown at this scale", "no claim of the paper")

@@ -33,7 +33,12 @@ def test_a_number_with_a_standard_error_of_zero_is_exact_and_the_record_says_why
 
 
 def test_the_first_page_names_the_figures_that_have_not_been_run_again():
-    said = (papers.FOLDER / "index.rst").read_text(encoding="utf-8").split("not been run since")[1].split("Where single")[0]
+    said = (
+        (papers.FOLDER / "index.rst")
+        .read_text(encoding="utf-8")
+        .split("not been run since")[1]
+        .split("Where single")[0]
+    )
     old = {id for id, record in papers.kept().items() if record["date"] < "2026-11-25"}
     assert set(re.findall(":ref:`([^`]+)`", said)) == old
 
