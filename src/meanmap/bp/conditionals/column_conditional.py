@@ -34,8 +34,9 @@ __all__ = ["ColumnConditional", "Member"]
 
 # The normal distribution, or the overall shares, always keep this much weight, so that no value is impossible.
 LEAST_SMOOTH = 0.01
-# Far from narrow beliefs only rounding errors would remain: all bins together have at least this probability.
-LEAST_CHANCE = 1e-4
+# Far from narrow beliefs only rounding errors would remain: all bins together have at least this probability. It is too
+# little to widen intervals or to be drawn.
+LEAST_CHANCE = 1e-9
 # The average of the beliefs of all parts keeps at least this share of its variance, however far apart these are.
 LEAST_RATIO = 0.3
 # If no row of a leaf was resampled, all of its rows have equal weights.

@@ -92,7 +92,7 @@ class JointNormal:
             most = sizes[start] + sizes[start] // ALIKE
             stop = min(np.searchsorted(sizes, most, side="right"), start + max(MOST_NUMBERS // most**2, 1))
             part, start = order[start:stop], int(stop)
-            real = np.arange(most) < number[part, None]
+            real = np.arange(min(most, gaps.shape[1])) < number[part, None]
             places = np.zeros(real.shape, dtype=np.int64)
             places[real] = np.nonzero(gaps[part])[1]
             _, first, which = np.unique(pattern[part], return_index=True, return_inverse=True)
