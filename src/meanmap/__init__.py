@@ -138,10 +138,13 @@ if not TYPE_CHECKING:  # so that type checkers refuse other names
             return _loaded(f"meanmap.{name}")
         from difflib import get_close_matches
 
-        meant = [] if name.startswith("_") else get_close_matches(name, __all__, 1)
-        raise AttributeError(
-            f"module 'meanmap' has no attribute {name!r}{f'; did you mean {meant[0]!r}?' if meant else ''}"
-        )
+        said = f"module 'meanmap' has no attribute {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(said)
+        homes = [home for home in __all__ if home.islower() and home not in _NAMES]
+        meant = [f"meanmap.{home}.{name}" for home in homes if name in _loaded(f"meanmap.{home}").__all__]
+        meant = meant or get_close_matches(name, __all__, 1)
+        raise AttributeError(said + (f"; did you mean {' or '.join(map(repr, meant))}?" if meant else ""))
 
 
 def _loaded(module: str, name: str | None = None) -> Any:

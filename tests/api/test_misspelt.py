@@ -70,3 +70,17 @@ def test_a_column_that_is_nearly_one_of_the_model_has_a_note(graph, network):
 def test_suggestions_keep_the_kind_of_names():
     assert nearest("5", [5, 7]) == 5
     assert did_you_mean((0, 1), [(0, 2)]) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("DependencyNetwork", "'meanmap.bp.DependencyNetwork'"),
+        ("Density", "'meanmap.bp.Density' or 'meanmap.ep.Density'"),
+        ("two_sampel_test", "'two_sample_test'"),
+    ],
+)
+def test_a_name_of_a_folder_is_found_from_the_top(name, meant):
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; did you mean {meant}\?$"):
+        getattr(mm, name)
+    assert not hasattr(mm, "nothing_like_it")

@@ -99,15 +99,15 @@ def fit(
 
     Notes
     -----
-    Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation
-    2.5 sd(y) / sd(x); the intercept, which refers to the means of all columns, is Normal around the mean of y with
-    standard deviation 2.5 sd(y). Standard deviations of effects and of noise are half Student with 3 degrees of freedom
-    and scale 2.5 sd(y) / rms(x); beside an intercept in the same bracket x is centred, so that the prior of the
-    intercept refers to its mean, though the table shows the standard deviation where x is 0. Correlations are uniform
-    over correlation matrices (Lewandowski, Kurowicka & Joe
-    2009). Distances between thresholds have the prior of standard deviations, and the mean of thresholds that of an
-    intercept. sd(y) is 1 except for gaussian and t; for t it is the median distance from the median divided by .6745,
-    and the median of y replaces its mean.
+    Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation 2.5
+    sd(y) / sd(x); the intercept, which refers to the means of all columns, is Normal around the mean of y (its
+    logarithm under a log link, 0 for labels) with standard deviation 2.5 sd(y). Standard deviations of effects and of
+    noise are half Student with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); beside an intercept in the same
+    bracket x is centred, so that the prior of the intercept refers to its mean, though the table shows the standard
+    deviation where x is 0. Correlations are uniform over correlation matrices (Lewandowski, Kurowicka & Joe 2009).
+    Distances between thresholds have the prior of standard deviations, and the mean of thresholds that of an intercept.
+    sd(y) is 1 except for gaussian and t; for t it is the median distance from the median divided by .6745, and the
+    median of y replaces its mean.
 
     Expectation propagation is least accurate for labels in groups of few rows: with 12 groups of 6 rows and effects of
     standard deviation 2.7, the standard deviation of the intercept was estimated 5 % too small. Therefore the evidence

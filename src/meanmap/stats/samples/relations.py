@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from meanmap.core.tables.kinds import family_of
 
@@ -42,6 +41,8 @@ def changed_relations(
     >>> found.pair, round(found.first, 1), round(found.second, 1)
     (('a', 'b'), 0.7, 0.0)
     """
+    from scipy.stats import rankdata
+
     samples = (first, second)
     used = [name for name in names if all(_is_number(each[name]) for each in samples)]
     if len(used) < 2 or min(len(each[used[0]]) for each in samples) < 5:
