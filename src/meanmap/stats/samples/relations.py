@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from meanmap.core.tables.kinds import family_of
+from meanmap.stats.samples.scores import ranks
 
 __all__ = ["Relation", "changed_relations"]
 
@@ -41,13 +42,11 @@ def changed_relations(
     >>> found.pair, round(found.first, 1), round(found.second, 1)
     (('a', 'b'), 0.7, 0.0)
     """
-    from scipy.stats import rankdata
-
     samples = (first, second)
     used = [name for name in names if all(_is_number(each[name]) for each in samples)]
     if len(used) < 2 or min(len(each[used[0]]) for each in samples) < 5:
         return []
-    each = [np.corrcoef([rankdata(sample[name]) for name in used]) for sample in samples]
+    each = [np.corrcoef([ranks(sample[name]) for name in used]) for sample in samples]
     sizes = [len(sample[used[0]]) for sample in samples]
     z = [np.arctanh(np.clip(r, -0.9999, 0.9999)) for r in each]
     errors = np.sqrt(sum((1 + r**2 / 2) / (n - 3) for r, n in zip(each, sizes, strict=True)))
