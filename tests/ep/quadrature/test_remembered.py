@@ -402,3 +402,19 @@ def test_a_kink_along_an_axis_is_doubted_by_as_much_as_it_is_off(seen, noise):
     off = abs(float(post["a"].mean()) - mean) / np.sqrt((mass * one**2).sum() - mean**2)
     (doubt,) = post.doubt.values()
     assert off <= doubt < 0.05
+
+
+@pytest.mark.parametrize("function", [lambda z: 10.0 if 1.5 < z < 1.6 else 0.0, jnp.tanh], ids=["strip", "bounded"])
+def test_data_that_no_value_of_a_function_comes_near_are_doubted(function):
+    """The strip was not seen, and the run converged at an evidence 46 below the true one, without a word."""
+    z, x = ep.Variable("z", ep.Normal(0.0, 1.0)), ep.Variable("x", ep.Normal)
+    post = ep.infer(ep.FactorGraph(ep.BlackBox(function, z, x), ep.Gaussian(x, observed=10.0, precision=1.0)))
+    assert post.report.status == "converged, but standard deviations may be wrong"
+    assert post.report.notes[-1].endswith("give the oracle more points, or take another one")
+
+
+@pytest.mark.parametrize("observed", [0.9, 4.0])
+def test_data_that_some_value_of_a_function_comes_near_are_not(observed):
+    z, x = ep.Variable("z", ep.Normal(0.0, 1.0)), ep.Variable("x", ep.Normal)
+    post = ep.infer(ep.FactorGraph(ep.BlackBox(jnp.tanh, z, x), ep.Gaussian(x, observed=observed, precision=1.0)))
+    assert post.report.status == "converged"

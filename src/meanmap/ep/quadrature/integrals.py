@@ -146,7 +146,7 @@ def conclude(
         # What is off by δ in its logarithm is √(E δ²) away, to first order.
         weights = jax.nn.softmax(found.height + grid.log_weights[0])
         worst = worst + jnp.sqrt(jnp.where(weights > 0, weights * found.error**2, 0.0).sum())
-    worst = jnp.where(settled, worst, jnp.maximum(worst, 1.0))
+    worst = jnp.where(settled & ~found.unreached, worst, jnp.maximum(worst, 1.0))
     total = jax.nn.logsumexp(found.height + grid.log_weights[0])
     undefined = jnp.maximum(undefined, found.undefined(grid))
     return Answer(tuple(messages), total, tuple(errors), doubt=worst, undefined=undefined)

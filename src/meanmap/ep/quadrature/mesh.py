@@ -86,6 +86,8 @@ class Weighed(NamedTuple):
         everywhere.
     unknown : array (points,) of bool or None
         Where a density goes on beyond the numbers at which it can be computed, in a way that is not known.
+    unreached : bool
+        Whether no output comes near to what is known of it, as if the factor were narrower than the points can show.
     """
 
     height: jax.Array
@@ -96,6 +98,7 @@ class Weighed(NamedTuple):
     marks: Any = None
     log_undefined: Any = None
     unknown: Any = None
+    unreached: Any = np.False_
 
     def guessed(self, grid: Grid) -> jax.Array:
         """The share of the distribution, as its second moments count it, that lies where the density is not known."""

@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
@@ -36,6 +37,9 @@ _OF_ONE_VALUE, _TOO_PRECISE, _NO_WEIGHT = 1e8, 1e12, 1e-3
 # An interpolated function of two numbers is evaluated first in this share of the window of the cavity, for a Normal
 # ±2.1 standard deviations.
 _FIRST = 0.22
+
+# Outputs are far from the data if none comes within this many standard deviations: e⁻²⁰ of what they could be.
+_FAR = 6.5
 
 # Nodes along each dimension.
 _DEFAULT = {1: NODES, 2: 97}
@@ -70,7 +74,8 @@ class Quadrature(Oracle):
     so has each eightieth of the mass of the incoming message. Over two numbers each of 64 shares of the mass of the
     roots of both distributions has one. A peak that fits between these points, and is 0 at them, is missed, and so is
     one that stands where the incoming message has next to no mass, beyond 9.5 standard deviations of a Normal, with a
-    valley before it: `doubt` covers neither. A wider prior makes it look further.
+    valley before it: `doubt` covers neither, unless no value that was seen comes within 6.5 standard deviations of what
+    is known of the output, which has a doubt of 1. A wider prior makes it look further.
 
     Parameters
     ----------
@@ -214,9 +219,22 @@ def _weigher(
         every = nodes | {at: Nodes(*map(jnp.ravel, out)) for at, out in outputs.items()}
         wanted = [value for at, grid in every.items() for value in values(type(incoming[at]), grid)]
         messages = {at: _projection(incoming[at], grid) for at, grid in every.items()}
-        return Weighed(height, log_factor, wanted, messages, error, marks, log_undefined, unknown)
+        unreached = _unreached(incoming, outputs)
+        return Weighed(height, log_factor, wanted, messages, error, marks, log_undefined, unknown, unreached)
 
     return weigh
+
+
+def _unreached(incoming: tuple[Any, ...], outputs: dict[int, Nodes]) -> Any:
+    """Whether all values of an output lie far from what other factors say of it: a narrow region may have others."""
+    found: Any = np.False_
+    for at, values_of in outputs.items():
+        if type(incoming[at]) is Normal:
+            known = incoming[at].precision > 0
+            mean = jnp.where(known, incoming[at].mean(), 0.0)
+            apart = incoming[at].precision * (values_of.x - mean) ** 2
+            found = found | (known & (jnp.where(jnp.isnan(apart), jnp.inf, apart).min() > _FAR**2))
+    return found
 
 
 def _middle(message: Any, window: Any) -> tuple[jax.Array, jax.Array]:
