@@ -150,7 +150,9 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
     found = experiment.said(verdict(experiment.claims, numbers, scale).capitalize())
     yield from (f"**{claims.plain(found)}.** {claims.plain(record['answer'])}", "")
     for head, *rows in claim_tables(experiment.claims, numbers, scale):
-        cells = [[claims.in_lines(claims.plain(cell).split("; ")) for cell in row] for row in rows]
+        cells = [list(map(claims.plain, row)) for row in rows]
+        for row in cells:
+            row[2] = claims.in_lines(row[2].split("; "))  # what was measured
         yield from list_table(list(head), cells, option="class: claims")
     for number, caption in enumerate(record["captions"], 1):
         yield from (
