@@ -74,27 +74,17 @@ def test_copies_are_noted(watched, tmp_path):
     assert not any("also in" in note for note in monitor.step(rows(np.random.default_rng(4), 60)).notes)
 
 
-def test_rows_of_old_batches_are_forgotten(monkeypatch):
-    monkeypatch.setattr(drift_copies, "MOST_REMEMBERED", 100)
+@pytest.mark.parametrize(("most", "forgotten"), [(100, [True, True, False, False]), (30, [True, False])])
+def test_rows_of_old_batches_are_forgotten(monkeypatch, most, forgotten):
+    """A batch of more rows than are remembered is remembered; a first one of a million ended in an IndexError."""
+    monkeypatch.setattr(drift_copies, "MOST_REMEMBERED", most)
     rng = np.random.default_rng(5)
-    batches = [[rng.normal(size=40)] for _ in range(4)]
+    batches = [[rng.normal(size=40)] for _ in forgotten]
     copies = drift_copies.Copies.of([rng.normal(size=50)])
     for number, batch in enumerate(batches, 1):
         copies = copies.step(batch, number)
         assert copies.find(batch) == (number, 40, 40, True)
-    assert [copies.find(batch) is None for batch in batches] == [True, True, False, False]
-
-
-def test_a_batch_of_more_rows_than_are_remembered_is_remembered(monkeypatch):
-    """A first batch of a million rows ended in an IndexError."""
-    monkeypatch.setattr(drift_copies, "MOST_REMEMBERED", 30)
-    rng = np.random.default_rng(5)
-    batches = [[rng.normal(size=40)] for _ in range(2)]
-    copies = drift_copies.Copies.of([rng.normal(size=50)])
-    for number, batch in enumerate(batches, 1):
-        copies = copies.step(batch, number)
-        assert copies.find(batch) == (number, 40, 40, True)
-    assert copies.find(batches[0]) is None
+    assert [copies.find(batch) is None for batch in batches] == forgotten
 
 
 def test_added_columns_are_named_once_and_cost_no_rows(watched):

@@ -140,9 +140,9 @@ class TwoSampleBet(Bet):
     -----
     Rows of both samples are paired in the order of arrival. Under the null hypothesis the two rows of a pair are
     exchangeable given all earlier ones, and φ(xᵢ) − φ(yᵢ) is symmetric about zero. Rows of one user are not: bet on one
-    row of each. Bets follow the witness
-    μ̂_P − μ̂_Q of all earlier batches (Shekhar & Ramdas 2023, arXiv:2112.09162; Podkopaev et al. 2023 for
-    independence), see `Wager`. A batch costs O(b r) for r features, 64 landmarks of the first batch for each kernel.
+    row of each. Bets follow the witness μ̂_P − μ̂_Q of all earlier batches (Shekhar & Ramdas 2023, arXiv:2112.09162;
+    Podkopaev et al. 2023 for independence), see `Wager`. A batch costs O(b r) for r features, 64 landmarks of the first
+    batch for each kernel.
 
     Examples
     --------
