@@ -24,7 +24,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.beliefs.levels import Levels
 from meanmap.bp.conditionals.inverse import given_response
-from meanmap.bp.conditionals.joint_normal import JointNormal
+from meanmap.bp.conditionals.joint_normal import JointNormal, parts_of
 from meanmap.bp.conditionals.label_regression import LabelRegression
 from meanmap.bp.conditionals.row_weights import Learner, RowWeights
 from meanmap.bp.conditionals.stacking import mixture_weights
@@ -229,6 +229,24 @@ class ColumnConditional:
         held = {"this": score(claimed), "alone": score(truth.mean(axis=0))}
         held |= {"joint normal": score(found[0])} if number else {}
         return cls(blocks, place, thresholds, at, centres, tuple(members), mixture, levels, held, regressions, inside)
+
+    def given_only(
+        self,
+        shown: np.ndarray,
+        rows: np.ndarray,
+        values: np.ndarray,
+        those: np.ndarray,
+        unit: float,
+        laws: Sequence[JointNormal],
+        learners: Sequence[Learner],
+    ) -> "ColumnConditional":
+        """This variable given only the columns `shown` (d,), learned from `those` of the rows (n, d) that `laws`
+        are of, whose values (n, width) are known.
+        """
+        masked, judged = np.where(shown, rows[those], np.nan), np.ones(len(those), dtype=bool)
+        form = self.blocks, self.place, self.thresholds, self.at, self.centres, unit
+        settings = parts_of(len(rows))[those], judged, laws, learners, len(those), those
+        return ColumnConditional.fit(*form, masked, values[those], *settings)
 
     def resampled(self, counts: np.ndarray) -> "ColumnConditional":
         """A mixture with the same levels, with the rows of the table counted this often (N,)."""

@@ -68,12 +68,14 @@ class DependencyNetwork:
 
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
-    that one regression serves all patterns of gaps. In a column with more than 50 labels the rarest are pooled into
-    one, whose probability is divided in proportion to their frequencies; as predictors of other columns, labels that
-    never occurred are treated in the same way. In tables with many such columns fewer labels have a separate
-    probability: labels and numbers together take at most 150 numbers. Learned from up to 4000 rows, spread over the
-    table; forests cannot be updated row by row, so new rows require a new fit, whose cost does not grow with the number
-    of rows.
+    that one regression serves all patterns of gaps. It shrinks means towards that of all rows where few columns are
+    known, so `predict` and `query` learn a regression of its own for each pattern of one to three known columns when
+    they first meet it, in up to half a second; `impute`, `sample` and `score` do not. In a column with more than 50
+    labels the rarest are pooled into one, whose probability is divided in proportion to their frequencies; as
+    predictors of other columns, labels that never occurred are treated in the same way. In tables with many such
+    columns fewer labels have a separate probability: labels and numbers together take at most 150 numbers. Learned from
+    up to 4000 rows, spread over the table; forests cannot be updated row by row, so new rows require a new fit, whose
+    cost does not grow with the number of rows.
 
     Labels have a multinomial logistic regression on all others, including products of these that improve it; forests
     and neighbours are weighted in only where they clearly improve held-out predictions, since in tables with numeric
@@ -139,7 +141,8 @@ class DependencyNetwork:
             laws = laws_of(rows, products=products)
         names = track(list(table.columns), "learning columns")
         conditionals = [_learned(scale, numbers, j, laws, self.regressions) for j, _ in enumerate(names)]
-        return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes)
+        few_apart = self.regressions is None
+        return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes, few_apart)
 
     def __repr__(self) -> str:
         return f"DependencyNetwork({'' if self.regressions is None else list(self.regressions)})"

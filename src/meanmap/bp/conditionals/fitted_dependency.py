@@ -12,12 +12,14 @@ from meanmap.bp.beliefs.histogram import Histogram
 from meanmap.bp.conditionals.coded_rows import ROWS_AT_ONCE, CodedModel, CodedRows
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
+from meanmap.bp.conditionals.few_known import MOST_KNOWN, given_few
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of
 from meanmap.bp.conditionals.pages import held_out_page
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.two_part import TwoPart
 from meanmap.core.notes import note_lines
 from meanmap.core.points import slices
+from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.tables.missing import take
 from meanmap.core.types import Seed
@@ -48,6 +50,8 @@ class FittedDependencyNetwork(CodedModel):
         The training rows, standardised, NaN in gaps.
     notes : tuple of str
         What was missing in the table, and what in it may not be what it seems; reports of answers have them, too.
+    few_apart : bool
+        Whether columns given one to three others have regressions of their own; not if `regressions` were given.
     """
 
     table: CodedTable
@@ -56,6 +60,7 @@ class FittedDependencyNetwork(CodedModel):
     conditionals: tuple[ColumnConditional | TwoPart, ...]
     rows: np.ndarray
     notes: tuple[str, ...] = ()
+    few_apart: bool = False
 
     @property
     def held_out(self) -> dict[Hashable, Mapping[str, float]]:
@@ -78,7 +83,8 @@ class FittedDependencyNetwork(CodedModel):
         return str(name)
 
     def _answers(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> tuple[dict[Hashable, Any], Report]:
-        beliefs = {name: self._belief(name, asked.matrix) for name in names}
+        each = track(names, "answering")
+        beliefs = {name: self._belief(name, asked.matrix, self.few_apart) for name in each}
         found = {name: belief[0] for name, belief in beliefs.items()} if asked.single else beliefs
         return found, Report("one regression", True, 1, notes=(*self.notes, *self._doubts(names)))
 
@@ -164,18 +170,45 @@ class FittedDependencyNetwork(CodedModel):
         conditionals = tuple(each.resampled(counts) for each in self.conditionals)
         return replace(self, laws=laws_of(self.rows, counts, self.laws[0].products), conditionals=conditionals)
 
-    def _shares(self, name: Hashable, numbers: np.ndarray) -> np.ndarray:
+    def _shares(self, name: Hashable, numbers: np.ndarray, few_apart: bool = False) -> np.ndarray:
         """Probabilities of the bins of a number, or of labels, (m, ...), from rows in which it is hidden."""
-        conditional, found = self.conditionals[self.table.place(name)], []
+        place, found = self.table.place(name), []
+        conditional = self.conditionals[place]
         asked = numbers if len(numbers) else np.full((1, numbers.shape[1]), np.nan)
         for part in slices(len(asked), ROWS_AT_ONCE):
             rows = self.scale(asked[part])
             rows[:, conditional.block] = np.nan
-            found.append(conditional.shares(self.laws, rows))
+            found.append(self._shares_by_pattern(place, rows) if few_apart else conditional.shares(self.laws, rows))
         return np.concatenate(found)[: len(numbers)]
 
-    def _belief(self, name: Hashable, numbers: np.ndarray) -> Any:
-        column, shares = self.table.columns[name], self._shares(name, numbers)
+    def _shares_by_pattern(self, place: int, rows: np.ndarray) -> np.ndarray:
+        """Probabilities of the variable at a place in standardised rows, those with the same known cells together."""
+        found: np.ndarray | None = None
+        starts = [whole.start for whole in self.scale.wholes]
+        patterns, which = np.unique(~np.isnan(rows[:, starts]), axis=0, return_inverse=True)
+        for k, known in enumerate(patterns):
+            those = np.flatnonzero(which.ravel() == k)
+            shares = self._given(place, known).shares(self.laws, rows[those])
+            found = np.empty((len(rows), shares.shape[1])) if found is None else found
+            found[those] = shares
+        assert found is not None
+        return found
+
+    def _given(self, place: int, known: np.ndarray) -> ColumnConditional | TwoPart:
+        """The variable at a place given those that are known; given few, it is learned when it is first asked for."""
+        if not 0 < known.sum() <= MOST_KNOWN:
+            return self.conditionals[place]
+        key = place, known.tobytes()
+        if key not in self._few:
+            self._few[key] = given_few(self.conditionals[place], place, known, self.scale, self.rows, self.laws)
+        return self._few[key]
+
+    @cached_property
+    def _few(self) -> dict[tuple[int, bytes], ColumnConditional | TwoPart]:
+        return {}
+
+    def _belief(self, name: Hashable, numbers: np.ndarray, few_apart: bool = False) -> Any:
+        column, shares = self.table.columns[name], self._shares(name, numbers, few_apart)
         if column.labels is not None:
             return column.label_belief(shares)
         thresholds: Any = self.conditionals[self.table.place(name)].thresholds

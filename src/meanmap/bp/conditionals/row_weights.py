@@ -1,7 +1,7 @@
 """The weights of a fitted regression on training rows, which make it a conditional operator and not only a mean."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,10 @@ from meanmap.core.errors import KindError
 
 __all__ = ["LeafWeights", "Learner", "NearestWeights", "RowWeights", "grown", "learned", "nearest", "row_weights"]
 
-# Trees of a forest; wide tables get fewer, so that trees × columns are bounded. Then the fewest rows in a leaf, and the
-# share and the maximum number of columns among which each split chooses.
-TREES, FEW_TREES, TREES_TIMES_COLUMNS, LEAST_IN_LEAF, SHARE, MOST_COLUMNS = 32, 16, 800, 5, 0.7, 10
+# Trees of a forest; wide tables get fewer, so that trees × columns are bounded. Then the fewest rows in a leaf, the
+# share and the maximum number of columns among which each split chooses, and the fewest cuts that it compares: in
+# narrow tables each column is cut at several places.
+TREES, FEW_TREES, TREES_TIMES_COLUMNS, LEAST_IN_LEAF, SHARE, MOST_COLUMNS, LEAST_CUTS = 32, 16, 800, 5, 0.7, 10, 8
 NEIGHBOURS = 10
 # Squared distances that differ by less than this share count as equal.
 SAME = 1e-9
@@ -114,11 +115,14 @@ RowWeights = LeafWeights | NearestWeights
 Learner = Callable[[np.ndarray, np.ndarray], RowWeights]
 
 
-def grown(rows: np.ndarray, targets: np.ndarray, of: int | None = None) -> LeafWeights:
-    """Grow extremely randomised trees for all targets or one of them."""
-    share = min(SHARE, MOST_COLUMNS / rows.shape[1])
-    number = int(np.clip(TREES_TIMES_COLUMNS // rows.shape[1], FEW_TREES, TREES))
-    return LeafWeights(*Trees.fit(rows, targets if of is None else targets[:, [of]], number, LEAST_IN_LEAF, 0, share))
+def grown(rows: np.ndarray, targets: np.ndarray, of: int | None = None, least: int = LEAST_IN_LEAF) -> LeafWeights:
+    """Grow extremely randomised trees for all targets or one of them, with a minimum of rows in each leaf."""
+    width, chosen = rows.shape[1], targets if of is None else targets[:, [of]]
+    copies = int(np.ceil(LEAST_CUTS / width))
+    share = min(SHARE, MOST_COLUMNS / width) if copies == 1 else 1.0
+    number = int(np.clip(TREES_TIMES_COLUMNS // width, FEW_TREES, TREES))
+    trees, leaves = Trees.fit(np.tile(rows, copies), chosen, number, least, 0, share)
+    return LeafWeights(replace(trees, feature=np.where(trees.feature < 0, -1, trees.feature % width)), leaves)
 
 
 def nearest(rows: np.ndarray, targets: np.ndarray) -> NearestWeights:
