@@ -116,3 +116,16 @@ def test_weights_that_are_precisions_get_a_word_and_say_what_to_type():
     np.testing.assert_allclose(shown.sd["x"], sigma * np.sqrt(inverse[1, 1]), rtol=0.02)
     np.testing.assert_allclose(shown.estimate["sigma"], sigma, rtol=0.02)
     assert not fit("y ~ x", data.assign(w=2.0), weights="w").report.notes
+
+
+def test_sums_as_coding_of_labels():
+    """`Sum` was looked for among the columns."""
+    plain, coded = fit("y ~ town", DATA).to_frame(), fit("y ~ C(town, Sum)", DATA)
+    assert "compared with" not in str(coded)
+    shown = coded.to_frame()
+    effects = np.append(0.0, plain.estimate[plain.index.str.startswith("town[")])
+    np.testing.assert_allclose(shown.loc["Intercept", "estimate"], plain.estimate.iloc[0] + effects.mean(), atol=0.02)
+    left = [name for name in shown.index if name.startswith("C(town")]
+    np.testing.assert_allclose(shown.loc[left, "estimate"], (effects - effects.mean())[: len(left)], atol=0.03)
+    with pytest.raises(ColumnError, match=r"no column 'Sum'"):
+        fit("y ~ Sum", DATA)

@@ -92,3 +92,22 @@ def test_weights_prove_an_overlap_only_where_no_combination_separates():
             proved += 1
             assert not separates(columns, signs)
     assert proved > 50
+
+
+def test_a_response_that_never_varies_is_answered_from_the_prior_with_a_note():
+    """Zeros and ones were refused, while the same data as counts of trials were fitted."""
+    rows = 10
+    zero, trials = {"y": np.zeros(rows)}, {"y": [0], "n": [rows]}
+    binary, counts = fit("y ~ 1", zero, "bernoulli"), fit("p(y, n) ~ 1", trials, "binomial")
+    a = np.linspace(-25, 10, 20_001)
+    logs = -rows * np.logaddexp(0, a) - (a / 2.5) ** 2 / 2
+    chance = np.exp(logs - logs.max())
+    mean = a @ chance / chance.sum()
+    sd = np.sqrt((a - mean) ** 2 @ chance / chance.sum())
+    for found in (binary, counts):
+        (note,) = found.report.notes
+        assert note.startswith("the response is 0 in all rows: the likelihood has no maximum")
+        assert abs(found.to_frame().loc["Intercept", "estimate"] - mean) < 0.15 * sd
+        assert abs(found.to_frame().loc["Intercept", "sd"] / sd - 1) < 0.1
+    (note,) = fit("y ~ x", {"y": np.ones(60), "x": X}, "bernoulli").report.notes
+    assert note.startswith("the response is as large as it can be in all rows")

@@ -20,6 +20,8 @@ from meanmap.ep.linear.limits import censored, truncated
 
 __all__ = ["Formula", "Groups", "Rows"]
 
+# Names inside C(...) that say how labels are coded.
+_CODINGS = ("Sum", "Treatment")
 # What to type in place of functions of R and Bambi.
 _TYPED = {
     "factor": "Type C(x) for labels.",
@@ -85,9 +87,11 @@ class Formula:
         model.group_terms = []
         grouped = self._names_of(self.terms)
         response = set(model.response.var_names) - {""}
-        self.asked = tuple(sorted({*self._names_of(model.common_terms), *grouped} - {""}))
-        names = list(dict.fromkeys([*sorted(response), *self.asked, *also]))
-        frame, kept, gaps = as_frame(data, names, missing, "data")
+        asked = sorted({*self._names_of(model.common_terms), *grouped} - {""})
+        names = list(dict.fromkeys([*sorted(response), *asked, *also]))
+        frame, kept, gaps = as_frame(data, names, missing, "data", _CODINGS if re.search(r"\bC\(", text) else ())
+        names = list(frame)
+        self.asked = tuple(name for name in asked if name in names)
         columns: Any = data
         there = dict(zip(names, ~gaps.T, strict=True))
         self.unlike = selection_notes({name: columns[name] for name in names}, there, against=sorted(response))
@@ -142,7 +146,11 @@ class Formula:
             for component in getattr(term, "components", ()):
                 levels, contrasts = getattr(component, "levels", None), getattr(component, "contrast_matrix", None)
                 if component.kind == "categoric" and levels is not None and contrasts is not None:
-                    left = [str(level) for level in levels if str(level) not in map(str, contrasts.labels)]
+                    left = [
+                        str(level)
+                        for level, row in zip(levels, contrasts.matrix, strict=True)
+                        if str(level) not in map(str, contrasts.labels) and not np.any(row)
+                    ]
                     found |= {component.name: _whole(f"[{left[0]}]")[1:-1]} if len(left) == 1 else {}
         return found
 

@@ -1,6 +1,6 @@
 """Columns of a frame as a formula needs them: complete, numbers in float64, labels as they are."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib import import_module
 from numbers import Real
 from types import ModuleType
@@ -35,9 +35,12 @@ def formulae(module: str = "formulae") -> Any:
         return import_module(module)
 
 
-def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray, np.ndarray]:
+def as_frame(
+    data: Any, wanted: Iterable[str], missing: str, argument: str, spared: Collection[str] = ()
+) -> tuple[Any, np.ndarray, np.ndarray]:
     """These columns as a pandas frame without incomplete rows, which rows are left, and which cells were missing.
 
+    Names that are `spared` may be no columns.
     `missing` is "refuse" for callers that have no such argument.
     """
     if missing != "refuse":
@@ -47,7 +50,8 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     refuse_name(data, argument)
     if not Table.looks_like_one(data):
         raise InputError(f"{argument} is {a_type(data)}; expected a table whose columns have names.")
-    names, known = list(wanted), Table.names_in(data, argument)
+    known = Table.names_in(data, argument)
+    names = [name for name in wanted if name in known or name not in spared]
     absent = [name for name in names if name not in known]
     if absent:
         spaced = next((each for each in known if " " in each and absent[0] in each.split()), None)

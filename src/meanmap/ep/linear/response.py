@@ -54,7 +54,7 @@ def read_response(formula: Formula, law: Family) -> Response:
     if found.kind == "categoric":
         values, name = _of_two(values, found, name, law, formula)
     _demand(values, law.fits(values), name, family, law.expected)
-    if values.min() == values.max():
+    if values.min() == values.max() and not law.of_labels:
         raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows; it must vary.")
     return Response(values, one, name)
 

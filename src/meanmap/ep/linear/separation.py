@@ -26,6 +26,12 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
     if law.censored:
         high, low = observed.high == np.inf, observed.low == -np.inf
     signs = np.where(high, 1, np.where(low, -1, 0))
+    if law.ends == 2 and abs(signs[counted].sum()) == counted.sum():
+        said = "as large as it can be" if high.any() else "0"
+        return [
+            f"the response is {said} in all rows: the likelihood has no maximum, and only the prior keeps the "
+            "coefficients finite"
+        ]
     found = []
     for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
         names = [formula.names[at] for at in chosen]
