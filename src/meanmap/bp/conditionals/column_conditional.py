@@ -240,8 +240,8 @@ class ColumnConditional:
         laws: Sequence[JointNormal],
         learners: Sequence[Learner],
     ) -> "ColumnConditional":
-        """This variable given only the columns `shown` (d,), learned from `those` of the rows (n, d) that `laws`
-        are of, whose values (n, width) are known.
+        """Learn the variable given only the columns `shown` (d,), from `those` of the rows (n, d) of `laws` whose
+        values (n, width) are known.
         """
         masked, judged = np.where(shown, rows[those], np.nan), np.ones(len(those), dtype=bool)
         form = self.blocks, self.place, self.thresholds, self.at, self.centres, unit

@@ -28,10 +28,8 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
     signs = np.where(high, 1, np.where(low, -1, 0))
     if law.ends == 2 and abs(signs[counted].sum()) == counted.sum():
         said = "as large as it can be" if high.any() else "0"
-        return [
-            f"the response is {said} in all rows: the likelihood has no maximum, and only the prior keeps the "
-            "coefficients finite"
-        ]
+        note = f"the response is {said} in all rows: the likelihood has no maximum, and only the prior keeps the "
+        return [f"{note}coefficients finite"]
     found = []
     for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
         names = [formula.names[at] for at in chosen]
