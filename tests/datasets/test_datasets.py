@@ -113,7 +113,7 @@ def test_a_wrong_file_is_refused(delivered):
     with pytest.raises(ValueError, match="does not match the known hash"):
         datasets.uci("banknote")
     delivered["bytes"] = b"ozone,vh\n1,2\n"
-    with pytest.raises(DataNotFoundError, match="does not hold the 330 days"):
+    with pytest.raises(DataNotFoundError, match="does not hold the expected 330 days"):
         datasets.ozone()
 
 

@@ -121,9 +121,9 @@ def test_jax_in_jax_out_through_jit_vmap_and_grad(samples):
 def test_two_spaces_do_not_mix(samples):
     x, y, at = samples
     p = mm.embed(x, K)
-    with pytest.raises(InputError, match=r"needs two elements of one space.*embed both with the same kernel"):
+    with pytest.raises(InputError, match=r"needs two elements of the same space.*embed both with the same kernel"):
         p.inner(mm.embed(y, mm.kernels.RBF(2.0)))
-    with pytest.raises(InputError, match="the sum needs two elements of one space"):
+    with pytest.raises(InputError, match="the sum needs two elements of the same space"):
         _ = p + mm.embed(y, mm.kernels.Laplace(1.3))
     with pytest.raises(InputError, match="the difference"):
         _ = p - mm.embed(y, mm.features.Fourier.draw(K, like=2, n_features=8, rng=0))

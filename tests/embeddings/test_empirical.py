@@ -142,11 +142,11 @@ def test_batches_of_laws_are_points_of_a_kernel_on_distributions():
 def test_messages(x):
     with pytest.raises(ParameterError, match=r"estimator is 'median'; expected one of 'empirical', 'james-stein'"):
         mm.embed(x, K, "median")
-    with pytest.raises(ParameterError, match=r"ridge goes with estimator='shrinkage' or 'ridge', not with 'empirical'"):
+    with pytest.raises(ParameterError, match=r"ridge needs estimator='shrinkage' or 'ridge', not 'empirical'"):
         mm.embed(x, K, ridge=0.1)
     with pytest.raises(ParameterError, match=r"ridge is -1\.0; expected values above 0"):
         mm.embed(x, K, "shrinkage", ridge=-1.0)
-    with pytest.raises(ParameterError, match="weights go with estimator='empirical'"):
+    with pytest.raises(ParameterError, match="weights need estimator='empirical'"):
         mm.embed(x, K, "shrinkage", weights=np.ones(25))
     with pytest.raises(ShapeError, match=r"weights has shape \(24,\); expected \(25,\) or \(..., 25\)"):
         mm.embed(x, K, weights=np.ones(24))
@@ -162,7 +162,7 @@ def test_messages(x):
         jax.jit(lambda x: mm.embed(x, K, "shrinkage").weights)(jnp.asarray(x))
     normal = mm.families.Normal.standard()
     for settings in ({"estimator": "shrinkage"}, {"weights": [1.0]}, {"estimator": "ridge", "ridge": 1.0}):
-        with pytest.raises(ParameterError, match="exact: leave out estimator, weights and ridge"):
+        with pytest.raises(ParameterError, match="exact: do not pass estimator, weights or ridge"):
             mm.embed(normal, K, **settings)
     with pytest.raises(KindError, match="a distribution's embedding needs one"):
         mm.embed(normal)

@@ -74,7 +74,7 @@ def test_composition_applies_one_after_the_other(pairs):
     psi = mm.features.Fourier.draw(K, like=2, n_features=30, rng=0)
     a, b = mm.condition(x, y, kernel_x=psi, kernel_y=phi, ridge=1e-2), mm.condition(y, z, kernel_x=phi, ridge=1e-2)
     np.testing.assert_allclose((b @ a)(x[:2])(at), b.apply(a(x[:2]))(at), atol=1e-11)
-    with pytest.raises(InputError, match="the composition of two operators needs two elements of one space"):
+    with pytest.raises(InputError, match="the composition of two operators needs two elements of the same space"):
         _ = first @ mm.condition(y, z, kernel_x=L, kernel_y=mm.kernels.RBF(9.0), ridge=1e-3)
 
 
@@ -99,7 +99,7 @@ def test_norm_is_the_dense_one(pairs):
 def test_messages(pairs):
     x, y = pairs
     op = mm.condition(x, y, kernel_x=K, kernel_y=L, ridge=1e-2)
-    with pytest.raises(InputError, match="applying an operator needs two elements of one space"):
+    with pytest.raises(InputError, match="applying an operator needs two elements of the same space"):
         op.apply(mm.embed(y, L))
     with pytest.raises(KindError, match=r"element is an ndarray; expected an embedding. For points call op\(x\)"):
         op.apply(x)

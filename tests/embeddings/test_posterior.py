@@ -47,7 +47,7 @@ def test_units_do_not_matter(kernel):
     )
     np.testing.assert_allclose(other.mean(at * units), plain.mean(at), rtol=1e-6)
     np.testing.assert_allclose(other.interval(at * units), plain.interval(at), rtol=1e-5, atol=1e-8)
-    with pytest.raises(ParameterError, match="out of range: measure the columns in other units"):
+    with pytest.raises(ParameterError, match="out of range: change the units of the columns"):
         mm.embeddings.posterior_embedding(x * 1e-200, RBF([1e-200, 1e-200]))
 
 

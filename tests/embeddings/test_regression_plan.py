@@ -76,7 +76,7 @@ def test_parts_in_any_order(tmp_path, expected):
 
 def test_what_does_not_fit_is_explained():
     x, y = (from_array(part, chunks=(6000, -1)) for part in (X, Y))
-    with pytest.raises(KindError, match="more than 20000 rows, which are regressed in features: give features of both"):
+    with pytest.raises(KindError, match="more than 20000 rows, which need features: pass features of both"):
         mm.condition(x, y)
     with pytest.raises(ParameterError, match="missing='drop' is for samples in memory"):
         mm.condition(x, y, missing="drop", **BOTH)
@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_explained():
         ShapeError, match=f"x and y have {len(X)} and {len(X) - 1} rows; expected the same number of each"
     ):
         mm.condition(x, y[1:], **BOTH)
-    with pytest.raises(KindError, match="some of x and y are collections of Dask"):
+    with pytest.raises(KindError, match="some of x and y are Dask collections"):
         mm.condition(x, Y, **BOTH)
     with pytest.raises(KindError, match="features_y is RBF"):
         RegressionPlan.of(X, Y, PHI, mm.kernels.RBF(1.0))  # pyright: ignore[reportArgumentType]

@@ -77,18 +77,18 @@ def test_rules_follow_jax(pairs):
 def test_messages(pairs):
     x, y, z = pairs
     op = mm.condition(x, y, kernel_x=K, kernel_y=L, ridge=1e-3)
-    with pytest.raises(InputError, match="applying an operator needs two elements of one space"):
+    with pytest.raises(InputError, match="applying an operator needs two elements of the same space"):
         sum_rule(op, mm.embed(z, L))
-    with pytest.raises(InputError, match="the chain rule needs two elements of one space"):
+    with pytest.raises(InputError, match="the chain rule needs two elements of the same space"):
         chain_rule(op, mm.embed(z, L))
     with pytest.raises(KindError, match="prior must be one embedding on points"):
         chain_rule(op, mm.embed(mm.families.Normal.standard(), K))
-    with pytest.raises(InputError, match="the Bayes rule needs two elements of one space"):
+    with pytest.raises(InputError, match="the Bayes rule needs two elements of the same space"):
         bayes_rule(x, y, mm.embed(z, L), kernel_y=K)
     with pytest.raises(InputError, match="the prior gives no weight to any pair"):
         bayes_rule(x, y, mm.embed([1e4, 1e4 + 1], L), kernel_x=K, kernel_y=L, ridge=1e-2)
     with pytest.raises(InputError, match="x has 6001 points; the Bayes rule is made on at most 6000 pairs: pass fewer"):
         bayes_rule(np.arange(6001.0), np.arange(6001.0), mm.embed(z, L), kernel_x=K, kernel_y=L, ridge=1e-2)
     phi = mm.features.Fourier.draw(K, like=1, n_features=4, rng=0)
-    with pytest.raises(KindError, match="kernel_x is features; the Bayes rule is made on points"):
+    with pytest.raises(KindError, match="kernel_x is features; the Bayes rule needs points"):
         bayes_rule(x, y, mm.embed(z, L), kernel_x=phi, kernel_y=L, ridge=1e-2)

@@ -85,7 +85,7 @@ def test_a_prior_of_numpyro_in_expectation_propagation():
 
 
 def test_what_has_no_counterpart():
-    with pytest.raises(KindError, match="Cauchy is no family here; from_numpyro knows Normal, "):
+    with pytest.raises(KindError, match="Cauchy has no counterpart here; from_numpyro reads Normal, "):
         from_numpyro(dist.Cauchy(0.0, 1.0))
     with pytest.raises(KindError, match="distribution is a float; expected one of numpyro"):
         from_numpyro(1.0)

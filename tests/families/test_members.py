@@ -152,7 +152,7 @@ def test_bad_covariances():
         MultivariateNormal([0.0, 0.0], [[1.0, 0.1], [0.0, 1.0]])
     with pytest.raises(ParameterError, match=r"not positive definite at \[1\]: its least eigenvalue is -1"):
         MultivariateNormal(np.zeros((2, 2)), [np.eye(2), [[1.0, 2.0], [2.0, 1.0]]])
-    with pytest.raises(ShapeError, match=r"a vector of length 2 came with a matrix of shape \(3, 3\)"):
+    with pytest.raises(ShapeError, match=r"got a vector of length 2 and a matrix of shape \(3, 3\)"):
         MultivariateNormal([0.0, 0.0], np.eye(3))
     with pytest.raises(ShapeError, match=r"covariance has shape \(2,\); expected at least 2 axes"):
         MultivariateNormal([0.0, 0.0], [1.0, 1.0])
@@ -221,7 +221,7 @@ def test_mixture():
         Mixture([Normal()], [1.0])
     with pytest.raises(ShapeError, match="components is one distribution"):
         Mixture(Normal(), [1.0])
-    with pytest.raises(ShapeError, match="2 components came with 3 weights"):
+    with pytest.raises(ShapeError, match="got 2 components but 3 weights"):
         Mixture(parts, np.ones(3) / 3)
     with pytest.raises(ParameterError, match="at least 0 that sum to 1"):
         Mixture(parts, [1.5, -0.5])

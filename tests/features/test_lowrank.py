@@ -195,7 +195,7 @@ class TestPivotedCholesky:
             call()
 
     def test_a_report_needs_known_numbers(self):
-        with pytest.raises(KindError, match="a report needs known numbers"):
+        with pytest.raises(KindError, match="a report needs concrete values"):
             jax.jit(lambda x: PivotedCholesky.fit(RBF(1.0), x, rank=2).report.steps)(X[:5])
 
 

@@ -186,7 +186,7 @@ def test_bad_input_is_named():
         TwoStage.draw(kernel, TUPLES, 0, 30)
     with pytest.raises(ParameterError, match="kind is 'sin'"):
         TwoStage.draw(kernel, TUPLES, kind="sin")
-    with pytest.raises(KindError, match="no random features here"):
+    with pytest.raises(KindError, match="has no random features: they exist for"):
         TwoStage.draw(TupleProduct((ExpectedProduct(), EmbeddingGaussian())), TUPLES)
     with pytest.raises(KindError, match="no spectral density"):
         TwoStage.draw(ExpectedProduct(Linear()), TUPLES, 10)

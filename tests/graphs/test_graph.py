@@ -109,5 +109,5 @@ def test_bad_names_are_refused():
         Graph.of(PAIRS, nodes=["a", "b"])
     with pytest.raises(InputError, match="no node 'z'; it has 'a', 'b', 'c', 'd'"):
         Graph.of(PAIRS).index("z")
-    with pytest.raises(InputError, match="holds node 3, but nodes has 2 entries"):
+    with pytest.raises(InputError, match="holds node 3, but nodes has only 2 entries"):
         Graph.of(np.array([[0, 3]]), nodes=["a", "b"])

@@ -203,7 +203,7 @@ def test_jax_rows_under_jit_grad_and_scan(problem):
 def test_single_precision_is_refused_where_it_cannot_hold(problem):
     phi, y, _ = problem
     rows, targets = jnp.asarray(phi, jnp.float32), jnp.asarray(y, jnp.float32)
-    with pytest.raises(PrecisionError, match=r"float32 is too short.*enable jax_enable_x64"):
+    with pytest.raises(PrecisionError, match=r"float32 is not precise enough.*enable jax_enable_x64"):
         OnlineRegression.start(7, 3, noise=1e-6, refit_every=10).update(rows, targets).refit()
     model = OnlineRegression.start(7, 3, noise=0.1).update(rows, targets)
     assert model.mean.dtype == jnp.float32

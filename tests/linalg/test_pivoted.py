@@ -191,7 +191,7 @@ def test_messages():
         host(K, max_rank=0)
     with pytest.raises(ShapeError, match=r"column\(0\) has shape \(3,\); expected \(2,\)"):
         pivoted_cholesky(np.ones(2), lambda i: np.ones(3))
-    with pytest.raises(InputError, match=r"column\(0\)\[0\] is 0.5 but diagonal\[0\] is 1; expected two views"):
+    with pytest.raises(InputError, match=r"column\(0\)\[0\] is 0.5 but diagonal\[0\] is 1; expected the same number"):
         pivoted_cholesky(np.ones(2), lambda i: K[:, 1 - i])
     with pytest.raises(InputError, match="not positive semidefinite: after the column of row 0"):
         host(np.array([[1.0, 2.0], [2.0, 1.0]]))

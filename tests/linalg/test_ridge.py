@@ -80,12 +80,12 @@ def test_precision_guard_refuses_and_names_the_cure():
     K = np.exp(-((x[:, None] - x) ** 2) / 2)
     single = jnp.asarray(K, jnp.float32)
     with pytest.raises(
-        PrecisionError, match=r"float32 is too short.*trace 100.*Pass NumPy arrays or enable jax_enable_x64"
+        PrecisionError, match=r"float32 is not precise enough.*trace 100.*Pass NumPy arrays or enable jax_enable_x64"
     ):
         Ridge.factor(single, ridge=1e-7)
     with pytest.raises(PrecisionError, match="the features' covariance has trace"):
         Ridge.factor_features(single, ridge=1e-7)
-    with pytest.raises(PrecisionError, match=r"float64 is too short.*Use a larger ridge\.$"):
+    with pytest.raises(PrecisionError, match=r"float64 is not precise enough.*Use a larger ridge\.$"):
         Ridge.factor(K, ridge=1e-16)
     # What it lets through is as exact as it says: the worst admitted relative error is about one percent.
     ridge = 2 * np.finfo(np.float32).eps

@@ -185,9 +185,9 @@ def test_messages(problem):
         choose_ridge(K, y, criterion="aic")
     with pytest.raises(ParameterError, match="method is 'fast'; expected one of 'auto'"):
         choose_ridge(K, y, method="fast")
-    with pytest.raises(KindError, match="neither of targets and target_gram came"):
+    with pytest.raises(KindError, match="got neither of targets and target_gram"):
         choose_ridge(K)
-    with pytest.raises(KindError, match="both of targets and target_gram came"):
+    with pytest.raises(KindError, match="got both of targets and target_gram"):
         choose_ridge_features(y, y, target_gram=K)
     with pytest.raises(ShapeError, match="targets has 29 rows; expected 30"):
         choose_ridge(K, y[1:])
@@ -195,7 +195,7 @@ def test_messages(problem):
         choose_ridge(K, target_gram=y)
     with pytest.raises(ParameterError, match=r"ridges is .*; expected values above 0"):
         choose_ridge(K, y, ridges=[0.1, 0.0])
-    with pytest.raises(PrecisionError, match="too short"):
+    with pytest.raises(PrecisionError, match="not precise enough"):
         choose_ridge(K, y, ridges=[0.1, 1e-16])
     with pytest.raises(ParameterError, match="the matrix is zero"):
         choose_ridge(0 * K, y)

@@ -43,7 +43,7 @@ class ParameterError(InputError):
 
 
 class PrecisionError(InputError):
-    """The floating-point type is too short for the requested solve."""
+    """The floating-point type is not precise enough for the requested solve."""
 
 
 class FileFormatError(InputError):

@@ -22,7 +22,7 @@ class Citation(Value):
     links : (papers, papers) sparse matrix
         1 where one of two papers cites the other; symmetric.
     words : (papers, words) sparse matrix
-        How often each word occurs in the title.
+        The number of times each word occurs in the title.
     topics : (papers, topics) array of bool
         The topics of each paper, one or more.
     """

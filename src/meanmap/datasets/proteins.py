@@ -23,7 +23,7 @@ class Backbone(Value):
     Attributes
     ----------
     chain : str
-        Its letter.
+        The letter of the chain.
     residues : (n,) array of str
         Names in three letters, as "ALA".
     angles : (n, 2) array

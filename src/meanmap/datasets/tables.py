@@ -45,14 +45,12 @@ def ozone() -> Table:
     path = own("ozone/ozone_330x10.csv") or own("ozone/LAozone.data") or fetched("ozone/LAozone.data")
     values = np.array([[float(cell) for cell in row] for row in _rows(path)[1:]])
     if hashlib.sha256(values.astype("<f8").tobytes()).hexdigest() != OZONE_VALUES:
-        raise DataNotFoundError(
-            f"{path} does not hold the 330 days of ozone that were expected: remove it and try again."
-        )
+        raise DataNotFoundError(f"{path} does not hold the expected 330 days of ozone: remove it and try again.")
     return Table.of(dict(zip(OZONE_COLUMNS, values.T, strict=True)))
 
 
 def uci(name: str) -> tuple[Table, Any]:
-    """A classification problem of the UCI repository that the papers on expectation propagation use, and its labels.
+    """A UCI classification problem that the papers on expectation propagation use, and its labels.
 
     Parameters
     ----------
@@ -63,7 +61,7 @@ def uci(name: str) -> tuple[Table, Any]:
     Returns
     -------
     table : Table
-        The columns as they are, not standardised.
+        The columns, not standardised.
     labels : (n,) array of int
         0 or 1.
 

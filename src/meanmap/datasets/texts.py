@@ -16,7 +16,7 @@ LANGUAGES = ("da", "de", "en", "es", "fr", "it", "nl", "pt", "sv")
 def parallel_help() -> dict[str, list[str]]:
     """876 pages of the help of LibreOffice 7.4 in nine languages: by language, one text per page, in the same order.
 
-    The texts are not downloaded: put `da.txt`, `de.txt`, ... (UTF-8, one page a line, line k the same page in each)
+    The texts are not downloaded: put `da.txt`, `de.txt`, ... (UTF-8, one page per line, line k the same page in each)
     in `parallel_help` below the folder that MEANMAP_DATA names. They are made from the Debian packages
     `libreoffice-help-da`, `-de`, `-en-us`, ...: the main text of each page of 50 to 1500 words. Licence: MPL-2.0.
     """
@@ -28,7 +28,7 @@ def _pages(language: str) -> list[str]:
     if path is None:
         raise DataNotFoundError(
             f"parallel_help/{language}.txt is not in the folder that MEANMAP_DATA names. It is not downloaded; "
-            "`help(meanmap.datasets.parallel_help)` says what it is made from."
+            "`help(meanmap.datasets.parallel_help)` explains how to make it."
         )
     return path.read_text(encoding="utf-8").splitlines()
 
@@ -37,12 +37,12 @@ def europarl(documents: int = 300) -> dict[str, list[str]]:
     """The longest chapters of the proceedings of the European Parliament in nine languages (Koehn 2005).
 
     They are not downloaded: unpack the source release `europarl.tgz` (1.5 GB, https://www.statmt.org/europarl) below
-    the folder that MEANMAP_DATA names, so that there are `europarl/txt/da/ep-00-01-17.txt` and its like.
+    the folder that MEANMAP_DATA names, which gives `europarl/txt/da/ep-00-01-17.txt` and so on.
 
     Parameters
     ----------
     documents : int
-        How many chapters, by their length in English, among those that all nine languages have.
+        The number of chapters, by their length in English, among those present in all nine languages.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def europarl(documents: int = 300) -> dict[str, list[str]]:
     sittings = set.intersection(
         *({path.name for path in (folder / language).glob("ep-*.txt")} for language in LANGUAGES)
     )
-    # All chapters are several gigabytes: the longest so far are held, and no others.
+    # All chapters together take several gigabytes: only the longest so far are kept.
     longest = heapq.nsmallest(
         documents, _in_all_languages(folder, sorted(sittings)), key=lambda found: (-len(found[2]["en"]), *found[:2])
     )
@@ -68,7 +68,7 @@ def europarl(documents: int = 300) -> dict[str, list[str]]:
 
 
 def _in_all_languages(folder: Path, sittings: Iterable[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """The chapters that all languages have: sitting, number, and the text by language."""
+    """The chapters present in all languages: sitting, number, and the text by language."""
     for sitting in sittings:
         chapters = {language: _chapters(folder / language / sitting) for language in LANGUAGES}
         for number in set.intersection(*(set(each) for each in chapters.values())):

@@ -1,4 +1,4 @@
-"""Elements and operators: distributions and relations between them as vectors and matrices of a Hilbert space."""
+"""Elements and operators: distributions as vectors in a Hilbert space, and relations between them as matrices."""
 
 from lazy_loader import attach_stub
 

@@ -14,10 +14,10 @@ FIRST_ORDER = 7
 def diffusion_widths(points: np.ndarray) -> np.ndarray:
     """A standard deviation of Gaussian smoothing for each column of points (n, d), by the improved Sheather-Jones rule.
 
-    Scott's rule takes the sample for normal and smooths two modes into one hill. This one estimates the curvature of
-    the density itself: the bandwidth is the fixed point t = ξγ(t) of Botev, Grotowski & Kroese (2010), found in the
-    cosine transform of binned points. For d columns it is widened from n^(−1/5) to n^(−1/(d + 4)). A column in which
-    there is no fixed point, such as one of a handful of different values, gets Scott's width.
+    Scott's rule assumes a normal sample and smooths two modes into one. This one estimates the curvature of the
+    density: the bandwidth is the fixed point t = ξγ(t) of Botev, Grotowski & Kroese (2010), found in the cosine
+    transform of binned points. For d columns it is widened from n^(−1/5) to n^(−1/(d + 4)). A column without a fixed
+    point, such as one with a handful of different values, gets Scott's width.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def diffusion_widths(points: np.ndarray) -> np.ndarray:
 
 
 def around(points: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """√d widths away from each point along each axis, both ways, (2 d n, d): their mean is exact for quadratics."""
+    """Points √d widths from each point along each axis, in both directions, (2 d n, d): exact means of quadratics."""
     steps = np.sqrt(points.shape[1]) * np.concatenate([np.diag(widths), -np.diag(widths)])
     return (points[:, None, :] + steps).reshape(-1, points.shape[1])
 
@@ -43,7 +43,7 @@ def _width(column: np.ndarray) -> float:
     n = len(column)
     scott = max(float(column.std()) * n ** (-1 / 5), 1e-12)
     low, high = column.min(), column.max()
-    span = 1.5 * (high - low)  # reflection at the ends of the bins should not be seen
+    span = 1.5 * (high - low)  # so that reflection at the ends of the bins has no effect
     if span == 0:
         return scott
     counts = np.histogram(column, BINS, (low - span / 6, high + span / 6))[0]
@@ -69,6 +69,6 @@ def _width(column: np.ndarray) -> float:
 
 
 def _roughness(order: int, time: float, frequencies: np.ndarray, squares: np.ndarray) -> float:
-    """‖f^(order)‖² of the density smoothed for `time`, on bins of length one in all."""
+    """‖f^(order)‖² of the density smoothed for `time`, on bins with a total length of one."""
     terms = frequencies**order * squares * np.exp(-frequencies * np.pi**2 * time)
     return float(2 * np.pi ** (2 * order) * terms.sum())

@@ -26,7 +26,7 @@ __all__ = ["Basis", "FeatureBasis", "PointBasis", "overlap"]
 
 
 class Basis(eqx.Module):
-    """Elements b₁, ..., b_p of one RKHS; `schema` says how later points are read."""
+    """Elements b₁, ..., b_p of one RKHS; later points are read by `schema`."""
 
     schema: Schema | None = eqx.field(static=True, default=None, kw_only=True)
 
@@ -41,7 +41,7 @@ class Basis(eqx.Module):
     @property
     @abstractmethod
     def size(self) -> int:
-        """p, how many functions the basis has."""
+        """p, the number of functions of the basis."""
 
     def check_space(self, space: Kernel, what: str) -> None:
         """Refuse elements of another space."""
@@ -57,7 +57,7 @@ class Basis(eqx.Module):
 
     @abstractmethod
     def combine(self, x: Points, coefficients: Array, door: Door) -> Any:
-        """Σᵢ cᵢ bᵢ(xⱼ) for coefficients (p, q), (m, q): without the (p, m) matrix for PointBasis on the host."""
+        """Σᵢ cᵢ bᵢ(xⱼ) for coefficients (p, q), (m, q); PointBasis does not form the (p, m) matrix on the host."""
 
     @abstractmethod
     def measure(self, element: Embedding, door: Door) -> Any:
@@ -81,7 +81,7 @@ class PointBasis(Basis):
 
     @property
     def space(self) -> Kernel:
-        """The kernel whose functions these are."""
+        """The kernel of these functions."""
         return self.kernel
 
     @property
@@ -90,7 +90,7 @@ class PointBasis(Basis):
         return count(self.points)
 
     def read(self, data: Data, door: Door) -> Any:
-        """As the kernel reads them, with the columns of the points."""
+        """New points as the kernel reads them, with the columns of these points."""
         points = read_points(self.kernel, later(self.schema, data, "x"), "x", door)
         check_alike(points, self.points, "the new points", "the points of the operator")
         return points
@@ -138,14 +138,14 @@ class FeatureBasis(Basis):
         return self.features.size
 
     def check_space(self, space: Kernel, what: str) -> None:
-        """Pivoted coordinates are those of an orthonormal family in the kernel's own space: its elements pass too."""
+        """Pivoted coordinates are those of an orthonormal family in the kernel's space, whose elements are accepted."""
         if isinstance(self.features, PivotedCholesky) and not isinstance(space, FeatureKernel):
             check_same_space(self.features.kernel, space, what)
         else:
             check_same_space(self.space, space, what)
 
     def read(self, data: Data, door: Door) -> Any:
-        """As the features read them."""
+        """New points as the features read them."""
         return self.features.read(later(self.schema, data, "x"), "x", door)
 
     def at(self, x: Points, door: Door) -> Any:
@@ -175,7 +175,7 @@ class FeatureBasis(Basis):
         return FeatureEmbedding(self.features, coefficients, schema=self.schema)
 
     def gram(self, door: Door) -> Any:
-        """The identity: coordinates are taken to be orthonormal."""
+        """The identity, because coordinates are orthonormal."""
         return (jnp if door.follows else np).eye(self.size, dtype=door.dtype)
 
 

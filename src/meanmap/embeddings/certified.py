@@ -1,4 +1,4 @@
-"""The norm of an element on very many points from a few of them, with an error bound."""
+"""The norm of an element on many points, approximated from a few of them with an error bound."""
 
 import numpy as np
 
@@ -12,20 +12,20 @@ from meanmap.kernels.gram import diagonal_array
 
 __all__ = ["MANY", "squared_norm"]
 
-# Fewer points than this are summed up pair by pair, in about a second.
+# With fewer points than this, all pairs are summed, in about a second.
 MANY = 20_000
-# Pivots are chosen among this many points at most, and this many of them.
+# Pivots are chosen among at most this many points, and at most this many pivots are chosen.
 AMONG, MOST_PIVOTS = 20_000, 400
-# The relative error of the squared norm; where the bound is larger, it is summed exactly.
+# The relative error of the squared norm; if the bound is larger, all pairs are summed.
 CERTIFIED = 1e-8
 
 
 def squared_norm(kernel: Kernel, points: Points, weights: np.ndarray, door: Door) -> float | None:
-    """‖Σᵢ wᵢ k(xᵢ, ·)‖² to eight digits, or None where the kernel is too rough for that.
+    """‖Σᵢ wᵢ k(xᵢ, ·)‖² to eight digits, or None if the kernel is too rough for that.
 
-    With P the projection on the span of the pivots, ‖f‖² = ‖Pf‖² + ‖(1 − P)f‖², and by the triangle inequality
-    ‖(1 − P)f‖ ≤ Σᵢ |wᵢ| √rᵢ, where rᵢ = k(xᵢ, xᵢ) − |φ(xᵢ)|² is what the pivots miss of each point. Cost O(n r²) for r
-    pivots, instead of O(n²).
+    With P the projection on the span of the pivots, ‖f‖² = ‖Pf‖² + ‖(1 − P)f‖², and by the triangle inequality ‖(1 −
+    P)f‖ ≤ Σᵢ |wᵢ| √rᵢ, where rᵢ = k(xᵢ, xᵢ) − |φ(xᵢ)|² is the residual of each point. Cost O(n r²) for r pivots,
+    instead of O(n²).
     """
     n = count(points)
     if any_sparse(points):

@@ -36,21 +36,23 @@ from meanmap.linalg.spectrum import target_columns
 
 __all__ = ["condition"]
 
-# Up to here the operator is fitted on all points: a Gram matrix of 300 MB and a factorisation of a few seconds. Beyond,
-# in the coordinates of up to MOST_FEATURES pivots, whose ridge is then chosen for that model.
+# With up to this many points the operator is fitted on all of them: a Gram matrix of 300 MB and a factorisation of a
+# few seconds. With more it is fitted in the coordinates of up to MOST_FEATURES pivots, and the ridge is chosen for that
+# model.
 DENSE_ROWS = 6000
 MOST_FEATURES = 1000
-# Beyond LOW_RANK_FROM points, where the ridge is chosen, LOW_RANK pivots that hold the kernel of x to this share of its
-# trace are enough if the ridge is at least LEAST_RIDGE. Without noise, where less is best, errors were .15 larger.
+# From LOW_RANK_FROM points on, if the ridge is chosen, LOW_RANK pivots suffice if they leave at most this share of the
+# trace of the kernel of x and the ridge is at least LEAST_RIDGE. Without noise a smaller ridge is best, and errors were
+# .15 larger.
 LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE, LEAST_RIDGE = 400, 250, 1e-12, 1e-6
-# The ridge is chosen on up to this many points; more keep n λ, the shift that does the smoothing. Measured at 5000
-# points in ten dimensions, the shift chosen so had the least error of those a factor of four apart.
+# The ridge is chosen on up to this many points; for more points n λ, the shift that smooths, is kept. In a measurement
+# with 5000 points in ten dimensions, this shift had the smallest error among shifts a factor of four apart.
 RIDGE_ROWS = 1000
-# The ridge of features is chosen on up to this many points, for the same reason: of more, only sums are needed.
+# The ridge of features is chosen on up to this many points, for the same reason; for more, only sums are needed.
 RIDGE_ROWS_IN_FEATURES = 100_000
 # Files and collections of up to this many rows are read into memory.
 READ_ROWS = 20_000
-# Rows whose weights are solved for at once.
+# The number of rows whose weights are computed together.
 BLOCK = 10_000
 # The lengthscale is compared on a few hundred points, at these multiples of the median distance.
 LENGTHSCALE_ROWS = 500
@@ -76,24 +78,24 @@ def condition(
 
     Parameters
     ----------
-    x, y : points; Parquet files; arrays or frames of Dask
+    x, y : points; Parquet files; Dask arrays or frames
         n pairs. With features of both, the contributions of more than 20,000 rows are summed where the rows are stored,
-        and coefficients are the same bit for bit wherever that is (`RegressionPlan`); files and collections of that
-        size require features.
+        with the same coefficients bit for bit wherever that is (`RegressionPlan`); files and collections of that size
+        require features.
     kernel_x : Kernel, Features or "learned", optional
-        The kernel of x. By default RBF, its lengthscale chosen with the ridge by leave-one-out (on up to 500 of the
-        points), with several columns scaled so that units do not matter; for labels and mixed tables the kernel of
-        `mm.default_kernel`. "learned" uses x alone, by `learn_kernel`. Features give the primal form, streamed at a
-        cost linear in n, for millions of rows.
+        The kernel of x. By default RBF, with its lengthscale chosen along with the ridge by leave-one-out (on up to 500
+        points) and several columns scaled so that units do not matter; for labels and mixed tables the kernel of
+        `mm.default_kernel`. "learned" uses `learn_kernel` on x alone. Features give the primal form, streamed at a cost
+        linear in n, for millions of rows.
     kernel_y : Kernel, Features or "learned", optional
         The kernel of y, by default RBF at the median distance (of each column). With features, beliefs are expressed in
         their coordinates; use `belief.to_points(candidates)` to evaluate them.
     ridge : float, optional
-        λ. By default the one with the smallest leave-one-out error Σᵢ ‖l(yᵢ, ·) − μ⁽⁻ⁱ⁾_{Y|xᵢ}‖², in closed form; on at
-        most 1000 of the points, or 100,000 with features, keeping n λ.
+        λ. By default the one with the smallest leave-one-out error Σᵢ ‖l(yᵢ, ·) − μ⁽⁻ⁱ⁾_{Y|xᵢ}‖², in closed form, on at
+        most 1000 points, or 100,000 with features; n λ is kept for all points.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; pairs with one in x or y are dropped; or missing labels form a label
-        of their own.
+        Treatment of missing values: an error; pairs with one in x or y are dropped; or missing labels form their own
+        label.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
@@ -109,12 +111,12 @@ def condition(
     the missing weight equally over all yᵢ: where x carries no information, the belief is the marginal distribution of
     y.
 
-    Song, Gretton & Guestrin (2010), eq. 6-7. Up to 6000 points by one Cholesky factorisation, O(n³), or already beyond
-    400 in 250 coordinates, where these hold the kernel and y has noise; from more points, in up to
-    r = 1000 pivoted coordinates of the kernel of x, or in features, O(n r²) time and O(n r) memory, 8 KiB a point for
-    1000 of them. The ridge is chosen for that model, on at most 100,000 of the points. Beliefs are evaluated lazily:
-    means and other expectations of m queries cost O(m n d); quantiles, densities and the like need the weights, one
-    solve for each query.
+    Song, Gretton & Guestrin (2010), eq. 6-7. Up to 6000 points are fitted by one Cholesky factorisation, O(n³), or from
+    400 on in 250 coordinates, if these represent the kernel and y has noise. More points are fitted in up to r = 1000
+    pivoted coordinates of the kernel of x, or in features, in O(n r²) time and O(n r) memory, 8 KiB per point if r is
+    1000. The ridge is chosen for that model, on at most 100,000 of the points. Beliefs are evaluated lazily: means and
+    other expectations of m queries cost O(m n d); quantiles, densities and other summaries need the weights, one solve
+    for each query.
 
     Examples
     --------
@@ -154,7 +156,7 @@ def condition(
 
 
 def _is_long(data: Data) -> bool:
-    """Whether data are rows of numbers or columns, and many."""
+    """Whether data are many rows of numbers or columns."""
     has_rows = isinstance(data, np.ndarray) or lies_elsewhere(data) or source_of(data).named
     return has_rows and (count_rows(data) or 0) > READ_ROWS
 
@@ -162,16 +164,16 @@ def _is_long(data: Data) -> bool:
 def _in_one_pass(
     x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, ridge: Numbers | None, missing: str, kinds: Any
 ) -> Operator | None:
-    """The operator in features of many rows, added up where they lie; None of what is in memory and has to be."""
+    """The operator in features of many rows, summed where they are stored; None for data that must be in memory."""
     in_pieces = any(map(lies_elsewhere, (x, y)))
     in_features = all(isinstance(kernel, Features) for kernel in (kernel_x, kernel_y))
     if not in_pieces and not (in_features and missing == "raise" and not kinds):
         return None
     if not in_features:
         raise KindError(
-            f"x and y are collections or files of more than {READ_ROWS} rows, which are regressed in features: give "
-            "features of both, such as kernel_x=mm.features.Fourier.draw(kernel, like=some_rows) and kernel_y=..., or "
-            "rows in memory."
+            f"x and y are collections or files of more than {READ_ROWS} rows, which need features: pass features of "
+            "both, such as kernel_x=mm.features.Fourier.draw(kernel, like=some_rows) and kernel_y=..., or rows in "
+            "memory."
         )
     if missing != "raise" or kinds:
         option = "kinds=" if missing == "raise" else f"missing={missing!r}"
@@ -198,7 +200,7 @@ def _dual(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Opera
 
 
 def _coordinates(first: Side, chooses: bool, door: Door) -> PivotedCholesky | None:
-    """Pivoted coordinates of k if there are many points, or if few coordinates hold k and the ridge is to be chosen."""
+    """Pivoted coordinates of k for many points, or if few of them represent k and the ridge is to be chosen."""
     n = first.count
     if door.follows or any_sparse(first.points):
         return None
@@ -232,7 +234,7 @@ def _primal(first: Side, second: Side, ridge: Numbers | None, door: Door) -> Ope
     inverse = Ridge.factor_features(phi, ridge=ridge)
     if door.follows:
         return Operator(second.basis, first.basis, inverse.solve(phi.T).T / n, chosen=chosen)
-    for start in range(0, n, BLOCK):  # in place: of a million points this is most of the memory
+    for start in range(0, n, BLOCK):  # in place: with a million points this is most of the memory
         block = phi[start : start + BLOCK]
         block[:] = inverse.solve(block.T).T / n
     return Operator(second.basis, first.basis, phi, chosen=chosen)
@@ -262,14 +264,14 @@ def _streamed(first: Side, second: Side, ridge: Numbers | None, door: Door) -> O
 
 
 def _chosen(kernel: KernelLike, data: Data, argument: str) -> Any:
-    """The kernel that was given, or one from the data."""
+    """The given kernel, or one chosen from the data."""
     if asks_to_learn(kernel):
         return learned_for(data)[0]
     return unit_free_kernel(data, argument) if kernel is None else kernel
 
 
 def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Numbers | None, door: Door) -> RBF:
-    """The multiple of the median distance with the least leave-one-out error, each at its own best ridge."""
+    """The multiple of the median distance with the smallest leave-one-out error, each at its own best ridge."""
     n = first.count
     index = spread_rows(n, LENGTHSCALE_ROWS)
     x, y = rows(first.points, index), rows(second.points, index)

@@ -19,7 +19,7 @@ __all__ = ["FeatureEmbedding"]
 
 
 class FeatureEmbedding(Embedding):
-    """f(x) = ⟨c, φ(x)⟩ for features φ: the same algebra at a cost that does not depend on the sample.
+    """f(x) = ⟨c, φ(x)⟩ for features φ: the same algebra at a cost independent of the sample size.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class FeatureEmbedding(Embedding):
         candidates : points
             m points that cover where the distribution may be: some of the data, or a grid.
         ridge : float
-            Keeps weights moderate.
+            A larger value gives smaller weights.
 
         Examples
         --------

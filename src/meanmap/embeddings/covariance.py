@@ -1,4 +1,4 @@
-"""Covariance operators: means over pairs, whose matrix is never held."""
+"""Covariance operators: means over pairs, whose matrix is never stored."""
 
 from types import ModuleType
 from typing import Any
@@ -21,7 +21,7 @@ __all__ = ["PairMean", "cross_covariance"]
 
 
 class PairMean(ImplicitMatrix):
-    """M = I / n, or (I - 1 1ᵀ / n) / n: the mean over n pairs, of values that are centred first or not."""
+    """M = I / n, or (I - 1 1ᵀ / n) / n: the mean over n pairs, without or with centring."""
 
     count: int = eqx.field(static=True)
     centred: bool = eqx.field(static=True)
@@ -35,7 +35,7 @@ class PairMean(ImplicitMatrix):
         return self.times(np.eye(self.count), np)
 
     def square(self, output: Basis, inputs: Basis, door: Door) -> float | None:
-        """‖A‖² = tr(G M H M) for Gram matrices G and H of points, by tiles; none where these are not at hand."""
+        """‖A‖² = tr(G M H M) for Gram matrices G and H of points, by tiles; None if the bases are not points."""
         if output.orthonormal or inputs.orthonormal:
             return None
         n = self.count
@@ -59,11 +59,11 @@ class _Both(eqx.Module):
 
     @property
     def in_numpy(self) -> bool:
-        """Whether both kernels compute NumPy points by NumPy."""
+        """Whether both kernels use NumPy for NumPy points."""
         return self.first.in_numpy and self.second.in_numpy
 
     def gram(self, a: Points, b: Points) -> Any:
-        """At all pairs of pairs."""
+        """Values at all pairs of pairs."""
         return self.first.gram(a[0], b[0]) * self.second.gram(a[1], b[1])
 
 
@@ -76,8 +76,8 @@ def cross_covariance(x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLik
     x, y : points
         n pairs; pass the same data and kernel twice for the covariance operator C_XX.
     kernel_x, kernel_y : Kernel or Features
-        The spaces. With features the operator is an (r, s) matrix, streamed over the data; with kernels it holds the
-        points alone, and its norm takes O(n²) time, without a matrix of all pairs.
+        The spaces. With features the operator is an (r, s) matrix, streamed over the data; with kernels it stores only
+        the points, and its norm takes O(n²) time, without a matrix of all pairs.
     centred : bool
         Subtract the product of the means, so that independence makes it zero; its squared norm is then HSIC.
 

@@ -1,6 +1,6 @@
 """Elements of an RKHS: functions that can be evaluated, compared, added and scaled.
 
-A mean embedding, a witness function, a message and a belief are all of this one kind.
+Mean embeddings, witness functions, messages and beliefs are all elements.
 """
 
 from abc import abstractmethod
@@ -34,7 +34,7 @@ class Embedding(eqx.Module):
     Attributes
     ----------
     schema : Schema or None
-        The columns of an element that was made from a table with names, by which later tables are read.
+        The columns of an element made from a table with names; later tables are read by it.
     """
 
     schema: Schema | None = eqx.field(static=True, default=None, kw_only=True)
@@ -50,14 +50,14 @@ class Embedding(eqx.Module):
 
     @abstractmethod
     def pair(self, other: "Embedding", door: Door) -> Any:
-        """⟨f, g⟩ for g in the same space, or `NotImplemented` where g has to do it."""
+        """⟨f, g⟩ for g in the same space, or `NotImplemented` if only g can compute it."""
 
     @abstractmethod
     def times(self, factor: Numbers) -> "Embedding":
-        """The element times a number, or a number for each of a batch: c f."""
+        """c f for a number c, or for one number per member of a batch."""
 
     def plus(self, other: "Embedding") -> "Embedding":
-        """f + g; in general a combination that keeps both."""
+        """f + g; in general a `Combination` of both."""
         return Combination((*_members(self), *_members(other)), schema=self.schema or other.schema)
 
     @property
@@ -66,15 +66,15 @@ class Embedding(eqx.Module):
         return ()
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """Points of this space: those of tables by the names of the columns, if the element has them."""
+        """Points of this space; columns of tables are matched by name if the element has names."""
         return read_points(self.space, later(self.schema, data, argument), argument, door)
 
     @number_by_partition
     def __call__(self, x: Data) -> Array:
         """f at each point, (m,) or (..., m) for a batch.
 
-        Streamed: no Gram matrix is held. NumPy in, NumPy out; JAX in, JAX out; of a collection of Dask an array of
-        Dask, computed when it is asked for.
+        Streamed, without a Gram matrix. NumPy inputs give NumPy arrays and JAX inputs JAX arrays; a Dask collection
+        gives a lazy Dask array.
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)
@@ -102,7 +102,8 @@ class Embedding(eqx.Module):
     def norm(self) -> Array:
         """The norm √⟨f, f⟩ in the RKHS."""
         value = self.squared_norm()
-        # The root has no slope at zero: there, where two embeddings are equal, the norm is least, and its slope is 0.
+        # The root is not differentiable at zero, where two embeddings are equal and the norm is minimal: its gradient
+        # is set to 0.
         return _number(safe_sqrt(value))
 
     def __add__(self, other: object) -> "Embedding":
@@ -134,7 +135,7 @@ class Embedding(eqx.Module):
 
 
 class Combination(Embedding):
-    """f₁ + f₂ + ... of elements of the same space that are kept as they are.
+    """f₁ + f₂ + ..., elements of the same space that are kept separately.
 
     Examples
     --------
@@ -170,7 +171,7 @@ class Combination(Embedding):
         return total
 
     def times(self, factor: Numbers) -> "Combination":
-        """Each member scaled."""
+        """The combination of the scaled members."""
         return Combination(tuple(member.times(factor) for member in self.members), schema=self.schema)
 
     @property
@@ -189,7 +190,7 @@ def _number(value: object) -> Any:
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
-    """Equal in the shorter of two floating types: a kernel that went through `jit` may come back in float32."""
+    """Equal in the less precise of two floating types: a kernel may be returned from `jit` in float32."""
     if np.issubdtype(a.dtype, np.floating) and np.issubdtype(b.dtype, np.floating) and a.dtype != b.dtype:
         shorter = min(a.dtype, b.dtype, key=lambda dtype: dtype.itemsize)
         a, b = a.astype(shorter), b.astype(shorter)
@@ -203,7 +204,7 @@ def _check_same_elements(first: Embedding, second: Embedding, what: str) -> None
 
 
 def check_same_space(first: Kernel, second: Kernel, what: str) -> None:
-    """Refuse to combine elements of two RKHSs; traced hyperparameters are taken on trust."""
+    """Refuse to combine elements of two RKHSs; traced hyperparameters cannot be compared."""
     if first is second:
         return
     same = jax.tree.structure(first) == jax.tree.structure(second)
@@ -212,6 +213,6 @@ def check_same_space(first: Kernel, second: Kernel, what: str) -> None:
             same = np.shape(a) == np.shape(b) and _equal(np.asarray(a), np.asarray(b))
     if not same:
         raise InputError(
-            f"{what} needs two elements of one space, but their kernels are {first!r} and {second!r}: "
+            f"{what} needs two elements of the same space, but their kernels are {first!r} and {second!r}: "
             "embed both with the same kernel."
         )

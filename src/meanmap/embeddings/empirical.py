@@ -53,9 +53,9 @@ def embed(
         n points of a type that the kernel accepts; or a distribution such as `mm.families.Normal`, whose embedding is
         exact.
     kernel : Kernel, Features or "learned", optional
-        The kernel; or features, in whose coordinates the embedding is then expressed at a cost that does not grow with
-        n. By default a kernel for the kind of `x`: for numbers RBF at the median distance, of each column if there are
-        several, so that units do not matter; "learned": RBF at the lengthscale that `learn_kernel` finds.
+        The kernel; or features, in whose coordinates the embedding is expressed at a cost that does not grow with n. By
+        default a kernel for the kind of `x`: for numbers RBF at the median distance, of each column if there are
+        several, so that units do not matter. "learned" is RBF with the lengthscale that `learn_kernel` finds.
     estimator : {"empirical", "shrinkage", "james-stein", "ridge"}
         "empirical" averages. The others shrink towards zero, which lowers the mean squared RKHS error for small samples
         (Muandet et al. 2016): "shrinkage" is the spectral estimate (C + λ I)⁻¹ C μ̂, S-KMSE; "james-stein" and "ridge"
@@ -65,19 +65,19 @@ def embed(
     ridge : float, optional
         λ of "shrinkage" and "ridge"; chosen by closed-form leave-one-out if not given.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; rows with one are dropped, and a warning counts them; or missing
-        labels form a label of their own.
+        Treatment of missing values: an error; rows with one are dropped, and a warning counts them; or missing labels
+        form their own label.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
     Returns
     -------
     Embedding
-        Made from a table it keeps its `schema`, and matches columns of later tables by name. Made from an array it
-        refuses later points with column names, with other columns, or of another kind. Evaluating at m points costs O(n
-        m d), or O(m r) with r features; the norm costs O(n² d), and from 20,000 points on O(n r²) where r ≤ 400 points
-        suffice for eight digits. "shrinkage" costs one eigendecomposition, O(n³) or O(n r²); the rest at most O(n² d)
-        time and O(n) memory.
+        An embedding of a table keeps its `schema`, and matches columns of later tables by name. An embedding of an
+        array refuses later points with column names, with other columns, or of another kind. Evaluating at m points
+        costs O(n m d), or O(m r) with r features; the norm costs O(n² d), and from 20,000 points on O(n r²) if r ≤ 400
+        points suffice for eight digits. "shrinkage" costs one eigendecomposition, O(n³) or O(n r²); the rest at most
+        O(n² d) time and O(n) memory.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def embed(
     1.432
     """
     one_of(estimator, "estimator", shrinkage.ESTIMATORS)
-    # Under a kernel on distributions a batch of distributions is a sample of points like any other.
+    # With a kernel on distributions, a batch of distributions is a sample of points.
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)
     check_order((x, weights), ("x", "weights"))
@@ -103,10 +103,10 @@ def embed(
     if not isinstance(kernel, Kernel | Features):
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features of one.")
     if weights is not None and estimator != "empirical":
-        raise ParameterError(f"weights go with estimator='empirical', not with {estimator!r}.")
+        raise ParameterError(f"weights need estimator='empirical', not {estimator!r}.")
     if ridge is not None:
         if estimator not in ("shrinkage", "ridge"):
-            raise ParameterError(f"ridge goes with estimator='shrinkage' or 'ridge', not with {estimator!r}.")
+            raise ParameterError(f"ridge needs estimator='shrinkage' or 'ridge', not {estimator!r}.")
         parameter(ridge, "ridge", axes=0)
     with Door(x, kernel, weights) as door:
         if isinstance(kernel, Features):
@@ -131,7 +131,7 @@ def _embed_family(
     if is_default(kernel):
         raise KindError(f"kernel is {kernel!r}; a distribution's embedding needs one, such as mm.kernels.RBF(1.0).")
     if estimator != "empirical" or weights is not None or ridge is not None:
-        raise ParameterError("the embedding of a distribution is exact: leave out estimator, weights and ridge.")
+        raise ParameterError("the embedding of a distribution is exact: do not pass estimator, weights or ridge.")
     return FamilyEmbedding.of(x, kernel)
 
 

@@ -1,4 +1,4 @@
-"""Embeddings of distributions, exact: closed forms for normal ones, characteristic functions for all others."""
+"""Exact embeddings of distributions: closed forms for normal ones, characteristic functions for all others."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ class FamilyEmbedding(Embedding):
     """μ_P = E k(X, ·) of a distribution P, exactly, under an RBF kernel.
 
     Normal distributions have closed forms, ⟨μ_P, μ_Q⟩ = (2π)^(d/2) |Σ|^(1/2) N(m_P; m_Q, V_P + V_Q + Σ) with Σ = diag
-    ℓ² (Jitkrittum et al. 2015, draft, appendix B.3). Every other distribution goes through its characteristic function
-    c: E k(X, x) = E_ω Re c(ω/ℓ) exp(−iωx/ℓ) with ω standard normal, by the trapezium rule, whose error is below 1e-13
-    for these analytic integrands.
+    ℓ² (Jitkrittum et al. 2015, draft, appendix B.3). All other distributions use their characteristic function c: E
+    k(X, x) = E_ω Re c(ω/ℓ) exp(−iωx/ℓ) with ω standard normal, by the trapezium rule, whose error is below 1e-13 for
+    these analytic integrands.
 
     Attributes
     ----------
@@ -36,7 +36,8 @@ class FamilyEmbedding(Embedding):
     family : Distribution
         P, possibly a batch.
     coordinate : str
-        Where the kernel acts: "x", or "log" (Gamma) and "logit" (Beta), in which spreads of many decades are alike.
+        The coordinate in which the kernel acts: "x", or "log" (Gamma) and "logit" (Beta), which make spreads over many
+        decades comparable.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class FamilyEmbedding(Embedding):
 
     @property
     def space(self) -> Kernel:
-        """The kernel that the distribution is embedded by."""
+        """The kernel of the embedding."""
         return self.kernel
 
     @classmethod
@@ -87,7 +88,7 @@ class FamilyEmbedding(Embedding):
         return _out(scale * expected_pair(self.family, other.family, jnp.asarray(lengthscale), self.coordinate), door)
 
     def times(self, factor: Numbers) -> Embedding:
-        """A scaled element: no longer the embedding of a distribution, but as exact."""
+        """A scaled element: no longer the embedding of a distribution, but still exact."""
         return _ScaledFamily(self, factor)
 
     @property
@@ -134,8 +135,8 @@ def _rbf(kernel: KernelLike) -> tuple[Any, Any]:
         return kernel.scale * scale, lengthscale
     if not isinstance(kernel, RBF):
         raise KindError(
-            f"the exact embedding of a distribution is known for the RBF kernel, not for {kernel!r}; for other "
-            "shift-invariant kernels embed in random features: mm.features.Fourier.draw(kernel, like=1)."
+            f"distributions have exact embeddings for the RBF kernel, not for {kernel!r}; for other shift-invariant "
+            "kernels embed in random features: mm.features.Fourier.draw(kernel, like=1)."
         )
     return 1.0, kernel.lengthscale
 

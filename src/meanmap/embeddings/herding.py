@@ -1,4 +1,4 @@
-"""Kernel herding: points whose plain average follows an embedding."""
+"""Kernel herding: points whose average embedding approximates a given one."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ __all__ = ["herd"]
 @compiled_anew
 @partial(jax.jit, static_argnames="n")
 def herd(kernel: Kernel, points: Points, weights: jax.Array, n: int) -> jax.Array:
-    """Row numbers (..., n) of the points chosen one after another to follow Σᵢ wᵢ k(xᵢ, ·); weights sum to one.
+    """Row numbers (..., n) of points chosen greedily to approximate Σᵢ wᵢ k(xᵢ, ·); weights sum to one.
 
     Chen, Welling & Smola (2010), eq. 2, with the points themselves as candidates. One column of the Gram matrix is
     evaluated per choice: O(points) memory.

@@ -28,14 +28,14 @@ from meanmap.linalg.ridge import Ridge
 
 __all__ = ["likelihood"]
 
-# Up to here the operator is made on all points; beyond, in pivoted coordinates of both kernels.
+# With up to this many points the operator is made on all of them; with more, in pivoted coordinates of both kernels.
 DENSE_ROWS = 2000
 MOST_FEATURES = 1000
 # Choices are compared in pivoted coordinates of at most this rank, on at most this many pairs.
 CHOICE_RANK = 150
 CHOICE_ROWS = 2000
 # Measured on linear-Gaussian pairs of correlation .6 to .9: one ridge for both inverses and a narrow range of
-# lengthscales do better than a freer choice, which fits the noise of the held-out score at a hundred pairs.
+# lengthscales do better than a wider choice, which with a hundred pairs fits the noise of the held-out score.
 CHOICE = Choice((0.5, 0.7, 1.0, 1.4), np.geomspace(1e-5, 1e-1, 9))
 
 
@@ -52,7 +52,7 @@ def likelihood(
 ) -> Operator:
     """The likelihood operator A = (C_YY + λ₂ I)⁻¹ C_YX (C_XX + λ₁ I)⁻¹: `op(x)` is y ↦ p(x | y) / p(x).
 
-    An element of the RKHS of y, and what an observed neighbour x sends to y as a message in belief propagation. It is a
+    It is an element of the RKHS of y: the message of an observed neighbour x to y in belief propagation. It is a
     function, not a distribution: evaluate it, `op(x)(y)`.
 
     Parameters
@@ -62,24 +62,24 @@ def likelihood(
     kernel_x, kernel_y : Kernel or Features, optional
         By default RBF, both lengthscales the same multiple of their median distances, chosen with the ridges.
     ridge : float or (float, float), optional
-        λ for both inverses, or (λ₁ of x, λ₂ of y). By default one λ, relative to each kernel's size, of least
-        held-out error of f(x, y) as an estimate of the density ratio r = p(x, y) / (p(x) p(y)),
-        ½ E_{p(x)p(y)} f² − E_{p(x,y)} f, which is ½ E (f − r)² up to a constant (Kanamori, Hido & Sugiyama 2009), over
-        ten folds.
+        λ for both inverses, or (λ₁ of x, λ₂ of y). By default one λ, relative to each kernel's size, that minimises the
+        ten-fold held-out error of f(x, y) as an estimate of the density ratio r = p(x, y) / (p(x) p(y)), ½ E_{p(x)p(y)}
+        f² − E_{p(x,y)} f, which is ½ E (f − r)² up to a constant (Kanamori, Hido & Sugiyama 2009).
     missing : {"raise", "drop", "category"}
-        What happens to missing values, as in `condition`.
+        Treatment of missing values, as in `condition`.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
     Returns
     -------
     Operator
-        `op.chosen` names what was chosen, `op.schema` what the columns of x were read as; `op.notes` what was missing.
+        `op.chosen` holds the chosen hyperparameters, `op.schema` the kinds of the columns of x; `op.notes` counts
+        missing values.
 
     Notes
     -----
-    Song, Gretton & Guestrin (2010), eq. 8, with the order of the factors as it must be for f in the RKHS of y: in
-    points A = n Ψ (L + n λ₂ I)⁻¹ (K + n λ₁ I)⁻¹ Φᵀ. As printed the factors are those of A_XY.
+    Song, Gretton & Guestrin (2010), eq. 8, with the factors in the order required for f in the RKHS of y: in points A =
+    n Ψ (L + n λ₂ I)⁻¹ (K + n λ₁ I)⁻¹ Φᵀ. The printed factors are those of A_XY.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def likelihood(
     >>> rng = np.random.default_rng(0)
     >>> y = rng.normal(size=500)
     >>> f = likelihood(y + rng.normal(size=500), y)([1.5])
-    >>> bool(f([1.0])[0, 0] > f([-1.0])[0, 0])             # 1.5 was more likely seen from 1 than from −1
+    >>> bool(f([1.0])[0, 0] > f([-1.0])[0, 0])             # 1.5 is more likely given 1 than given −1
     True
     """
     given = None if ridge is None else _read_ridges(ridge)
@@ -138,7 +138,7 @@ def _rescaled(side: Side, multiple: float) -> Side:
 def _choose(
     first: Side, second: Side, choice: Choice, given: tuple[Any, Any] | None
 ) -> tuple[float, tuple[float, float]]:
-    """The multiple of both lengthscales and the ridges of least held-out density-ratio error."""
+    """The multiple of both lengthscales and the ridges with the smallest held-out density-ratio error."""
     sides = first, second
     known = [np.array([float(np.asarray(value))]) for value in given or ()]
     with Door() as door:
@@ -158,7 +158,7 @@ def _choose(
 
 
 def _coordinates(kernel: Kernel | Features, points: Points, door: Door) -> np.ndarray:
-    """Finite coordinates of the points, of low rank where the kernel is not given by features."""
+    """Finite coordinates of the points, of low rank unless the kernel is given by features."""
     if not isinstance(kernel, Features):
         kernel = PivotedCholesky.of_points(kernel, points, door, tolerance=1e-7, max_rank=CHOICE_RANK)
     return transformed(kernel, points)

@@ -18,7 +18,7 @@ from meanmap.kernels.gram import product
 
 __all__ = ["find_modes"]
 
-# Newton's method doubles its digits each step near a mode; the steps before are damped ascents.
+# Near a mode each Newton step doubles the number of correct digits; earlier steps are damped.
 MOST_STEPS = 100
 
 
@@ -36,7 +36,7 @@ def find_modes(kernel: Kernel, points: Points, weights: jax.Array, n_starts: int
         retract, size = _shift, points.shape[1]
     else:
         raise KindError(
-            f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...), or for labels ask "
+            f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...), or for labels use "
             "beliefs.probabilities(name)."
         )
     flat = jnp.asarray(weights).reshape(-1, weights.shape[-1])
@@ -70,7 +70,7 @@ def _rotate(matrix: jax.Array, u: jax.Array) -> jax.Array:
 def _ascend_all(
     kernel: Kernel, points: jax.Array, weights: jax.Array, retract: Callable, size: int, n_starts: int
 ) -> tuple[jax.Array, jax.Array]:
-    """The modes, and whether the embedding is higher still ten times as far from the middle of the points."""
+    """The modes, and whether the embedding is even higher ten times as far from the centre of the points."""
     values_at_points = product(kernel, points, points, weights.T).T
 
     def one(w, values):
@@ -84,7 +84,7 @@ def _ascend_all(
         top = jnp.argmax(heights)
         middle = points.mean(axis=0)
         far = middle + 10 * (ends[top] - middle)
-        # Only a kernel whose own values grow can run away; on angles some other place may just be a higher mode.
+        # Only a kernel with growing values can be unbounded; on angles a distant higher value may be another mode.
         sizes = kernel.diagonal(jnp.stack([ends[top], far]))
         return ends[top], (height(far) > heights[top]) & (sizes[1] > 2 * sizes[0])
 

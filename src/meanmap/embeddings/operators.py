@@ -28,7 +28,7 @@ __all__ = ["ImplicitMatrix", "Operator"]
 
 
 class ImplicitMatrix(eqx.Module):
-    """A symmetric matrix M that is applied and never held."""
+    """A symmetric matrix M that is applied but never stored."""
 
     @abstractmethod
     def times(self, values: Array, library: ModuleType) -> Any:
@@ -40,7 +40,7 @@ class ImplicitMatrix(eqx.Module):
 
     @abstractmethod
     def square(self, output: Basis, inputs: Basis, door: Door) -> float | None:
-        """tr(G M H M) for the Gram matrices G and H of two bases, on the host; none where these must be held."""
+        """tr(G M H M) for the Gram matrices G and H of two bases, on the host; None if these must be stored."""
 
 
 class Operator(eqx.Module):
@@ -53,7 +53,7 @@ class Operator(eqx.Module):
     Attributes
     ----------
     output, input : Basis
-        What Mᵢⱼ refers to: points, or feature coordinates.
+        The bases of M: points, or feature coordinates.
     matrix : array (p, q) or ImplicitMatrix, optional
         M, unless it is the inverse in `solve`.
     solve : Ridge, optional
@@ -61,7 +61,7 @@ class Operator(eqx.Module):
     chosen : tuple of (str, float)
         The settings chosen from the data: ridges, lengthscales.
     conditional : bool
-        Whether A k(x, ·) stands for a distribution given x, as of `mm.condition`.
+        Whether A k(x, ·) represents a distribution given x, as for `mm.condition`.
     notes : tuple of str
         Notes on rows that were left out.
     """
@@ -76,16 +76,16 @@ class Operator(eqx.Module):
 
     @property
     def schema(self) -> Schema | None:
-        """The kinds of the columns of x, where x is a table or an array of NumPy."""
+        """The kinds of the columns of x, if x is a table or a NumPy array."""
         return self.input.schema
 
     def __check_init__(self):
         if (self.matrix is None) == (self.solve is None):
-            raise KindError("an operator needs a matrix or a factorisation, and not both.")
+            raise KindError("an operator needs either a matrix or a factorisation, not both.")
 
     @property
     def implicit(self) -> ImplicitMatrix | None:
-        """The matrix where it is applied and never held."""
+        """The matrix, if it is applied but never stored."""
         return self.matrix if isinstance(self.matrix, ImplicitMatrix) else None
 
     def __call__(self, x: Data) -> Any:
@@ -113,10 +113,10 @@ class Operator(eqx.Module):
     def expect(self, function: Callable[..., Any] | Array, x: Data) -> Any:
         """E[g(Y) | x] at each of m points, (m,) or (m, q): Σᵢ βᵢ(x) g(yᵢ), for an output on points.
 
-        The same as `op(x).expect(function)` but for what makes the weights sum to one; `function` is as there.
+        The same as `op(x).expect(function)`, but without normalising the weights; `function` is the same.
         """
         if self.output.orthonormal:
-            raise KindError("expect needs an output on points: condition on a kernel_y that is a kernel, not features.")
+            raise KindError("expect needs an output on points: in condition, kernel_y must be a kernel, not features.")
         with Door(self, x) as door:
             points = self.input.read(x, door)
             y: Any = self.output
@@ -204,7 +204,7 @@ class Operator(eqx.Module):
 
 
 class Queries(Weights):
-    """The weights of A k(x, ·) on the output's points for each of m points x, (m, n), computed when they are needed."""
+    """The weights of A k(x, ·) on the output's points for each of m points x, (m, n), computed when needed."""
 
     operator: Operator
     x: Any
@@ -217,7 +217,7 @@ class Queries(Weights):
     def dense(self) -> Any:
         """M b(x), one solve for each point; kept on the host, so that several read-outs cost one."""
         with Door(self) as door:
-            # A result of JAX is not kept: inside an enclosing `jit` it would be a tracer.
+            # JAX results are not kept: inside an enclosing `jit` they would be tracers.
             return self._weights(door) if door.follows else self.on_host
 
     @cached_property
@@ -235,11 +235,11 @@ class Queries(Weights):
             return self.operator.input.combine(self.x, self.operator.transposed_times(values, door), door)
 
     def at(self, points: Points) -> Any:
-        """No function of the point: a conditional embedding weighs the points of its sample."""
+        """None: a conditional embedding has weights only at the points of its sample."""
         return None
 
     def take(self, index: Index) -> Any:
-        """Those of some of the points."""
+        """The queries at some of the points."""
         if isinstance(index, int | np.integer | slice):
             chosen = np.arange(self.shape[0])[index]
             some = Queries(self.operator, rows(self.x, np.atleast_1d(chosen)))

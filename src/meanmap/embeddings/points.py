@@ -26,9 +26,9 @@ from meanmap.plots.intervals import intervals_chart
 
 __all__ = ["PointEmbedding", "Weights", "weighted_sums"]
 
-# Weights whose sum is this share of their absolute sum or less are no distribution.
+# Weights whose sum is at most this share of their absolute sum do not represent a distribution.
 NO_MASS = 1e-6
-# Of a belief about a number with many values, at most this many are printed, if they have this much of the mass.
+# For a belief about a number, at most this many values are printed, if each has at least this much of the mass.
 MOST_SHARES, LEAST_SHARE, MANY_VALUES = 3, 0.1, 21
 
 
@@ -44,9 +44,9 @@ def weighted_sums(kernel: Kernel, at: Any, points: Points, weights: Array, door:
 
 
 class Weights(eqx.Module):
-    """Weights (..., n) that are not computed before they are needed: those of the beliefs of many queries.
+    """Weights (..., n) of the beliefs of many queries, computed only when they are needed.
 
-    A mean needs one number per query, not n: `against` finds it without the weights.
+    A mean needs one number per query, not n: `against` computes it without the weights.
     """
 
     @property
@@ -68,23 +68,23 @@ class Weights(eqx.Module):
 
     @abstractmethod
     def at(self, points: Points) -> Any:
-        """The weights (..., m) that other points would have; None where weights are no function of the point."""
+        """The weights (..., m) that other points would have; None if weights are not a function of the point."""
 
 
 class PointEmbedding(Embedding, Readouts, BeliefPaged):
-    """f = Σᵢ wᵢ k(xᵢ, ·): the embedding of a weighted sample, a belief, a difference of two samples.
+    """f = Σᵢ wᵢ k(xᵢ, ·): the embedding of a weighted sample, a belief, or a difference of two samples.
 
     Attributes
     ----------
     kernel : Kernel
         k.
-    points : array (n, ...) or what else the kernel reads
+    points : array (n, ...), or other points of the kernel
         x₁, ..., xₙ.
     weights : array (..., n)
         One weight per point; leading axes are a batch of functions on the same points. Weights may be negative.
     conditional : bool
-        Whether what the weights lack of one is the sample's, as in beliefs of `mm.condition`; read-outs divide by their
-        sum otherwise.
+        Whether read-outs distribute one minus the sum of the weights equally over the sample, as for beliefs of
+        `mm.condition`; otherwise they divide the weights by their sum.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
 
     @property
     def later(self) -> Weights | None:
-        """The weights where they are not computed before they are needed."""
+        """The weights, if they are computed only when needed."""
         return self.source if isinstance(self.source, Weights) else None
 
     @property
@@ -127,20 +127,20 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
         return self.source if self.later is None else self.later.dense()
 
     def against(self, values: Array, library: ModuleType) -> Any:
-        """Σᵢ wᵢ vᵢ for values (n, q), (..., q): one number a query where the weights are not known yet."""
+        """Σᵢ wᵢ vᵢ for values (n, q), (..., q): one number per query if the weights are not computed yet."""
         return library.matmul(self.source, values) if self.later is None else self.later.against(values)
 
     def weights_at(self, points: Points) -> Any:
-        """The weights that other points would have, where they are a function of the point."""
+        """The weights that other points would have, if they are a function of the point."""
         return None if self.later is None else self.later.at(points)
 
     def ratio(self, x: Data) -> Any:
-        """p(x) / p₀(x) at any points, (m,) or (..., m): how much more probable they became than in the sample itself.
+        """p(x) / p₀(x) at any points, (m,) or (..., m): how much more probable they are than in the sample itself.
 
-        For beliefs of graphical models, which are a sample of a variable, reweighted by what is known: p₀ is the prior.
-        Retrieval is its largest value among candidates. Some candidates have large values for many queries: where these
-        come together, `ratio` (queries, candidates), compare `(ratio - ratio.mean(0)) / ratio.std(0)`, which found the
-        right one in .03 to .075 more of them.
+        For beliefs of graphical models, which are a sample of a variable, reweighted given the evidence: p₀ is the
+        prior. Retrieval takes the largest value among candidates. Some candidates have large values for many queries:
+        with a `ratio` of many queries, (queries, candidates), compare `(ratio - ratio.mean(0)) / ratio.std(0)`, which
+        found the right candidate for .03 to .075 more of them.
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)
@@ -155,12 +155,12 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
 
     @property
     def known_mass(self) -> Any:
-        """Σᵢ |wᵢ|, or 0 where the weights are not computed yet."""
+        """Σᵢ |wᵢ|, or 0 if the weights are not computed yet."""
         return abs(self.source).sum(axis=-1) if self.later is None else 0.0
 
     @property
     def space(self) -> Kernel:
-        """The kernel whose functions are weighed."""
+        """The kernel of the weighted functions."""
         return self.kernel
 
     def evaluate(self, x: Points, door: Door) -> Any:
@@ -174,8 +174,10 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
         return library.sum(self.weights * values, axis=-1)
 
     def squared_norm(self) -> Any:
-        """⟨f, f⟩, never negative. From 20,000 points on to eight digits by a few of them, where the kernel is smooth
-        enough for a certificate; otherwise O(n²) as always, with a progress bar on terminals.
+        """⟨f, f⟩, never negative.
+
+        From 20,000 points on it is computed to eight digits from a few of them, if the kernel is smooth enough for an
+        error bound; otherwise in O(n²), with a progress bar on terminals.
         """
         with Door(self) as door:
             if not door.follows and not self.batch and count(self.points) >= certified.MANY:
@@ -185,7 +187,7 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
         return super().squared_norm()
 
     def times(self, factor: Numbers) -> "PointEmbedding":
-        """The weights scaled; an array of factors makes or meets a batch."""
+        """The weights scaled; an array of factors makes a batch, or broadcasts against one."""
         factor = factor if isinstance(factor, float | int) or not factor.ndim else factor[..., None]
         return self._weighing(self.weights * factor)
 
@@ -238,7 +240,7 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
 
     @property
     def _is_law(self) -> bool:
-        """Whether the points are numbers or vectors, with weights of some mass: a difference of samples has none."""
+        """Whether the points are numbers or vectors, with weights that do not sum to nearly zero (a difference)."""
         if not (holds_vectors(self.kernel.domain) and in_columns(self.points)):
             return False
         weights = np.asarray(self.weights)
@@ -246,7 +248,7 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
         return self.conditional or bool((mass > NO_MASS * np.abs(weights).sum(axis=-1)).all())
 
     def _as_page(self, brief: bool = False) -> Page:
-        """Of vectors each column with its mean and interval."""
+        """The page of a belief; for vectors, the mean and interval of each column."""
         if self.batch or not self._is_law or self.points.shape[1] == 1:
             return super()._as_page(brief)
         low, high = (np.ravel(end) for end in self.interval())
@@ -263,7 +265,7 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
         return Page("A belief", "", (Section("The belief", "", charts=(chart,), tables=(table,)),), facts)
 
     def __str__(self) -> str:
-        """The belief in numbers, a line for each query, where it is one about a number or about labels."""
+        """The belief in numbers, a line for each query, if it is about a number or labels."""
         queries = self._in_numbers() if all_concrete(self) else []
         return "\n".join([*map(belief_text, queries), repr(self)])
 

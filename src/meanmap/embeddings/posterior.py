@@ -1,4 +1,4 @@
-"""A posterior over the mean embedding: how well a sample determines it, point by point."""
+"""The posterior of a mean embedding: pointwise uncertainty of the embedding of a sample."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -32,9 +32,9 @@ __all__ = ["GaussianElement", "PosteriorDifference", "PosteriorEmbedding", "post
 # Landmarks at which the embedding is observed. More add no information once they are denser than the lengthscale.
 MOST_LANDMARKS = 200
 TRACE_TOLERANCE = 1e-6
-# Keeps a singular empirical covariance of the noise invertible; relative to k(z, z).
+# Makes a singular empirical covariance of the noise invertible; relative to k(z, z).
 JITTER = 1e-8
-# Rows whose kernel values at the landmarks are held at once.
+# The number of rows whose kernel values at the landmarks are in memory at once.
 BLOCK = 4096
 
 
@@ -57,7 +57,7 @@ class GaussianElement(Value):
         return np.sqrt(np.maximum(np.diagonal(self.cov(points)), 0))
 
     def interval(self, points: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of the interval that holds each value with this probability."""
+        """Lower and upper ends of the interval that contains each value with this probability."""
         from scipy.special import ndtri
 
         confidence = probability(confidence)
@@ -87,15 +87,15 @@ class PosteriorEmbedding(GaussianElement):
     kernel, prior : Kernel
         k, and the covariance r of the prior.
     landmarks : points (m, ...)
-        z, where the embedding was observed.
+        z, the points at which the embedding was observed.
     observed : array (m,)
-        μ̂(z), the empirical embedding there.
+        μ̂(z), the empirical embedding at the landmarks.
     noise : array (m, m)
         The covariance of these observations.
     size : int
-        Points in the sample.
+        The number of points in the sample.
     schema : Schema or None
-        What the columns are, where the sample was a table with names: later tables are read by it.
+        The columns, if the sample was a table with names; later tables are read by it.
     """
 
     kernel: Kernel
@@ -117,7 +117,7 @@ class PosteriorEmbedding(GaussianElement):
             return gram_matrix(self.prior, self._read(points, door)) - half.T @ half
 
     def sd(self, points: Data) -> np.ndarray:
-        """Without the covariance between points."""
+        """Standard deviations at m points, (m,), without computing covariances between points."""
         half = self._solve(self._cross(points))
         with Door() as door:
             own = np.asarray(self.prior.diagonal(self._read(points, door)))
@@ -154,7 +154,7 @@ class PosteriorDifference(GaussianElement):
         return self.first.cov(points) + self.second.cov(points)
 
     def excludes_zero(self, points: Data, confidence: float = 0.95) -> np.ndarray:
-        """Where the interval of this confidence lies on one side of zero, (m,) of booleans."""
+        """Whether the interval with this confidence excludes zero at each of m points."""
         low, high = self.interval(points, confidence)
         return (low > 0) | (high < 0)
 
@@ -182,8 +182,8 @@ def posterior_embedding(
     kernel : Kernel or "learned"
         k; "learned" is RBF at the lengthscale that `learn_kernel` finds, with several columns in their own units.
     prior : Kernel, optional
-        r; by default `kernels.Smoothed(kernel)`, for RBF, sums of them, and Matérn, scaled so that r(z, z) = k(z, z),
-        since its scale depends on the units of the columns. With r = k and noise τ² = n² λ the mean at the sample is
+        r; by default `kernels.Smoothed(kernel)`, for RBF, sums of RBF, and Matérn, scaled so that r(z, z) = k(z, z),
+        because its scale depends on the units of the columns. With r = k and noise τ² = n² λ the mean at the sample is
         the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
     landmarks : points, optional
         z; by default at most 200 points that span the sample.
@@ -216,12 +216,12 @@ def posterior_embedding(
     kernel = as_kernel(kernel, "kernel", ", or 'learned'")
     if prior is None and not has_closed_form(kernel):
         raise KindError(
-            f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example kernel itself."
+            f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example the kernel itself."
         )
     with Door() as door:
         points = read_points(kernel, x, "x", door)
         if any_sparse(points):
-            raise KindError("x is sparse, and a posterior embedding is about dense points: pass x.toarray().")
+            raise KindError("x is sparse, and a posterior embedding needs dense points: pass x.toarray().")
         n = count(points)
         check_rows(n, "x", least=2)
         if landmarks is None:
@@ -241,19 +241,19 @@ def posterior_embedding(
         else:
             raise ParameterError(f"noise is {noise!r}; expected 'empirical' or a number above 0.")
         whole = gram_matrix(prior, z) + observed_noise
-        # The prior of dense landmarks is numerically singular; what is added is rounding to it.
+        # The prior at dense landmarks is numerically singular; the addition is of the order of rounding.
         whole[np.diag_indices(len(whole))] += 1e-12 * np.trace(whole) / len(whole)
         return PosteriorEmbedding(kernel, prior, z, mean, observed_noise, n, np.linalg.cholesky(whole), schema=schema)
 
 
 def _smoothed(kernel: Kernel, point: Points) -> Kernel:
-    """The smoothed kernel with r(z, z) = k(z, z): a volume as it is, it would be a millionth in another unit."""
+    """The smoothed kernel scaled to r(z, z) = k(z, z): unscaled it is a volume, which depends on units."""
     smoothed = Smoothed(kernel)
     volume = float(smoothed.diagonal(point)[0]) / float(kernel.diagonal(point)[0])
     if not 0 < volume < np.inf:
         raise ParameterError(
-            f"kernel is {kernel!r}, whose lengthscales multiply to {volume:g}, out of range: measure the columns in "
-            "other units, or pass prior=, for example kernel itself."
+            f"kernel is {kernel!r}, whose lengthscales multiply to {volume:g}, out of range: change the units of the "
+            "columns, or pass prior=, for example the kernel itself."
         )
     return Scaled(smoothed, 1 / volume)
 

@@ -31,7 +31,7 @@ class Side:
 
     @property
     def count(self) -> int:
-        """n, how many points there are."""
+        """n, the number of points."""
         return count(self.points)
 
     def check_like(self, other: "Side") -> None:
@@ -92,7 +92,7 @@ def read_pairs(
 
 
 def refuse_tracers(known: object, ridge: str) -> None:
-    """Refuse what is not known yet where something is to be chosen from it."""
+    """Refuse traced values where something is to be chosen from them."""
     if not all_concrete(known):
         raise ParameterError(
             f"inside jit nothing can be chosen from the data: pass kernel_x, kernel_y and ridge, such as ridge={ridge}."

@@ -1,4 +1,4 @@
-"""Read-outs of an element that stands for a distribution: expectations, quantiles, density, mode, samples."""
+"""Read-outs of an element that represents a distribution: expectations, quantiles, density, mode, samples."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -34,8 +34,8 @@ class Readouts(Intervals, eqx.Module):
     """The read-outs of Σᵢ wᵢ k(xᵢ, ·) as the embedding of a distribution, E g ≈ Σᵢ wᵢ g(xᵢ) / Σᵢ wᵢ.
 
     Weights of conditional embeddings may be negative. Expectations, means and quantiles use them as they are; density
-    and samples, which cannot be negative, use their positive part. `negative_share` says how large the negative part
-    is. Each method works on a batch and returns its leading axes first.
+    and samples, which cannot be negative, use their positive part. `negative_share` measures the negative part. Each
+    method works on a batch and returns its leading axes first.
     """
 
     kernel: eqx.AbstractVar[Kernel]
@@ -51,12 +51,12 @@ class Readouts(Intervals, eqx.Module):
 
     @abstractmethod
     def weights_at(self, points: Points) -> Any:
-        """The weights that other points would have, (..., m), or None where they are no function of the point."""
+        """The weights that other points would have, (..., m), or None if they are not a function of the point."""
 
     @property
     @abstractmethod
     def known_mass(self) -> Any:
-        """Σᵢ |wᵢ|, or 0 where the weights are not computed."""
+        """Σᵢ |wᵢ|, or 0 if the weights are not computed."""
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class Readouts(Intervals, eqx.Module):
 
     @property
     def negative_share(self) -> Any:
-        """Σ|wᵢ⁻| / Σ|wᵢ|: 0 for a plain sample; above a few per cent, distrust the tails."""
+        """Σ|wᵢ⁻| / Σ|wᵢ|: 0 for an unweighted sample; above a few per cent, do not trust the tails."""
         weights = self.weights
         library = library_of(weights)
         return library.sum(library.maximum(-weights, 0), -1) / library.sum(library.abs(weights), -1)
@@ -88,7 +88,7 @@ class Readouts(Intervals, eqx.Module):
         return Report("read-outs from weighted points", True, 0, notes=notes)
 
     def expect(self, function: Callable[..., Any] | Array) -> Any:
-        """E g, from g at the points: (...,) or (..., q).
+        """E g, computed from g at the points: (...,) or (..., q).
 
         Parameters
         ----------
@@ -108,12 +108,12 @@ class Readouts(Intervals, eqx.Module):
         return means.reshape((*self.batch, *(() if self.flat else points.shape[1:])))[()]
 
     def cov(self) -> Array:
-        """The covariance matrix, (..., d, d), made positive semidefinite where negative weights spoil it."""
+        """The covariance matrix, (..., d, d), made positive semidefinite if negative weights prevent that."""
         points = _matrix(self.points)
         with Door(self) as door:
             library = jnp if door.follows else np
             d = points.shape[1]
-            # About the mean of all points, so that data far from zero lose no digits.
+            # About the mean of all points, so that no digits are lost for data far from zero.
             centred = points - points.mean(axis=0)
             squares = (centred[:, :, None] * centred[:, None, :]).reshape(-1, d * d)
             moments = self._averages(library.concatenate([centred, squares], axis=1), door)
@@ -133,7 +133,7 @@ class Readouts(Intervals, eqx.Module):
             return variance[..., 0][()] if self.flat else variance
 
     def _averages(self, values: Array, door: Door) -> Any:
-        """Σᵢ wᵢ vᵢ for values (n, q) and weights that sum to one, without these where they are not computed yet."""
+        """Σᵢ wᵢ vᵢ for values (n, q) and normalised weights, without computing weights not needed so far."""
         library = jnp if door.follows else np
         sums = self.against(library.concatenate([values, library.ones_like(values[:, :1])], axis=1), library)
         if self.conditional:
@@ -142,7 +142,7 @@ class Readouts(Intervals, eqx.Module):
         return sums[..., :-1] / sums[..., -1:]
 
     def _shares(self) -> Any:
-        """The weights, made to sum to one."""
+        """The weights, normalised to sum to one."""
         weights = self.weights
         if self.conditional:
             return weights + (1 - weights.sum(axis=-1, keepdims=True)) / weights.shape[-1]
@@ -156,8 +156,8 @@ class Readouts(Intervals, eqx.Module):
     def quantile(self, q: Numbers | Sequence[float]) -> Array:
         """Quantiles of each column: (...,) + shape of q + (d,), without the last axis for plain numbers.
 
-        The weighted distribution function of signed weights need not rise; the mean of its running maximum from the
-        left and its running minimum from the right does.
+        With signed weights the weighted distribution function need not be monotone; it is replaced by the mean of its
+        running maximum from the left and its running minimum from the right.
         """
         levels = read_levels(q)
         points = _matrix(self.points)
@@ -169,13 +169,14 @@ class Readouts(Intervals, eqx.Module):
     def density(self, grid: Array, bandwidth: Numbers | None = None) -> Array:
         """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing.
 
-        Of the positive weights; or, for beliefs of graphical models, of the sample that they reweight, times the ratio
-        of belief and prior, which is known as a function: in measurements this was nearer to the truth.
+        It smooths the positive weights. For beliefs of graphical models it smooths the unweighted sample and multiplies
+        by the ratio of belief and prior, a known function, which was more accurate in measurements.
 
         Parameters
         ----------
         grid : array_like (m,) or (m, d)
-            Where to evaluate; a table with names is read by them, an array has the columns in the order of `mean()`.
+            Points at which to evaluate; a table is read by its names, an array has the columns in the order of
+            `mean()`.
         bandwidth : float or (d,), optional
             Standard deviation of the smoothing of the weights. By default Scott's rule, spread × n_eff^(−1/(d + 4)),
             for each function of the batch; for beliefs of graphical models the improved Sheather-Jones rule for the
@@ -198,7 +199,7 @@ class Readouts(Intervals, eqx.Module):
             return door.leave(_parzen(at, points, weights, jnp.asarray(width)))
 
     def _product_density(self, at: object) -> Any:
-        """Parzen density of the plain sample × weight at the place, made to integrate to one.
+        """Parzen density of the unweighted sample × weight at the point, normalised to integrate to one.
 
         The integral is taken about each point, by the rule that is exact for quadratics: √d bandwidths away along
         each axis, both ways.
@@ -213,12 +214,12 @@ class Readouts(Intervals, eqx.Module):
         return np.asarray(plain) * np.maximum(np.asarray(there), 0) / mass
 
     def mode(self, candidates: Array | None = None, n_starts: int = 10) -> Array:
-        """Where the embedding is largest: (..., d), (...,) or (..., 3, 3).
+        """The point at which the embedding is largest: (..., d), (...,) or (..., 3, 3).
 
         Parameters
         ----------
         candidates : points, optional
-            Take the best of these (retrieval) instead of ascending; returns their row numbers, (...,).
+            Choose the best of these (retrieval) instead of ascending; returns row numbers, (...,).
         n_starts : int
             On R^d, angles and rotations: Newton ascent, on rotations along geodesics, from this many of the points
             where the embedding is largest.
@@ -234,7 +235,7 @@ class Readouts(Intervals, eqx.Module):
             return door.leave(modes[..., 0] if self.flat else modes)
 
     def sample(self, n: int, rng: Seed = None, bandwidth: Array | None = None) -> Array:
-        """`n` independent draws from the points by their positive weights, (..., n, d), (..., n) or (..., n, 3, 3).
+        """`n` independent draws from the points with their positive weights, (..., n, d), (..., n) or (..., n, 3, 3).
 
         With a `bandwidth`, each draw is blurred by a Gaussian of that standard deviation.
         """
@@ -255,7 +256,7 @@ class Readouts(Intervals, eqx.Module):
             return door.leave(drawn[..., 0] if self.flat else drawn)
 
     def herd(self, n: int) -> Any:
-        """`n` of the points whose plain average embedding follows this one, chosen greedily: (..., n, d).
+        """`n` of the points, chosen greedily, whose average embedding approximates this one: (..., n, d).
 
         Kernel herding (Chen, Welling & Smola 2010, eq. 2): x_{t+1} = argmax_x f(x) − (1/(t+1)) Σ_s k(x, x_s). The error
         ‖f − (1/n) Σ k(x_s, ·)‖ falls faster than the n^(−1/2) of independent draws. Cost O(n × points).
@@ -293,13 +294,13 @@ def _normalised(weights: Array) -> Any:
 
 
 def _check_mass(total: Array, mass: object) -> None:
-    """Refuse weights that cannot be made to sum to one: the difference of two embeddings is no distribution."""
+    """Refuse weights that cannot be normalised, as of the difference of two embeddings."""
     if not is_concrete(total) or not is_concrete(mass):
         return
     if not (np.abs(np.asarray(total)) > 1e-6 * np.asarray(mass)).all():
         raise InputError(
-            "the weights sum to nearly zero, so this element stands for no distribution (a difference of two "
-            "embeddings, for example): evaluate it as a function instead."
+            "the weights sum to nearly zero, so this element does not represent a distribution (it may be a difference "
+            "of two embeddings): evaluate it as a function instead."
         )
 
 
@@ -356,13 +357,14 @@ def _scott(points: Points, weights: Array) -> Any:
     variance = library.maximum(library.matmul(weights, centred**2) - mean**2, 0)
     size = 1 / library.sum(weights**2, axis=-1, keepdims=True)
     width = library.sqrt(variance) * size ** (-1 / (points.shape[1] + 4))
-    # A belief on one point has no spread of its own: a small part of that of all points keeps its density finite.
+    # A belief concentrated on one point has no spread: a small part of the spread of all points keeps its density
+    # finite.
     return library.maximum(width, 1e-3 * points.std(axis=0) + 1e-12)
 
 
 @jax.jit
 def _parzen(at: jax.Array, points: jax.Array, weights: jax.Array, width: jax.Array) -> jax.Array:
-    """Σᵢ wᵢ N(at; xᵢ, diag width²), in chunks of `at` so that memory stays O(m n) for one chunk only."""
+    """Σᵢ wᵢ N(at; xᵢ, diag width²), in chunks of m rows of `at`, so that memory is O(m n)."""
     d = points.shape[1]
     flat_weights = weights.reshape(-1, weights.shape[-1])
     widths = jnp.broadcast_to(width, (*weights.shape[:-1], d)).reshape(-1, d)

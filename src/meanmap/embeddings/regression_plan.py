@@ -1,4 +1,4 @@
-"""Conditional operators in features from rows of any number: a plan, states of parts, and the operator."""
+"""Conditional operators in features from any number of rows: a plan, states of parts, and the operator."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,8 @@ class RegressionPlan(Value):
     readings : pair of Reading
         The columns of x and of y.
     features : FeatureMap
-        Both side by side, and the grid that they are rounded to, 2⁻³² of how far each reaches, so that sums are exact.
+        The features of both, side by side, and the grid to which they are rounded, 2⁻³² of the range of each, so that
+        sums are exact.
     seed : int
 
     Examples
@@ -77,7 +78,7 @@ class RegressionPlan(Value):
         x, y : points, files or collections
             As for `condition`. From larger data 8192 rows are drawn, by row number only.
         features_x, features_y : Features
-            Of each.
+            The features of each.
         rng : None, int, numpy.random.Generator or JAX key
             Draws these rows.
         """
@@ -97,7 +98,7 @@ class RegressionPlan(Value):
             read = zip(members, (ours, theirs), NAMES, strict=True)
             points = tuple(member.read(part, name, door) for member, part, name in read)
             both = SideBySide(features_x.kernel, members)
-            # A unit for each feature, however small its share of the kernel.
+            # A separate unit for each feature, because some have a small share of the kernel.
             grid = FeatureMap.of(both, points, np.float64, [1] * both.size).grid
             fine = InTwoParts(both.kernel, both, grid.origin, grid.unit)
             features = FeatureMap.of(fine, points, np.float64, [1] * fine.size)
@@ -115,7 +116,7 @@ class RegressionPlan(Value):
         Parameters
         ----------
         x, y : points, files or iterators of pieces
-            As many rows of each; or as x alone an iterator of pieces (x, y).
+            The same number of rows of each; or only x, an iterator of pieces (x, y).
         """
         return beside_state(self, (x, y))
 
@@ -137,9 +138,9 @@ class RegressionPlan(Value):
 
 
 class InTwoParts(Features):
-    """Features as what a coarse grid holds of them and, after these, what it leaves: together to 2⁻³² of their reach.
+    """Features rounded to a coarse grid, followed by their remainders: together accurate to 2⁻³² of their range.
 
-    A regression may divide by what is left of nearly collinear features, where 2⁻¹⁶ would be seen.
+    A regression may divide by the small residuals of nearly collinear features, where an error of 2⁻¹⁶ would matter.
     """
 
     kernel: Kernel
@@ -154,7 +155,7 @@ class InTwoParts(Features):
         return jnp.concatenate([held, phi - held], axis=1)
 
     def check(self, points: Points, argument: str) -> None:
-        """As the features check."""
+        """Raise unless the points fit the features."""
         self.features.check(points, argument)
 
     @property
@@ -173,15 +174,15 @@ def solved(
     if ridge is None:
         ridge = _generalised_choice(values, rotated, energy, n)
         chosen = (("ridge", ridge),)
-    # Without a ridge the smallest eigenvalue does its work.
+    # Without a ridge the smallest eigenvalue takes its place.
     check_precision(values.sum(), ridge + max(values[0], 0.0), np.dtype(float), "the features' covariance")
     return (vectors @ (rotated / (np.maximum(values, 0) + ridge)[:, None])).T, chosen
 
 
 def _generalised_choice(values: np.ndarray, rotated: np.ndarray, energy: float, n: int) -> float:
-    """λ of least generalised cross-validation error, from second moments alone (Golub, Heath & Wahba 1979).
+    """λ with the smallest generalised cross-validation error, from second moments alone (Golub, Heath & Wahba 1979).
 
-    With s the eigenvalues of C_XX and c_k the rows of Uᵀ C_XY the part ‖c_k‖² / s of E‖y‖² lies along the k-th.
+    With s the eigenvalues of C_XX and c_k the rows of Uᵀ C_XY, the part of E‖y‖² along the k-th is ‖c_k‖² / s_k.
     """
     strength = np.sum(rotated**2, axis=1)
     seen = values > np.finfo(float).eps * values.max()

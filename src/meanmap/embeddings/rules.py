@@ -1,4 +1,4 @@
-"""Probability rules on embeddings: the sum, chain and Bayes rules under a prior that is itself an embedding.
+"""Probability rules on embeddings: the sum, chain and Bayes rules with an embedded prior.
 
 Song, Fukumizu & Gretton (2013), "Kernel Embeddings of Conditional Distributions", section 4.
 """
@@ -84,7 +84,7 @@ def bayes_rule(
 ) -> Operator:
     """The kernel Bayes rule: from x to the embedding of the posterior p(x | y) π(y) / ∫ p(x | y) π(y) dy.
 
-    Only the likelihood p(x | y) is learned from the pairs: their y need not come from π.
+    Only the likelihood p(x | y) is learned from the pairs: their y need not be draws from π.
 
     Parameters
     ----------
@@ -99,10 +99,10 @@ def bayes_rule(
 
     Notes
     -----
-    Fukumizu, Song & Gretton (2013) carry the prior to the sample by the sum rule, which gives each pair a weight w, and
-    condition on x under those weights. Some w come out negative; their rule squares the operator to invert it all the
-    same. Here, as in Xu, Chen & Doucet (2022), the weights are importance weights of a ridge regression, so negative
-    ones are set to zero: β(x) = √w (√w K √w + n λ I)⁻¹ √w k(X, x), whose ridge can be chosen from the data.
+    Fukumizu, Song & Gretton (2013) transfer the prior to the sample by the sum rule, which gives each pair a weight w,
+    and condition on x under those weights. Some w are negative, and their rule squares the operator to make it
+    invertible. Here, as in Xu, Chen & Doucet (2022), the weights are importance weights of a ridge regression, and
+    negative ones are set to zero: β(x) = √w (√w K √w + n λ I)⁻¹ √w k(X, x), whose ridge can be chosen from the data.
 
     Examples
     --------
@@ -113,13 +113,13 @@ def bayes_rule(
     >>> k = mm.kernels.RBF(0.7)
     >>> prior = mm.embed(rng.normal(0, 0.5, size=400), k)
     >>> op = bayes_rule(x, y, prior, kernel_x=k, kernel_y=k)
-    >>> bool(abs(op([1.0])[0].mean() - 0.5) < 0.15)            # equal variances: half way between 0 and 1
+    >>> bool(abs(op([1.0])[0].mean() - 0.5) < 0.15)            # equal variances: halfway between 0 and 1
     True
     """
     points = _points(prior, "prior")
     kernel_y = points.kernel if kernel_y is None else kernel_y
     if isinstance(kernel_x, Features):
-        raise KindError("kernel_x is features; the Bayes rule is made on points: give a kernel.")
+        raise KindError("kernel_x is features; the Bayes rule needs points: pass a kernel.")
     check_same_space(kernel_y, prior.space, "the Bayes rule")
     with Door(x, y, prior, kernel_x, kernel_y) as door:
         library = jnp if door.follows else np
@@ -127,10 +127,10 @@ def bayes_rule(
         source, observed = carry.input, carry.output
         if source.orthonormal or observed.orthonormal:
             raise InputError(f"x has {observed.size} points; the Bayes rule is made on at most 6000 pairs: pass fewer.")
-        # Importance weights with mean one, so that a flat prior gives back `condition`.
+        # Importance weights with mean one, so that a flat prior gives the same as `condition`.
         weights = library.maximum(carry.apply(points).weights, 0)
         if is_concrete(weights) and not np.asarray(weights).any():
-            raise InputError("the prior gives no weight to any pair: give pairs whose y cover where the prior lies.")
+            raise InputError("the prior gives no weight to any pair: pass pairs whose y cover the prior's support.")
         root = library.sqrt(weights / library.mean(weights))
         outer = root[:, None] * root
         gram = outer * observed.gram(door)

@@ -1,7 +1,7 @@
 """Shrinkage estimates of a mean embedding: a little bias for less variance.
 
 All are weights on the sample points. Muandet, Fukumizu, Sriperumbudur & Schölkopf (2016), "Kernel Mean Shrinkage
-Estimators"; the same as Bayesian posterior means in Flaxman et al. (2016), section 4.2.
+Estimators"; they are also Bayesian posterior means, as in Flaxman et al. (2016), section 4.2.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from meanmap.core.errors import ParameterError
 __all__ = ["ESTIMATORS", "factor_weights", "spectral_leave_one_out", "spectral_weights"]
 
 ESTIMATORS = ("empirical", "james-stein", "ridge", "shrinkage")
-# Ridges that are tried, as multiples of the mean eigenvalue: from no shrinkage that a double could show to nearly all.
+# Ridges that are tried, as multiples of the mean eigenvalue: from no shrinkage in double precision to nearly complete.
 RIDGE_GRID = np.logspace(-6, 2, 49)
 
 
@@ -60,7 +60,7 @@ def spectral_leave_one_out(
     ones = vectors.T @ np.ones(n)
     square = vectors**2
     total = np.ones(n)
-    # What of 1 and of eᵢ lies outside the span of V, where K is zero and B is 1 / c.
+    # The parts of 1 and of eᵢ outside the span of V, where K is zero and B is 1 / c.
     rest, own_rest = total - vectors @ ones, np.maximum(1 - square.sum(axis=1), 0)
     scores = []
     for ridge in ridges:
@@ -88,7 +88,7 @@ def spectral_leave_one_out(
 
 
 def choose_spectral_ridge(vectors: np.ndarray, values: np.ndarray, diagonal: np.ndarray) -> float:
-    """The λ of least leave-one-out error on a logarithmic grid about the mean eigenvalue."""
+    """The λ with the smallest leave-one-out error on a logarithmic grid around the mean eigenvalue."""
     scale = float(diagonal.mean())
     if scale <= 0:
         raise ParameterError("the kernel is zero on every point: there is nothing to shrink.")
@@ -97,7 +97,7 @@ def choose_spectral_ridge(vectors: np.ndarray, values: np.ndarray, diagonal: np.
 
 
 def spectrum_of_gram(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvectors and eigenvalues of a Gram matrix, those that are rounding errors left out."""
+    """Eigenvectors and eigenvalues of a Gram matrix, without those that are rounding errors."""
     values, vectors = np.linalg.eigh(gram)
     kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0)
     return vectors[:, kept], values[kept]

@@ -1,4 +1,4 @@
-"""The witness function μ_P − μ_Q of two samples with its uncertainty, and where its intervals exclude zero."""
+"""The witness function μ_P − μ_Q of two samples, its uncertainty, and the regions where intervals exclude zero."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,15 +25,15 @@ from meanmap.learning.learned import learned_for
 
 __all__ = ["Region", "Witness", "posterior_witness"]
 
-# Of a kernel with draws this many are taken; the spread between lengthscales is known well from 32.
+# The number of draws of the kernel that are used; 32 suffice to estimate the spread between lengthscales.
 TERMS = 32
-# Bisections of an interval's ends: to 1e-9 of the width in which they are sought.
+# Bisections for the ends of an interval: to 1e-9 of the initial width.
 HALVINGS = 40
 
 
 @dataclass(frozen=True)
 class Region:
-    """An interval of points where the intervals of the witness lie above zero (sign 1), or below (sign −1)."""
+    """A range of points where the intervals of the witness lie above zero (sign 1), or below (sign −1)."""
 
     low: float
     high: float
@@ -61,13 +61,13 @@ class Witness(GaussianElement):
         return np.mean([part.mean(points) for part in self.parts], axis=0)
 
     def cov(self, points: Data) -> np.ndarray:
-        """The mean covariance, and the covariance of the means."""
+        """The mean covariance plus the covariance of the means."""
         means = np.stack([part.mean(points) for part in self.parts])
         centred = means - means.mean(axis=0)
         return np.mean([part.cov(points) for part in self.parts], axis=0) + centred.T @ centred / len(means)
 
     def sd(self, points: Data) -> np.ndarray:
-        """Without the covariance between points."""
+        """Standard deviations at m points, (m,), without computing covariances between points."""
         means, stds = self._moments(points)
         return np.sqrt(np.mean(stds**2, axis=0) + np.var(means, axis=0))
 
@@ -96,15 +96,15 @@ class Witness(GaussianElement):
         return generator.permutation(np.concatenate(drawn))
 
     def excludes_zero(self, points: Data, confidence: float = 0.95) -> np.ndarray:
-        """Where the interval of this confidence lies on one side of zero, (m,) of booleans."""
+        """Whether the interval with this confidence excludes zero at each of m points."""
         low, high = self.interval(points, confidence)
         return (low > 0) | (high < 0)
 
     def regions(self, confidence: float = 0.95, grid: Array | None = None) -> tuple[Region, ...]:
-        """The intervals where zero is excluded, in one column: on a grid, 400 points over the data by default."""
+        """The ranges of a single column where zero is excluded, on a grid: by default 400 points over the data."""
         grid = self._grid(400) if grid is None else np.sort(np.asarray(grid, float).ravel())
         if self.x.shape[1] != 1:
-            raise KindError(f"regions are intervals of 1 column, and these points have {self.x.shape[1]}: see plot().")
+            raise KindError(f"regions are ranges of 1 column, and these points have {self.x.shape[1]}: see plot().")
         low, high = self.interval(self._named(grid), confidence)
         signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
         starts = np.flatnonzero(np.r_[True, np.diff(signs) != 0])
@@ -116,7 +116,7 @@ class Witness(GaussianElement):
         """Draw the witness with its intervals in one column, or the sign where zero is excluded in two."""
         d = self.x.shape[1]
         if d > 2:
-            raise KindError(f"a witness is drawn over 1 or 2 columns, and these points have {d}.")
+            raise KindError(f"a witness can be drawn over 1 or 2 columns, and these points have {d}.")
         ax = new_axes(6, 3.5) if ax is None else ax
         if d == 1:
             grid = self._grid(400)
@@ -148,7 +148,7 @@ class Witness(GaussianElement):
         return np.stack([part.mean(points) for part in self.parts]), np.stack([part.sd(points) for part in self.parts])
 
     def _named(self, grid: np.ndarray) -> Any:
-        """Points of a grid as the samples came: under the names of their columns, if they have any."""
+        """Points of a grid in the form of the samples: with the names of their columns, if they have any."""
         return (
             grid
             if self.schema is None or not self.schema.named
@@ -168,7 +168,7 @@ class Witness(GaussianElement):
 def posterior_witness(
     x: Data, y: Data, kernel: KernelLike = "learned", *, noise: Numbers | str = "empirical", rng: Seed = None
 ) -> Witness:
-    """The posterior of the witness function μ_P − μ_Q: where x is credibly denser than y, and where y is denser than x.
+    """The posterior of the witness function μ_P − μ_Q: where x is credibly denser than y, and where y than x.
 
     Parameters
     ----------

@@ -1,6 +1,4 @@
-"""Estimators for scikit-learn's pipelines, grid searches and data frame output. scikit-learn is imported when one is
-first used.
-"""
+"""Estimators for pipelines, grid searches and data frames of scikit-learn, which is imported when first used."""
 
 from lazy_loader import attach_stub
 

@@ -32,17 +32,17 @@ class BagRegressor(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     operator_ : mm.embeddings.Operator
-        From bags to their numbers.
+        The operator from bags to responses.
 
     Notes
     -----
-    Szabó, Sriperumbudur, Póczos & Gretton (2016): kernel ridge regression with k(P, Q) = exp(−‖μ_P − μ_Q‖² / 2σ²).
-    Kernels between all points of all bags: O(points²), 20 s for 10⁵ points. `TwoStageFeatures` before a linear
+    Szabó, Sriperumbudur, Póczos & Gretton (2016): kernel ridge regression with k(P, Q) = exp(−‖μ_P − μ_Q‖² / 2σ²). It
+    computes kernels between all points of all bags: O(points²), 20 s for 10⁵ points. `TwoStageFeatures` before a linear
     model costs O(points).
 
-    X is a list of bags, each a list of numbers or an (nᵢ, d) array; sizes may vary, also between the fit and new bags.
-    In a plain (n, m) array each row is an unordered bag of m numbers; by scikit-learn's rules new rows must have m too:
-    pass list(X) for other sizes.
+    X is a list of bags, each a list of numbers or an (nᵢ, d) array; sizes may vary, and new bags may have other sizes.
+    In a plain (n, m) array each row is an unordered bag of m numbers, and by scikit-learn's rules new rows must have m
+    numbers too: pass list(X) for other sizes.
 
     Examples
     --------
@@ -84,12 +84,12 @@ class BagRegressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # in a plain matrix it ignores which column a number is in
+        tags.regressor_tags.poor_score = True  # in a plain matrix it ignores the order of the columns
         return tags
 
 
 class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Random features of the distribution that each row is a sample of, for a subsequent linear model.
+    """Random features of the distribution from which each row is a sample, for a subsequent linear model.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     Notes
     -----
     Jitkrittum et al. (2015), Algorithm 1, for empirical distributions: O(points · n_inner + n · n_inner · n_components)
-    where `BagRegressor` costs the squared number of bags. Bags are given as there.
+    where `BagRegressor` costs the squared number of bags. Bags are passed as in `BagRegressor`.
 
     Examples
     --------

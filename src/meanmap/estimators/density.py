@@ -12,9 +12,9 @@ from meanmap.estimators.regression import ConditionalMeanRegressor
 
 __all__ = ["ConditionalDensity"]
 
-# This share of any density is a wide Gaussian, so that no pair is impossible: a density from points is zero far away.
+# This share of any density is a wide Gaussian, so that no pair is impossible: far from all points the rest is zero.
 BACKGROUND = 0.01
-# Densities of this many rows at a time, each on the numbers of all of them.
+# Densities are computed for this many rows at a time, on the numbers of all of them.
 ROWS = 500
 
 
@@ -26,7 +26,7 @@ class ConditionalDensity(ConditionalMeanRegressor):
     Parameters
     ----------
     kernel, ridge :
-        As there.
+        As for `ConditionalMeanRegressor`.
 
     Examples
     --------

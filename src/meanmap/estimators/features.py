@@ -107,11 +107,11 @@ class LowRankFeatures(_KernelFeatures):
     Parameters
     ----------
     kernel : Kernel, optional
-        By default RBF at the median distance, of each column where there are several, so that units do not matter.
+        By default RBF at the median distance, one for each column if there are several, so that units do not matter.
     tolerance : float
         Stop when trace(K − Φ Φᵀ) ≤ tolerance · trace(K).
     max_rank : int
-        Stop at this many features at the latest.
+        The largest number of features.
 
     Attributes
     ----------

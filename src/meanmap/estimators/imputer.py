@@ -61,7 +61,7 @@ class DependencyNetworkImputer(_Imputer):
     Attributes
     ----------
     model_ : FittedDependencyNetwork
-        For beliefs, scores and draws: `imputer.model_.predict(X, targets=["0"])`, columns being called by their number.
+        For beliefs, scores and draws: `imputer.model_.predict(X, targets=["0"])`; columns are named by their number.
 
     Examples
     --------
@@ -88,9 +88,9 @@ class KernelGraphImputer(_Imputer):
     Attributes
     ----------
     model_ : FittedKernelGraph
-        For beliefs, scores and draws: `imputer.model_.predict(X, targets=[0])`, columns being called by their number.
+        For beliefs, scores and draws: `imputer.model_.predict(X, targets=[0])`; columns are named by their number.
     constants_ : dict
-        Constant columns, which are not part of the tree: number and value.
+        Constant columns, which are not part of the tree: their numbers and values.
 
     Examples
     --------

@@ -22,8 +22,8 @@ from meanmap.core.types import Data
 
 __all__ = ["MOST_ROWS", "learned_from", "read"]
 
-# Kernels, features and operators are learned from up to this many rows, drawn by their numbers alone: always the same
-# ones, wherever they lie. An operator of this many holds most of a gigabyte.
+# Kernels, features and operators are learned from up to this many rows, drawn by row number only: always the same ones,
+# wherever the data are stored. An operator of this many takes most of a gigabyte.
 MOST_ROWS = 100_000
 # The advice about labels.
 INDICATORS = "turn them into indicator columns, as sklearn.preprocessing.OneHotEncoder does"
@@ -68,7 +68,7 @@ def read(estimator: Any, *data: Data, **settings: object) -> Any:
 
 
 def _warn_of_outliers(columns: Mapping[Any, np.ndarray], argument: str, settings: Mapping[str, object]) -> None:
-    """Warn about them: estimators that take missing values treat them as such, others as numbers."""
+    """Warn about outliers: estimators that accept missing values treat them as missing, others as numbers."""
     if settings.get("ensure_all_finite") != "allow-nan":
         table = columns.get(None, columns)
         warn_of(wild_notes([table], [argument], then="leave out the row"))
@@ -97,7 +97,7 @@ def learned_from(estimator: object, *data: Data, **settings: object) -> Any:
 
 
 def _handed_over(data: tuple[Data, ...]) -> tuple[Data, ...]:
-    """X, or X and y, as other libraries hand them over; columns by name without a frame are refused."""
+    """X, or X and y, converted from other libraries; mappings of columns are refused."""
     found = tuple(map(handed_over, data))
     for came, each, name in zip(data, found, ("X", "y"), strict=False):
         if isinstance(each, Mapping):

@@ -24,7 +24,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     kernel : Kernel, optional
-        Of x; by default RBF with the lengthscale chosen together with the ridge, by leave-one-out.
+        The kernel of x; by default RBF with the lengthscale chosen together with the ridge, by leave-one-out.
     ridge : float, optional
         λ; by default chosen by leave-one-out.
 
@@ -61,7 +61,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
         """Learn the operator from n pairs; y may have several columns.
 
         If there are more than 100,000 pairs, that many are drawn, always the same ones, whether they are in memory, in
-        Parquet files (paths, or lazy frames with the columns of each), or in collections of Dask.
+        Parquet files (paths, or lazy frames with the columns of each), or in Dask collections.
         """
         several = self._several_columns
         X, y = learned_from(self, X, y, multi_output=several, y_numeric=True, ensure_min_samples=2)

@@ -26,7 +26,7 @@ def learned_tree(table: Data) -> FittedKernelGraph:
 
 
 class _KernelGraphPredictor(BaseEstimator, ABC):
-    """One column from all others, along the tree of all of them."""
+    """Predicts one column from all others, along the tree of all columns."""
 
     model_: FittedKernelGraph | None
 

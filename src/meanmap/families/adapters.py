@@ -46,10 +46,10 @@ READERS: dict[str, Callable[[Any], Distribution]] = {
 
 
 def from_numpyro(distribution: object) -> Distribution:
-    """The family of a NumPyro distribution, with its batch; `to_event` only moves axes of the batch.
+    """The family of a NumPyro distribution, with its batch, to be embedded or used as a prior or message of `mm.ep`.
 
-    Normal, MultivariateNormal, Beta, Gamma, Exponential, Chi2, Bernoulli, Categorical, Dirichlet, Laplace, Uniform,
-    Delta, and MixtureSameFamily of these, so that each can be embedded, or be the prior or a message of `mm.ep`.
+    Reads Normal, MultivariateNormal, Beta, Gamma, Exponential, Chi2, Bernoulli, Categorical, Dirichlet, Laplace,
+    Uniform, Delta, and MixtureSameFamily of these. Axes that `to_event` declares as event axes are batch axes here.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def from_numpyro(distribution: object) -> Distribution:
         )
     name = type(distribution).__name__
     if name not in READERS:
-        raise KindError(f"{name} is no family here; from_numpyro knows {', '.join(READERS)}.")
+        raise KindError(f"{name} has no counterpart here; from_numpyro reads {', '.join(READERS)}.")
     return READERS[name](distribution)
 
 

@@ -38,7 +38,7 @@ def build(kind: type, **leaves: object) -> Any:
 class Distribution(Paged, Intervals, eqx.Module):
     """A batch of probability distributions with one array leaf per parameter; leading axes of the leaves are plates.
 
-    A member is read through `mean()`, `sd()`, `var()`, `quantile(q)`, `interval(confidence)`, `log_density`,
+    Read its members with `mean()`, `sd()`, `var()`, `quantile(q)`, `interval(confidence)`, `log_density`,
     `characteristic_function`, `sample`.
 
     A new distribution has its parameters as fields, read and checked by its constructor, and gives pure formulas on JAX
@@ -52,7 +52,7 @@ class Distribution(Paged, Intervals, eqx.Module):
 
     @property
     def _own_axes(self) -> tuple[int, ...]:
-        """How many trailing axes of each leaf belong to one member: none where it is a number."""
+        """The number of trailing axes of each leaf that belong to one member: 0 if it is a number."""
         return (0,) * len(jax.tree.leaves(self))
 
     @property
@@ -72,9 +72,7 @@ class Distribution(Paged, Intervals, eqx.Module):
         return self.event_shape[0] if self.event_shape else 1
 
     def gaussian_parts(self, coordinate: str) -> Parts | None:
-        """A batch of N distributions as mixtures of normal distributions and points, in a coordinate; None if they are
-        not.
-        """
+        """The N distributions as mixtures of normal distributions and points in a coordinate, or None if not such."""
         del coordinate
         return None
 
@@ -103,7 +101,7 @@ class Distribution(Paged, Intervals, eqx.Module):
         return run(_root_variance, self)
 
     def cov(self) -> Array:
-        """The covariance matrix of the entries of x, their axis twice; the variance of a number."""
+        """The covariance matrix of the entries of x, shape `shape + 2 * event_shape`; the variance if x is a number."""
         require_proper(self, "covariance")
         return run(type(self)._covariance, self)
 
@@ -214,7 +212,7 @@ class Distribution(Paged, Intervals, eqx.Module):
         Parameters
         ----------
         n : int
-            How many.
+            The number of draws.
         rng : None, int, numpy Generator or JAX key
             Randomness; an integer repeats the draws.
         """
@@ -322,19 +320,19 @@ class Distribution(Paged, Intervals, eqx.Module):
 
 
 def require_proper(distribution: Distribution, action: str) -> None:
-    """Raise, naming the batch indices, if a member known now is not a probability distribution."""
+    """Raise, naming the batch indices, if a member with known parameters is not a probability distribution."""
     if not all_concrete(distribution):
         return
     proper = proper_members(distribution)
     if not proper.all():
         raise ParameterError(
             f"this {type(distribution).__name__} is improper{members(~proper)}, so it has no {action}: "
-            "its natural parameters do not define a density of mass one. Look at .natural and .is_proper()."
+            "its natural parameters do not define a probability density. See .natural and .is_proper()."
         )
 
 
 def proper_members(distribution: Distribution) -> np.ndarray:
-    """`is_proper` of a distribution whose numbers are known, by NumPy: inside jit, JAX would trace it."""
+    """`is_proper` of a distribution with known parameters, computed by NumPy because JAX would trace it inside jit."""
     host = jax.tree.map(np.asarray, distribution)
     return np.asarray(type(host)._proper(host))  # through the class: equinox wraps methods of instances, which is slow
 
@@ -350,7 +348,7 @@ def _draw(distribution: Distribution, key: Array, n: int) -> Array:
 
 
 def _axes_used(index: Index) -> int:
-    """The number of axes that one entry of an index consumes: a mask consumes as many as it has."""
+    """The number of axes that one entry of an index consumes; for a mask, its own number of axes."""
     if index is None or index is Ellipsis:
         return 0
     return getattr(index, "ndim", 1) if getattr(index, "dtype", None) == np.dtype(bool) else 1

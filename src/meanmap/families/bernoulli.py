@@ -106,7 +106,7 @@ class Bernoulli(Family):
         return jax.nn.softplus(self.logit)
 
     def _entropy(self) -> Array:
-        # Even in the logit; written with −|logit| so that a nearly certain distribution keeps its digits.
+        # Even in the logit; written with −|logit| to keep the precision of nearly certain distributions.
         size = jnp.abs(self.logit)
         return jnp.log1p(jnp.exp(-size)) + size * jax.nn.sigmoid(-size)
 

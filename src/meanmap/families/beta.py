@@ -28,7 +28,7 @@ from meanmap.families.weights import normalised_weights
 
 __all__ = ["Beta"]
 
-# Inside jit the frequencies are unknown but the number of nodes must be fixed: frequencies above this give NaN there.
+# Inside jit the number of nodes must be fixed before the frequencies are known: frequencies above this give NaN there.
 _TRACED_FREQUENCY = 256.0
 
 
@@ -43,9 +43,10 @@ class Beta(Family):
     Notes
     -----
     The characteristic function is Γ(a + iw) Γ(b − iw) / (Γ(a) Γ(b)) in the coordinate "logit". In "x" it is the
-    confluent hypergeometric function ₁F₁(a; a + b; iw), whose series cancels without bound for large a, b; here it is a
-    quadrature with Chebyshev nodes shared by the batch, at a cost of one (batch, n) by (n, frequencies) product, n
-    about |w|/2 + 11 (|w|/2)^⅓. Inside `jit`, traced frequencies with |w| > 256 give NaN: keep them constant there.
+    confluent hypergeometric function ₁F₁(a; a + b; iw), whose series cancels without bound for large a, b; here it is
+    computed by quadrature with n = |w|/2 + 11 (|w|/2)^⅓ (about) Chebyshev nodes shared by the batch, at the cost of one
+    (batch, n) by (n, frequencies) product. Inside `jit`, traced frequencies with |w| > 256 give NaN: keep them constant
+    there.
 
     Examples
     --------

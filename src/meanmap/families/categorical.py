@@ -80,7 +80,7 @@ class Categorical(Family):
 
     @classmethod
     def from_weighted_samples(cls, x: Array, log_weights: Array, k: int | None = None) -> Self:
-        """The weighted frequencies of the labels in x; each of the k labels has to occur.
+        """The weighted frequencies of the labels in x; each of the k labels must occur.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Categorical(Family):
             if labels.max() >= k:
                 raise ParameterError(f"x holds label {labels.max():g}; expected labels below k={k}.")
         if k is None:
-            raise ParameterError("k is None; expected the number of labels, which a traced x does not show.")
+            raise ParameterError("k is None; expected the number of labels, which cannot be read from a traced x.")
         return cls._project(cls._natural_from_labels, x, log_weights, k=k)
 
     @classmethod

@@ -26,7 +26,7 @@ def gamma_ratio(a: Array, w: Array) -> Array:
     size = jnp.exp(log_modulus)
     real, imaginary = size * jnp.cos(phase), size * jnp.sin(phase)
     for k in range(SHIFT):
-        # Times 1/(1 + i t): products instead of logarithms, as only the exponential is asked for.
+        # Times 1/(1 + i t): products instead of logarithms, as only the exponential is needed.
         t = w / (a + k)
         scale = 1 / (1 + t * t)
         real, imaginary = (real + imaginary * t) * scale, (imaginary - real * t) * scale

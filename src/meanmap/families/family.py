@@ -20,11 +20,11 @@ __all__ = ["Family", "Limit"]
 class Family(Distribution):
     """p(x) = exp(η·t(x) − A(η)) with the natural parameters η as its only leaves, in the order of `natural`.
 
-    A product of densities adds η and a ratio subtracts it, so messages may leave the set where A is finite: they stay
-    values, known by `is_proper()`, and refuse only what needs a probability distribution.
+    A product of densities adds η and a ratio subtracts it, so messages may leave the set where A is finite. Such
+    improper messages, for which `is_proper()` is False, raise an error only where a probability distribution is needed.
 
-    To write one, store the fields, name them in `_fields_axes` with the number of their own trailing axes, and give
-    `_statistics`, `_log_normaliser`, `_expected_statistics`, `_natural_from_moments` besides the formulas of
+    To define a family, store the fields, name them in `_fields_axes` with the number of their own trailing axes, and
+    give `_statistics`, `_log_normaliser`, `_expected_statistics`, `_natural_from_moments` besides the formulas of
     `Distribution`.
     """
 
@@ -188,7 +188,7 @@ class Family(Distribution):
         return not any(cls._fields_axes.values())
 
     def _log_message(self, c: Array, x: Array) -> Array:
-        """η·t(x), if that is more accurate from the coordinate."""
+        """η·t(x), computed from the coordinate where that is more accurate."""
         del c
         return self.log_unnormalised(x)
 
@@ -208,22 +208,18 @@ class Family(Distribution):
         raise KindError(f"{cls.__name__} has no Laplace approximation.")
 
     def _improper(self) -> Any:
-        """For each member, whether it is not a limit of distributions; the flat one is the limit of ever wider
-        distributions.
+        """For each member, whether it is not even a limit of distributions; the flat message is the limit of ever wider
+        ones.
         """
         return jnp.zeros(self.shape, bool)
 
     def _nearest_proper(self, incoming: Any) -> Self:
-        """The replacement of an improper message: a limit of distributions that keeps the mean of the tilted
-        distribution.
-        """
+        """The replacement of an improper message: a limit of distributions that preserves the tilted mean."""
         del incoming
         return jax.tree.map(jnp.zeros_like, self)
 
     def _exponents(self) -> tuple[Any, ...] | None:
-        """Parameters that are positive for a distribution, in the order and with the signs of the natural ones; or
-        None.
-        """
+        """Parameters that are positive if proper, in the order and with the signs of the natural ones, or None."""
         return None
 
     def _turned(self, step: Array) -> Self:
@@ -274,7 +270,7 @@ class Family(Distribution):
         if type(other) is not type(self):
             raise KindError(
                 f"cannot {verb} {type(self).__name__} and {type(other).__name__}: messages about one variable "
-                "must be of one family, or PointMass or Flat."
+                "must be of the same family, or PointMass or Flat."
             )
         _check_fits(self, other)
         with Door(self, other) as door:
@@ -311,11 +307,11 @@ class Limit(Distribution):
 
     @abstractmethod
     def product(self, other: object) -> Any:
-        """The product of itself and a message of any family."""
+        """The product with a message of any family."""
 
     @abstractmethod
     def divide(self, other: Family) -> Any:
-        """The quotient of a message of some family and this."""
+        """A message of some family divided by this one."""
 
 
 def _check_fits(first: Family, second: Family) -> None:

@@ -42,8 +42,8 @@ class Gamma(Family):
     Notes
     -----
     `from_moments` inverts E[log x], E[x] (the KL projection); `from_mean_variance` matches the first two moments, and
-    the two differ by up to a few percent in the shape. The characteristic function is closed form in both coordinates:
-    (1 − iw/rate)^(−shape) in x and Γ(shape + iw)/Γ(shape) rate^(−iw) in log x.
+    the two differ by up to a few percent in the shape. The characteristic function has a closed form in both
+    coordinates: (1 − iw/rate)^(−shape) in x and Γ(shape + iw)/Γ(shape) rate^(−iw) in log x.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Gamma(Family):
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
         gap = (weights * excess_minus_log(x, mean)).sum(0)
-        # A gap of a few roundings is that of equal draws: no shape fits.
+        # A gap of a few roundings means that all draws are equal: no shape fits.
         return _natural_from_gap(jnp.where(gap > 8 * jnp.finfo(x.dtype).eps, gap, jnp.nan), mean)
 
     @classmethod
@@ -169,7 +169,7 @@ class Gamma(Family):
 
     @classmethod
     def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
-        # log E[x] − E[log x] as a mean of r − 1 − log r with r = x/E[x], from log x itself: x may be below all numbers.
+        # log E[x] − E[log x] as a mean of r − 1 − log r with r = x/E[x], from log x itself: x may underflow.
         weights = jax.nn.softmax(log_weights, 0)
         mean = (weights * x).sum(0)
         away = jnp.minimum(c - jnp.log(mean), LARGEST_LOG)
@@ -259,7 +259,7 @@ class Gamma(Family):
     def _sample(self, n: int, key: Array) -> Array:
         a = self.shape_parameter
         logs = jax.random.loggamma(key, a, (n, *self.shape), a.dtype) - jnp.log(self.rate)
-        # Small shapes put mass below the smallest number: a draw is never 0, which lies outside the support.
+        # With a small shape draws may underflow; they are kept above 0, which lies outside the support.
         return jnp.maximum(jnp.exp(logs), jnp.finfo(a.dtype).tiny)
 
 

@@ -25,7 +25,7 @@ def shape_from_log_gap(gap: Array) -> Array:
     """The shape a of a Gamma distribution with log E[x] − E[log x] = `gap` > 0, that is log a − ψ(a) = gap.
 
     Newton on log(log a − ψ(a)) as a function of log a, which is nearly a line of slope −1 at both ends, from the start
-    of Minka (2002), "Estimating a Gamma distribution", which is right to 1.5%.
+    of Minka (2002), "Estimating a Gamma distribution", which is accurate to 1.5%.
     """
     log_gap = jnp.log(gap)
     log_shape = jnp.log((3 - gap + jnp.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap))
@@ -55,16 +55,16 @@ def _with_slope(shape):
 def parameters_from_expected_logs(logs: Array) -> Array:
     """The parameters α > 0 of the Dirichlet distribution with E[log xᵢ] = `logs`, over the last axis.
 
-    Newton's method of Minka (2000), "Estimating a Dirichlet distribution", in log α: the Jacobian is diagonal
-    plus rank one, so a step costs O(k). Rounding of `logs` by ε moves α by about 2 ε Σα relative to itself: that
-    is the problem's own condition, not the method's.
+    Newton's method of Minka (2000), "Estimating a Dirichlet distribution", in log α: the Jacobian is diagonal plus rank
+    one, so a step costs O(k). An error of ε in `logs` changes α by about 2 ε Σα in relative terms: the problem is that
+    ill-conditioned for any method.
     """
 
     def improve(_, log_parameters):
         parameters = jnp.exp(log_parameters)
         found, slopes = expected_logs_and_slopes(parameters)
         step = _solve_jacobian(slopes, logs - found) / parameters
-        # Upward, α (1 + step) is what the tangent asks for; downward, its logarithm might not exist.
+        # Increases take the full Newton step to α (1 + step); for decreases its logarithm may not exist.
         step = jnp.where(step > 0, jnp.log1p(jnp.maximum(step, 0)), step)
         longest = jnp.maximum(jnp.abs(step).max(-1, keepdims=True), _LARGEST_STEP)
         return log_parameters + step * (_LARGEST_STEP / longest)
@@ -72,7 +72,7 @@ def parameters_from_expected_logs(logs: Array) -> Array:
     # Where all α are large, Σ exp(logs) = 1 − (k − 1)/(2 Σα) and αᵢ = ½ + Σα exp(logsᵢ) to first order.
     shares = jnp.exp(logs)
     rest = 1 - shares.sum(-1, keepdims=True)
-    # Where nothing but rounding is left of it, or less (Jensen's inequality is broken), no parameters fit: NaN.
+    # If this is within rounding of zero, or negative (which violates Jensen's inequality), no parameters fit: NaN.
     rest = jnp.where(rest > 4 * jnp.finfo(logs.dtype).eps, rest, jnp.nan)
     start = jnp.log(0.5 + shares * (logs.shape[-1] - 1) / (2 * rest))
     return jnp.exp(jax.lax.fori_loop(0, _DIRICHLET_STEPS, improve, start))

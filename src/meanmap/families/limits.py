@@ -31,8 +31,8 @@ class PointMass(Limit):
 
     Notes
     -----
-    Multiplied with or divided by a message of any family it is unchanged. `log_density` is the log of the mass: 0 at
-    the point and −∞ elsewhere.
+    Multiplying it or dividing it by a message of any family leaves it unchanged. `log_density` is the log of the mass:
+    0 at the point and −∞ elsewhere.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class PointMass(Limit):
             _check_same_axes(self, other)
             differ = self._differs(other)
             if differ is not None and differ.any():
-                raise ParameterError(f"two point masses at different points{members(differ)} have a product of zero.")
+                raise ParameterError(f"the product of point masses at different points is zero{members(differ)}.")
         elif not isinstance(other, Family):
             raise KindError(
                 f"cannot multiply PointMass and {type(other).__name__}: messages are families, PointMass or Flat."
@@ -138,8 +138,8 @@ class PointMass(Limit):
             if differ is None or differ.any():
                 where = "" if differ is None else members(differ)
                 raise ParameterError(
-                    f"a point mass divided by one at another point{where} is not a message; inside jit "
-                    "no such quotient is."
+                    f"a point mass divided by one at another point{where} is not a message; inside jit, where the "
+                    "points are unknown, point masses cannot be divided by each other."
                 )
             return Flat()
         return self.product(other)
@@ -195,7 +195,7 @@ class Flat(Limit):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of one distribution: `()`."""
+        """The batch shape of a single distribution, `()`."""
         return ()
 
     def _proper(self) -> Any:
@@ -224,7 +224,7 @@ class Flat(Limit):
         return other
 
     def power(self, exponent: Numbers) -> "Flat":
-        """Any power of no information is no information."""
+        """Flat itself, for any power."""
         del exponent
         return self
 

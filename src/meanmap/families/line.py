@@ -1,7 +1,7 @@
 """The coordinate in which a family of numbers is integrated: x itself, log x or logit x, each over the whole line.
 
-There densities have exponential tails and no edge, so that the trapezium rule converges faster than any power of its
-step.
+On the line, densities have exponential tails and no edges, so that the trapezium rule converges faster than any power
+of its step.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 __all__ = ["COORDINATES", "Coordinate"]
 
-# Up to here exp(c) and exp(−c) are finite. The coordinate may go beyond; functions of x are evaluated at this end.
+# exp(c) and exp(−c) are finite up to this bound. For larger coordinates, functions of x are evaluated at the bound.
 LARGEST_LOG = 690.0
 
 
@@ -51,7 +51,7 @@ class Plain(Coordinate):
         return x
 
     def inside(self, x: jax.Array) -> jax.Array:
-        """All numbers are."""
+        """All numbers are inside."""
         return x
 
 

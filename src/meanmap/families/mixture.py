@@ -54,7 +54,7 @@ class Mixture(Distribution):
         with Door(components, weights) as door:
             (weights,) = read_parameters(door, (1,), weights=weights)
             if weights.shape[-1] != components.shape[-1]:
-                raise ShapeError(f"{components.shape[-1]} components came with {weights.shape[-1]} weights.")
+                raise ShapeError(f"got {components.shape[-1]} components but {weights.shape[-1]} weights.")
             # Single precision leaves sums about 1e-6 away from one.
             whole = abs(weights.sum(-1) - 1) < 1e-5
             check_members(weights, (weights >= 0).all(-1) & whole, "weights", "values of at least 0 that sum to 1")
@@ -65,7 +65,7 @@ class Mixture(Distribution):
 
     @property
     def coordinates(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Those of the components."""
+        """The coordinates of the components."""
         return self.components.coordinates
 
     @property
@@ -74,7 +74,7 @@ class Mixture(Distribution):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """That of the components."""
+        """The event shape of the components."""
         return self.components.event_shape
 
     def _proper(self) -> Any:
@@ -86,7 +86,7 @@ class Mixture(Distribution):
         return (weights * values).sum(-1 - trailing)
 
     def gaussian_parts(self, coordinate: str) -> Parts | None:
-        """Those of the components, each times its weight."""
+        """The parts of the components, their weights multiplied by those of the mixture."""
         inner = self.components
         parts = inner.reshape(-1).gaussian_parts(coordinate)
         if parts is None:

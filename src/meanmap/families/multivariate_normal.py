@@ -27,7 +27,7 @@ class MultivariateNormal(Family):
     ----------
     mean : array_like, shape (..., d)
     covariance : array_like, shape (..., d, d)
-        Symmetric positive definite; leading axes are the batch. Cost O(d³) a member.
+        Symmetric positive definite; leading axes are the batch. Cost O(d³) per member.
 
     Notes
     -----
@@ -61,7 +61,7 @@ class MultivariateNormal(Family):
         vector, matrix = natural
         if matrix.shape[-1] != matrix.shape[-2] or vector.shape[-1] != matrix.shape[-1] or not vector.shape[-1]:
             raise ShapeError(
-                f"a vector of length {vector.shape[-1]} came with a matrix of shape {matrix.shape[-2:]}; "
+                f"got a vector of length {vector.shape[-1]} and a matrix of shape {matrix.shape[-2:]}; "
                 "expected (..., d) and (..., d, d)."
             )
 
@@ -137,7 +137,7 @@ class MultivariateNormal(Family):
 
     def _improper(self) -> Any:
         values = jnp.linalg.eigvalsh(unitless(self.precision, jnp))
-        return values[..., 0] < -1e-10 * jnp.abs(values).max(-1)  # of rounding, an eigenvalue may lie below zero
+        return values[..., 0] < -1e-10 * jnp.abs(values).max(-1)  # rounding may make a zero eigenvalue negative
 
     def gaussian_parts(self, coordinate: str) -> Parts:
         """The distribution itself."""
@@ -221,12 +221,12 @@ def _check_definite(precision: Array, covariance: Array) -> None:
         lowest = np.linalg.eigvalsh(np.asarray(covariance, dtype=float))[..., 0].min()
         raise ParameterError(
             f"covariance is not positive definite{members(bad)}: its least eigenvalue is {lowest:.3g}. "
-            "Leave out coordinates that others determine."
+            "Leave out coordinates that are linear functions of others."
         )
 
 
 def unitless(matrix: Array, xp: Any) -> Array:
-    """The matrix with the units of its coordinates taken out, by which rounding is judged: 1 on its diagonal."""
+    """The matrix scaled to a unit diagonal, so that judging its rounding does not depend on the coordinates' units."""
     diagonal = xp.diagonal(matrix, axis1=-2, axis2=-1)
     scale = xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0))
     return matrix / scale[..., :, None] / scale[..., None, :]

@@ -28,8 +28,9 @@ class Normal(Family):
 
     Notes
     -----
-    A precision of zero or below is an improper message. The route natural ↔ (mean, variance) is exact to rounding;
-    `from_moments` takes raw moments, which lose digits of the variance where it is small beside the squared mean.
+    A precision of zero or below is an improper message. Conversion between natural parameters and (mean, variance) is
+    exact to rounding; `from_moments` takes raw moments, which lose digits of a variance that is small relative to the
+    squared mean.
 
     Examples
     --------
@@ -66,7 +67,7 @@ class Normal(Family):
     @classmethod
     @own_words
     def from_mean_variance(cls, mean: Array, variance: Array) -> Self:
-        """`Normal(mean, variance)`, by the name that Beta and Gamma have for it."""
+        """`Normal(mean, variance)`, under the name that it has for Beta and Gamma."""
         return cls(mean, variance)
 
     @classmethod
@@ -102,7 +103,7 @@ class Normal(Family):
     def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
         del c
         projected = cls.from_weighted_samples(x, log_weights)
-        # Equal points differ by rounding only: no Normal fits that spread, and so NaN is returned (as for a Gamma).
+        # Points that differ only by rounding have no spread that a Normal could fit: NaN (as for a Gamma).
         rounding = 8 * jnp.finfo(x.dtype).eps * jnp.abs(x).max(0)
         spread = projected.precision * rounding**2 < 1
         return jax.tree.map(lambda leaf: jnp.where(spread, leaf, jnp.nan), projected)

@@ -26,9 +26,7 @@ class _Line:
 
 
 def law_page(law: Any, has_quantiles: bool) -> Page:
-    """A single number as a density if the distribution has quantiles; vectors, plates and others by means and
-    deviations.
-    """
+    """A density for a single number whose distribution has quantiles; otherwise means and standard deviations."""
     if not np.all(np.asarray(law.is_proper())):
         text = "It is not a probability distribution; messages may be improper."
         return Page("A belief", "", (Section("The belief", repr(law), text),))
@@ -54,7 +52,7 @@ def moments_section(title: str, said: str, laws: Mapping[str, Any]) -> tuple[Sec
 
 
 def moments_of(name: str, law: Any, most: int | None = MOST) -> list[tuple[str, float, float]]:
-    """Mean and standard deviation of each number of a distribution, by name and place."""
+    """Mean and standard deviation of each number of a distribution, by name and index."""
     mean = np.asarray(law.mean(), float)
     sd = np.sqrt(np.asarray(law.var(), float))
     places = list(np.ndindex(mean.shape))[:most]

@@ -16,10 +16,10 @@ __all__ = ["beta_rule", "nodes_for_frequency"]
 
 
 def nodes_for_frequency(frequency: float) -> int:
-    """How many nodes make e^{iwx} exact to 1e-15 for all |w| ≤ `frequency`, rounded up to a multiple of 16.
+    """The number of nodes that makes e^{iwx} exact to 1e-15 for all |w| ≤ `frequency`, rounded up to a multiple of 16.
 
     Interpolating e^{iwx} leaves twice the tail Σ_{m ≥ n} 2 |J_m(w/2)|. Bessel functions fall off beyond m = w/2 over a
-    width that grows as (w/2)^⅓; 11.2 such widths and 7 more put the tail under 1e-15 for 1 ≤ w ≤ 10⁴ (summed
+    width that grows as (w/2)^⅓; 11.2 such widths and 7 more bring the tail below 1e-15 for 1 ≤ w ≤ 10⁴ (summed
     numerically with scipy.special.jv). Rounding up keeps the number of compiled sizes small.
     """
     half = frequency / 2

@@ -24,7 +24,7 @@ def as_fields(*values: Numbers) -> list[Any]:
 
 
 def members(mask: object) -> str:
-    """The batch indices at which `mask` holds, in words: ' at [3], [5]', or nothing where there is no batch."""
+    """The batch indices at which `mask` is True, as text: ' at [3], [5]', or '' if there is no batch."""
     mask = np.asarray(mask)
     if mask.ndim == 0:
         return ""

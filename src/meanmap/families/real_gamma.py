@@ -1,8 +1,8 @@
 """Log-gamma, digamma and their differences on the positive axis, without the cancellation of large arguments.
 
-Beta, Gamma and Dirichlet distributions of large parameters are differences of log-gammas of size a log a, of which
-only order one is left. So everything here is written through Stirling's remainder δ and through ψ(x) − log x, which are
-small when x is large, and each difference is rearranged analytically.
+With large parameters, formulas of Beta, Gamma and Dirichlet distributions are differences of order one between
+log-gammas of size a log a. So everything here is expressed in Stirling's remainder δ and ψ(x) − log x, which are small
+when x is large, and each difference is rearranged analytically.
 """
 
 from collections.abc import Sequence
@@ -104,9 +104,9 @@ _PAIRS = tuple(k * (SHIFT - 1 - k) for k in range(SHIFT // 2))
 
 
 class _Moved(NamedTuple):
-    """An argument below 10 and the same ten steps up, y; larger ones stay, and `any` says so.
+    """Arguments x below 10, moved up to y = x + 10; for larger ones y is the argument, and `any` is False.
 
-    `pair` is x (x + 9), and `width` the sum of the two of a pair.
+    `pair` is x (x + 9), and `width` is x + (x + 9).
     """
 
     any: Array
@@ -116,7 +116,7 @@ class _Moved(NamedTuple):
     width: Array
 
     def sums(self) -> tuple[Array, Array]:
-        """Σ 1/(x (x + 9) + c) over the pairs, and of its square."""
+        """The sum of 1/(x (x + 9) + c) over the pairs, and the sum of its squares."""
         each = [1 / (self.pair + constant) for constant in _PAIRS]
         return sum(each[1:], each[0]), sum((one * one for one in each[1:]), each[0] * each[0])
 
@@ -150,8 +150,7 @@ def excess_minus_log(p: Array, q: Array) -> Array:
 def log_gamma_divergence(q: Array, p: Array) -> Array:
     """log Γ(q) − log Γ(p) − (q − p) ψ(p) − [q log(q/p) − (q − p)], the remainder after the leading Bregman term.
 
-    The divergences of Beta, Gamma and Dirichlet are sums of these and of leading terms that combine to something
-    simple.
+    The divergences of Beta, Gamma and Dirichlet are sums of such remainders and of leading terms with a simple total.
     """
     remainders = stirling_remainder(jnp.stack(jnp.broadcast_arrays(q, p)))
     return remainders[0] - remainders[1] - 0.5 * jnp.log(q / p) - (q - p) * digamma_minus_log(p)

@@ -16,7 +16,8 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
-    """p(x) = 1/(high − low) on low < x < high; for embeddings, not a message (no information at all is `Flat`).
+    """p(x) = 1/(high − low) on low < x < high; for embeddings, not a message (`Flat` is the message without
+    information).
 
     Parameters
     ----------

@@ -15,9 +15,9 @@ __all__ = ["check_weighted", "normalised_weights"]
 
 
 def check_weighted(x: Array, log_weights: Array, event_axes: int) -> Any:
-    """The log weights with one axis for each axis of x before its event axes; checked while they are known."""
+    """The log weights with one axis for each axis of x before its event axes, checked if they are not traced."""
     if x.ndim < 1 + event_axes:
-        raise ShapeError(f"x has shape {x.shape}; expected draws along the first axis, {1 + event_axes} axes at least.")
+        raise ShapeError(f"x has shape {x.shape}; expected draws along the first axis, so at least {1 + event_axes}.")
     if x.shape[0] == 0:
         raise EmptyError("x has no draws; expected at least two.")
     batch = x.shape[: x.ndim - event_axes]

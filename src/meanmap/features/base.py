@@ -37,9 +37,9 @@ class Features(eqx.Module):
 
     kernel: eqx.AbstractVar[Kernel]
 
-    # Names of the columns that they were made for, in order; empty if the kernel needs none or has its own.
+    # Names of the columns that the features were made for, in order; empty if the kernel needs none or has its own.
     columns: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
-    # For an array of several columns, which have positions and no names.
+    # The same for an array of several columns, which have positions instead of names.
     places: Places | None = eqx.field(static=True, default=None, kw_only=True)
 
     @abstractmethod
@@ -51,7 +51,7 @@ class Features(eqx.Module):
         return grouped_means(self.transform(x), size)
 
     def padded(self) -> tuple["Features", np.ndarray | slice]:
-        """A map padded with zero features, and the positions of the others: maps of similar size share its program."""
+        """The map padded with zero features, and the positions of the others: maps of similar size share a program."""
         return self, slice(None)
 
     @abstractmethod
@@ -70,14 +70,14 @@ class Features(eqx.Module):
 
     @property
     def domain(self) -> Domain:
-        """How users' data are read: as the kernel reads them, columns by name where they had names."""
+        """How users' data are read: as the kernel reads them, with columns by name if they had names."""
         return Columns(self.columns, self.kernel.domain) if self.columns else self.kernel.domain
 
     def __call__(self, x: Data) -> Any:
         """φ(x) for each point, (n, r).
 
-        Inputs of NumPy give NumPy float64, computed in chunks of rows; inputs of JAX give JAX. Cost O(n r d), memory
-        that of the result.
+        NumPy inputs give NumPy float64, computed in chunks of rows; JAX inputs give JAX arrays. Cost O(n r d), memory
+        O(n r).
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)
@@ -95,7 +95,7 @@ class Features(eqx.Module):
     @property
     def size(self) -> int:
         """r, the number of features."""
-        raise AttributeError(f"{type(self).__name__} has no stated size")
+        raise AttributeError(f"{type(self).__name__} does not define its size")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size} features of {self.kernel!r})"
@@ -156,7 +156,7 @@ def transformed(features: Features, points: Points, chunk: int = CHUNK) -> np.nd
 
 
 def mean_over(features: Features, points: Points, door: Door) -> Any:
-    """The mean of φ over points that were read, (r,), chunk by chunk."""
+    """The mean of φ over points already read, (r,), chunk by chunk."""
     if door.follows:
         return jnp.mean(features.transform(points), axis=0)
     return sum(part.sum(axis=0) for part in transform_in_chunks(features, points)) / count(points)
@@ -177,11 +177,11 @@ class FeatureKernel(Kernel):
 
     @property
     def domain(self) -> Domain:
-        """As the features read."""
+        """The domain of the features."""
         return self.features.domain
 
     def check(self, points: Points, argument: str) -> None:
-        """As the approximated kernel and the features check."""
+        """Raise unless the points fit the approximated kernel and the features."""
         self.features.kernel.check(points, argument)
         self.features.check(points, argument)
 
@@ -207,7 +207,7 @@ class OfMembers(Features):
     members: tuple[Features, ...]
 
     def parts(self, x: Points) -> tuple[Any, ...]:
-        """The points of each member: those of sums and products may read different columns, those of powers may not."""
+        """The points as each member reads them: members of sums and products may read different columns."""
         return self.kernel.parts(x) if isinstance(self.kernel, Composite) else (x,) * len(self.members)
 
     def of_each(self, x: Points) -> list[jax.Array]:
@@ -215,7 +215,7 @@ class OfMembers(Features):
         return [member.transform(part) for member, part in zip(self.members, self.parts(x), strict=True)]
 
     def check(self, points: Points, argument: str) -> None:
-        """As every member checks."""
+        """Raise unless the points fit every member."""
         for member, part in zip(self.members, self.parts(points), strict=True):
             member.check(part, argument)
 
@@ -252,8 +252,8 @@ class TensorProduct(OfMembers):
     """φ(x) = φ₁(x) ⊗ ... ⊗ φ_q(x), all products of one feature of each: the features of a product of kernels.
 
     `TensorProduct.power(features, q)` gives the q-fold tensor power, whose kernel is k^q: the space in which kernel
-    belief propagation multiplies q incoming messages (Song et al. 2011, section 4). There are Π rᵢ features, so this is
-    for small r and q; for larger ones compress the same kernel with `PivotedCholesky.fit(kernel ** q, x)`.
+    belief propagation multiplies q incoming messages (Song et al. 2011, section 4). There are Π rᵢ features, so use
+    this for small r and q; for larger ones compress the same kernel with `PivotedCholesky.fit(kernel ** q, x)`.
 
     Examples
     --------
@@ -285,7 +285,7 @@ class TensorProduct(OfMembers):
 
 
 def made_from(features: Made, kernel: Kernel, data: Data, argument: str) -> Made:
-    """The features, with the names of columns that the kernel would match by position, if there are any."""
+    """The features, with the names of any columns that the kernel would match by position."""
     if not by_position(kernel.domain) or is_whole(data):
         return features
     if Table.has_names(data):

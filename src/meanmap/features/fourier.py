@@ -73,7 +73,7 @@ class Fourier(Features):
             decreases with the number of columns (Yu et al. 2016). Needs a radial spectral density, which Laplace does
             not have.
         rng : None, int, numpy.random.Generator or JAX key
-            The source of randomness.
+            Randomness; an integer repeats the draw.
 
         Examples
         --------
@@ -106,7 +106,7 @@ class Fourier(Features):
         return self.scale * jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
     def check(self, points: Points, argument: str) -> None:
-        """As many coordinates as the frequencies have."""
+        """Raise unless the points have as many coordinates as the frequencies."""
         width = coordinates(self.kernel, one_row(points)).shape[1]
         if width != self.frequencies.shape[1]:
             raise ShapeError(

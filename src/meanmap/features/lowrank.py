@@ -28,9 +28,10 @@ from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
 
 __all__ = ["Nystrom", "PivotedCholesky"]
 
-# A column of sparse points takes nearly as long as a block of them: up to this many points all are found at once.
+# One column of sparse points costs nearly as much as a block of columns: up to this many points, all are computed at
+# once.
 SPARSE_ROWS = 4000
-# For this few dense points one call for all columns costs less than one per pivot.
+# For at most this many dense points, one call for all columns costs less than one per pivot.
 FEW_ROWS = 128
 
 
@@ -61,7 +62,7 @@ class PivotedCholesky(Features):
     def fit(
         cls, kernel: Kernel, x: Data, tolerance: float = 1e-6, max_rank: int | None = None, rank: int | None = None
     ) -> "PivotedCholesky":
-        """Choose pivots among `x` greedily: each is the point that is represented worst so far.
+        """Choose pivots among `x` greedily: each is the point with the largest error so far.
 
         Parameters
         ----------
@@ -103,7 +104,7 @@ class PivotedCholesky(Features):
         max_rank: int | None = None,
         rank: int | None = None,
     ) -> "PivotedCholesky":
-        """`fit` for points that were read already, inside an open door."""
+        """`fit` for points already read, inside an open door."""
         cast = door.cast(kernel)
         if rank is not None:
             low = _fixed(cast, points, rank)
@@ -117,7 +118,7 @@ class PivotedCholesky(Features):
     def with_values(
         cls, kernel: Kernel, points: Points, door: Door, tolerance: float, max_rank: int
     ) -> tuple["PivotedCholesky", np.ndarray]:
-        """`of_points`, and the features of these points, which are known by then."""
+        """`of_points`, and the features of these points, which the fit computes anyway."""
         low = _by_tolerance(door.cast(kernel), points, tolerance, max_rank, door)
         return cls._of(kernel, points, low, door, None), np.asarray(low.factor)
 
@@ -141,7 +142,7 @@ class PivotedCholesky(Features):
         return jax.scipy.linalg.solve_triangular(jnp.asarray(self.factor), cross, lower=True).T
 
     def padded(self) -> tuple[Features, np.ndarray | slice]:
-        """With copies of the first pivot that are not in use."""
+        """Padded with unused copies of the first pivot."""
         size = _rounded_up(self.size)
         factor = np.eye(size, dtype=self.factor.dtype)
         factor[: self.size, : self.size] = self.factor
@@ -150,7 +151,7 @@ class PivotedCholesky(Features):
         return replace(self, pivots=pivots, factor=factor, **unread), np.arange(self.size)
 
     def check(self, points: Points, argument: str) -> None:
-        """The columns of the pivots."""
+        """Raise unless the points have the columns of the pivots."""
         check_alike(points, self.pivots, argument, "the points of the fit")
 
     @property
@@ -162,7 +163,7 @@ class PivotedCholesky(Features):
     def report(self) -> Report:
         """How the choice of pivots ended, with the relative trace error after each."""
         if not is_concrete(self.rank):
-            raise KindError("a report needs known numbers: read it outside jit, vmap and grad.")
+            raise KindError("a report needs concrete values: read it outside jit, vmap and grad.")
         status, converged, notes = self.ending
         rank, errors = int(self.rank), np.asarray(self.trace_errors)
         if rank < self.size:
@@ -201,10 +202,10 @@ def _by_tolerance(kernel: Kernel, points: Points, tolerance: float, max_rank: in
 
     def column(i: int) -> np.ndarray:
         found = np.array(values(i))
-        found[i] = diagonal[i]  # expanded distances leave 1e-16 there, whose root is 1e-8
+        found[i] = diagonal[i]  # expanded distances are wrong by 1e-16 there, the root of which is 1e-8
         return found
 
-    with np.errstate(all="ignore"):  # what is infinite is refused
+    with np.errstate(all="ignore"):  # infinite values are refused later
         low = pivoted_cholesky(diagonal, column, tolerance=tolerance, max_rank=max_rank)
     return on_device(low) if door.follows else low
 
@@ -243,7 +244,7 @@ class Nystrom(Features):
     def fit(cls, kernel: Kernel, x: Data, n_landmarks: int = 100, rng: Seed = None) -> "Nystrom":
         """Take `n_landmarks` of the points at random.
 
-        Cost O(m³) for m landmarks, and O(m d + m²) a point to map.
+        Cost O(m³) for m landmarks, and O(m d + m²) per point to map.
 
         Examples
         --------
@@ -267,9 +268,9 @@ class Nystrom(Features):
     def at(
         cls, kernel: Kernel, landmarks: Array, door: Door, working: Any = None, triangular: bool = False
     ) -> "Nystrom":
-        """Given landmarks, read already, inside an open door; `working` is the dtype of later calls, if another.
+        """For given landmarks, already read, inside an open door; `working` is the dtype of later calls, if different.
 
-        W is triangular where that is enough and their Gram matrix is far from singular: a tenth of the time.
+        With `triangular`, W is triangular if their Gram matrix is far from singular, in a tenth of the time.
         """
         if not all_concrete((kernel, landmarks)):
             raise KindError("Nystrom runs on the host and cannot be traced: use PivotedCholesky.fit with a rank.")
@@ -281,7 +282,7 @@ class Nystrom(Features):
         whitening = _triangular(gram, precision) if triangular else None
         if whitening is None:
             values, vectors = np.linalg.eigh(gram)
-            # Below this, eigenvalues are rounding errors, whose inverses would be noise.
+            # Smaller eigenvalues are rounding errors; their inverses would be noise.
             kept = values > values.max() * len(values) * precision
             whitening = vectors[:, kept] / np.sqrt(values[kept])
         whitening = whitening.astype(door.dtype)
@@ -296,12 +297,12 @@ class Nystrom(Features):
         return jnp.matmul(grouped_means(self.kernel.gram(x, self.landmarks), size), self.whitening, precision="highest")
 
     def padded(self) -> tuple[Features, np.ndarray | slice]:
-        """With columns of zeros behind W."""
+        """With columns of zeros appended to W."""
         missing = _rounded_up(self.size) - self.size
         return replace(self, whitening=np.pad(self.whitening, ((0, 0), (0, missing)))), np.arange(self.size)
 
     def check(self, points: Points, argument: str) -> None:
-        """The columns of the landmarks."""
+        """Raise unless the points have the columns of the landmarks."""
         check_alike(points, self.landmarks, argument, "the landmarks")
 
     @property
@@ -311,12 +312,12 @@ class Nystrom(Features):
 
 
 def _triangular(gram: np.ndarray, precision: Any) -> np.ndarray | None:
-    """L⁻ᵀ of a Gram matrix L Lᵀ with an inverse that is exact to the root of a precision; None of others."""
+    """L⁻ᵀ of a Gram matrix L Lᵀ if its inverse is accurate to the square root of a precision, otherwise None."""
     try:
         lower = np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:
         return None
-    from scipy.linalg import solve_triangular  # a tenth of a second, which other features need not wait for
+    from scipy.linalg import solve_triangular  # here: this import takes a tenth of a second
 
     inverse = solve_triangular(lower, np.eye(len(lower)), lower=True, check_finite=False)
     # The trace of the inverse times that of the matrix is at least its condition number.

@@ -35,7 +35,7 @@ class _Table(eqx.Module):
 
 
 class _Law(eqx.Module):
-    """A batch whose characteristic function is yet to be computed, in a coordinate."""
+    """A batch and a coordinate in which its characteristic function is still to be computed."""
 
     law: Any
     place: str = eqx.field(static=True)
@@ -48,7 +48,7 @@ class FeaturesOfLaws(Features):
 
     @abstractmethod
     def gather(self, x: Points, tabulate: bool) -> Any:
-        """The distributions of each variable, in tables if requested and worthwhile."""
+        """The distributions of each variable, in tables if that is requested and saves time."""
 
     @abstractmethod
     def finish(self, gathered: Array) -> jax.Array:
@@ -69,8 +69,8 @@ class FeaturesOfLaws(Features):
     def __call__(self, x: Data) -> Any:
         """φ(P) for each distribution, or tuple of them, (N, r).
 
-        Inputs of NumPy give NumPy float64, inputs of JAX give JAX. Cost O(N d_in d_out) and, for distributions that are
-        not normal, one characteristic function for each distinct distribution.
+        NumPy inputs give NumPy float64, JAX inputs give JAX arrays. Cost O(N d_in d_out) and, for distributions that
+        are not normal, one characteristic function per distinct distribution.
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)
@@ -99,8 +99,8 @@ class MeanFourier(FeaturesOfLaws):
     """φ(P) = E φ(X) for random Fourier features φ: ⟨φ(P), φ(Q)⟩ ≈ E E k(X, Y), the expected product kernel.
 
     Exact means, through the characteristic function c_l of each variable: √(2/D) (Re, Im) Π_l c_l(ω_l), with one set of
-    frequencies ω = (ω_1, ω_2, ...) for the joint distribution of the tuple. The Kronecker product of features of each
-    variable (appendix B.3 of the draft) would take D for each of them to the power of their number.
+    frequencies ω = (ω_1, ω_2, ...) for the joint distribution of the tuple. The Kronecker product of the features of q
+    variables (appendix B.3 of the draft) would need D^q features.
 
     Made by `TwoStage.draw` from an `ExpectedProduct`, under any shift-invariant kernel on points.
 
@@ -146,7 +146,7 @@ class MeanFourier(FeaturesOfLaws):
         return self.scale * mean_waves(total, self.phases, jnp)
 
     def check(self, points: Points, argument: str) -> None:
-        """As many variables and columns as the features were drawn for, at frequencies that can be computed."""
+        """Raise unless variables and columns are those of the draw, and the frequencies can be computed."""
         found = self.kernel.variables(points, argument)
         widths = [law.dimension for _, law, _, _ in found]
         expected = [block.shape[1] for block in self.frequencies]
@@ -166,9 +166,9 @@ class MeanFourier(FeaturesOfLaws):
 
 
 def _table(law: object, w: Array, place: str) -> _Table:
-    """The characteristic function of each distinct distribution: two labels send two messages, however many there are.
+    """The characteristic function of each distinct distribution: a batch of messages from two labels has only two.
 
-    Their number is rounded up to a short list, so that a new one seldom compiles anything.
+    Their number is rounded up to one of a few sizes, so that a new number seldom needs compiling.
     """
     n = count(law)
     leaves = [np.asarray(leaf).reshape(n, -1) for leaf in jax.tree.leaves(law)]

@@ -32,7 +32,7 @@ def mean_features(features: Features, family: Distribution, coordinate: str | No
     family : Distribution
         One distribution or a batch.
     coordinate : str, optional
-        Where the kernel acts, one of `family.coordinates`; the first of them by default.
+        The coordinate in which the kernel acts, one of `family.coordinates`; by default the first of them.
     """
     if not isinstance(features, Fourier):
         raise KindError(

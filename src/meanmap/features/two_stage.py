@@ -32,9 +32,9 @@ __all__ = ["SideBySide", "TwoStage"]
 class TwoStage(FeaturesOfLaws):
     """Random features ψ of a Gaussian kernel on mean embeddings: ⟨ψ(P), ψ(Q)⟩ ≈ exp(−‖μ_P − μ_Q‖²/2γ²).
 
-    The first stage are the means φ(P) of `d_in` random Fourier features, exact through characteristic functions; the
-    second `d_out` random Fourier features of the Gaussian of width γ on R^d_in. On a product of such kernels over a
-    tuple the first stages stand side by side, each over its γ, under joint outer frequencies.
+    The first stage is the means φ(P) of `d_in` random Fourier features, exact through characteristic functions; the
+    second is `d_out` random Fourier features of the Gaussian of width γ on R^d_in. For a product of such kernels over a
+    tuple, the first stages are concatenated, each divided by its γ, and share joint outer frequencies.
 
     Made by `TwoStage.draw`.
 
@@ -80,9 +80,9 @@ class TwoStage(FeaturesOfLaws):
             Features of the first and second stage; even for `kind="cos-sin"`. Jitkrittum et al. (2015) use 300 and 500.
             The error of a Gram entry falls as d_in^(−1/2) and d_out^(−1/2).
         kind : {"cos-sin", "cos-phase"}
-            As for `Fourier`; the paper has "cos-phase", "cos-sin" has less variance.
+            As for `Fourier`; the paper uses "cos-phase", "cos-sin" has a smaller variance.
         rng : None, int, numpy.random.Generator or JAX key
-            The source of randomness.
+            Randomness; an integer repeats the draw.
 
         Examples
         --------
@@ -147,7 +147,7 @@ class TwoStage(FeaturesOfLaws):
         out *= self.scale
 
     def check(self, points: Points, argument: str) -> None:
-        """As the first stages check."""
+        """Raise unless the points fit the first stages."""
         for stage, part in zip(self.inner, _parts(self.kernel, points), strict=True):
             if isinstance(stage, Features):
                 stage.check(part, argument)
@@ -178,7 +178,7 @@ class SideBySide(FeaturesOfLaws):
         )
 
     def check(self, points: Points, argument: str) -> None:
-        """As each member checks."""
+        """Raise unless the points fit every member."""
         for member, part in zip(self.members, self.kernel.parts(points, argument), strict=True):
             member.check(part, argument)
 
@@ -196,7 +196,7 @@ class _Plan:
         self.kind: Kind = kind
 
     def number(self, features: int) -> int:
-        """Frequencies for this many features."""
+        """The number of frequencies for this many features."""
         return features // 2 if self.kind == "cos-sin" else features
 
     def phases(self, key: jax.Array, features: int) -> jax.Array | None:
@@ -211,7 +211,7 @@ def _draw(kernel: KernelLike, points: Points, plan: _Plan, key: jax.Array) -> Fe
     """Features of a kernel on distributions, by its kind."""
     del points, plan, key
     raise KindError(
-        f"{kernel!r} has no random features here: they are known for EmbeddingGaussian, ExpectedProduct, "
+        f"{kernel!r} has no random features: they exist for EmbeddingGaussian, ExpectedProduct, "
         "MeanVariance, products of the Gaussian ones, and sums. mm.features.Nystrom takes any kernel."
     )
 

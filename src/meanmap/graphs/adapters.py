@@ -14,15 +14,15 @@ __all__ = ["from_pgmpy"]
 def from_pgmpy(model: Any) -> Factors:
     """The factors of a discrete Bayesian network, Markov network or factor graph of pgmpy, with names and labels.
 
-    `mm.bp.CliqueTree(from_pgmpy(model))` answers exactly, whatever the number of parents;
+    `mm.bp.CliqueTree(from_pgmpy(model))` is exact for any number of parents;
     `mm.bp.DiscreteGraph.from_factors(from_pgmpy(model))` is for pairwise networks that are too dense for that. pgmpy is
-    not imported: a model is what has `get_cpds` or `get_factors`.
+    not imported: any object with `get_cpds` or `get_factors` is read as a model.
     """
     if hasattr(model, "get_cpds"):
         tables = list(model.get_cpds() or [])
         without = set(model.nodes()) - {table.variable for table in tables}
         if without:
-            raise InputError(f"{sorted(map(str, without))[0]!r} has no conditional probabilities: add_cpds first.")
+            raise InputError(f"{sorted(map(str, without))[0]!r} has no conditional probabilities: call add_cpds first.")
         found = [table.to_factor() for table in tables]
     elif hasattr(model, "get_factors"):
         found = list(model.get_factors())
@@ -35,7 +35,7 @@ def from_pgmpy(model: Any) -> Factors:
         for name in factor.variables:
             states = tuple(factor.state_names[name])
             if labels.setdefault(name, states) != states:
-                raise InputError(f"the factors of {name!r} name its states {labels[name]} and {states}.")
+                raise InputError(f"the factors of {name!r} disagree on its states: {labels[name]} and {states}.")
     names = tuple(labels)
     return Factors(
         np.array([len(labels[name]) for name in names]),

@@ -35,15 +35,15 @@ def draw(
     Parameters
     ----------
     graph : Graph or PDAG
-        What to draw.
+        The graph.
     ax : matplotlib Axes, optional
-        Where; by default a new figure.
+        By default those of a new figure.
     positions : mapping from names to (x, y), optional
         By default distances in the figure approximate path lengths (Kamada & Kawai 1989).
     labels : mapping from pairs to text, optional
         Labels of edges.
     support : mapping from pairs to float, optional
-        The share of half-samples in which an edge was found; edges below one half are dashed.
+        The proportion of half-samples in which an edge was found; edges below one half are dashed.
     """
     with optional("drawing a graph"):
         import matplotlib  # noqa: F401  # before NetworkX, which comes with its extra
@@ -100,7 +100,7 @@ def draw_forest(graph: Graph, ax: Axes | None = None, **written: Any) -> Any:
 
 
 def hanging(graph: Graph) -> dict[Hashable, tuple[float, float]]:
-    """Where the nodes of a forest are: each above its children, leaves side by side."""
+    """Positions of the nodes of a forest: each above its children, leaves side by side."""
     tree = Rooted.at(graph)
     children: dict[int, list[int]] = {}
     for node in tree.order.tolist():

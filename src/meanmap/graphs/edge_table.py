@@ -10,10 +10,10 @@ __all__ = ["EdgeTable", "edge_rows"]
 
 
 class EdgeTable:
-    """A result with `known_edges`, pairs of names with what is known of them, which are rows of a frame."""
+    """A result whose `known_edges`, pairs of names with their attributes, become the rows of a frame."""
 
     def to_frame(self) -> Any:
-        """A pandas frame with a row for each edge: from, to, and all that is known of it."""
+        """A pandas frame with a row for each edge: from, to, and its attributes."""
         rows = edge_rows(self)
         names = dict.fromkeys(["from", "to", *(name for row in rows for name in row)])
         return frame_of({name: [row.get(name, np.nan) for row in rows] for name in names})

@@ -42,7 +42,7 @@ class CliqueForest:
         """The smaller of two greedy forests: by the size of the next table, and by the fill-in it creates (Kjærulff
         1990).
 
-        On trees linear in the number of variables, however many neighbours one of them has.
+        On trees the cost is linear in the number of variables, whatever their degrees.
         """
         states = [int(k) for k in cardinalities]
         return min((_forest(states, scopes, rule) for rule in (_Weight, _Fill)), key=lambda forest: forest.size)
@@ -74,8 +74,8 @@ class _Weight:
 class _Fill:
     """The total size of the tables of all pairs that eliminating a node would newly connect, updated incrementally.
 
-    Of a node whose neighbours have S states together, S₂ their squares, it is (S² − S₂) / 2 less the sizes of pairs
-    that meet already.
+    For a node whose neighbours' numbers of states sum to S, and their squares to S₂, it is (S² − S₂) / 2 minus the
+    sizes of the pairs that are already adjacent.
     """
 
     def __init__(self, states: list[int], near: Neighbours):
@@ -155,7 +155,7 @@ def _merged(cliques: list[tuple[int, ...]], parent: list[int], states: list[int]
     last = list(range(len(cliques)))
     for c in range(len(cliques)):
         last[into[c]] = c
-    # A child is used up before its parent's last clique: in this order children come before their parents.
+    # The last clique merged into a child precedes the last one merged into its parent, so children come first.
     kept.sort(key=last.__getitem__)
     number = {c: i for i, c in enumerate(kept)}
     above = [parent[last[c]] for c in kept]

@@ -20,7 +20,7 @@ from meanmap.graphs.partial import PDAG
 
 __all__ = ["Factors", "read_graphml", "read_uai", "write_graphml", "write_uai"]
 
-# Of one variable, and the axes that an array of NumPy may have.
+# The most states of one variable, and the most axes of a NumPy array.
 MOST_STATES, MOST_AXES = 2**31, 64
 
 
@@ -53,8 +53,8 @@ def read_graphml(path: str | Path) -> Graph:
 def write_graphml(graph: GraphLike, path: str | Path) -> None:
     """Write a Graph, a PDAG, a NetworkX graph or a list of edges as GraphML. Names are written as text.
 
-    An undirected edge of a PDAG is written in both directions, with the attribute directed=False, and what tests
-    leave in doubt as an attribute of the graph: `PDAG.of(networkx.read_graphml(path))` is the same graph.
+    An undirected edge of a PDAG is written in both directions, with the attribute directed=False, and `doubted` as an
+    attribute of the graph: `PDAG.of(networkx.read_graphml(path))` is the same graph.
     """
     with optional("GraphML"):
         import networkx
@@ -83,7 +83,7 @@ class Factors:
     tables : tuple of arrays
         ψ_c, one axis for each variable of its scope.
     names : tuple
-        Of the variables; their numbers unless given.
+        The names of the variables; by default their numbers.
     labels : mapping
         The labels of states, by the names of those variables that have labels.
     """
@@ -131,7 +131,7 @@ def read_uai(path: str | Path) -> Factors:
     try:
         words = iter(Path(path).read_text(encoding="utf-8").split())
     except UnicodeDecodeError:
-        raise InputError(f"{path} is no UAI file: it is not text.") from None
+        raise InputError(f"{path} is not a UAI file: it is not text.") from None
 
     def number(kind, what, least: float = 0, most: float = MOST_STATES):
         word = next(words, None)

@@ -100,7 +100,7 @@ class Graph(Value, Paged):
         if nodes is not None:
             names = _distinct(nodes)
             if len(edges) and (edges.min() < 0 or edges.max() >= len(names)):
-                raise InputError(f"edges holds node {edges.max()}, but nodes has {len(names)} entries, from 0.")
+                raise InputError(f"edges holds node {edges.max()}, but nodes has only {len(names)} entries.")
         else:
             if len(edges) == 0:
                 raise EmptyError("the graph has no edges and no nodes: pass nodes=[...] for a graph without edges.")
@@ -221,7 +221,7 @@ class Graph(Value, Paged):
         return graph
 
     def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
-        """The edges as pairs of names, with what is known of each: here nothing."""
+        """The edges as pairs of names, each with its attributes, of which a plain graph has none."""
         return [(a, b, {}) for a, b in self.named_edges]
 
     def __hash__(self) -> int:
@@ -233,7 +233,7 @@ class Graph(Value, Paged):
 
 
 def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
-    """Each edge may be named in one direction only; otherwise one of two would be lost."""
+    """Raise if an edge is named in both directions, because one of the two would be lost."""
     known: set[frozenset] = set()
     for edge in edges:
         if frozenset(edge) in known:

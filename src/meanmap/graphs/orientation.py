@@ -31,10 +31,10 @@ def meek(
     matrix : bool array (d, d)
         A PDAG as `PDAG.matrix`.
     barred : bool array (d, d), optional
-        Arrows that must not be drawn, as by background knowledge.
+        Arrows that are ruled out, for example by background knowledge.
     doubtful : triples (a, b, c), optional
-        Unshielded triples a — b — c that may be colliders or not. The rules conclude nothing from b not being a
-        collider (Colombo & Maathuis 2014, section 4.2).
+        Unshielded triples a — b — c of which it is unknown whether they are colliders. No rule treats b as a
+        non-collider (Colombo & Maathuis 2014, section 4.2).
 
     Returns
     -------
@@ -47,7 +47,7 @@ def meek(
     Notes
     -----
     Edges that lead to a contradiction are left undirected, so that the answer does not depend on the order of nodes.
-    Rule 4 is needed only with background knowledge. Cost O(d³) a round.
+    Rule 4 is needed only with background knowledge. Cost O(d³) per round.
     """
     matrix = matrix.copy()
     refused, barred = np.zeros_like(matrix), np.zeros_like(matrix) if barred is None else barred
@@ -87,7 +87,7 @@ def _implied(matrix: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def reaches(arrows: np.ndarray) -> np.ndarray:
-    """Which nodes are reachable from which along arrows, each from itself."""
+    """Which nodes are reachable from which along arrows; each is reachable from itself."""
     reach = arrows | np.eye(len(arrows), dtype=bool)
     while True:
         further = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
@@ -126,7 +126,7 @@ def find_cycle(graph: PDAG) -> list[Hashable]:
 
 
 def unshielded_colliders(graph: PDAG) -> set[tuple[frozenset, Hashable]]:
-    """Each a → b ← c with a and c not joined, as ({a, c}, b)."""
+    """Each a → b ← c with a and c not adjacent, as ({a, c}, b)."""
     arrows, joined = graph.matrix & ~graph.matrix.T, graph.matrix | graph.matrix.T
     found = set()
     for b in range(graph.size):
@@ -180,7 +180,7 @@ def equivalence_class(dag: GraphLike) -> PDAG:
     """The graph of all directed acyclic graphs with the same conditional independences as this one.
 
     Its arrows are those that all of them share (Verma & Pearl 1990; Meek 1995): an arrow of an unshielded collider, or
-    one that follows.
+    one implied by those.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def _graph_chart(graph: Graph) -> Chart | None:
 
 
 def plain_page(graph: Graph) -> Page:
-    """An undirected graph of which nothing else is known."""
+    """The page of an undirected graph without attributes."""
     chart = _graph_chart(graph)
     rows = (("from", "to"), *((str(a), str(b)) for a, b in graph.named_edges))
     said = f"{graph.size} nodes, {len(graph.edges)} lines."
@@ -37,8 +37,8 @@ def graph_page(
     meaning: str = "",
     title: str = "A graph",
 ) -> Page:
-    """A graph with named pairs as edges, whether each is an arrow, and what is known of pairs, by what it is called;
-    `meaning` says what edges and numbers mean; notes are those among the lines of `said`.
+    """The page of a graph from its edges as pairs of names, whether each is an arrow, and named numbers for pairs.
+    `meaning` explains edges and numbers; notes are taken from the lines of `said`.
     """
     number = {name: i for i, name in enumerate(graph.names)}
     known = {what: values for what, values in known.items() if len(values)}

@@ -21,7 +21,7 @@ from meanmap.plots.paged import Paged
 
 __all__ = ["PDAG", "structural_hamming_distance"]
 
-# The attribute of a graph of NetworkX with what is doubted.
+# The attribute of a NetworkX graph that holds the doubted arrows.
 DOUBTED = "doubted"
 
 
@@ -39,8 +39,8 @@ class PDAG(Value, Paged):
     undirected : array (|U|, 2)
         Node numbers of the edges without a direction.
     doubted : tuple of pairs (from, to)
-        Arrows that may be there or not, because tests contradict each other or do not say whether a variable is an
-        effect of two others. Effects that depend on them are refused.
+        Arrows that may or may not be present, because tests contradict each other or do not decide whether a variable
+        is a collider. Effects that depend on them are refused.
 
     Examples
     --------
@@ -66,8 +66,8 @@ class PDAG(Value, Paged):
         Parameters
         ----------
         directed : PDAG, Graph, networkx graph, or pairs (from, to)
-            In a `networkx.DiGraph` an edge present in both directions is undirected, and what is doubted is an
-            attribute of the graph, as `to_networkx` writes it.
+            In a `networkx.DiGraph` an edge present in both directions is undirected, and the doubted arrows are an
+            attribute of the graph, as `to_networkx` writes them.
         undirected : pairs, optional
             Edges without a direction.
         nodes : iterable, optional
@@ -131,31 +131,31 @@ class PDAG(Value, Paged):
         )
 
     def doubts(self) -> np.ndarray:
-        """True at (i, j), (d, d), for the arrows that are `doubted`."""
+        """A (d, d) array, True at (i, j) if the arrow i → j is `doubted`."""
         found = np.zeros((self.size, self.size), dtype=bool)
         for a, b in self.doubted:
             found[self.skeleton.index(a), self.skeleton.index(b)] = True
         return found
 
     def no_path(self, cause: Hashable, effect: Hashable) -> tuple[str, ...]:
-        """What to say of the effect of one variable on another where no directed path leads there.
+        """The note on the effect of one variable on another to which no directed path leads.
 
         Examples
         --------
         >>> print(*PDAG.of([("rain", "street")]).no_path("street", "rain"))
-        the graph, not the data, says that setting 'street' does not change 'rain': it has the arrow rain → street. If \
-you doubt that, change the graph and ask again.
+        the graph, not the data, implies that setting 'street' does not change 'rain': it has the arrow rain → street. \
+If you doubt that, change the graph and ask again.
         """
         reversed_ = self.mark(cause, effect) == "←"
         why = f"it has the arrow {effect} → {cause}" if reversed_ else "no path of its arrows leads there"
-        said = f"the graph, not the data, says that setting {cause!r} does not change {effect!r}: {why}."
+        said = f"the graph, not the data, implies that setting {cause!r} does not change {effect!r}: {why}."
         return (f"{said} If you doubt that, change the graph and ask again.",)
 
     def to_networkx(self) -> Any:
         """A `networkx.DiGraph`; an undirected edge is present in both directions, with the attribute directed=False.
 
-        Pairs of names that are `doubted`, which may have no edge, are an attribute of the graph with this name, as text
-        in JSON, which files can hold.
+        The pairs of names in `doubted`, which may have no edge, are a graph attribute of this name, as JSON text, which
+        files can store.
         """
         with optional("to_networkx"):
             import networkx
@@ -169,7 +169,7 @@ you doubt that, change the graph and ask again.
         return graph
 
     def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
-        """The edges as pairs of names, with what is known of each: here whether it is directed."""
+        """The edges as pairs of names, each with its attributes: here whether it is directed."""
         arrows = [(a, b, {"directed": True}) for a, b in self.named("directed")]
         return arrows + [(a, b, {"directed": False}) for a, b in self.named("undirected")]
 
@@ -182,7 +182,7 @@ you doubt that, change the graph and ask again.
         return {}
 
     def _support(self) -> Mapping[tuple, float]:
-        """The share of half-samples in which each edge was found, if these were requested."""
+        """The proportion of half-samples in which each edge was found, if these were requested."""
         return {}
 
     def _as_page(self, brief: bool = False) -> Page:
@@ -192,11 +192,11 @@ you doubt that, change the graph and ask again.
 
     @property
     def _title(self) -> str:
-        """Of its page."""
+        """The title of its page."""
         return "A graph"
 
     def _known(self) -> dict[str, Mapping[tuple, float]]:
-        """What is known of edges, by what it is called."""
+        """Numbers for edges, by the name of the quantity."""
         return {}
 
     def _meaning(self) -> str:
@@ -220,7 +220,7 @@ you doubt that, change the graph and ask again.
 
 
 def _read_doubted(graph: Any) -> tuple[tuple, ...]:
-    """What is doubted in a graph of NetworkX; names that are alike as text are doubted together."""
+    """The doubted arrows of a NetworkX graph; nodes whose names are equal as text count as the same."""
     text = graph.graph.get(DOUBTED, "[]")
     called: dict[str, list[Hashable]] = {}
     for name in graph.nodes:

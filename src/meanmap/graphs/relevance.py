@@ -8,7 +8,7 @@ Parents = Mapping[Hashable, Collection[Hashable]]
 
 
 def parents_by_name(names: Iterable[Hashable], arrows: Iterable[tuple]) -> dict[Hashable, list[Hashable]]:
-    """For each of the names those with an arrow to it; children, if the arrows are turned round.
+    """The parents of each of the names; its children, if the arrows are reversed.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def parents_by_name(names: Iterable[Hashable], arrows: Iterable[tuple]) -> dict[
 
 
 def ancestors(parents: Parents, names: Iterable[Hashable]) -> set[Hashable]:
-    """These variables, their causes, the causes of these, and so on.
+    """These variables and all of their ancestors.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def relevant(parents: Parents, targets: Iterable[Hashable], known: Collection[Ha
 
     Examples
     --------
-    Once d is known a and b compete to explain it; e is an effect that nobody has seen.
+    Once d is known, a and b are competing explanations; e is an unobserved effect.
 
     >>> parents = {"a": (), "b": (), "d": ("a", "b"), "e": ("b",)}
     >>> sorted(relevant(parents, ["a"], [])), sorted(relevant(parents, ["a"], ["d"]))

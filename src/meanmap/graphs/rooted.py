@@ -112,7 +112,7 @@ def steps_to_farthest(graph: Graph, nodes: np.ndarray) -> int:
 
 
 def centres(graph: Graph) -> np.ndarray:
-    """For each component of a forest a node from which the farthest node is as near as possible.
+    """For each component of a forest, a node whose distance to the farthest node is smallest.
 
     It is the middle of a longest path, and a longest path ends at the node farthest from any node (Jordan 1869).
     """

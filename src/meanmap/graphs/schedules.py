@@ -84,7 +84,7 @@ class TwoPass(Schedule):
 
 @dataclass(frozen=True)
 class Sweeps(Schedule):
-    """Repeatedly, with at most `max_sweeps` times as many messages as the graph has."""
+    """Repeated sweeps, with at most `max_sweeps` times as many messages as the graph has directed edges."""
 
     max_sweeps: int = 100
 

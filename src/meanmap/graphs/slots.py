@@ -13,9 +13,9 @@ from meanmap.graphs.graph import Graph
 
 __all__ = ["Bucket", "Slots", "widths"]
 
-# Each bucket is compiled on its own, which takes longer than to work on this many rows: one more is worth as many.
+# Each bucket is compiled separately, which costs as much as processing this many rows.
 LEAST_SAVED = 4096
-# Of large graphs one more bucket has to save this share of their messages.
+# In large graphs, another bucket must save this share of the messages.
 SHARE_SAVED = 1 / 16
 
 

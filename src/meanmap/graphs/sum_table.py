@@ -21,7 +21,7 @@ class SumTable:
     values : array (M,)
         At least 0. One for each sum, from 0 to Σ_i (k_i − 1); with `cyclic` one for each remainder.
     shape : tuple of int
-        k_i, how many states each variable has.
+        k_i, the number of states of each variable.
     cyclic : bool
         Whether sums are counted modulo M.
 

@@ -56,7 +56,7 @@ class Linear(_OfInnerProduct):
 
 
 class Polynomial(_OfInnerProduct):
-    """k(x, y) = (⟨x, y⟩ + c)^p: the mean embedding holds all moments up to order p.
+    """k(x, y) = (⟨x, y⟩ + c)^p: the mean embedding consists of all moments up to order p.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Cosine(_OfInnerProduct):
 
     def profile(self, inner: jax.Array, x_norm: jax.Array, y_norm: jax.Array) -> jax.Array:
         """The inner product divided by both lengths."""
-        # One root each: the product of two squared lengths leaves the range of float32 far too soon.
+        # A separate root for each: the product of two squared lengths overflows float32 too early.
         length = safe_sqrt(x_norm) * safe_sqrt(y_norm)
         positive = length > 0
         return jnp.where(positive, inner / jnp.where(positive, length, 1), 0)
@@ -112,8 +112,8 @@ class RandomProjection(Kernel):
 
     Notes
     -----
-    Song et al. (2011), appendix section 3, after Hsu et al. (2009): sparse label vectors survive the projection and can
-    be decoded from A y by orthogonal matching pursuit. A Gram matrix costs O((n + m) L D + n m D).
+    Song et al. (2011), appendix section 3, after Hsu et al. (2009): sparse label vectors can be recovered from A y by
+    orthogonal matching pursuit. A Gram matrix costs O((n + m) L D + n m D).
 
     Examples
     --------
@@ -144,7 +144,7 @@ class RandomProjection(Kernel):
         return Real(sparse=True)
 
     def check(self, points: Points, argument: str) -> None:
-        """One column per label."""
+        """Require one column per label."""
         if points.shape[1] != self.matrix.shape[1]:
             raise ShapeError(
                 f"{argument} has {points.shape[1]} columns; the projection was made for {self.matrix.shape[1]} labels."

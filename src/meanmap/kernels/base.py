@@ -22,7 +22,7 @@ from meanmap.kernels.reading import read_pair, read_points
 
 __all__ = ["ByGram", "Kernel", "Power", "Product", "Scaled", "Sum", "as_kernel", "lift"]
 
-# Of arrays.
+# `sum` and `math.prod`, typed for arrays.
 _sum: Callable[[Iterable[Any]], Any] = sum
 _product: Callable[[Iterable[Any]], Any] = math.prod
 
@@ -30,8 +30,8 @@ _product: Callable[[Iterable[Any]], Any] = math.prod
 class Kernel(eqx.Module):
     """A positive-definite function of two points, k(x, y) = ⟨φ(x), φ(y)⟩.
 
-    To write one, define `evaluate` (two points to a number, in `jax.numpy`); Gram matrices, diagonals, streamed sums
-    and the algebra follow. Define `gram` as well where a matrix product is faster.
+    To write a kernel, define `evaluate` (two points to a number, in `jax.numpy`); Gram matrices, diagonals, streamed
+    sums and the algebra follow. Define `gram` too if a matrix product is faster.
     """
 
     @property
@@ -48,7 +48,7 @@ class Kernel(eqx.Module):
         return jax.vmap(lambda p: jax.vmap(lambda q: self.evaluate(p, q))(y))(x)
 
     def columns(self, x: Points) -> Callable[[int], Any]:
-        """`columns(x)(i)` is k(x, xᵢ), (n,), for one i after another: shared parts are computed once."""
+        """`columns(x)(i)` is k(x, xᵢ), (n,); parts shared by several i are computed once."""
         gram = self.gram
         return lambda i: gram(rows(x, slice(i, i + 1)), x)[0]
 
@@ -69,7 +69,7 @@ class Kernel(eqx.Module):
 
         Parameters
         ----------
-        x, y : array_like, DataFrame, sparse matrix, ... as the kernel's domain reads
+        x, y : array_like, DataFrame, sparse matrix, ... as accepted by the kernel's domain
             n and m points, one per row; one axis means points in one dimension.
 
         Returns
@@ -90,7 +90,7 @@ class Kernel(eqx.Module):
             return diagonal_array(door.cast(self), points, door)
 
     def matvec(self, x: Data, y: Data, v: Array) -> Any:
-        """The product K(x, y) v, streamed by tiles: the Gram matrix is never held.
+        """The product K(x, y) v, streamed by tiles: the Gram matrix is never stored.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ def _show(value: object) -> str:
 class Composite(Kernel):
     """Several kernels on the same data.
 
-    Points are read once if all members read them alike, otherwise once for each.
+    Points are read once if all members read them in the same way, otherwise once for each.
     """
 
     members: eqx.AbstractVar[tuple[Kernel, ...]]
@@ -228,7 +228,7 @@ class Composite(Kernel):
 
 
 def agree(domains: list[Domain]) -> bool:
-    """Whether one reading of the data serves all domains."""
+    """Whether all domains read the data in the same way."""
     return all(map(holds_vectors, domains)) or all(domain == domains[0] for domain in domains)
 
 

@@ -21,7 +21,7 @@ __all__ = ["Delta", "Hamming", "Precomputed", "Spectrum"]
 class Delta(Kernel):
     """k(x, y) = 1 if x = y else 0, for categories; with several columns, all must agree.
 
-    The mean embedding of a categorical variable is its probability table, and BP on it is discrete BP.
+    The mean embedding of a categorical variable is its probability table, and belief propagation on it is discrete.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Delta(Kernel):
 
     def evaluate(self, x: Array, y: Array) -> jax.Array:
         """k(x, y) for two points."""
-        return jnp.where(jnp.all(x == y), 1.0, 0.0)  # weakly typed: takes the precision of kernels it is multiplied by
+        return jnp.where(jnp.all(x == y), 1.0, 0.0)  # weakly typed: takes the precision of kernels it multiplies
 
 
 class Hamming(Kernel):
@@ -49,8 +49,8 @@ class Hamming(Kernel):
 
     Notes
     -----
-    A product over columns of 1 where equal and ρ = exp(−1/(ℓ d)) < 1 where not, hence positive definite and
-    characteristic on finite sets.
+    A product over columns of 1 if equal and ρ = exp(−1/(ℓ d)) < 1 if not, hence positive definite, and characteristic
+    on finite sets.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Precomputed(Kernel):
     Parameters
     ----------
     matrix : array of shape (N, N)
-        The Gram matrix: symmetric.
+        The symmetric Gram matrix.
 
     Examples
     --------

@@ -30,7 +30,7 @@ __all__ = [
 FEW_COLUMNS = 3
 # Distances of this many pairs are computed at once: they stay in a core's cache.
 PAIR_BLOCK = 1 << 15
-# SciPy is imported where that many differences of numbers are needed, which takes NumPy as long as the import.
+# SciPy is imported for more differences of numbers than this, which take NumPy as long as the import.
 WORTH_SCIPY = 50_000_000
 # Sparse matrices wider than this are re-indexed by the columns that occur before they are multiplied.
 WIDE = 1 << 24
@@ -89,8 +89,8 @@ def squared_distances(x: Points, y: Points) -> jax.Array:
 def pair_distances(points: np.ndarray, metric: Literal["euclidean", "cityblock"] = "euclidean") -> np.ndarray:
     """Distances of all pairs i < j of NumPy rows, by differences.
 
-    `scipy.spatial.distance.pdist` takes down to a fifth of the time for the same bits, but thirty milliseconds to
-    import: it is used once it is there, and where that pays.
+    `scipy.spatial.distance.pdist` gives the same bits in as little as a fifth of the time, but takes thirty
+    milliseconds to import: it is used if it is already imported or if that pays.
     """
     if "scipy.spatial.distance" not in sys.modules and len(points) * points.size < WORTH_SCIPY:
         return unaided_distances(points, metric)
@@ -128,10 +128,10 @@ def safe_sqrt(value: Array) -> Any:
 
 @jax.custom_jvp
 def _safe_sqrt(value: jax.Array) -> jax.Array:
-    """With a derivative of its own.
+    """The square root with a custom derivative.
 
-    Not by `where(value > 0, sqrt(where(value > 0, value, 1)), 0)`: XLA may compute a distance twice, as 0 and,
-    by a fused multiply-add, as 1e-17, so that the two conditions disagree and the root of zero comes out as 1.
+    `where(value > 0, sqrt(where(value > 0, value, 1)), 0)` would be wrong: XLA may compute a distance twice, as 0 and,
+    by a fused multiply-add, as 1e-17, so that the two conditions disagree and the root of zero becomes 1.
     """
     return jnp.sqrt(value)
 
@@ -144,7 +144,7 @@ def _safe_sqrt_jvp(primals: Array, tangents: Array) -> tuple[jax.Array, jax.Arra
 
 
 def known(value: object, name: str) -> Any:
-    """Arrays combined with sparse points on the host, whose values must be known; sparse points unchanged."""
+    """Concrete NumPy arrays, to be combined with sparse points on the host; sparse points unchanged."""
     if not is_concrete(value):
         raise KindError(
             f"{name} is traced by jit or grad, and sparse points are computed on the host: pass x.toarray()."

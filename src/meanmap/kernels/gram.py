@@ -1,6 +1,6 @@
 """Gram matrices by tiles: full ones, and products with large ones that are never stored.
 
-Small ones are computed by NumPy where the formula of a kernel allows it: a program would take longer to compile.
+Small ones are computed by NumPy if the formula of a kernel allows it, because compiling a program would take longer.
 Otherwise a tile is one compiled call on a fixed shape, so a new number of points does not compile anything new once it
 exceeds a tile, and a 512 × 512 tile of doubles (2 MiB) stays in a core's cache between the distance and the
 exponential.
@@ -33,10 +33,11 @@ __all__ = [
 ]
 
 TILE = 512
-# Up to this many kernel values NumPy takes a millisecond or two: one more than a program, which takes 50 to compile.
+# Up to this many kernel values NumPy takes a millisecond or two: one more than a compiled program, which first takes 50
+# to compile.
 FEW_VALUES = 1 << 17
-# NumPy takes this many values at a time: what is in between stays in a core's nearest cache, and is not asked of the
-# system anew for each step.
+# NumPy computes this many values at a time, so that intermediate arrays stay in a core's nearest cache and need no new
+# memory for each step.
 NUMPY_BLOCK = 1 << 15
 # Two tiles computed while two are copied keep both the cores and the copying busy.
 IN_FLIGHT = 4
@@ -45,7 +46,7 @@ SPARSE_BLOCK = 1 << 23
 
 
 class OnPoints(Protocol):
-    """The part of a kernel used here: values between points that were read."""
+    """The part of a kernel used here: values between points already read."""
 
     @property
     def in_numpy(self) -> bool:
@@ -67,7 +68,7 @@ def suits_numpy(kernel: OnPoints, *points: Points) -> bool:
 
 
 def _numpy_gram(kernel: OnPoints, x: Points, y: Points) -> np.ndarray:
-    """The Gram matrix of points that `suits_numpy`, some rows at a time; what overflows is infinite, as in a tile."""
+    """The Gram matrix of points for which `suits_numpy`, some rows at a time; overflow gives infinity, as in a tile."""
     out = np.empty((count(x), count(y)))
     with np.errstate(all="ignore"):
         for part in slices(len(out), max(1, NUMPY_BLOCK // max(out.shape[1], 1))):
@@ -100,7 +101,7 @@ def point_values(kernel: OnPoints, x: Points) -> jax.Array:
 @compiled_anew
 @jax.jit
 def _square(kernel: OnPoints, x: Points) -> jax.Array:
-    # The diagonal is written: distances by expansion leave 1e-7 there in float32, of which a square root makes 3e-4.
+    # The diagonal is set explicitly: expanded distances are wrong by 1e-7 there in float32, and their roots by 3e-4.
     return jnp.where(jnp.eye(count(x), dtype=bool), kernel.diagonal(x)[:, None], kernel.gram(x, x))
 
 
@@ -151,7 +152,7 @@ def gram_array(kernel: OnPoints, x: Points, y: Points = None) -> Any:
 def gram_matrix(kernel: OnPoints, x: Points, y: Points = None, out: np.ndarray | None = None) -> np.ndarray:
     """The Gram matrix of points already read, on the host; `y=None` means `y = x` and computes one half.
 
-    Tiles are computed in the scope's precision and written to `out` in its own, where one is given.
+    Tiles are computed in the scope's precision and written to `out`, if given, in its own.
 
     Cost O(n m d) time; memory is that of the result and a few tiles.
     """
@@ -195,7 +196,7 @@ def gram_matrix(kernel: OnPoints, x: Points, y: Points = None, out: np.ndarray |
     while waiting:
         write(*waiting.popleft())
     if symmetric:
-        # Distances by expansion leave 1e-16 on the diagonal, of which a square root makes 1e-8.
+        # Expanded distances are wrong by 1e-16 on the diagonal, and their square roots by 1e-8.
         if own is None:
             own = np.concatenate([np.asarray(point_values(kernel, tile)) for tile in row_tiles])[: len(out)]
         np.fill_diagonal(out, own)

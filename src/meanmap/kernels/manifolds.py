@@ -36,8 +36,8 @@ class Torus(_OfChord):
 
     Notes
     -----
-    The RBF kernel of the chord: 1 − cos δ = ½ (2 sin(δ/2))². Up to scale a von Mises density in each angle, so messages
-    and beliefs on torsion angles are smooth across ±π.
+    The RBF kernel of the chord: 1 − cos δ = ½ (2 sin(δ/2))². Up to scale it is a von Mises density in each angle, so
+    messages and beliefs on torsion angles are smooth across ±π.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Torus(_OfChord):
         self.lengthscale = parameter(lengthscale, "lengthscale")
 
     def check(self, points: Points, argument: str) -> None:
-        """One lengthscale per angle, if they are several."""
+        """Require a single lengthscale, or one per angle."""
         check_lengthscale(self.lengthscale, points, argument)
 
     def coordinates(self, x: Points) -> Any:

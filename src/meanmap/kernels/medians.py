@@ -10,12 +10,13 @@ from meanmap.core.types import Array
 
 __all__ = ["nonzero_median"]
 
-# The median of many numbers is looked for between two quantiles of this many of them, this many ranks apart.
+# The median of many numbers is searched between two quantiles of a subsample of this size, this many ranks from its
+# median.
 SOME, RANKS = 10_000, 500
 
 
 def nonzero_median(distances: Array) -> Any:
-    """The median of distances (k,), or of those above zero where ties make it zero; NaN where there are none."""
+    """The median of distances (k,), or of those above zero if it is zero because of ties; NaN if there are none."""
     if isinstance(distances, jax.Array):
         median = jnp.median(distances)
         return jnp.where(median > 0, median, jnp.nanmedian(jnp.where(distances > 0, distances, jnp.nan)))
@@ -25,7 +26,7 @@ def nonzero_median(distances: Array) -> Any:
 
 
 def _median(values: np.ndarray) -> Any:
-    """`np.median`, of millions of numbers in a third of the time: it is between two quantiles of some of them."""
+    """`np.median`, in a third of the time for millions of numbers: it lies between quantiles of a subsample."""
     n = len(values)
     if n <= 10 * SOME:
         return np.median(values)

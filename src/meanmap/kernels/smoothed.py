@@ -16,8 +16,9 @@ from meanmap.kernels.terms import check_closed_form, rbf_terms
 
 __all__ = ["Smoothed"]
 
-# ∫ exp(−t cosh u) cosh(νu) du by the trapezoidal rule, whose error falls exponentially with the number of nodes for
-# integrands that die off doubly exponentially (Trefethen & Weideman 2014); for t above 1e-8, and to 1e-12 with these.
+# ∫ exp(−t cosh u) cosh(νu) du by the trapezium rule, whose error falls exponentially with the number of nodes for
+# integrands that decay doubly exponentially (Trefethen & Weideman 2014); accurate to 1e-12 for t above 1e-8 with these
+# nodes.
 NODES = np.linspace(0.0, 24.0, 241)
 SMALLEST = 1e-8
 
@@ -39,11 +40,11 @@ class Smoothed(ByGram):
 
     Notes
     -----
-    RBF: r = π^{d/2} Πℓ_d exp(−¼ Σ(x_d − y_d)²/ℓ_d²) with the Lebesgue measure; with width η each column gives
-    √(2π) (2/ℓ² + 1/η²)^{−1/2} exp(−(x − y)²/4ℓ²) exp(−½ m²/(ℓ²/2 + η²)) with m = (x + y)/2 (appendix A.3 as corrected
-    in the errata). Of a sum every pair of terms, with lengthscales a and b, gives the same with a² + b² for 2ℓ²,
-    s² = a²b²/(a² + b²) for ℓ²/2, and m = (b²x + a²y)/(a² + b²). Matérn of smoothness ν: the spectral density is
-    squared, which makes a Matérn kernel of smoothness 2ν + d/2 again.
+    RBF: r = π^{d/2} Πℓ_d exp(−¼ Σ(x_d − y_d)²/ℓ_d²) with the Lebesgue measure; with width η each column gives √(2π)
+    (2/ℓ² + 1/η²)^{−1/2} exp(−(x − y)²/4ℓ²) exp(−½ m²/(ℓ²/2 + η²)) with m = (x + y)/2 (appendix A.3 as corrected in the
+    errata). In a sum, every pair of terms with lengthscales a and b contributes the same with a² + b² for 2ℓ², s² =
+    a²b²/(a² + b²) for ℓ²/2, and m = (b²x + a²y)/(a² + b²). Matérn of smoothness ν: the spectral density is squared,
+    which gives a Matérn kernel of smoothness 2ν + d/2.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Smoothed(ByGram):
         self.width = None if width is None else parameter(width, "width")
 
     def check(self, points: Points, argument: str) -> None:
-        """One lengthscale per column, if they are several."""
+        """Require a single lengthscale, or one per column."""
         self.kernel.check(points, argument)
 
     def gram(self, x: Points, y: Points) -> jax.Array:
@@ -83,7 +84,7 @@ class Smoothed(ByGram):
             return jnp.prod(jnp.sqrt(2 * math.pi * variance)) * jnp.exp(-apart / 2)
         width = jnp.broadcast_to(jnp.asarray(self.width), both.shape)
         amplitude = jnp.prod(jnp.sqrt(2 * math.pi / (1 / variance + 1 / width**2)))
-        # m = (b²x + a²y)/(a² + b²), written as the difference of the two parts, turns into a distance too.
+        # m = (b²x + a²y)/(a² + b²), written as a difference of its two parts, becomes a distance too.
         spread = both * jnp.sqrt(variance + width**2)
         middles = squared_distances(scale_columns(x, spread / b**2), -scale_columns(y, spread / a**2))
         return amplitude * jnp.exp(-apart / 2 - middles / 2)
@@ -113,7 +114,7 @@ def _log_density(smoothness: float, columns: int, scale: float) -> float:
 
 
 def _log_bessel(order: float, t: jax.Array) -> jax.Array:
-    """log K_order(t): ∫₀^∞ exp(−t cosh u) cosh(order u) du, node by node so that no larger array is held."""
+    """log K_order(t): ∫₀^∞ exp(−t cosh u) cosh(order u) du, node by node so that no larger array is stored."""
     step = NODES[1] - NODES[0]
 
     def add(i: object, total: jax.Array) -> jax.Array:

@@ -17,7 +17,7 @@ __all__ = ["Spectral", "coordinates", "frequencies", "is_radial", "normal_freque
 class Spectral(Kernel):
     """A kernel that is shift-invariant in some coordinates: the Fourier transform of a density (Bochner's theorem).
 
-    Random Fourier features of a class that gives both methods, and of its multiples, products and powers, follow.
+    A class that defines both methods has random Fourier features, and so do its multiples, products and powers.
     """
 
     @abstractmethod
@@ -40,7 +40,7 @@ def normal_frequencies(key: jax.Array, n: int, at: Any) -> jax.Array:
 
 
 def coordinates(kernel: Kernel, x: Points) -> Any:
-    """Those of a kernel; a product is shift-invariant on the joint space, so of its members side by side."""
+    """The coordinates of a kernel; for a product, those of its members side by side."""
     if isinstance(kernel, Product):
         return abreast([coordinates(member, part) for member, part in kernel.beside(x)])
     if isinstance(kernel, Wrapper):
@@ -49,9 +49,9 @@ def coordinates(kernel: Kernel, x: Points) -> Any:
 
 
 def frequencies(kernel: Kernel, key: jax.Array, n: int, like: Points) -> jax.Array:
-    """Draws from the spectral density of a kernel: of a product for each member by itself, side by side.
+    """Draws from the spectral density of a kernel; for a product, independent draws for its members side by side.
 
-    The density of a power is a convolution, from which sums of independent frequencies are draws.
+    The density of a power is a convolution, so sums of independent frequencies are draws from it.
     """
     if isinstance(kernel, Product):
         keys = jax.random.split(key, len(kernel.members))

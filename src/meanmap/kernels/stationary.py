@@ -76,7 +76,7 @@ class _WithLengthscale(Spectral):
         return Real(sparse=True)
 
     def check(self, points: Points, argument: str) -> None:
-        """One lengthscale per column, if they are several."""
+        """Require a single lengthscale, or one per column."""
         check_lengthscale(self.lengthscale, points, argument)
 
     def coordinates(self, x: Points) -> Any:
@@ -164,11 +164,11 @@ class Matern(_WithLengthscale, Stationary):
         return polynomial * library_of(r).exp(-r)
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        """Multivariate t with 2ν degrees of freedom: normal over the root of an independent mean chi-square."""
+        """Multivariate t with 2ν degrees of freedom: normal over the root of an independent chi-square / (2ν)."""
         like = self.coordinates(like)
         key_normal, key_chi = jax.random.split(key)
         normal = jax.random.normal(key_normal, (n, like.shape[1]), like.dtype)
-        # 2ν is 1, 3 or 5: as many squared normals make the chi-square.
+        # The chi-square is a sum of 2ν = 1, 3 or 5 squared normals.
         squares = jax.random.normal(key_chi, (n, round(2 * self.smoothness)), like.dtype) ** 2
         return normal / jnp.sqrt(jnp.mean(squares, axis=1, keepdims=True))
 
@@ -206,7 +206,7 @@ class RationalQuadratic(_WithLengthscale, Stationary):
         return library.exp(-self.alpha * library.log1p(squared_distance / (2 * self.alpha)))
 
     def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
-        """Normal with a Gamma(α, α) distributed precision scale."""
+        """Normal with a variance that is Gamma(α, α) distributed."""
         like = self.coordinates(like)
         key_normal, key_scale = jax.random.split(key)
         normal = jax.random.normal(key_normal, (n, like.shape[1]), like.dtype)

@@ -21,16 +21,16 @@ def _is_rbf_sum(kernel: KernelLike) -> bool:
 
 
 def has_closed_form(kernel: KernelLike) -> TypeGuard[Kernel]:
-    """Whether integrals of the kernel and its square are known: RBF, a sum of these, or Matern."""
+    """Whether integrals of the kernel and its square have a closed form: RBF, a sum of these, or Matern."""
     return isinstance(kernel, Matern) or _is_rbf_sum(kernel)
 
 
 def check_closed_form(kernel: Kernel, width: object) -> None:
-    """Refuse a kernel whose integrals are not known, or that has none by a base measure with a width."""
+    """Refuse a kernel without closed-form integrals, or without them under a base measure with a width."""
     if not has_closed_form(kernel):
         raise KindError(f"kernel is {kernel!r}; expected RBF, a sum of RBF, or Matern: these have a closed form.")
     if width is not None and isinstance(kernel, Matern):
-        raise KindError("a base measure with a width is for RBF: pass width=None for Matern.")
+        raise KindError("a base measure with a width needs RBF: pass width=None for Matern.")
 
 
 def rbf_members(kernel: Kernel) -> list[tuple[Any, RBF | Matern]]:

@@ -1,4 +1,4 @@
-"""Which ridge to take: the grid that is tried, and generalised cross-validation from moments alone."""
+"""The choice of a ridge: the grid that is tried, and generalised cross-validation from moments alone."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ RIDGES = relative_ridges()
 
 
 def best_shift(shifts: np.ndarray, *moments: Any, **settings: float) -> tuple[float, float]:
-    """The shift with the least error of `generalised`, which takes the others, and that error."""
+    """The shift with the smallest error of `generalised`, which receives the other arguments, and that error."""
     errors = generalised(shifts, *moments, **settings)
     at = int(errors.argmin())
     return float(shifts[at]), float(errors[at])
@@ -35,9 +35,9 @@ def generalised(
 ) -> np.ndarray:
     """Generalised cross-validation, |y − ŷ|² / n / (1 − charge tr H / n)², for each shift of the eigenvalues.
 
-    Golub, Heath & Wahba (1979); the charge: Kim & Gu (2004). `energy` is what of |y|² lies along each eigenvector,
-    `rest` all of it that no unpenalised function explains, of which there are so many as `taken`. What takes more
-    degrees of freedom a row than `most` has an infinite error: it cannot be estimated.
+    Golub, Heath & Wahba (1979); the charge: Kim & Gu (2004). `energy` is the part of |y|² along each eigenvector, and
+    `rest` the part that the `taken` unpenalised functions leave unexplained. The error is infinite, because it cannot
+    be estimated, for more than `most` degrees of freedom per row.
     """
     shrinkage = values / (values + shifts[:, None])
     squares = rest - energy.sum() + (1 - shrinkage) ** 2 @ energy

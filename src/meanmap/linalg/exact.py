@@ -1,8 +1,8 @@
 """Sums over rows that are identical bit for bit, however the rows are divided and in whatever order they are added.
 
 Floating-point sums depend on their order. So each row is first rounded to integer multiples of a unit, and the sums are
-sums of integers: adding them is exact, hence associative and commutative. Products of two numbers below 2¹⁷ are summed
-exactly in double precision too, 2¹⁹ rows at a time, so that matrix products do the work.
+sums of integers: adding them is exact, hence associative and commutative. Products of two numbers below 2¹⁷ are also
+summed exactly in double precision, up to 2¹⁹ rows at a time, so that matrix products can be used.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from meanmap.linalg.moments import Moments
 
 __all__ = ["DIGITS", "ExactSums", "Grid", "correlations"]
 
-# The largest distance from the origin that was seen when the grid was laid is between 2¹⁵ and 2¹⁶ units.
+# The largest distance from the origin in the sample that defined the grid is between 2¹⁵ and 2¹⁶ units.
 DIGITS = 16
 # Rows further out than this are rounded to larger units, 2⁸ times as large for each level, and summed separately.
 MOST = 2.0 ** (DIGITS + 1)
 STEP = 8
-# This many rows of numbers up to `MOST` have sums of products that double precision holds.
+# Sums of products over this many rows of numbers up to `MOST` are exact in double precision.
 AT_ONCE = 1 << 18
 
 
@@ -42,7 +42,9 @@ class Grid(Value):
 
     @classmethod
     def of(cls, sample: np.ndarray, groups: Sequence[int] = ()) -> "Grid":
-        """The grid for rows like those of a sample (n, r); each group of this many columns has a unit of its own."""
+        """The grid for rows like those of a sample (n, r); each of `groups`, numbers of consecutive columns, has its
+        own unit.
+        """
         centre = np.asarray(sample, float).mean(axis=0)
         distances, unit, start = np.abs(sample - centre).max(axis=0, initial=0.0), np.empty(len(centre)), 0
         for size in groups or (len(centre),):
@@ -70,7 +72,7 @@ class Grid(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactSums(Value):
-    """The number of some rows, their sums and the sums of their products, all in whole units of a grid.
+    """The number of rows, their sums and the sums of their products, in whole units of a grid.
 
     `merge` adds the sums of other rows; order and grouping do not change a single bit.
 
@@ -79,12 +81,12 @@ class ExactSums(Value):
     grid : Grid
     levels : tuple of int
         0 for rows within twice the spread of the sample that the grid was made for, l > 0 for rows that lie further out
-        and count in units 2⁸ˡ times as large.
+        and are counted in units 2⁸ˡ times as large.
     counts : int array (levels,)
     sums : int array (levels, r)
     products : int array (levels, r, r) or (levels, r)
-        Products of all pairs of numbers in a row, or only squares, at a tenth of the cost: covariances then need the
-        correlations of a sample of rows.
+        Products of all pairs of numbers in a row; or only squares, at a tenth of the cost, in which case covariances
+        need the correlations of a sample of rows.
 
     Examples
     --------
@@ -110,12 +112,12 @@ class ExactSums(Value):
 
     @property
     def n(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return int(self.counts.sum())
 
     @property
     def mean(self) -> np.ndarray:
-        """Of the rows, (r,)."""
+        """The mean of the rows, (r,)."""
         scale = np.array([2.0 ** (STEP * level) for level in self.levels])
         return self.grid.origin + self.grid.unit * np.einsum("l,li->i", scale, self.sums.astype(float)) / self.n
 
@@ -136,7 +138,7 @@ class ExactSums(Value):
         return self.merge(replace(self, levels=(0,), **{name: part.astype(np.int64) for name, part in there.items()}))
 
     def merge(self, other: "ExactSums") -> "ExactSums":
-        """Those of both parts together."""
+        """The sums of both parts together."""
         if self.grid != other.grid:
             what = f"rows of {self.grid.size} numbers and of {other.grid.size}"
             if self.grid.size == other.grid.size:
@@ -161,7 +163,7 @@ class ExactSums(Value):
     def moments(self, correlations: np.ndarray | None = None) -> Moments:
         """Floating-point sums about the grid's origin, for means and covariances.
 
-        Where only squares were added up, variances are those of all rows, and `correlations` (r, r) those of a sample.
+        If only squares were summed, variances come from all rows, and `correlations` (r, r) from a sample.
         """
         if not self.n:
             raise ParameterError("the state holds no row: there is no mean.")
@@ -175,7 +177,7 @@ class ExactSums(Value):
         return Moments(self.n, self.grid.origin, sums, products)
 
     def _of(self, units: np.ndarray) -> "ExactSums":
-        if max(units.max(initial=0.0), -units.min(initial=0.0)) <= MOST:  # never so where a number is missing
+        if max(units.max(initial=0.0), -units.min(initial=0.0)) <= MOST:  # False if a number is missing
             found = {0: units.astype(np.float64)}
         else:
             units = units.astype(np.float64)
@@ -193,7 +195,7 @@ class ExactSums(Value):
 
 
 def correlations(rows: np.ndarray) -> np.ndarray:
-    """The correlations of the columns of some rows, (r, r); none of a column that does not vary with any other."""
+    """The correlations of the columns of some rows, (r, r); zero between a constant column and any other."""
     covariance = Moments.of(rows, rows.mean(axis=0)).covariance(lost=0)
     spread = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
     share = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)

@@ -20,9 +20,9 @@ class Moments(Value):
     Attributes
     ----------
     n : int
-        How many rows.
+        The number of rows.
     origin : array (r,)
-        o, what is subtracted from each row z.
+        o, subtracted from each row z.
     sums : array (r,)
         Σ (z − o).
     products : array (r, r)

@@ -18,8 +18,8 @@ from meanmap.linalg.ridge import check_precision
 
 __all__ = ["OnlineRegression"]
 
-# On the host, small blocks are buffered and added to XᵀX together: a product of 256 rows costs as much as a few single
-# ones.
+# On the host, small blocks are buffered and added to XᵀX together: a product of 256 rows costs as much as a few of one
+# row.
 WAITING_BLOCKS = 256
 SMALL_BLOCK = 32
 
@@ -36,12 +36,12 @@ class OnlineRegression(eqx.Module):
     covariance : array (D, D)
         Posterior covariance S of the weights of each output.
     count : integer
-        Rows seen.
+        The number of rows seen.
     noise, prior_variance : number
         s² and s₀.
     refit_every : int or None
-        The number of rows after which mean and covariance are recomputed from the statistics; None: only for batches of
-        at least D rows, for which that is cheaper.
+        The number of rows after which mean and covariance are recomputed from the statistics; with None, only for
+        batches of at least D rows, for which that is cheaper.
 
     Notes
     -----
@@ -87,7 +87,7 @@ class OnlineRegression(eqx.Module):
         prior_variance : float
             Variance s₀ of each weight before any data.
         refit_every : int or None
-            Rows between refits, which keep rounding errors from accumulating.
+            The number of rows between refits, which keep rounding errors from accumulating.
         """
         size, q = (int(parameter(v, n, axes=0, integer=True)) for v, n in ((dim, "dim"), (outputs, "outputs")))
         every = None if refit_every is None else int(parameter(refit_every, "refit_every", axes=0, integer=True))
@@ -141,7 +141,7 @@ class OnlineRegression(eqx.Module):
             outputs = _read_outputs(y, rows.shape[0], self.mean.shape[1], door)
             mean, variance = self.predict(rows)
             noise = door.cast(self.noise)
-            # 1 − h is the share s² / (s² + left-out variance) > 0; rounding may take it to zero where h is close to 1.
+            # 1 − h = s² / (s² + left-out variance) > 0; rounding may make it zero if h is close to 1.
             left = np.finfo(mean.dtype).eps + (1 - variance / noise).clip(0)
             return outputs - (outputs - mean) / left[:, None], variance / left
 

@@ -1,7 +1,7 @@
 """The two ways to update a Bayesian linear regression: a Kalman step, or Cholesky from the statistics.
 
-Each is written for NumPy and for XLA. The host form calls NumPy's BLAS and LAPACK only: SciPy brings a thread pool of
-its own, and where both are at work in one loop their threads wait for each other (ten times slower on 2 cores).
+Each is written for NumPy and for XLA. The host form calls only NumPy's BLAS and LAPACK: SciPy has its own thread pool,
+and threads of both in one loop wait for each other (ten times slower on 2 cores).
 """
 
 from typing import Any
@@ -18,8 +18,8 @@ __all__ = ["kalman", "predict", "refit"]
 def kalman(mean: Array, covariance: Array, phi: Array, y: Array, noise: Numbers) -> tuple[Any, Any]:
     """Mean and covariance after k more rows, at cost D² k + D k².
 
-    With V = S Φᵀ and C = s² I + Φ V = R Rᵀ, the mean moves by V C⁻¹ (Y − Φ mean) and S loses (V R⁻ᵀ)(V R⁻ᵀ)ᵀ. Going
-    through the residual keeps the mean exact where S (XᵀY) / s² would multiply the error of S by XᵀY / s².
+    With V = S Φᵀ and C = s² I + Φ V = R Rᵀ, V C⁻¹ (Y − Φ mean) is added to the mean and (V R⁻ᵀ)(V R⁻ᵀ)ᵀ subtracted from
+    S. The residual form keeps the mean accurate where S (XᵀY) / s² would multiply the error of S by XᵀY / s².
     """
     if isinstance(mean, jax.Array):
         return _kalman_xla(mean, covariance, phi, y, noise)

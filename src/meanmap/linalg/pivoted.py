@@ -22,7 +22,7 @@ from meanmap.core.types import Array
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky", "pivoted_cholesky_whole", "pivoted_coordinates", "pivoted_triangle"]
 
-# Rows the host factor starts with; storage doubles from here, so the start only saves a few copies.
+# Initial rows of the host factor; storage doubles when full, so this only saves a few copies.
 FIRST_CAPACITY = 32
 
 
@@ -87,9 +87,9 @@ class PivotedCholesky(eqx.Module):
 
     @property
     def report(self) -> Report:
-        """How it ended, with the relative trace after each column."""
+        """How the factorisation ended, with the relative trace after each column."""
         if not is_concrete(self.rank):
-            raise KindError("a report needs known numbers: read it outside jit, vmap and grad.")
+            raise KindError("a report needs concrete values: read it outside jit, vmap and grad.")
         rank, errors = int(self.rank), np.asarray(self.trace_errors)
         residuals = errors / errors[0] if errors[0] > 0 else errors
         complete = rank == self.factor.shape[1]
@@ -110,7 +110,7 @@ class PivotedCholesky(eqx.Module):
 
 
 def pivoted_coordinates(triangle: np.ndarray, cross: np.ndarray) -> np.ndarray:
-    """φ(x) = L⁻¹ k(pivots, x) of m points, (m, r), on the host, where no new shape has to be compiled.
+    """φ(x) = L⁻¹ k(pivots, x) of m points, (m, r), on the host, where new shapes need no compilation.
 
     `triangle` (r, r) is L, and `cross` (r, m) are the kernel's values between pivots and points.
     """
@@ -124,10 +124,9 @@ def pivoted_cholesky(
 ) -> PivotedCholesky:
     """Factor a positive semidefinite K ≈ L Lᵀ, taking columns until trace(K − L Lᵀ) ≤ tolerance · trace(K).
 
-    Each step takes the row with the largest residual variance as pivot p and adds the column
-    (K[:, p] − L L[p]ᵀ) / √residual[p]. K is never formed. It stops early, and says so in `.report`, when the largest
-    residual is below its own rounding error (r + 2) · u · max(diagonal), u the unit roundoff: further columns would be
-    noise.
+    Each step takes the row with the largest residual variance as pivot p and adds the column (K[:, p] − L L[p]ᵀ) /
+    √residual[p]. K is never formed. It stops early, as stated in `.report`, when the largest residual is below its own
+    rounding error (r + 2) · u · max(diagonal), u the unit roundoff: further columns would be noise.
 
     Parameters
     ----------
@@ -138,7 +137,7 @@ def pivoted_cholesky(
     tolerance : float
         Allowed error as a fraction of the trace, in [0, 1).
     max_rank : int, optional
-        The most columns to take.
+        The largest number of columns.
 
     Returns
     -------
@@ -182,8 +181,10 @@ def pivoted_cholesky(
 
 
 def pivoted_cholesky_whole(matrix: np.ndarray, *, tolerance: float, max_rank: int | None = None) -> PivotedCholesky:
-    """`pivoted_cholesky` of a given matrix (n, n), by LAPACK: for few rows, where each step in Python costs
-    more than its numbers. It continues to the rounding floor and drops columns beyond the tolerance. Cost n r².
+    """`pivoted_cholesky` of a given matrix (n, n), by LAPACK.
+
+    It is for few rows, where Python's overhead per step dominates. It continues to the rounding floor and drops columns
+    beyond the tolerance. Cost n r².
     """
     from scipy.linalg.lapack import dpstrf  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -215,7 +216,7 @@ def pivoted_cholesky_whole(matrix: np.ndarray, *, tolerance: float, max_rank: in
 def pivoted_triangle(
     diagonal: np.ndarray, column: Callable[[int], Any], tolerance: float, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The pivots of `pivoted_cholesky` and their triangle alone, for hundreds of small factors in one answer."""
+    """Only the pivots of `pivoted_cholesky` and their triangle, for computations with hundreds of small factors."""
     rows, pivots, _, _ = _factor_on_host(diagonal.copy(), column, tolerance, limit)
     return np.array(pivots), np.tril(rows[:, pivots].T)
 
@@ -226,7 +227,7 @@ def _factor_on_host(
     """Rows of Lᵀ, pivots, residual traces and the reason to stop; `residual` is updated in place."""
     size, dtype = residual.size, residual.dtype
     roundoff, largest = float(np.finfo(dtype).eps) / 2, float(residual.max())
-    # √eps is far above rounding and far below a mistake such as a shifted index.
+    # √eps is far above rounding errors and far below mistakes such as a shifted index.
     diagonal, mistake = residual.copy(), math.sqrt(2 * roundoff) * largest
     goal = tolerance * float(residual.sum(dtype=np.float64))
     # Rows of Lᵀ, so that a step is one matrix-vector product over contiguous memory.
@@ -260,13 +261,13 @@ def _factor_on_host(
         new[pivot] = root
         residual -= np.multiply(new, new, out=square)
         pivots.append(pivot)
-        # Zero is exact here, and with the floor above it means that no pivot can come twice.
+        # Zero is exact here, so with the floor above no pivot can be chosen twice.
         residual[pivot] = 0.0
         _check_semidefinite(residual, values, pivot, mistake)
         np.maximum(residual, 0.0, out=residual)
         errors.append(float(residual.sum(dtype=np.float64)))
     rows = rows[: len(pivots)].copy()
-    rows[:, pivots] = np.triu(rows[:, pivots])  # rounding errors at earlier pivots, which reach nothing else
+    rows[:, pivots] = np.triu(rows[:, pivots])  # removes rounding errors at earlier pivots, which affect nothing else
     return rows, pivots, errors, stopped
 
 
@@ -298,7 +299,7 @@ def _read_column(values: Array, index: int, diagonal: np.ndarray, mistake: float
         check_finite(new, f"column({index})")
         raise InputError(
             f"column({index})[{index}] is {float(new[index]):.6g} but diagonal[{index}] is "
-            f"{float(diagonal[index]):.6g}; expected two views of one matrix."
+            f"{float(diagonal[index]):.6g}; expected the same number: both must describe one matrix."
         )
     return new
 

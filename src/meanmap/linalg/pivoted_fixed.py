@@ -17,8 +17,8 @@ __all__ = ["pivoted_cholesky_fixed"]
 def pivoted_cholesky_fixed(diagonal: Array, column: Callable[[Any], Any], rank: int) -> PivotedCholesky:
     """Incomplete Cholesky factor with a fixed number of columns: for use inside `jit`, `vmap` and `grad`.
 
-    Where the matrix runs out of numerical rank, the remaining columns are zero and `.rank` says how many are in use.
-    The derivative is that of L with the pivots held fixed, from the r columns alone: memory n r, not n r² as by
+    Columns beyond the numerical rank of the matrix are zero, and `.rank` is the number of columns in use. The
+    derivative is that of L with the pivots held fixed, from the r columns alone: memory n r, instead of n r² when
     differentiating the loop.
 
     Parameters
@@ -77,7 +77,7 @@ def _pivots_and_rows(diagonal: jax.Array, read: Callable[[Any], jax.Array], rank
         pivots, rows, residual, taken, reached = state
         pivot = jnp.argmax(jnp.where(taken, -jnp.inf, residual)).astype(jnp.int32)
         variance = residual[pivot]
-        # After reaching the floor it stays there: a later column would not be in triangular order.
+        # Once the floor is reached, no more columns are added: a later one would not be in triangular order.
         good = (variance > (k + 2) * floor) & (reached == k)
         root = jnp.sqrt(jnp.where(good, variance, 1.0))
         seen = jax.lax.stop_gradient(read(pivot))

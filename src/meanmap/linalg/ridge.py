@@ -18,7 +18,7 @@ from meanmap.core.types import Array, Numbers
 __all__ = ["Ridge", "check_precision", "read_square"]
 
 # The relative error of a solve is within a factor of about two of eps · trace / shift (measured on Gaussian Gram
-# matrices, where the largest eigenvalue is most of the trace); beyond one percent the answer is refused.
+# matrices, where the largest eigenvalue dominates the trace); above one percent an error is raised.
 WORST_RELATIVE_ERROR = 1e-2
 
 
@@ -31,7 +31,7 @@ class Ridge(eqx.Module):
     Attributes
     ----------
     triangle : array (n, n)
-        The lower Cholesky factor; what is above its diagonal is not used.
+        The lower Cholesky factor; entries above its diagonal are not used.
     shift : number
         The number added to the diagonal: n λ for a Gram matrix, λ for features.
 
@@ -62,7 +62,7 @@ class Ridge(eqx.Module):
         Raises
         ------
         PrecisionError
-            Where eps · trace(K) / (n λ) > 0.01: the solve would lose more than a percent to rounding. Inside `jit` the
+            If eps · trace(K) / (n λ) > 0.01: the rounding error of the solve would exceed a percent. Inside `jit` the
             numbers are unknown and the check is skipped.
         """
         with Door(gram, ridge) as door:
@@ -114,8 +114,9 @@ def check_precision(trace: Array, shift: Array, dtype: np.dtype, name: str = "th
     double = 'Pass NumPy arrays or enable jax_enable_x64 (jax.config.update("jax_enable_x64", True))'
     cure = "Use a larger ridge" if np.dtype(dtype) == np.float64 else f"{double}, or use a larger ridge"
     raise PrecisionError(
-        f"{np.dtype(dtype).name} is too short for this solve: {name} has trace {float(np.asarray(trace)):.3g} and the "
-        f"regularisation adds only {smallest:.3g} to its diagonal, so the relative error is about {error:.1g}; "
+        f"{np.dtype(dtype).name} is not precise enough for this solve: {name} has trace "
+        f"{float(np.asarray(trace)):.3g} and the regularisation adds only {smallest:.3g} to its diagonal, so the "
+        f"relative error is about {error:.1g}; "
         f"expected at most {WORST_RELATIVE_ERROR:g}. {cure}."
     )
 
@@ -158,7 +159,7 @@ def _factor(matrix: Array, shift: Array, ridge: Array, name: str, overwrite: boo
 
 
 def _check_factor(triangle: Array | None, diagonal: Array, shift: Array, zero: bool, name: str) -> None:
-    """Refuse a factor that broke down or, without a ridge, whose last pivots are rounding."""
+    """Refuse a factorisation that broke down or, without a ridge, one whose last pivots are rounding errors."""
     if not is_concrete(triangle):
         return
     # A breakdown is a NaN in XLA and an exception in LAPACK.

@@ -23,10 +23,10 @@ __all__ = ["RidgePath", "choose_ridge", "choose_ridge_features"]
 
 CRITERIA = ("leave-one-out", "generalised", "evidence", "k-fold")
 METHODS = ("auto", "spectral", "low-rank")
-# Up to here an eigendecomposition takes about a second; at 5000 rows it takes more than ten.
+# Up to this many rows an eigendecomposition takes about a second; with 5000 it takes more than ten.
 SPECTRAL_ROWS = 2000
 LOW_RANK = 1000
-# The low-rank route drops target directions that hold this share of the targets' variance: far below any noise.
+# The low-rank method drops directions with this share of the targets' variance: far below any noise.
 TARGET_TOLERANCE = 1e-3
 # A low-rank factor should omit less than this share of the smallest shift, so that no score changes noticeably.
 GRAM_TOLERANCE = 1e-2
@@ -44,8 +44,7 @@ class RidgePath(eqx.Module):
     degrees_of_freedom : array (g,)
         tr K (K + n λ I)⁻¹.
     error_bounds : array (g,)
-        tr(K − L Lᵀ) / (n λ) for scores on a factor L Lᵀ: every 1 − Hᵢᵢ is too large by at most this share. Zero
-        where exact.
+        tr(K − L Lᵀ) / (n λ) for scores on a factor L Lᵀ: the largest relative error of any 1 − Hᵢᵢ. Zero if exact.
     rank : int
         Columns of the decomposition.
     criterion : str
@@ -64,14 +63,14 @@ class RidgePath(eqx.Module):
     def report(self) -> Report:
         """Whether the best ridge lies inside the grid and how exact its score is."""
         if not is_concrete(self.scores):
-            raise KindError("a report needs known numbers: read it outside jit, vmap and grad.")
+            raise KindError("a report needs concrete values: read it outside jit, vmap and grad.")
         ridges, scores = np.asarray(self.ridges), np.asarray(self.scores)
         order, chosen = np.argsort(ridges), int(np.argmin(scores))
         notes = []
         edge = ridges.size > 1 and chosen in (order[0], order[-1])
         if edge:
             side = "smallest" if chosen == order[0] else "largest"
-            notes.append(f"the best ridge is the {side} of the grid: pass ridges that reach further.")
+            notes.append(f"the best ridge is the {side} of the grid: pass a wider range of ridges.")
         bound = float(np.asarray(self.error_bounds)[chosen])
         if bound > 0.1:
             notes.append(
@@ -106,22 +105,22 @@ def choose_ridge(
     ridges : array (g,), optional
         The grid; by default 25 values, log-spaced from max(1e-8, 1000 eps) to 1 times trace(K) / n.
     criterion : str
-        "leave-one-out": the mean squared error at each point of the fit without it, closed form.
-        "generalised": generalised cross-validation. "evidence": marginal likelihood of a Gaussian process with noise
-        variance n λ times its scale, the scale at its best value. "k-fold": the error on folds left out, closed form.
+        "leave-one-out": the mean squared error at each point of the fit without it, in closed form. "generalised":
+        generalised cross-validation. "evidence": marginal likelihood of a Gaussian process with noise variance n λ
+        times its scale, the scale at its best value. "k-fold": the error on folds left out, in closed form.
     folds : int or array (n,)
         For "k-fold": a number of folds, to which rows are assigned in turn, or the label of each row's fold.
     method : str
         "spectral": exact, one eigendecomposition of K, about 9 n³ operations. "low-rank": the scores of K ≈ L Lᵀ
         by pivoted Cholesky, n r² operations, with a certificate. "auto": spectral up to 2000 rows.
     rank : int, optional
-        The most columns of the low-rank route, 1000 unless given.
+        The largest number of columns of the low-rank method, by default 1000.
 
     Notes
     -----
-    Leaving out a row keeps n λ, the shift of the diagonal, unchanged. With the shift fixed, leave-one-out errors are
-    (Y − HY)ᵢ / (1 − Hᵢᵢ): Hastie, Tibshirani and Friedman (2009), equation 7.64; in an RKHS the norm of the same
-    combination of targets, (A L Aᵀ)ᵢᵢ / Aᵢᵢ² with A = I − H.
+    When a row is left out, n λ, the shift of the diagonal, stays the same. With the shift fixed, leave-one-out errors
+    are (Y − HY)ᵢ / (1 − Hᵢᵢ): Hastie, Tibshirani and Friedman (2009), equation 7.64. In an RKHS their squared norms are
+    (A L Aᵀ)ᵢᵢ / Aᵢᵢ² with A = I − H.
 
     Examples
     --------
@@ -166,7 +165,7 @@ def choose_ridge_features(
     n pass its pivoted Cholesky factor as `targets` instead.
 
     If targets and features are residuals of a first regression, such as one on a line, `taken` (n,) are its leverages:
-    a row left out is left out of both. Without them as many features as rows would appear to predict perfectly.
+    each row is left out of both regressions. Without them, as many features as rows would appear to predict perfectly.
 
     Examples
     --------
@@ -221,7 +220,7 @@ def _low_rank(matrix: Array, tolerance: Array, limit: int) -> tuple[Any, Any]:
     if isinstance(matrix, jax.Array):
         low = pivoted_cholesky_fixed(matrix.diagonal(), lambda i: matrix[i], limit)
     else:
-        # A tolerance of one half already keeps a column or more; the grid's own largest ridge may ask for less.
+        # A tolerance of one half keeps at least one column; the largest ridge of the grid may need none.
         low = pivoted_cholesky(
             matrix.diagonal(), lambda i: matrix[i], tolerance=min(float(tolerance), 0.5), max_rank=limit
         )
@@ -253,7 +252,7 @@ def _read_targets(
     """Targets as columns (n, q), and the number of outputs that the evidence counts."""
     if (targets is None) == (target_gram is None):
         came = "neither" if targets is None else "both"
-        raise KindError(f"{came} of targets and target_gram came; expected one: targets (n, q), or target_gram (n, n).")
+        raise KindError(f"got {came} of targets and target_gram; expected one: targets (n, q), or target_gram (n, n).")
     name = "targets" if target_gram is None else "target_gram"
     matrix = (
         read_matrix(targets, name, door, sparse=False) if target_gram is None else read_square(target_gram, name, door)
@@ -262,7 +261,7 @@ def _read_targets(
         raise ShapeError(f"{name} has {matrix.shape[0]} rows; expected {size}, one for each point.")
     if target_gram is None:
         return matrix, matrix.shape[1]
-    # Of infinitely many outputs the evidence has no count; one gives the same best ridge.
+    # The evidence cannot count infinitely many outputs; a count of one gives the same best ridge.
     if exact or isinstance(matrix, jax.Array):
         return target_columns(matrix), 1
     low = pivoted_cholesky(matrix.diagonal(), lambda i: matrix[i], tolerance=TARGET_TOLERANCE)

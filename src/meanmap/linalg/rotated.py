@@ -1,7 +1,7 @@
-"""Ridge regression on features, of every ridge from one decomposition of their covariance: scores, weights, leverages.
+"""Ridge regression on features: scores, weights and leverages for every ridge from one decomposition.
 
-The covariance squares what is small: to eight digits its smallest eigenvalues are those that a ridge of a hundred
-millionth of the trace leaves of them. `Spectrum` has all digits, whatever the ridge, at three times the cost.
+The covariance squares the condition number: with a ridge of 10⁻⁸ of its trace, eight digits are correct. `Spectrum` is
+accurate for any ridge, at three times the cost.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,7 @@ COLUMNS = 32
 class Rotated:
     """Features Φ (n, r) in the axes of ΦᵀΦ, whose eigenvalues are `values` (r,).
 
-    Features and targets are residuals of a first regression, whose leverages `taken` (n,) are: a row is left out of
-    both.
+    Features and targets are residuals of a first regression with leverages `taken` (n,); each row is left out of both.
     """
 
     axes: np.ndarray
@@ -44,7 +43,7 @@ class Rotated:
 
     @cached_property
     def _left(self) -> np.ndarray:
-        """What leverages leave of one, for each row and shift, (n, 25)."""
+        """One minus the leverages, for each row and shift, (n, 25)."""
         leverages = self.features**2 @ (1 / (self.values[:, None] + self.shifts))
         return np.maximum(1 - self.taken[:, None] - leverages, np.finfo(float).eps)
 
@@ -59,6 +58,6 @@ class Rotated:
         return np.concatenate(scores)
 
     def regression(self, targets: np.ndarray, shift: float) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (r, q) of the features as they were, and the leverage (n,) of each row."""
+        """Weights (r, q) of the original features, and the leverage (n,) of each row."""
         shrunk = 1 / (self.values + shift)
         return self.axes @ (shrunk[:, None] * (self.features.T @ targets)), self.features**2 @ shrunk

@@ -1,4 +1,4 @@
-"""One eigendecomposition, the scores of every ridge: leave-one-out, generalised cross-validation, evidence, K-fold.
+"""Scores of every ridge from one eigendecomposition: leave-one-out, generalised cross-validation, evidence, K-fold.
 
 Write K = U diag(e) Uᵀ with U (n, k) orthonormal, H = K (K + n λ I)⁻¹ and a = n λ / (e + n λ). Then
 
@@ -38,7 +38,7 @@ class Spectrum(eqx.Module):
     def of_features(cls, features: Any) -> "Spectrum":
         """From features Φ (n, r) with K = ΦΦᵀ, never n × n for r < n. Cost 4 n r² + O(r³).
 
-        By Φ = Q R and the singular values of R rather than by the eigenvalues of ΦᵀΦ, whose squaring would leave no
+        Uses Φ = Q R and the singular values of R rather than the eigenvalues of ΦᵀΦ, where squaring would leave no
         correct digits in directions below √eps of the largest.
         """
         if isinstance(features, jax.Array):
@@ -50,13 +50,13 @@ class Spectrum(eqx.Module):
         return cls(orthonormal @ left, singular**2)
 
     def seen(self) -> "Spectrum":
-        """Without the eigenvectors of eigenvalues that are only rounding; of NumPy arrays."""
+        """The decomposition without eigenvalues that are only rounding errors; of NumPy arrays."""
         kept = self.values > self.size * np.finfo(self.values.dtype).eps * self.values.max(initial=0.0)
         return Spectrum(self.vectors[:, kept], self.values[kept])
 
     @property
     def size(self) -> int:
-        """Rows n of the matrix."""
+        """n, the number of rows of the matrix."""
         return self.vectors.shape[0]
 
     @property
@@ -161,7 +161,7 @@ class Spectrum(eqx.Module):
 
 
 def target_columns(gram: Array) -> Any:
-    """Columns R (n, q) with R Rᵀ = L: targets known by their Gram matrix L become targets in R^q. Cost O(n³)."""
+    """Columns R (n, q) with R Rᵀ = L: targets with the Gram matrix L become targets in R^q. Cost O(n³)."""
     if isinstance(gram, jax.Array):
         values, vectors = jnp.linalg.eigh(gram)
         return vectors * jnp.sqrt(jnp.maximum(values, 0.0))

@@ -518,7 +518,7 @@ def test_without_a_path_the_graph_says_so_and_why_it_has_none():
     table = confounded(1)
     none = mm.bp.BayesianNetwork([("z", "t"), ("y", "t")]).effect(table, "y", of="t", from_="old", to="new", rng=0)
     assert "exactly 0 because the graph has no directed path from 't' to 'y'" in str(none)
-    assert "the graph, not the data, says that setting 't' does not change 'y': it has the arrow y → t" in str(none)
+    assert "the graph, not the data, implies that setting 't' does not change 'y': it has the arrow y → t" in str(none)
     found = mm.structure.DiscoveredGraph(
         ["t", "z", "y"],
         np.array([[1, 0]]),

@@ -85,7 +85,7 @@ def test_models_of_pgmpy_by_what_they_show():
         tree.query({"rain": "maybe"})
     with pytest.raises(InputError, match="'wet' has no conditional probabilities"):
         from_pgmpy(SimpleNamespace(get_cpds=lambda: cpds[:1], nodes=lambda: ["rain", "wet"]))
-    with pytest.raises(InputError, match="name its states"):
+    with pytest.raises(InputError, match="disagree on its states"):
         from_pgmpy(SimpleNamespace(get_factors=lambda: [rain, factor(["rain"], [0.5, 0.5])]))
     with pytest.raises(KindError, match="model is an int; expected a discrete model of pgmpy"):
         from_pgmpy(3)

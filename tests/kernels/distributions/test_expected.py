@@ -233,7 +233,7 @@ def test_bad_settings_are_named():
         ExpectedProduct(RBF(1.0), ("x", "log"))((NORMALS, BETAS))
     with pytest.raises(KindError, match="x is Normal and y is Beta; expected the same family"):
         ExpectedProduct()(NORMALS, BETAS)
-    with pytest.raises(KindError, match=r"x has the variables 0, 1 and y has one distribution a point"):
+    with pytest.raises(KindError, match=r"x has the variables 0, 1 and y has one distribution per point"):
         ExpectedProduct()((NORMALS, BETAS), NORMALS)
     with pytest.raises(ShapeError, match=r"kernel has 2 entries and x has 1 variable; expected one each"):
         ExpectedProduct((RBF(1.0), RBF(1.0)))(NORMALS)

@@ -130,7 +130,7 @@ def test_level_at_length():
             {"x": da.from_array(FRAME["x"].to_numpy())},
             {},
             KindError,
-            "are collections of Dask and others are in memory",
+            "are Dask collections and others are in memory",
         ),
         ({}, {"missing": "forget"}, ParameterError, "missing is 'forget'; expected one of"),
         ({}, {"kinds": {"w": "label"}}, ColumnError, "kinds names 'w'"),

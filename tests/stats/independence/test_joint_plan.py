@@ -147,7 +147,7 @@ def test_level_at_length():
         (TABLE, {"null": "permutation"}, InputError, "null='permutation' takes at most 5000"),
         ([TABLE[:, 0], pieces(100)], {}, KindError, r"variables\[1\] is an iterator"),
         (da.from_array(TABLE[:, 0]), {}, ShapeError, "expected a list of variables"),
-        ([da.from_array(TABLE[:, 0]), TABLE[:, 1]], {}, KindError, "are collections of Dask and others are in memory"),
+        ([da.from_array(TABLE[:, 0]), TABLE[:, 1]], {}, KindError, "are Dask collections and others are in memory"),
         (da.from_array(TABLE), {"missing": "forget"}, ParameterError, "missing is 'forget'; expected one of"),
         (TABLE, {"kinds": {"z": "label"}}, ColumnError, "kinds names 'z'"),
         ([TABLE[:, 0], np.ones(N)], {}, ColumnError, r"variables\[1\] is constant"),

@@ -153,7 +153,7 @@ def test_the_pvalue_is_the_same_wherever_the_rows_lie(tmp_path):
 
 def test_collections_that_do_not_lie_side_by_side():
     x, y = (da.from_array(part, chunks=(6000, 2)) for part in data(21_000))
-    with pytest.raises(KindError, match="some of x and y are collections of Dask and others are in memory"):
+    with pytest.raises(KindError, match="some of x and y are Dask collections and others are in memory"):
         mm.independence_test(x, data(21_000)[1])
     with pytest.raises(ShapeError, match="x has 21000 points and y has 20999; expected pairs"):
         mm.independence_test(x, y[1:])

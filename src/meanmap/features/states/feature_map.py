@@ -22,9 +22,9 @@ __all__ = ["BLOCK", "FeatureMap", "blocks", "working_precision"]
 
 # Rows that are mapped in one compiled call, always this many, so that a row's features never depend on its neighbours.
 BLOCK = 4096
-# Of which this many at once, whose features a core's cache holds: half the time of a whole block.
+# This many of them at a time, so that their features fit into a core's cache: half the time of a whole block.
 TILE = 1024
-# Scales and sizes whose squares single precision holds.
+# Scales and sizes whose squares are in the range of single precision.
 LEAST, MOST = 1e-15, 1e15
 
 
@@ -39,8 +39,8 @@ class FeatureMap(Value):
     precision : {"float32", "float64"}
         The precision in which features are computed.
     correlations : array (r, r) or None
-        Of features in a sample of rows. Then sums are of features and their squares alone, which takes half the time of
-        the sums of all their products.
+        Correlations of features in a sample of rows. With them only features and their squares are summed, in half the
+        time of summing all products.
     """
 
     features: Features
@@ -57,7 +57,7 @@ class FeatureMap(Value):
         groups: Sequence[int] = (),
         correlated: bool = False,
     ) -> "FeatureMap":
-        """With a grid for rows like those of a sample, the precision that these need, and perhaps correlations."""
+        """A map with a grid and a precision suited to rows like those of a sample, and optionally correlations."""
         dtype = np.dtype(working_precision(sample) if precision is None else precision)
         cast = _cast(features, dtype)
         found = np.concatenate([transformed(cast, block)[:n] for block, n in blocks([sample], dtype)])
@@ -69,9 +69,9 @@ class FeatureMap(Value):
         return self if self.correlations is None else replace(self, correlations=np.zeros((0, 0)))
 
     def sums(self, parts: Iterable[Points]) -> ExactSums:
-        """Of the features of all points in parts of any lengths, in memory of a block and of the sums.
+        """Sums of the features of all points, in parts of any lengths; memory for one block and the sums.
 
-        O(n r (d + r)) time, of whose two terms the first is the larger where only squares are added up.
+        O(n r (d + r)) time; O(n r d) if only squares are summed.
         """
         dtype = np.dtype(self.precision)
         total = ExactSums.none(self.grid, self.correlations is None)
@@ -84,7 +84,7 @@ class FeatureMap(Value):
                 continue
             if self.correlations is not None:
                 sums, squares, peak = map(np.asarray, _totals(features, block, origin, unit, n))
-                if peak <= exact.MOST:  # never so where a number is missing
+                if peak <= exact.MOST:  # False if a number is missing
                     total = total.add_totals(n, sums[kept], squares[kept])
                     continue
             total = total.add_units(np.asarray(_units(features, block, origin, unit))[:n, kept])
@@ -96,9 +96,9 @@ class FeatureMap(Value):
 
 
 def working_precision(points: Points) -> Any:
-    """Single, unless columns lie so far from zero, for their spread, that it would round their differences away.
+    """Single precision, unless it would lose the differences within a column or cannot represent its spread.
 
-    Or their spread is one that single precision does not hold.
+    Differences are lost in columns that lie far from zero relative to their spread.
     """
     if any_sparse(points):
         return np.float64
@@ -144,7 +144,7 @@ def _units(features: Features, x: Points, origin: Array, unit: Array) -> jax.Arr
 @compiled_anew
 @jax.jit
 def _totals(features: Features, x: Points, origin: Array, unit: Array, n: Array) -> tuple[jax.Array, ...]:
-    """Sums over the first n rows in whole units, of their squares, and the largest: of whole numbers, hence exact."""
+    """Sums of the first n rows and of their squares, and the largest value: in whole units, hence exact."""
 
     def of_tile(tile: tuple[Points, jax.Array]) -> tuple[jax.Array, ...]:
         units = jnp.rint((features.transform(tile[0]) - origin) / unit).astype(np.float64)
@@ -160,7 +160,7 @@ def _tiles(x: Points) -> Any:
 
 
 def _cast(tree: object, dtype: DType) -> Any:
-    """`tree` with its floating leaves in `dtype`, in single precision cut to what it holds; labels stay as they are."""
+    """`tree` with its floating leaves in `dtype`, clipped to the range of single precision; labels stay as they are."""
 
     def cast(leaf):
         if not np.issubdtype(leaf.dtype, np.floating):

@@ -1,4 +1,4 @@
-"""Paired variables with features of each, for one pass over their rows."""
+"""Paired variables, each with its features, read in one pass over their rows."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ NAMES = ("x", "y")
 
 
 class SideBySide(OfMembers):
-    """Features of several variables, each of its own: points are tuples with one of each."""
+    """Features of several variables side by side; points are tuples with one entry per variable."""
 
     def parts(self, x: Points) -> tuple[Any, ...]:
-        """One of each variable."""
+        """The entry of each variable."""
         return tuple(x)
 
     def transform(self, x: Points) -> jax.Array:
@@ -39,7 +39,7 @@ class SideBySide(OfMembers):
 def readings_beside(
     sample: Sequence[Any], names: Sequence[str], missing: str, kinds: Mapping[str, Any] | None, least: int
 ) -> tuple[tuple[Reading, ...], list[Any]]:
-    """How each of several variables is read, from a sample of rows, with this as it is read."""
+    """How each of several variables is read, found from a sample of rows, and the sample as it is read."""
     parts, _ = settle(sample, names, missing, True, least)
     columns = [named_columns(part, name) if kinds else {} for part, name in zip(parts, names, strict=True)]
     chosen = (
@@ -54,10 +54,10 @@ def readings_beside(
 
 
 def beside_state(plan: object, sources: Sequence[Data], names: Sequence[str] = NAMES) -> SampleState:
-    """The state of some rows; the first source alone is an iterator of pieces, tuples with a member for each variable.
+    """The state of some rows; a single source is an iterator of pieces, which are tuples with a member per variable.
 
-    The plan has the variables' `readings`, the features of each as `members`, a map of all as `features`, and says what
-    becomes of `missing` values.
+    The plan has the variables' `readings`, the features of each as `members`, a map of all as `features`, and the
+    treatment of `missing` values.
     """
     there = [source for source in sources if source is not None]
     step = partial(_state, sides=tuple(names))

@@ -62,8 +62,8 @@ def one_pass(
 ) -> list[SampleState]:
     """`step(plan, part, name)` for each part of each source, merged; `step` is a function that can be imported.
 
-    A source that is a tuple is one whose members lie side by side. Collections of Dask are computed together, by the
-    scheduler that the user chose; only states are returned.
+    The members of a tuple are read side by side. Dask collections are computed together, by the scheduler that the user
+    chose; only states are returned.
     """
     found: dict[int, Any] = {}
     tasks = {}
@@ -85,7 +85,7 @@ def _for_workers(plan: Any) -> Any:
 
 
 def parts_of(source: Data, name: str) -> list[Any] | None:
-    """The partitions of a collection of Dask, or of several side by side; None of what is computed here."""
+    """The partitions of a Dask collection, or of several side by side; None for data that are computed here."""
     if not isinstance(source, tuple):
         return source_of(source).parts(name)
     here = [source_of(member).parts(name) is None for member in source]
@@ -93,7 +93,7 @@ def parts_of(source: Data, name: str) -> list[Any] | None:
         return None
     if any(here):
         raise KindError(
-            f"some of {name} are collections of Dask and others are in memory: pass columns of one collection."
+            f"some of {name} are Dask collections and others are in memory: pass columns of one collection."
         )
     return cut_alike(source, name)
 

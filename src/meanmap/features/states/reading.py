@@ -26,9 +26,9 @@ class Reading(Value):
     Attributes
     ----------
     schema : Schema or None
-        None of data that only their kernel can read.
+        None for data that only their kernel can read.
     table : bool
-        Whether kernels are given tables, by the names of their columns.
+        Whether kernels receive tables, with the names of their columns.
     missing : {"raise", "drop", "category"}
     notes : tuple of str
         Notes on columns of the sample that may not be what they seem.
@@ -49,9 +49,9 @@ class Reading(Value):
         return cls(schemas[0], source_of(read[0]).named, missing, notes), read
 
     def pieces(self, source: Data, name: str) -> Iterator[tuple[Any, int, Mapping[str, int]]]:
-        """Pieces of a source for a kernel to read, how many rows came, and how many values of a column were missing.
+        """Pieces of a source for a kernel to read, with the numbers of rows and of missing values in each column.
 
-        None represents a piece all of whose rows were left out.
+        A piece is None if all of its rows were left out.
         """
         rows = 0
         there = source_of(on_host(source))

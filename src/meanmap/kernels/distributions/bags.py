@@ -20,7 +20,7 @@ __all__ = ["Bags"]
 
 
 class Bags(eqx.Module):
-    """N samples of nᵢ points in R^d, padded to the largest; each stands for its empirical distribution.
+    """N samples of nᵢ points in R^d, padded to the largest; each represents its empirical distribution.
 
     Padding repeats a point of the same bag at weight zero, so that it is always a valid point.
 
@@ -32,7 +32,7 @@ class Bags(eqx.Module):
     Attributes
     ----------
     points : array, shape (N, n, d)
-        n the size of the largest bag.
+        n is the size of the largest bag.
     weights : array, shape (N, n)
         1/nᵢ for the points of bag i and 0 for its padding.
 
@@ -68,12 +68,12 @@ class Bags(eqx.Module):
 
     @property
     def row_shape(self) -> tuple[int, ...]:
-        """What two sets of bags must share: the number of columns, not the size of the largest bag."""
+        """The shape that two sets of bags must share: the number of columns, not the size of the largest bag."""
         return tuple(self.points.shape[2:])
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """(d,), as of distributions of vectors."""
+        """(d,), as for distributions of vectors."""
         return (self.dimension,)
 
     @property
@@ -106,12 +106,12 @@ class Bags(eqx.Module):
         return mean, (weights * (self.points - mean[..., None, :]) ** 2).sum(-2)
 
     def mean_in(self, coordinate: str) -> Any:
-        """The mean of each bag, as of distributions."""
+        """The mean of each bag, as for distributions."""
         del coordinate
         return self.moments()[0]
 
     def variance_in(self, coordinate: str) -> Any:
-        """The variance of each bag, as of distributions."""
+        """The variance of each bag, as for distributions."""
         del coordinate
         return self.moments()[1]
 
@@ -177,6 +177,6 @@ def _lengthen(matrix: Array, size: int, library: ModuleType) -> Any:
 
 
 def check_bags(bags: Bags, argument: str) -> None:
-    """Refuse bags that were indexed down to one, or reshaped to more axes."""
+    """Refuse a single indexed bag, and bags reshaped to more axes."""
     if len(bags.shape) != 1:
         raise InputError(f"{argument} has batch shape {bags.shape}; expected bags along one leading axis.")

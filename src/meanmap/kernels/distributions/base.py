@@ -17,7 +17,7 @@ __all__ = ["DistributionKernel"]
 class DistributionKernel(ByGram):
     """A kernel whose points are distributions: a batched family, bags of samples, or a tuple or mapping of these.
 
-    To write one, give `prepared`, which turns distributions into plain arrays and a kernel on those, so that the
+    To write one, define `prepared`, which turns distributions into plain arrays and a kernel on those, so that the
     expensive part of a distribution (its characteristic function) is computed once and not for every pair; and
     `check_variables`.
     """
@@ -31,13 +31,13 @@ class DistributionKernel(ByGram):
     def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
         """A kernel of plain arrays, and those of x and of y (`None` for `y = x`). Pure and traceable.
 
-        If all numbers are known, integration rules are as long as the distributions need; if they are traced, the
-        length is fixed and `check` decides whether it suffices.
+        If all numbers are known, integration rules are as long as necessary for the distributions; if they are traced,
+        the length is fixed and `check` decides whether it suffices.
         """
 
     @abstractmethod
     def check_variables(self, points: Points, argument: str) -> None:
-        """Raise if the variables of points that were read are not those that this kernel has settings for."""
+        """Raise unless this kernel has settings for exactly the variables of the points."""
 
     def check_traced(self, points: Points, argument: str) -> None:
         """Raise if numbers are known to be beyond the range of the rules used inside `jit`."""

@@ -47,10 +47,10 @@ class Messages:
 
 @dataclass(frozen=True)
 class Ready:
-    """Points that were read before, unchanged."""
+    """Points that are already read."""
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """The data unchanged: there is nothing to read."""
+        """The data, unchanged."""
         del argument, door
         return data
 
@@ -94,7 +94,7 @@ def _kind(law: Any) -> str:
 
 def _listed(names: tuple[Any, ...]) -> str:
     if None in names:
-        return "one distribution a point"
+        return "one distribution per point"
     return "the variables " + ", ".join(map(repr, names))
 
 

@@ -1,7 +1,7 @@
 """Expectations of an RBF kernel under probability distributions: E k(X, x) and E k(X, Y), exactly.
 
-Normal distributions have closed forms. Every other distribution goes through its characteristic function c, E k(X, x) =
-E_ω Re c(ω/ℓ) exp(−iωx/ℓ) with ω standard normal, by the trapezium rule.
+Normal distributions have closed forms. All others use their characteristic function c and the trapezium rule: E k(X, x)
+= E_ω Re c(ω/ℓ) exp(−iωx/ℓ) with ω standard normal.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ SPECTRAL_REACH = 9.0
 # An exponential tail is below 1e-15 beyond this many of its scales.
 TAIL_REACH = 36.0
 MOST_NODES = 1 << 15
-# Nodes where numbers are traced and the spread of the distribution is not known: exact for spreads up to 700
+# The number of nodes if numbers are traced and the spread of the distribution is unknown: exact for spreads up to 700
 # lengthscales.
 TRACED_NODES = 1024
 
@@ -88,7 +88,7 @@ def expected_pair(
 
 
 def _spread(family: Distribution) -> Distribution:
-    """A batch with one more axis, to meet the components of a mixture."""
+    """A batch with one more axis, to broadcast against the components of a mixture."""
     return family.reshape(*family.shape, 1)
 
 
@@ -97,11 +97,11 @@ def _nodes(
 ) -> tuple[jax.Array, jax.Array]:
     """Trapezium nodes ω and weights for the standard normal spectral integral.
 
-    The rule repeats the blurred distribution with period 2πℓ/h, so h is chosen for all of it to fit into one period.
+    The rule repeats the blurred distribution with period 2πℓ/h, so h is chosen such that it fits into one period.
     """
     number = TRACED_NODES
     if all_concrete((family, also, x, ell)):
-        # On the host: inside an enclosing `jit`, JAX would trace what is made of known numbers.
+        # On the host: inside an enclosing `jit`, JAX would trace even results of known numbers.
         host, other, points = jax.tree.map(np.asarray, (family, also, x))
         reach = _reach(host, coordinate) + (0 if other is None else _reach(other, coordinate))
         centre = np.asarray(host.mean_in(coordinate))
@@ -124,5 +124,5 @@ def _reach(family: Distribution, coordinate: str) -> float:
     variance, mean = np.asarray(family.variance_in(coordinate)), np.asarray(family.mean_in(coordinate))
     scale = np.sqrt(variance)
     if isinstance(family, Gamma) and coordinate == "x":
-        scale = np.maximum(scale, variance / mean)  # the tail exp(−rate x) of a distribution of small shape is long
+        scale = np.maximum(scale, variance / mean)  # with a small shape, the tail exp(−rate x) is long
     return float(TAIL_REACH * np.max(scale))

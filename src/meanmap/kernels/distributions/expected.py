@@ -27,7 +27,7 @@ from meanmap.kernels.stationary import RBF
 
 __all__ = ["ExpectedProduct"]
 
-# A kernel value of two points costs about this many multiply-adds of a matrix product (an exponential and a distance).
+# A kernel value of two points (a distance and an exponential) costs about this many multiply-adds of a matrix product.
 PAIR_COST = 20
 # Spectral coordinates of bags may take up to this many numbers (1 GiB of doubles).
 MOST_NUMBERS = 1 << 27
@@ -36,30 +36,30 @@ MOST_NUMBERS = 1 << 27
 class ExpectedProduct(DistributionKernel):
     """κ(P, Q) = E E k(X, Y) = ⟨μ_P, μ_Q⟩ for independent X ~ P and Y ~ Q: the inner product of mean embeddings.
 
-    On a tuple of distributions it is the product over the variables of E E k_l(X_l, Y_l): the expected product kernel
-    on the tensor product of the embeddings, which is also the one on the joint embedding, because the joint kernel is
-    the product of the k_l (an RBF kernel with a lengthscale for every coordinate is one).
+    On a tuple of distributions it is the product over the variables of E E k_l(X_l, Y_l): the inner product of the
+    tensor products of the embeddings, and also of the joint embeddings, because the joint kernel is the product of the
+    k_l (as is an RBF kernel with a lengthscale for every coordinate).
 
-    Families are exact under `RBF`: closed forms for (mixtures of) normal distributions, points and labels; all others
-    through their characteristic functions, evaluated once for each distribution, to about 1e-14. Bags stand for their
-    empirical distribution, κ = Σ Σ k(xᵢ, yⱼ)/(n m), under any kernel on points. Under other shift-invariant kernels
-    families have no exact Gram matrix here but they have random features, `mm.features.TwoStage.draw`.
+    Families are exact under `RBF`: in closed form for (mixtures of) normal distributions, points and labels, and to
+    about 1e-14 for all others, whose characteristic functions are evaluated once for each distribution. Bags represent
+    their empirical distribution, κ = Σ Σ k(xᵢ, yⱼ)/(n m), under any kernel on points. Under other shift-invariant
+    kernels families have no exact Gram matrix here, only random features, `mm.features.TwoStage.draw`.
 
     Parameters
     ----------
     kernel : Kernel, or a tuple or mapping of them
         k: one for all variables, or one for each.
     coordinate : str, or a tuple or mapping of them
-        The coordinate in which k acts: "x"; "log" for a Gamma and "logit" for a Beta, in which spreads over many
-        decades are alike;
-        "auto" for those two where they exist and "x" otherwise.
+        The coordinate in which k acts: "x"; "log" for a Gamma or "logit" for a Beta, which make spreads over many
+        decades comparable; or "auto" for those two where they exist and "x" otherwise.
 
     Notes
     -----
     Jitkrittum et al. (2015), section 3.1; its draft, sections 4.1-4.2 and appendix B.3. N by M families cost O((N + M)
-    R + N M R) for R frequencies, set by the spread of the distributions over the lengthscale; bags under an RBF kernel
-    in one or two dimensions the same, with O(n) for a bag of n points; other bags O(N M n²) kernel values, in tiles.
-    Inside `jit` rules have a fixed length, enough for distributions that spread over 700 lengthscales.
+    R + N M R) for R frequencies, a number that grows with the ratio of the distributions' spread to the lengthscale.
+    Bags of n points under an RBF kernel in one or two dimensions cost the same, plus O(n) each; other bags cost O(N M
+    n²) kernel values, in tiles. Inside `jit` rules have a fixed length, enough for distributions that spread over 700
+    lengthscales.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class ExpectedProduct(DistributionKernel):
 
     @classmethod
     def at_scale_of(cls, messages: object, coordinate: object = "auto", widths: str = "total") -> "ExpectedProduct":
-        """RBF kernels at the scale of some distributions, a lengthscale for every variable and coordinate.
+        """RBF kernels at the scale of some distributions, with a lengthscale for every variable and coordinate.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class ExpectedProduct(DistributionKernel):
         return list(zip(names, laws, kernels, places, strict=True))
 
     def check_variables(self, points: Points, argument: str) -> None:
-        """A kernel that fits the dimension of each variable, in a coordinate that it has."""
+        """Require a kernel that fits the dimension of each variable, in a coordinate that the variable has."""
         for name, law, kernel, _ in self.variables(points, argument):
             if isinstance(law, Bags):
                 kernel.check(law.points[0], label(argument, name))
@@ -163,7 +163,7 @@ class ExpectedProduct(DistributionKernel):
 
 
 def _split(kernel: Kernel) -> tuple[Any, Kernel]:
-    """c and k of c k; None and the kernel if it is not a multiple."""
+    """c and k of a kernel c k; None and the kernel itself if it is not a multiple."""
     if not isinstance(kernel, Scaled):
         return None, kernel
     scale, base = _split(kernel.kernel)
@@ -216,7 +216,7 @@ def _prepare_bags(kernel: Kernel, x: Bags, y: Bags | None) -> tuple[Kernel, Any,
             return part, px, None if y is None else _spectral(y, base.lengthscale, numbers)
     size = max(x.points.shape[1], other.points.shape[1])
     pieces = -(-size // CHUNK)
-    size = pieces * -(-size // pieces)  # both in the same number of pieces of one length
+    size = pieces * -(-size // pieces)  # both are cut into the same number of equal pieces
     return BagPart(kernel), x.lengthened(size), None if y is None else y.lengthened(size)
 
 

@@ -33,7 +33,7 @@ class EmbeddingGaussian(DistributionKernel):
     Notes
     -----
     Christmann & Steinwart (2010), eq. 9; Jitkrittum et al. (2015), eq. 2. Its random features are
-    `mm.features.TwoStage.draw(kernel, like=messages)`. A Gram matrix costs that of `inner`.
+    `mm.features.TwoStage.draw(kernel, like=messages)`. A Gram matrix costs as much as that of `inner`.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class EmbeddingGaussian(DistributionKernel):
     def at_scale_of(
         cls, messages: object, coordinate: object = "auto", widths: str = "total", most: int = MOST_MESSAGES
     ) -> "EmbeddingGaussian":
-        """The kernel at the scale of some distributions: inner lengthscales by their spread, γ² by their distances.
+        """The kernel at the scale of some distributions: inner lengthscales from their spread, γ from their distances.
 
         Parameters
         ----------

@@ -17,12 +17,12 @@ from meanmap.kernels.distributions.domain import label
 
 __all__ = ["TRACED_FREQUENCY", "characteristic", "moments", "resolve_coordinate"]
 
-# Where frequencies are traced, the characteristic function of a Beta in x is computed up to this one.
+# With traced frequencies, the characteristic function of a Beta in x is computed up to this frequency.
 TRACED_FREQUENCY = 256.0
 
 
 def resolve_coordinate(coordinate: str, law: Distribution | Bags, name: object = None) -> str:
-    """A coordinate that the distribution has; "auto" is "log" for a Gamma, "logit" for a Beta, "x" for most others."""
+    """A checked coordinate; "auto" becomes "log" for a Gamma, "logit" for a Beta and "x" for most others."""
     known = law.coordinates
     if coordinate == "auto":
         return "x" if isinstance(law, PointMass) else known[-1]
@@ -50,7 +50,7 @@ def characteristic(law: Distribution | Bags, w: Array, coordinate: str) -> Any:
 
 
 def check_traced_frequency(law: object, coordinate: str, largest: Any, name: Any, argument: str) -> None:
-    """Refuse a Beta in x at frequencies that its characteristic function is not computed for inside `jit`."""
+    """Refuse a Beta in x at frequencies above those computed inside `jit`."""
     inner = law.components if isinstance(law, Mixture) else law
     if isinstance(inner, Beta) and coordinate == "x" and is_concrete(largest) and float(largest) > TRACED_FREQUENCY:
         raise ParameterError(

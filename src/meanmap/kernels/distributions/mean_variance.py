@@ -26,8 +26,7 @@ __all__ = ["MeanVariance"]
 class MeanVariance(DistributionKernel, Spectral):
     """κ = Π_l exp(−(m_l − m′_l)²/2w_l²) exp(−(v_l − v′_l)²/2u_l²) of the means and variances of the variables.
 
-    It ignores all but two moments, and is cheap: it is an RBF kernel on R^P, whose features are those of
-    `mm.features.Fourier.draw`.
+    It ignores all but two moments, and is cheap: an RBF kernel on R^P, with the features of `mm.features.Fourier.draw`.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ class MeanVariance(DistributionKernel, Spectral):
         return list(zip(names, laws, *given, strict=True))
 
     def check_variables(self, points: Points, argument: str) -> None:
-        """Widths that fit the dimension of each variable, in a coordinate that it has."""
+        """Require widths that fit the dimension of each variable, in a coordinate that the variable has."""
         for name, law, mean_width, variance_width, place in self._variables(points, argument):
             resolve_coordinate(place, law, name)
             d = law.dimension

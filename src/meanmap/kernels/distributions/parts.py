@@ -20,17 +20,17 @@ from meanmap.kernels.geometry import inner_products, squared_norms
 
 __all__ = ["BagPart", "GaussianPart", "Joint", "OuterGaussian", "Prepared", "SpectralPart"]
 
-# Points of a bag in one tile: a tile of doubles stays in a core's cache.
+# Points of bags in one tile, so that a tile of doubles stays in a core's cache.
 CHUNK = 256
 TILE_POINTS = 2048
 
 
 class Prepared(ByGram):
-    """A kernel on points that were prepared for it, not on users' data."""
+    """A kernel on prepared points, not on users' data."""
 
     @property
     def domain(self) -> Domain:
-        """Points as they are."""
+        """Prepared points, unchanged."""
         return Ready()
 
     @abstractmethod
@@ -85,7 +85,7 @@ class GaussianPart(Prepared):
 class BagPart(Prepared):
     """Σ Σ wᵢ vⱼ k(xᵢ, yⱼ) of bags of the same padded size, for any kernel k on points.
 
-    Points meet in tiles of 256 × 2048, so memory is O(N M + tile), never (N n)².
+    Points are compared in tiles of 256 × 2048, so memory is O(N M + tile), never (N n)².
     """
 
     kernel: Kernel
@@ -111,7 +111,7 @@ class BagPart(Prepared):
 
 
 def _pieces(bags: Bags, chunk: int, tile: int) -> tuple[tuple[int, int], tuple[jax.Array, jax.Array]]:
-    """Bags cut into pieces of at most `chunk` points, and as many whole pieces as fit put into each tile."""
+    """Bags cut into pieces of at most `chunk` points, with as many whole pieces as fit in each tile."""
     n, size, d = bags.points.shape
     pieces = -(-size // chunk)
     if size % pieces:
@@ -146,7 +146,7 @@ class Joint(Prepared):
 
 
 class OuterGaussian(Prepared):
-    """exp(−(k(x, x) + k(y, y) − 2 k(x, y))/2γ²), points with their own k(x, x) beside them."""
+    """exp(−(k(x, x) + k(y, y) − 2 k(x, y))/2γ²), on pairs of a point x and k(x, x)."""
 
     kernel: Kernel
     width: Any

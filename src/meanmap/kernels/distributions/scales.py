@@ -22,7 +22,7 @@ from meanmap.kernels.stationary import RBF
 
 __all__ = ["MOST_MESSAGES", "in_places", "inner_kernels", "median_of_pairs", "spread_out"]
 
-# The median of half a million pairs is within a percent of that of all of them.
+# The median of half a million pairs is within a percent of the median of all pairs.
 MOST_MESSAGES = 1000
 
 

@@ -32,7 +32,7 @@ def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
     """The interval, (d,) and (d,), that contains all distributions of a batch up to a probability of 1e-15."""
     law = jax.tree.map(
         np.asarray, law
-    )  # known numbers, and inside an enclosing `jit` JAX would trace what is made of them
+    )  # on the host: inside an enclosing `jit`, JAX would trace even results of known numbers
     if isinstance(law, Bags):
         points = np.asarray(law.points).reshape(-1, law.dimension)
         return points.min(axis=0), points.max(axis=0)
@@ -41,7 +41,7 @@ def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
     variance = np.asarray(inner.variance_in(coordinate), dtype=float)
     scale = np.sqrt(variance)
     if isinstance(inner, Gamma) and coordinate == "x":
-        scale = np.maximum(scale, variance / mean)  # the tail exp(−rate x) of a distribution of small shape is long
+        scale = np.maximum(scale, variance / mean)  # with a small shape, the tail exp(−rate x) is long
     low, high = np.min(mean - TAIL_REACH * scale), np.max(mean + TAIL_REACH * scale)
     if isinstance(inner, Gamma | Beta) and coordinate == "x":
         low = max(low, 0.0)
@@ -67,7 +67,7 @@ def nodes_for(x: Points, y: Points, lengthscale: Array | None, coordinate: str, 
 
 
 def _rule(number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Frequencies from 0 on and the roots of their weights."""
+    """Frequencies, starting at 0, and the square roots of their weights."""
     omega = np.linspace(0, SPECTRAL_REACH, number)
     weights = 2 * omega[1] * np.exp(-(omega**2) / 2) / np.sqrt(2 * np.pi)
     weights[0] /= 2
@@ -78,7 +78,7 @@ def law_coordinates(law: Distribution | Bags, lengthscale: Array, coordinate: st
     """√w (Re c, Im c) of distributions on the line, (N, 2 number)."""
     omega, roots = _rule(number)
     dtype = jax.tree.leaves(law)[0].dtype
-    w = omega.astype(dtype)[:, None] / lengthscale  # NumPy where the lengthscale is: a Beta wants to know its size
+    w = omega.astype(dtype)[:, None] / lengthscale  # NumPy if the lengthscale is: a Beta needs known frequencies
     c = jnp.asarray(characteristic(law, w, coordinate))
     return jnp.concatenate([jnp.real(c), jnp.imag(c)], axis=-1) * jnp.asarray(np.tile(roots, 2), dtype)
 
@@ -86,7 +86,7 @@ def law_coordinates(law: Distribution | Bags, lengthscale: Array, coordinate: st
 def bag_coordinates(bags: Bags, lengthscale: Array, numbers: tuple[int, ...]) -> jax.Array:
     """Coordinates of bags in one or two dimensions, (N, Π (2 numberₖ − 1)): products of those of each column.
 
-    Cost O(n Σ numberₖ) cosines and one small matrix product a bag.
+    Cost O(n Σ numberₖ) cosines and one small matrix product per bag.
     """
     return _bag_coordinates(bags, jnp.broadcast_to(jnp.asarray(lengthscale), (bags.dimension,)), numbers)
 

@@ -69,8 +69,8 @@ class TupleProduct(TupleKernel, Spectral):
 
     Notes
     -----
-    For expected products it is `ExpectedProduct` of the tuple. For Gaussians it sums squared distances of the separate
-    embeddings, whereas `EmbeddingGaussian` of the tuple uses the distance of joint ones.
+    A product of expected products is the `ExpectedProduct` of the tuple. A product of Gaussians sums the squared
+    distances of separate embeddings, whereas `EmbeddingGaussian` of the tuple uses the distance of joint embeddings.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class TupleProduct(TupleKernel, Spectral):
         self.members, self.names = _members(members)
 
     def coordinates(self, x: Points) -> Any:
-        """Those of the members side by side: a product of shift-invariant kernels is one on the joint space."""
+        """Coordinates of the members side by side: a product of shift-invariant kernels is one on the joint space."""
         parts = zip(self.members, self.parts(x), strict=True)
         return jnp.concatenate([coordinates(member, part) for member, part in parts], axis=1)
 
