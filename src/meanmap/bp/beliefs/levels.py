@@ -12,7 +12,7 @@ PRIOR_DEVIATION = 0.5
 # The correction is tabulated at this many levels, so that rows with many thresholds are cheap.
 TABULATED = 1025
 # The smallest probability of a value.
-LEAST_CHANCE = 1e-12
+LEAST_PROBABILITY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Levels:
             # As by `np.interp`, which would look up the same places each time.
             table = betainc(*np.exp(logs), at)
             low, high = (np.diff(table, append=1.0) / steps)[left] * beyond + table[left]
-            chance = np.log(np.maximum(high - low, LEAST_CHANCE))
+            chance = np.log(np.maximum(high - low, LEAST_PROBABILITY))
             return float(np.sum(logs**2) / (2 * PRIOR_DEVIATION**2) - weight * chance.sum())
 
         found: Any = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-3})

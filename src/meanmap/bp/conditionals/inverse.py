@@ -7,8 +7,6 @@ from meanmap.bp.conditionals.joint_normal import JointNormal
 
 __all__ = ["given_response"]
 
-LEAST_CHANCE = 1e-300
-
 
 def given_response(law: JointNormal, rows: np.ndarray, j: int, at: np.ndarray) -> np.ndarray | None:
     """Distribution functions (m, G) at thresholds of column j in standardised rows (m, d), proportional to the normal
@@ -30,7 +28,7 @@ def given_response(law: JointNormal, rows: np.ndarray, j: int, at: np.ndarray) -
     expected = np.stack([mean for mean, _ in told], axis=1) @ _lagrange(nodes, (at[1:] + at[:-1]) / 2)
     seen = rows[:, k, None]
     away = np.where(np.isnan(seen), 0.0, (seen - expected) / told[0][1][:, None])
-    logs = np.log(np.maximum(prior, LEAST_CHANCE)) - away**2 / 2
+    logs = np.log(np.maximum(prior, np.finfo(float).tiny)) - away**2 / 2
     chance = np.exp(logs - logs.max(axis=1, keepdims=True))
     rising = np.cumsum(chance / chance.sum(axis=1, keepdims=True), axis=1)
     return np.concatenate([np.zeros((len(rows), 1)), rising], axis=1)

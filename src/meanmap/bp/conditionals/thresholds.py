@@ -18,7 +18,7 @@ OFTEN, LEAST_OFTEN, NARROW, LEAST_STEP = 0.02, 2, 0.01, 1e-7
 FEW_VALUES, ROWS_EACH = 20, 5
 # The probability of a value between the few observed ones, as a share of that of its neighbour; and that of all bins
 # together in log densities, so that one value far off does not outweigh all others.
-NEVER_SEEN, LEAST_CHANCE = 0.01, 1e-4
+NEVER_SEEN, ANYWHERE = 0.01, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Thresholds:
         values the log probability.
         """
         bins = self.bins(values)
-        shares = np.maximum(shares, LEAST_CHANCE / shares.shape[1])
+        shares = np.maximum(shares, ANYWHERE / shares.shape[1])
         found = np.take_along_axis(shares / shares.sum(axis=1, keepdims=True), bins, 1)[:, 0]
         if self.points.all():
             return np.log(found * np.where(np.isin(values[:, 0], self.edges[1:]), 1, NEVER_SEEN))
