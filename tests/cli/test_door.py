@@ -246,5 +246,7 @@ def test_an_option_given_twice_is_refused(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("a\n-\n-999\n3\n")
     said = refused(run("schema", file, "--missing=-", "--missing", "-999"))
-    assert "--missing is given 2 times; expected it once; several values are one list, such as --missing=a,b" in said
+    assert (
+        "--missing is given 2 times; expected it once; pass several values as one list, such as --missing=a,b" in said
+    )
     assert "--decimal is given 2 times; expected it once" in refused(run("schema", file, "--decimal=.", "--decimal=,"))

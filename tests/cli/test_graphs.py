@@ -163,7 +163,7 @@ def test_labels_as_evidence_and_pictures(model, tmp_path):
         (["graph", "query", "MODEL", "--given", "growth"], "expected name=value"),
         (["graph", "query", "MODEL", "--given", "moon=1"], "with a name among growth, harvest, class"),
         (["graph", "query", "MODEL", "--given", "growth=tall"], "growth is a number; got 'tall'"),
-        (["graph", "query", "MODEL", "--given", "class=middle"], "class is never 'middle'; it is poor, rich"),
+        (["graph", "query", "MODEL", "--given", "class=middle"], "class has no label 'middle'; it has poor, rich"),
         (["graph", "query", "MODEL", "--target", "moon"], "moon"),
     ],
 )

@@ -60,7 +60,7 @@ def test_groups_of_one_file(files):
     table = files[2]
     found = run("two-sample", table, "--by", "sex", "--columns", "x,z", "--labels", "sex", "--seed", 0)
     assert found.exit_code == 0
-    assert found.stdout.startswith("Do sex=0 and sex=1 come from one distribution? No evidence of a difference")
+    assert found.stdout.startswith("Do sex=0 and sex=1 come from the same distribution? No evidence of a difference")
     found = run("two-sample", table, "--by", "group", "--columns", "x", "--json", "--seed", 0)
     assert json.loads(found.stdout)["sizes"] == [20, 20, 20]
 
@@ -118,7 +118,7 @@ def test_a_margin(files):
     assert f"{asked.format(5)} Yes: shown at level 0.05, p = " in found.stdout
     assert "closer than after a shift of all columns by 5 standard deviations: shown" in found.stdout
     refused = run("two-sample", table, "--by", "group", "--margin", "1")
-    assert "--margin is for two samples, and there are 3" in refused.stderr
+    assert "--margin needs two samples, and there are 3" in refused.stderr
     # The samples are two standard deviations apart: a large p-value is no sign that they are close.
     found = run("two-sample", first, second, "--margin", "0.3", "--seed", 0)
     assert f"{asked.format(0.3)} Not shown at level 0.05, p = " in found.stdout

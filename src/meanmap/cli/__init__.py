@@ -22,7 +22,7 @@ def main() -> None:
         sys.exit(2)
     keep_programs()  # each command is a process of its own
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")  # then it is compiled
-    os.environ["MPLBACKEND"] = "agg"  # pictures go into files, whatever else is set for windows
+    os.environ["MPLBACKEND"] = "agg"  # pictures are only written to files, so no window is needed
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # do not fail in terminals that cannot show arrows

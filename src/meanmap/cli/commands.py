@@ -51,7 +51,7 @@ def _common(
 
 @app.command(cls=Command)
 def demo(
-    output: Annotated[Path, typer.Option(callback=to_be_written, help="Where the page is written.")] = Path(
+    output: Annotated[Path, typer.Option(callback=to_be_written, help="File for the page.")] = Path(
         "meanmap-demo.html"
     ),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated data.")] = 0,

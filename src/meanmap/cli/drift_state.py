@@ -18,8 +18,8 @@ FIELDS = ("monitor", "batches", "asked", "reference", "files")
 class Kept:
     """The monitor after some batches, the results for these, and the settings.
 
-    Files are identified by their content and their place relative to the state file, so that those of an earlier run
-    are not counted twice, and copies of them under another name are recognised.
+    Files are identified by their content and their path relative to the state file, so that those of an earlier run are
+    not counted twice, and copies of them under another name are recognised.
     """
 
     monitor: Any
@@ -50,8 +50,9 @@ class Kept:
         return cls(held["monitor"], held["batches"], asked, tuple(map(tuple, held["files"])))
 
     def unseen(self, path: Path, files: Sequence[str], notes: list[str]) -> tuple[list[str], dict[str, str]]:
-        """The files that no earlier run has read, and which of them have the content of another that one has read; a
-        note reports the others.
+        """The files that no earlier run has read, and which of them repeat the content of one that was read.
+
+        A note reports the files that were read before.
         """
         read, places = set(self.files), dict(reversed(self.files))
         found = {file: (_digest(file), _place(file, path)) for file in files}
@@ -72,7 +73,7 @@ class Kept:
 
 
 def _place(file: str, state: Path) -> str:
-    """Where a file is, seen from the state file."""
+    """The path of a file relative to the state file."""
     place, folder = Path(file).resolve(), state.resolve().parent
     return Path(os.path.relpath(place, folder)).as_posix() if place.drive == folder.drive else place.as_posix()
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Watched", "complete"]
 
-# What the monitor says of rows that were left out: they are counted over all batches here.
+# The monitor's note on rows that were left out, which are counted over all batches here.
 LEFT_OUT = re.compile(r"\d+ of \d+ rows of batch (was|were) left out")
 
 
@@ -42,7 +42,7 @@ class Watched:
 
     @property
     def names(self) -> list[str]:
-        """Of all batches, in order."""
+        """The names of all batches, in order."""
         return [each["batch"] for each in self.batches]
 
     def add(self, name: str, batch: dict[str, Any], monitor: Any) -> None:
@@ -72,7 +72,7 @@ class Watched:
 
     @property
     def left_out(self) -> str:
-        """A note on rows of the batches of this run that were left out, where there are any."""
+        """A note on rows of the batches of this run that were left out, if any."""
         some = [each for each in self.new if each["left out"]]
         if not some:
             return ""
@@ -84,8 +84,9 @@ class Watched:
         )
 
     def compared(self, monitor: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-        """For the first and the latest alarms of this run the batches since the drift began, and how their columns
-        differ from the reference; without an alarm those of the last batch.
+        """The batches since the drift began, for the first and latest alarms, and how their columns differ.
+
+        They are compared with the reference; without an alarm, only the last batch is.
         """
         if monitor.record is None:
             return []

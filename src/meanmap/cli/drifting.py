@@ -25,7 +25,7 @@ __all__ = ["drift"]
 
 # This many batches and columns (for several alarms fewer) are listed in a terminal.
 MOST_BATCHES, MOST_COLUMNS, FEWER_COLUMNS = 30, 15, 5
-# Evidence below the limit is said where the smallest p-value, corrected for the number of batches, is at most this.
+# Evidence below the limit is reported if the smallest p-value, corrected for the number of batches, is at most this.
 LEVEL = 0.05
 # Batches by name, and a row for each of their columns.
 Compared = list[tuple[str, list[dict[str, Any]]]]
@@ -33,7 +33,7 @@ Compared = list[tuple[str, list[dict[str, Any]]]]
 
 @with_bundles
 def drift(
-    reference: Annotated[str, typer.Argument(help="File with rows of the normal state; 40 or more.")],
+    reference: Annotated[str, typer.Argument(help="File with at least 40 rows of the normal state.")],
     batches: Annotated[list[str], typer.Argument(help="Files in order, one per batch: names, folder or 'pattern'.")],
     columns: Annotated[
         str | None, typer.Option(help="Columns to watch, a,b,...; all but times and row numbers.")
@@ -89,14 +89,17 @@ def drift(
                     watched.note("fewer than 2 rows, so it is skipped.", name)
                     continue
                 after = monitor.step(batch)
-        except (InputError, KindError) as problem:  # of this batch: the others are judged, and the exit code says so
+        except (
+            InputError,
+            KindError,
+        ) as problem:  # of this batch only: the others are judged, and the exit code is not 0
             del reading.notes[told:]
             unread[path] = problem
             watched.unread[name] = str(problem)
             continue
         if same := _copied(after, path, judged, watched.names, copied.get(path, ""), batch):
-            # Another error of what writes the files.
-            watched.unread[name] = f"{same}: a copy says nothing about new rows."
+            # Copies point to an error of the program that writes the files.
+            watched.unread[name] = f"{same}: a copy has no new rows."
             continue
         judged.append(path)
         monitor = after
@@ -127,7 +130,7 @@ def drift(
 def _copied(
     monitor: Any, path: str, paths: Sequence[str], names: Sequence[str], same: str, batch: dict[str, Any]
 ) -> str:
-    """What is said of a file with all rows of an earlier one: of this run, or with the content of `same`."""
+    """The note on a file with all rows of an earlier one of this run, or with the content of `same`."""
     from meanmap.stats.samples.drift_copies import LEAST_ROWS
 
     copy = None if monitor.record is None else monitor.record.copy
@@ -152,7 +155,7 @@ def _named(name: str) -> Iterator[None]:
 
 
 def _of_files(reading: "Reading", watched: Watched, path: str, told: int) -> None:
-    """Notes about a file, from a number on, as notes on a batch: those that many files share are one."""
+    """Notes about a file, from index `told` on, as notes on a batch; notes shared by many files are combined."""
     for note in reading.notes[told:]:
         said = note if path == "-" else re.sub(rf"(?<!\w){re.escape(path)}(?!\w)", "the file", note)
         if said != note:
@@ -232,7 +235,7 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     most = max(watched.new, key=_evidence)
     if _evidence(most) > monitor.limit / 2 or evident:
-        found = f"{_evidence(most):.2f} of the {monitor.limit:.2f} that raise one (p = {_pvalue(most):.3g})"
+        found = f"{_evidence(most):.2f}, of {monitor.limit:.2f} for an alarm (p = {_pvalue(most):.3g})"
         return f"{question} No alarm in {seen} (exit code 0), but evidence of drift at {most['batch']}: {found}."
     return f"{question} No evidence of drift in {seen}."
 
@@ -248,7 +251,7 @@ def _pvalue(batch: dict[str, Any]) -> float:
 
 
 def _listed(watched: Watched) -> list[list[str]]:
-    """A row for each batch; the evidence of missing values, and rows that were left out, where there are any."""
+    """A row for each batch, with the evidence of missing values and the rows that were left out, if any."""
     lost = any(each.get("missing evidence") for each in watched.batches)
     left = any(each["left out"] for each in watched.batches)
     rows = [

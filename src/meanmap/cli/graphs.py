@@ -33,7 +33,7 @@ Model = Annotated[Path, typer.Argument(help="A file that `meanmap graph fit` wro
 @with_bundles
 def fit(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
-    output: Annotated[Path, typer.Option("--output", "-o", callback=to_be_written, help="Where the model is written.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=to_be_written, help="File for the model.")],
     edges: Annotated[str | None, typer.Option(help="Edges, a-b,b-c,...; the Chow-Liu tree unless given.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
     *,
@@ -41,7 +41,7 @@ def fit(
 ) -> None:
     """Learn a tree of relations between the columns of a file."""
     if edges and columns:
-        raise refused("the columns are those of the edges: give --edges or --columns")
+        raise refused("--edges already names the columns: give --edges or --columns")
     import meanmap as mm
     from meanmap.cli import outputs
     from meanmap.core.progress import waiting
@@ -62,7 +62,7 @@ def fit(
 def query(
     model: Model,
     given: Annotated[list[str] | None, typer.Option(help="Evidence, as name=value; may be repeated.")] = None,
-    target: Annotated[str | None, typer.Option(help="Variables asked for, a,b,...; all unless given.")] = None,
+    target: Annotated[str | None, typer.Option(help="Variables to query, a,b,...; all unless given.")] = None,
     json: AsJson = False,
     plot: Plot = None,
     report: Report = None,
@@ -126,7 +126,7 @@ def _known(text: str, fitted: Any, labels: dict[str, list[str]]) -> tuple[str, A
         raise refused(f"--given is {text!r}; expected name=value, with a name among {', '.join(map(str, names))}")
     if name in labels:
         if value not in labels[name]:
-            raise refused(f"{name} is never {value!r}; it is {', '.join(labels[name])}")
+            raise refused(f"{name} has no label {value!r}; it has {', '.join(labels[name])}")
         return name, value
     if fitted.schema is not None and name in dict(fitted.schema.kinds):
         return name, value

@@ -1,4 +1,4 @@
-"""Files to samples and variables."""
+"""Reads files as samples and variables."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from meanmap.core.values import label_shown
 from meanmap.io.tables import complete_rows, read_columns
 from meanmap.stats.settings import LEAST_POINTS
 
-# Longest Parquet file, in rows, that is read at once; longer ones, and several, are read piece by piece.
+# The longest Parquet file, in rows, that is read at once; longer ones, and several files, are read piece by piece.
 MOST_HELD = 1_000_000
 MISSING = ("drop", "category", "raise")
 
@@ -97,8 +97,8 @@ class Reading:
     def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
         """Columns of a file, named or chosen by a function of all names; a note counts the rows that were left out.
 
-        If all columns are used, ids are left out, except those that the command names (`keeps`, `needs`), and before
-        rows are: a value that is missing in a column that is not used costs no row.
+        If all columns are used, ids are left out, except those that the command names (`keeps`, `needs`). They are left
+        out before rows are, so that no row is lost for a missing value in an unused column.
         """
         chosen = columns or None
         self.asked_for(self.needs)
@@ -170,7 +170,7 @@ class Reading:
         }
 
     def set_apart(self, names: Sequence[str]) -> None:
-        """Columns that are read but are not part of the samples, so that tests need not know their kinds."""
+        """Register columns that are read but are not part of the samples, so that tests need not know their kinds."""
         self.there |= dict.fromkeys(names, False)
 
     def of_many_rows(self) -> dict[str, Any]:
@@ -178,8 +178,9 @@ class Reading:
         return {"kinds": self.kinds, "missing": self.marks or self.policy}
 
     def without_ids(self, columns: dict[str, Any], chosen: object) -> list[str]:
-        """The columns to use: those that are named, or all but row numbers, row names, and dates and times as text. Of
-        columns that a function chooses, those in `keeps` and `needs` are named.
+        """The columns to use: those that are named, or all but row numbers, row names, and dates and times as text.
+
+        If a function chooses columns, those in `keeps` and `needs` count as named.
         """
         known = [*self.said, *self.keeps, *self.needs] if chosen is None or callable(chosen) else [*columns]
         apart = {name: why for name, column in columns.items() if name not in known and (why := why_apart(column))}
@@ -274,7 +275,7 @@ def _files(reading: Reading, path: str, columns: list[str]) -> ParquetFiles:
 
 
 def _is_long(path: str, columns: list[str]) -> bool:
-    """Whether a path means several Parquet files, or one with too many rows to read at once."""
+    """Whether a path names several Parquet files, or one with too many rows to read at once."""
     if not ParquetFiles.holds(path):
         return False
     files = ParquetFiles.of(path, columns or None)

@@ -105,15 +105,15 @@ Kinds = Annotated[
     str,
     typer.Option(help="Kinds of columns, name=kind,...: zip=label, when=time, hour=time of day, size=low<middle<high."),
 ]
-Exclude = Annotated[str, typer.Option(help="Columns that are left out, a,b,..., where all others are used.")]
+Exclude = Annotated[str, typer.Option(help="Columns to leave out, a,b,..., if all others are used.")]
 DecimalMark = Annotated[
     str | None, typer.Option("--decimal", help="Decimal mark in text files, . or , if cells do not show it.")
 ]
 Thousands = Annotated[
-    str | None, typer.Option(help="What separates thousands in text files: , . ' or a space; nothing unless given.")
+    str | None, typer.Option(help="Separator of thousands in text files: , . ' or a space; none unless given.")
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Separator of cells, if the file's name does not show it.")]
-# Options of which a space is a value.
+# Options that accept a space as their value.
 SPACES = ("delimiter", "thousands")
 # Options whose value may be a list.
 LISTS = ("columns", "exclude", "kinds", "labels", "levels", "missing", "target", "within", "x", "y", "z")
@@ -126,7 +126,7 @@ def names_in(text: str | None) -> list[str]:
 
 
 def parts_in(text: str, mark: str) -> list[str]:
-    """What a mark separates, where it is in no quoted name.
+    """The parts between separators, ignoring separators inside quoted names.
 
     Examples
     --------
@@ -170,15 +170,15 @@ def before_errors(note: str) -> None:
     _LEFT_OUT.append(note)
 
 
-# Wrong options and arguments. The class is one of click, which older versions of typer import and newer ones include.
+# The class of errors in options and arguments, from click, which older versions of typer import and newer ones include.
 _Mistyped: Any = typer.BadParameter.__base__
 
 
 class Group(TyperGroup):
-    """Commands by name: what was mistyped is refused in one line."""
+    """A group of commands that refuses mistyped names in one line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Options before the name of a command; without anything, the help."""
+        """Parse options before the name of a command; without arguments, show the help."""
         if self.no_args_is_help and not args:
             return super().parse_args(ctx, args)
         with _in_one_line(ctx):
@@ -199,7 +199,7 @@ def _typed(ctx: Any) -> str:
 
 @contextmanager
 def _in_one_line(ctx: Any) -> Iterator[None]:
-    """Refuse wrong options and arguments in one line; of options that do not exist, with those that do."""
+    """Refuse wrong options and arguments in one line; for an unknown option, list the known ones."""
     try:
         yield
     except _Mistyped as problem:
@@ -208,7 +208,7 @@ def _in_one_line(ctx: Any) -> Iterator[None]:
         if typed.startswith("-") and not any(typed in (*each.opts, *each.secondary_opts) for each in known):
             options = [max(each.opts, key=len) for each in known]
             raise refused(str(no_column(f"`{_typed(ctx)}`", typed, options, "option"))) from None
-        # Newer versions of typer put the words of a library for types before their own.
+        # Newer versions of typer prefix messages with those of a validation library.
         text = problem.format_message().replace("Value error, ", "").rstrip(".")
         raise refused(f"{text[:1].lower()}{text[1:]}; `{_typed(ctx)} --help` shows what to type") from None
 
@@ -217,7 +217,7 @@ class Command(TyperCommand):
     """The wrapper of every command: errors end in one line, and no input file is overwritten."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Its options and arguments."""
+        """Parse the options and arguments."""
         with _in_one_line(ctx):
             self._refuse_repeated(ctx, args)
             return super().parse_args(ctx, args)
@@ -229,10 +229,10 @@ class Command(TyperCommand):
             once = isinstance(parameter, TyperOption) and not (parameter.is_flag or parameter.multiple)
             if once and typed.count(parameter) > 1:
                 name = parameter.opts[0]
-                several = f"; several values are one list, such as {name}=a,b" if parameter.name in LISTS else ""
+                several = f"; pass several values as one list, such as {name}=a,b" if parameter.name in LISTS else ""
                 raise refused(f"{name} is given {typed.count(parameter)} times; expected it once{several}")
 
-    def invoke(self, ctx: Any) -> Any:  # a Context of click, which newer typers bring along and older ones import
+    def invoke(self, ctx: Any) -> Any:  # a click Context, which newer versions of typer include and older ones import
         """Run the command."""
         _LEFT_OUT.clear()
         _OPTIONS.clear()

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-# What is printed as sentences.
+# Results that are printed as sentences.
 TOLD = ("notes", "warnings", "why")
 
 
@@ -59,7 +59,7 @@ def tell(
     with_draws: bool = False,
     effect: Any = None,
 ) -> None:
-    """Print the answer, with all of the null's draws or none."""
+    """Print the answer, with or without the draws of the null."""
     if as_json:
         facts = result.to_dict()
         draws = facts.pop("null_draws")
@@ -76,7 +76,7 @@ def tell(
 
 
 def answer(result: TestResult, question: str, level: float) -> str:
-    """The answer in a sentence: what was shown, or that it was not shown, which does not prove the opposite."""
+    """The answer in a sentence; a claim that is not shown is not thereby disproved."""
     found = f"at level {level:g}, p = {result.pvalue:.3g}."
     rejected = result.reject(level)
     if isinstance(result, ClosenessResult):  # where rejecting means yes
@@ -116,7 +116,7 @@ def tell_beliefs(beliefs: Any, labels: dict[str, list[str]], as_json: bool) -> N
 
 
 def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
-    """A belief in numbers."""
+    """A belief as named numbers."""
     if labels is not None:
         values = np.clip(belief(np.array(labels)), 0.0, None)  # the weights of labels, under the kernel of equal labels
         return dict(zip(labels, (values / values.sum()).tolist(), strict=True))

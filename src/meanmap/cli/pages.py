@@ -21,7 +21,7 @@ from meanmap.stats.samples.drift_page import ABOUT, monitor_page
 
 __all__ = ["rows", "write_drift", "write_page", "write_test"]
 
-# The most rows of a table that people read.
+# The largest number of rows shown in a table.
 MOST_COLUMNS = 30
 
 
@@ -50,7 +50,7 @@ def write_drift(
 ) -> None:
     """A page about batches over time, and how the columns of those that drifted differ from the reference."""
     text = (
-        f"An alarm is raised where the evidence exceeds {monitor.limit:.2f}. Without drift there is one false alarm in "
+        f"An alarm is raised when the evidence exceeds {monitor.limit:.2f}. Without drift there is one false alarm in "
         f"{monitor.run_length:g} batches on average."
     )
     page = monitor_page(monitor, False, [row[0] for row in batches[1:]])
@@ -75,7 +75,7 @@ def write_test(
     samples: Mapping[str, Any],
     effect: Any = None,
 ) -> None:
-    """A page about a test; `samples` are those compared, by the names under which they are shown."""
+    """A page about a test; `samples` are the compared samples, by displayed name."""
     first, *others = result._as_page().sections
     said, *tables = first.tables
     settings = (*in_own_words(said), *(("note", note) for note in in_few(in_own_words(notes))))
@@ -142,7 +142,7 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
         by = "ranks and relations to other columns" if result.design is None else "ranks"
         text += (
             f" The p-values are for single columns, by {by}, corrected for multiple testing; the intervals above are "
-            "of means and shares. Where only one of them shows a difference in a column, it is weak evidence."
+            "of means and shares. If only one of the two shows a difference in a column, the evidence is weak."
         )
         sections.append(Section("Which columns differ", f"{shares[0][0]} most of all.", text, tables=(rows,)))
     return sections

@@ -21,7 +21,7 @@ __all__ = ["app"]
 
 
 class Questions(Group):
-    """Commands by name; a line with a ~ is a question."""
+    """Commands by name; words with a ~ are a question."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command meant by the first words."""
@@ -188,7 +188,7 @@ def two_sample(
     plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
     read_whole = tables[0].names if columns or by is not None else ()  # ids were left out of the whole table
     if margin is not None and many:
-        raise refused(f"--margin is for two samples, and there are {len(samples)}")
+        raise refused(f"--margin needs two samples, and there are {len(samples)}")
     names = tuple(samples)
     size = None
     with samples_called(names[0], names[1]), columns_named(read_whole):
@@ -202,7 +202,7 @@ def two_sample(
                 if many
                 else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
             )
-            question = f"Do {' and '.join(names)} come from one distribution?"
+            question = f"Do {' and '.join(names)} come from the same distribution?"
         if effect:
             plain |= design
             size = mm.k_sample_effect(samples, **plain) if many else mm.two_sample_effect(*tables, **plain)

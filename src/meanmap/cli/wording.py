@@ -19,7 +19,7 @@ OPTIONS = {
 } | {"n_permutations": "permutations"}
 # Options that name the columns of a variable, which messages call x, y and z too.
 COLUMNS = {"x", "y", "z"}
-# A value behind an argument: a mapping, a list, a text, or one word.
+# The value of an argument: a mapping, a list, a text, or one word.
 VALUE = r"(?P<value>\{[^{}]*\}|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|\w+(?:\.\d+)?(?![\w.(]*\())?"
 
 
@@ -56,7 +56,7 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
 
 
 def _typed(name: str, value: str | None, option: str) -> str:
-    """The option with its value, as a shell takes it."""
+    """The option with its value, as typed in a shell."""
     if value is None:
         return option
     try:
@@ -74,7 +74,7 @@ def _typed(name: str, value: str | None, option: str) -> str:
 
 
 def _listed(parts: list[str]) -> str:
-    """A list as options take it: an entry with a comma is quoted."""
+    """A list as options expect it: an entry with a comma is quoted."""
     line = io.StringIO()
     csv.writer(line).writerow(parts)
     return line.getvalue().rstrip("\r\n")

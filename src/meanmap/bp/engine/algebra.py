@@ -1,6 +1,6 @@
 """Ways to combine messages at a node: values are multiplied, natural parameters are added.
 
-Schedules work with any of them. A third way multiplies powers of messages, for tree-reweighted belief propagation.
+Schedules work with all of them. A third algebra multiplies powers of messages, for tree-reweighted belief propagation.
 """
 
 import math
@@ -21,8 +21,8 @@ __all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum
 
 
 class Algebra(eqx.Module):
-    """The operations of the engine on messages (..., L). While being combined, messages are "open": in a form in which
-    many can be joined without underflow.
+    """The operations of the engine on messages (..., L). Messages being combined are "open": in a form in which many
+    can be joined without underflow.
     """
 
     neutral: ClassVar[float]
@@ -31,11 +31,11 @@ class Algebra(eqx.Module):
 
     @abstractmethod
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """A node's own factor (n, ..., L) and all that it received (n, D, ..., L), and the log of a scale."""
+        """A node's own factor (n, ..., L) combined with all incoming messages (n, D, ..., L), and a log scale."""
 
     @abstractmethod
     def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """A node's own factor, and the log of a scale."""
+        """A node's own factor, and a log scale."""
 
     @abstractmethod
     def others(self, own: jax.Array, incoming: jax.Array) -> Any:
@@ -63,10 +63,10 @@ class Algebra(eqx.Module):
 
     @abstractmethod
     def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
-        """Messages as they are kept, for some rows."""
+        """Messages in the form in which they are stored, for some rows."""
 
     def reweighted(self, products: jax.Array, received: jax.Array, rows: Array) -> jax.Array:
-        """A node's product without one neighbour; `received` is the message of that one."""
+        """A node's product without one neighbour, whose message is `received`."""
         del received, rows
         return products
 
@@ -90,7 +90,7 @@ class Product(Algebra):
     Attributes
     ----------
     narrow : bool
-        Whether messages are so few, and have such a floor, that plain numbers hold every product of them.
+        Whether no product of messages can underflow or overflow, because they are few and have a floor.
     """
 
     neutral: ClassVar[float] = 1.0
@@ -98,7 +98,7 @@ class Product(Algebra):
     narrow: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Scaled, with the logarithm of the scale."""
+        """The scaled product, with the logarithm of the scale."""
         if self.narrow:
             return scaled(whole(own, incoming))
         return whole(Wide.of(own), Wide.of(incoming)).scaled()
@@ -108,7 +108,7 @@ class Product(Algebra):
         return scaled(own)
 
     def others(self, own: jax.Array, incoming: jax.Array) -> Any:
-        """Up to a positive factor."""
+        """The products over all slots but one, up to a positive factor."""
         if self.narrow:
             return all_but_one(own, incoming)
         return all_but_one(Wide.of(own), Wide.of(incoming))
@@ -130,12 +130,12 @@ class Product(Algebra):
         return first * second
 
     def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
-        """Floored and scaled."""
+        """The message, floored and scaled."""
         del rows
         return finish(message, given, settings)
 
     def floored(self, factors: int, floor: float, dtype: DType, own: tuple[float, float] = (1.0, 1.0)) -> "Product":
-        """Narrow where no product comes near the smallest number or the largest."""
+        """The algebra, narrow if no product can underflow or overflow."""
         if not (floor > 0 and own[0] > 0):
             return replace(self, narrow=False)
         most = -0.5 * math.log(float(np.finfo(dtype).tiny))
@@ -153,11 +153,11 @@ class Sum(Algebra):
         return own + incoming.sum(axis=1), jnp.zeros(own.shape[:-1], own.dtype)
 
     def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """As it is."""
+        """A node's own factor, unchanged."""
         return own, jnp.zeros(own.shape[:-1], own.dtype)
 
     def others(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
-        """Sums of the slots before plus sums of those after: a difference would cancel digits."""
+        """Sums of the slots before plus sums of those after; subtraction would lose digits."""
         slots = jnp.moveaxis(incoming, 1, 0)
         if len(slots) > UNROLLED:
             none = jnp.zeros_like(slots[:1])
@@ -174,17 +174,17 @@ class Sum(Algebra):
         return first + second
 
     def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
-        """As they are."""
+        """The messages, unchanged."""
         del rows, settings
         return held(message, given)
 
 
 class Reweighted(Product):
-    """Tree-reweighted products (Wainwright, Jaakkola & Willsky 2003): with ρ how often an edge is in a spanning tree,
+    """Tree-reweighted products (Wainwright, Jaakkola & Willsky 2003), with ρ the edge appearance probabilities,
 
         m_ts(x_s) ∝ [Σ_{x_t} ψ_st(x_t, x_s)^(1/ρ_st) φ_t(x_t) Π_{u≠s} m_ut(x_t) · m_st(x_t)^(1 − 1/ρ_st)]^ρ_st.
 
-    Messages are kept as their power ρ, so that beliefs are plain products. With ρ = 1 it is sum-product.
+    Messages are stored raised to the power ρ, so that beliefs are products. With ρ = 1 this is sum-product.
 
     Attributes
     ----------
@@ -195,23 +195,23 @@ class Reweighted(Product):
     appearance: Any
 
     def at_rows(self, row: np.ndarray, rows: int) -> "Reweighted":
-        """ρ of each row, ones where a slot is empty."""
+        """The algebra with ρ for each row, one for empty slots."""
         placed = np.ones(rows)
         placed[row] = self.appearance
         return Reweighted(placed)
 
     def floored(self, factors: int, floor: float, dtype: DType, own: tuple[float, float] = (1.0, 1.0)) -> "Reweighted":
-        """As it is: messages to negative powers may be of any size."""
+        """The algebra, unchanged: messages to negative powers may be of any size."""
         del factors, floor, dtype, own
         return self
 
     def reweighted(self, products: jax.Array, received: jax.Array, rows: Array) -> jax.Array:
-        """Multiplied by the receiver's message, to the power 1 − 1/ρ."""
+        """The product times the receiver's message to the power 1 − 1/ρ."""
         power = (1 - 1 / self.appearance[rows])[:, None, None].astype(products.dtype)
         return scaled(products * jnp.maximum(received, np.finfo(products.dtype).tiny) ** power)[0]
 
     def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Index = None) -> jax.Array:
-        """Scaled to largest value 1, to the power ρ."""
+        """The message, scaled to largest value 1 and raised to the power ρ."""
         top = jnp.max(message, axis=-1, keepdims=True)
         power = self.appearance[rows][:, None, None].astype(message.dtype)
         message = jnp.maximum(message / jnp.where(top > 0, top, 1), 0) ** power
@@ -219,16 +219,17 @@ class Reweighted(Product):
 
 
 class Counted(Product):
-    """Tree-reweighted products with one share μ for all edges, of messages that have a floor and may be learned ratios.
+    """Tree-reweighted products with one power μ for all edges, for floored messages, which may be learned ratios.
 
-    A node knows own × Π_j m_j^μ, and without its i-th neighbour that over m_i: the fixed points of `Reweighted` with
-    ρ = μ and potentials to the power 1/μ, with messages kept, floored and damped before they are raised to ρ.
+    A node's belief is own × Π_j m_j^μ, and the product without its i-th neighbour is that divided by m_i. The fixed
+    points are those of `Reweighted` with ρ = μ and potentials to the power 1/μ; messages are stored, floored and damped
+    before they are raised to ρ.
     """
 
     share: Any
 
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Of messages to the power μ."""
+        """The product of own factors and of messages to the power μ."""
         return super().whole(own, incoming**self.share)
 
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:

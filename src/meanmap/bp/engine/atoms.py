@@ -18,9 +18,10 @@ __all__ = ["beliefs_at_atoms", "outgoing", "shares_sent"]
 
 # Numbers that are processed at once: some tens of megabytes.
 AT_ONCE = 4_000_000
-# Numbers of beliefs that are read at once, and that are multiplied message by message: they stay in a core's caches.
+# How many numbers of beliefs are read at once, and how many are multiplied message by message so that they stay in
+# cache.
 READ_AT_ONCE, IN_CACHE = 1 << 19, 1 << 16
-# Beyond this many messages each value of their product carries a power of two of its own: it may underflow on the way.
+# With more messages than this, each value of their product has its own power of two, because it might underflow.
 FEW = 8
 
 
@@ -49,10 +50,10 @@ def shares_sent(
     known: np.ndarray | None,
     floor: float | None,
 ) -> tuple[float, float]:
-    """The shares of low and of negative values among messages before floor and scale, as of `read_settled`.
+    """The shares of low and of negative values among messages before floor and scale, as in `read_settled`.
 
     From products of `outgoing`, matrices of operators (T, L, L), own factors (n, B, L), and which messages of directed
-    edges are known beforehand (2 |E|, B or 1).
+    edges are given (2 |E|, B or 1).
     """
     rows = np.arange(len(products))[layout.every(max(len(products) // ROWS_COUNTED, 1))]
     template, reverse, empty, receiver = map(
@@ -61,7 +62,7 @@ def shares_sent(
     some = slice(QUERIES_COUNTED)
     products = products[:, some]
     raw = _heard(products, rows, template, matrices, products[rows])
-    counted = ~empty[rows][:, None, None] & (own[receiver[reverse[rows]], some] > 0)  # not what fills up
+    counted = ~empty[rows][:, None, None] & (own[receiver[reverse[rows]], some] > 0)  # without padding
     if known is not None:
         placed = np.zeros((len(products), own.shape[1]), bool)
         placed[np.asarray(layout.row)] = known
@@ -86,12 +87,12 @@ def beliefs_at_atoms(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """own(x) Π_u m_u(x) at the G atoms x of nodes of one kind, largest value 1: chunks (nodes, values (c, B, G)).
 
-    Each incoming message is computed from the landmarks of the node that sent it, floored as messages are, and
-    multiplied: no product is interpolated, so that beliefs stay positive. Cost as G / L sweeps.
+    Each incoming message is computed from the landmarks of its sender, floored like other messages, and multiplied: no
+    product is interpolated, so that beliefs stay positive. The cost is that of G / L sweeps.
 
-    `products` are those of `outgoing`, `readouts` (L_t, G) one for each operator (those that never arrive at these
-    nodes are not used), `own(nodes)` gives (c, B, G); `fixed` says which directed edges have messages known beforehand,
-    and gives them for some edges, (c, 1, G).
+    `products` are those of `outgoing`, `readouts` (L_t, G) has one entry per operator (operators of messages to other
+    nodes are not used), `own(nodes)` gives (c, B, G); `fixed` holds which directed edges have given messages, and a
+    function that returns them for some edges, (c, 1, G).
     """
     first, width = _places(layout, int(nodes.max(initial=0)) + 1)
     template, reverse, empty = (np.asarray(a) for a in (layout.template, layout.reverse, layout.empty))
@@ -99,7 +100,7 @@ def beliefs_at_atoms(
     edge[np.asarray(layout.row)] = np.arange(len(layout.row))
 
     def times_heard(part: np.ndarray, values: np.ndarray) -> None:
-        """Values (c, B, G) of nodes with as many neighbours, times all that these sent."""
+        """Multiply values (c, B, G) of nodes of equal degree by the messages of all neighbours."""
         many, found = width[part[0]] > FEW, values
         powers: Any = 0
         for slot in range(width[part[0]]):
@@ -107,7 +108,7 @@ def beliefs_at_atoms(
             heard = _heard(products, reverse[here], template, readouts, values)
             top = heard.max(axis=-1, keepdims=True)
             silent = ~(top > 0) | empty[here][:, None, None]
-            if floor is None:  # what is below zero may be far larger
+            if floor is None:  # negative values may be far larger in size
                 top = np.abs(heard).max(axis=-1, keepdims=True)
             heard /= np.where(silent, 1, top)
             if floor is not None:
@@ -138,7 +139,7 @@ def beliefs_at_atoms(
 
 
 def _places(layout: Layout, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first row of each node, and how many it has."""
+    """The first row of each node, and its number of rows."""
     first, width = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
     for nodes, (start, slots) in zip(layout.nodes, layout.widths, strict=True):
         inside = np.flatnonzero(np.asarray(nodes) < size)
@@ -149,7 +150,7 @@ def _places(layout: Layout, size: int) -> tuple[np.ndarray, np.ndarray]:
 def _heard(
     products: np.ndarray, senders: np.ndarray, template: np.ndarray, readouts: list[np.ndarray], like: np.ndarray
 ) -> Any:
-    """The messages from some rows, by one product for each operator among them."""
+    """The messages from some rows, with one matrix product per operator."""
     which = template[senders]
     if (which == which[0]).all():
         readout = readouts[which[0]]

@@ -23,7 +23,7 @@ STEP_OVERHEAD = 16
 
 
 def in_steps(groups: list[np.ndarray], nobody: int) -> np.ndarray:
-    """Groups of independent nodes as rows (steps, W), filled up with `nobody`; W makes the whole loop cheapest."""
+    """Groups of independent nodes as rows (steps, W), padded with `nobody`; W minimises the cost of the loop."""
     sizes = np.array([len(group) for group in groups])
     widths = 2 ** np.arange(int(np.ceil(np.log2(max(sizes.max(initial=1), 1)))) + 1)
     width = int(min(widths, key=lambda w: int((-(-sizes // w)).sum()) * (w + STEP_OVERHEAD)))
@@ -37,10 +37,10 @@ def in_steps(groups: list[np.ndarray], nobody: int) -> np.ndarray:
 @compiled_anew
 @jax.jit
 def _run(terms: Terms, steps: Any, messages: jax.Array, unheard: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Work through steps: messages, what each node has not reacted to yet, and how far from its end any message was.
+    """Run steps: returns messages, the pending change of each node, and the largest residual of any message.
 
-    `unheard` (n + 1,) adds up the changes of what a node received since it last sent (Gonzalez et al. 2009, section 4),
-    and what damping kept of that.
+    `unheard` (n + 1,) is the total change in a node's incoming messages since it last sent (Gonzalez et al. 2009,
+    section 4), plus the part of its last update that damping held back.
     """
     receivers = jnp.concatenate([terms.layout.receiver, jnp.full(1, terms.own.shape[0])])
     damping = terms.settings.damping
@@ -74,9 +74,9 @@ def sequential(graph: Graph, terms: Terms, max_sweeps: int) -> tuple[jax.Array, 
 
 
 def splashes(graph: Graph, terms: Terms, max_sweeps: int, size: int) -> tuple[jax.Array, int, list[float]]:
-    """Splash after splash where most has not been heard yet: messages, splashes, and what was unheard before each."""
+    """Splashes around the node with the largest pending change: messages, splashes, and that change before each."""
     messages = terms.silence()
-    # Start above any possible change, so that each node sends at least once.
+    # Initially larger than any possible change, so that each node sends at least once.
     unheard = jnp.full(graph.size + 1, 1e6, terms.own.dtype).at[-1].set(0).at[np.flatnonzero(graph.degrees == 0)].set(0)
     most = max_sweeps * -(-2 * graph.size // size)
     trace: list[float] = []

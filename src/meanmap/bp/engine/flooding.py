@@ -13,17 +13,17 @@ from meanmap.core.compiling import compiled_values
 
 __all__ = ["flood", "flood_differentiably"]
 
-# Derivatives may take this many times the sweeps of messages, which settle sooner where they start near to their end.
+# Derivatives may take this many times the sweeps of messages, which converge sooner if they start near the fixed point.
 DERIVATIVE_SWEEPS = 10
-# Derivatives are off by about the share of messages that is still to go: above this share they are those of nothing.
+# The relative error of derivatives is about the residual of messages; above this residual derivatives are meaningless.
 NEAR = 1e-2
 
 
 def flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Messages (rows + 1, B, L), sweeps taken and the trace of residuals (max_sweeps,).
 
-    A sweep is one gather, running products, and one product with each matrix: for 40,000 messages of 30 values a few
-    milliseconds.
+    A sweep is one gather, running products, and one product with each matrix: a few milliseconds for 40,000 messages of
+    30 values.
     """
     return (_flood_quickly if terms.layout.narrow else _flood_compiled)(terms, max_sweeps)
 
@@ -42,16 +42,16 @@ def _flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Arr
     return jax.lax.while_loop(unfinished, step, (terms.silence(), 0, jnp.zeros(max_sweeps, terms.own.dtype)))
 
 
-# Products of plain numbers are as fast without emitters of fused loops and compile in half the time; wide ones of a few
-# slots take up to 1.4 times as long without.
+# Products of plain numbers are as fast without XLA's emitters of fused loops and compile in half the time; wide
+# products of a few slots take up to 1.4 times as long without them.
 _flood_quickly, _flood_compiled = compiled_values(_flood), compiled_anew(eqx.filter_jit(_flood))
 
 
 def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """`flood` with the derivatives of its fixed point F(m) = m: those of m are (I − ∂F)⁻¹ ∂F, by sweeps of ∂F.
 
-    Sweeps are damped as those of messages are, so that they settle where messages did. Where they do not, or messages
-    are far from standing still, derivatives are NaN.
+    These sweeps have the damping of the messages, so that they converge if messages did. If they do not, or messages
+    are far from convergence, derivatives are NaN.
     """
     fixed = jax.lax.stop_gradient(terms)
 
@@ -63,7 +63,7 @@ def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.
         return messages, (count.astype(trace.dtype), trace)  # whole numbers have no derivatives
 
     def swept(product: Any, right: jax.Array) -> jax.Array:
-        """x with ∂F x − x = b: from x towards ∂F x − b, until nothing is left to go."""
+        """x with ∂F x − x = b, by iterating x → ∂F x − b to convergence."""
         enough = terms.settings.tolerance * jnp.max(jnp.abs(right), initial=0.0)
 
         def unfinished(state: tuple[Any, ...]) -> jax.Array:
@@ -91,7 +91,7 @@ def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.
 
 @jax.custom_jvp
 def _differentiable_where(settled: jax.Array, messages: jax.Array) -> jax.Array:
-    """Messages whose derivatives are NaN unless they settled."""
+    """Messages whose derivatives are NaN unless they converged."""
     del settled
     return messages
 

@@ -1,4 +1,4 @@
-"""A graph's slots on the device: gathering what nodes received, computing what they send."""
+"""A graph's slots on the device: gathers the messages that nodes received, and computes those they send."""
 
 from typing import Any
 
@@ -25,15 +25,15 @@ class Layout(eqx.Module):
     row : array (2 |E|,)
         The row of each directed edge.
     reverse, empty : array (rows,)
-        The row of the answer to each row, and whether it is an empty slot.
+        The row of the message in the opposite direction, and whether the slot is empty.
     template : array (rows,)
         The operator of the message that the node of this row sends to the neighbour of this slot.
     incoming : array (n, D)
-        For single nodes: the rows that each receives, the last row where it has fewer than D neighbours.
+        For single nodes: the rows that each receives, filled up with the last row to D.
     algebra : Algebra
-        How messages come together.
+        The operations that combine messages.
     border : Border or None
-        What crosses to the nodes of other devices, where these have a part of the graph each.
+        The messages to nodes of other devices, if the graph is divided among several.
     """
 
     nodes: tuple[Any, ...]
@@ -55,12 +55,12 @@ class Layout(eqx.Module):
     ) -> "Layout":
         """Lay out a graph whose directed edges have operators `template`, (2 |E|,).
 
-        With `single` also for schedules that work on single nodes.
+        With `single`, also for schedules that process single nodes.
         """
         slots = Slots.of(graph)
         empty = slots.edge < 0
         edges = len(graph.edges)
-        # What node t sends towards the neighbour of row (t, j) travels against the edge that is received there.
+        # The message from node t to the neighbour of row (t, j) is that of the edge opposite to the one received there.
         against = np.where(empty, 0, (slots.edge + edges) % max(2 * edges, 1))
         sends = np.where(empty, 0, template[against]) if edges else np.zeros(0, dtype=np.int64)
         incoming = np.full((graph.size, int(graph.degrees.max(initial=0)) if single else 0), slots.rows)
@@ -87,11 +87,11 @@ class Layout(eqx.Module):
 
     @property
     def narrow(self) -> bool:
-        """Whether plain numbers hold every product of messages."""
+        """Whether no product of messages can underflow or overflow."""
         return isinstance(self.algebra, Product) and self.algebra.narrow
 
     def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
-        """Uninformative messages, except for those that are known."""
+        """Uninformative messages, except for those that are given."""
         start = jnp.full((len(self.reverse) + 1, *own.shape[1:]), self.algebra.neutral, own.dtype)
         if given is None:
             return start
@@ -121,7 +121,7 @@ class Layout(eqx.Module):
         return self.algebra.reweighted(jnp.concatenate(parts), messages[:-1][rows], rows)
 
     def every(self, step: int) -> Any:
-        """The rows of the first of every this many nodes of each bucket."""
+        """The rows of every `step`-th node of each bucket."""
         if step == 1:
             return slice(None)
         parts = [np.zeros(0, dtype=np.int64)]
@@ -141,7 +141,7 @@ class Layout(eqx.Module):
         return jnp.concatenate([new, messages[-1:]])
 
     def arrived(self, raw: jax.Array) -> jax.Array:
-        """Messages at the rows that receive them, from those at the rows of their senders."""
+        """Messages at the rows of their receivers, from those at the rows of their senders."""
         return (raw if self.border is None else self.border.beside(raw))[self.reverse]
 
     def send_from(
@@ -169,7 +169,9 @@ class Layout(eqx.Module):
         return out, jnp.where(real[:, None, None], new, self.algebra.neutral)
 
     def beliefs(self, messages: jax.Array, own: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Own and all incoming at each node; products scaled to largest absolute value 1, with the log of the scale."""
+        """The product of own factor and incoming messages at each node, scaled to largest absolute value 1, and the log
+        of the scale.
+        """
         found = [self.algebra.whole(own[nodes], self.bucket(messages, i)) for i, nodes in enumerate(self.nodes)]
         if len(found) == 1 and len(self.nodes[0]) == len(own):
             return found[0]  # all nodes, in their order

@@ -1,4 +1,4 @@
-"""The interface of a run to its schedule: everything fixed while messages are sent, and the ways to send them.
+"""The interface between a run and its schedule: everything fixed while messages are sent, and the ways to send them.
 
 The method `run` of a schedule (`graphs.Schedule`) takes a `MessagePassing` and returns what was `Sent`.
 """
@@ -52,11 +52,11 @@ class MessagePassing:
     terms : Terms
         Layout, operators, own factors, given messages and settings, fixed for this run.
     passes : Passes or None
-        The rooted forest, for schedules that ask for it.
+        The rooted forest, for schedules that need it.
     traced : bool
         Whether this run is compiled into a larger program.
     potentials : bool
-        Whether operators are potentials of a probability.
+        Whether operators are potentials of a probability distribution.
     """
 
     graph: Graph
@@ -66,7 +66,7 @@ class MessagePassing:
     potentials: bool
 
     def silence(self) -> jax.Array:
-        """Uninformative messages (rows + 1, B, L), except for those that are known."""
+        """Uninformative messages (rows + 1, B, L), except for those that are given."""
         return self._placed.silence()
 
     def sweep(self, messages: jax.Array) -> tuple[jax.Array, float]:
@@ -75,7 +75,7 @@ class MessagePassing:
         return new, float(residual(new, messages))
 
     def sent(self, messages: jax.Array, steps: int, trace: Sequence[float]) -> Sent:
-        """The end of a run; it settled where the last change is within the tolerance."""
+        """The end of a run, which converged if the last change is within the tolerance."""
         changes = np.asarray(trace, dtype=float)
         settled = bool(changes.size == 0 or changes[-1] <= float(self.terms.settings.tolerance))
         return Sent(_arrived(messages, self.terms), steps, changes, settled)

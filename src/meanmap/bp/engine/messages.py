@@ -22,11 +22,11 @@ class Settings(eqx.Module):
     damping : number
         The share of the old message that is kept, 0 for none.
     floor : number or None
-        Values below this share of the largest are raised to it. Learned messages dip below zero, and on a graph with
-        cycles a product of negative values flips the sign of everything behind it. None keeps values as they are.
+        Values below this share of the largest are raised to it. Learned messages may be negative, and on a graph with
+        cycles negative values change the signs of all later products. None leaves values unchanged.
     tolerance : number
-        Stop when no message has more than this share of its largest value left to go. A damped message takes only a
-        part of each step: how far it moved does not say that it has arrived.
+        Stop when the residual of every message is at most this share of its largest value. The residual is the change
+        without damping, because a damped message moves little even far from convergence.
     """
 
     damping: Any
@@ -35,7 +35,7 @@ class Settings(eqx.Module):
 
     @classmethod
     def of(cls, damping: Numbers, floor: Numbers | None, tolerance: Numbers | None, dtype: DType) -> "Settings":
-        """Checked, in a dtype; by default the tolerance is 1e-6, 1e-4 in single precision."""
+        """Checked settings in a dtype; by default the tolerance is 1e-6, 1e-4 in single precision."""
         damping = damping_share(damping)
         if floor is not None:
             floor = float(parameter(floor, "floor", positive=False, axes=0, at_least=0.0))
@@ -49,19 +49,19 @@ class Settings(eqx.Module):
         return cls(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
 
     def damped(self, message: jax.Array, old: jax.Array) -> jax.Array:
-        """A message on its way from the old one."""
+        """The damped message: a weighted mean of old and new."""
         return message + self.damping * (old - message)
 
 
 class Given(eqx.Module):
-    """Messages that are known beforehand, for each row and query: those of observed nodes, and constant ones.
+    """Messages that are given, for each row and query: those of observed nodes, and constant ones.
 
     Attributes
     ----------
     known : array (rows, B) of bool
-        Which.
+        Whether the message is given.
     values : array (rows, B, L)
-        What they are; not below zero where messages have a floor.
+        The given messages; not negative if messages have a floor.
     """
 
     known: Any
@@ -73,7 +73,7 @@ class Given(eqx.Module):
 
 
 def finish(message: jax.Array, given: Given | None, settings: Settings) -> jax.Array:
-    """A message floored and scaled to largest value 1, or replaced by what is given."""
+    """A message floored and scaled to largest value 1, or replaced by the given one."""
     if settings.floor is None:
         top = jnp.max(jnp.abs(message), axis=-1, keepdims=True)
         message = message / jnp.where(top > 0, top, 1)
@@ -85,10 +85,10 @@ def finish(message: jax.Array, given: Given | None, settings: Settings) -> jax.A
 
 
 def held(message: jax.Array, given: Given | None) -> jax.Array:
-    """A message, or what is given instead."""
+    """A message, or the given one instead."""
     return message if given is None else jnp.where(given.known[..., None], given.values, message)
 
 
 def residual(new: jax.Array, old: jax.Array) -> jax.Array:
-    """The largest change, in shares of a message's largest value."""
+    """The largest change, relative to a message's largest value."""
     return jnp.max(jnp.abs(new - old), initial=0.0)

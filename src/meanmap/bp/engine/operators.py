@@ -18,14 +18,14 @@ from meanmap.core.points import slices
 
 __all__ = ["EdgeMatrices", "EdgeOperators", "Factored", "Grouping"]
 
-# Up to this many different matrices a sweep makes one product for each; beyond, matrices are gathered edge by edge.
+# With up to this many different matrices a sweep makes one product for each; with more, matrices are gathered per edge.
 MOST_GROUPS = 64
-# Ranks are filled up to multiples of this.
+# Ranks are padded to multiples of this.
 RANK_STEP = 16
 
 
 class Grouping(eqx.Module):
-    """Rows sorted by the matrix that they meet, and the way back."""
+    """Rows sorted by their matrix, and the inverse permutation."""
 
     order: Any
     back: Any
@@ -33,7 +33,7 @@ class Grouping(eqx.Module):
 
     @classmethod
     def of(cls, template: np.ndarray, number: int) -> "Grouping | None":
-        """Group rows by template; nothing to do for a single matrix, nothing gained by very many."""
+        """Group rows by template; None for a single matrix, which needs no groups, and for very many."""
         if number == 1 or number > MOST_GROUPS:
             return None
         order = np.argsort(template, kind="stable")
@@ -58,7 +58,7 @@ class EdgeOperators(eqx.Module):
         return 0.0
 
     def send(self, products: jax.Array, template: jax.Array, grouping: Grouping | None = None) -> jax.Array:
-        """Messages for rows of any templates, by one large product for each operator where there are few."""
+        """Messages for rows of any templates, by one large product for each operator if there are few."""
         if self.number == 1:
             return self.apply(products, 0)
         if grouping is None:
@@ -78,7 +78,7 @@ class EdgeMatrices(EdgeOperators):
     matrices : array (T, L, L)
         Rows are the sender's points, columns the receiver's.
     maximum : bool
-        Max-product.
+        Whether to use max-product.
     """
 
     matrices: Any
@@ -86,11 +86,11 @@ class EdgeMatrices(EdgeOperators):
 
     @property
     def number(self) -> int:
-        """T, how many operators there are."""
+        """T, the number of operators."""
         return self.matrices.shape[0]
 
     def least_share(self) -> float:
-        """The least share in a row of a matrix, of which messages are combinations; 0 where some value is not above."""
+        """The smallest min / max of a row, of which messages are combinations; 0 if some value is not positive."""
         matrices = np.asarray(self.matrices)
         return max(float((matrices.min(axis=-1) / matrices.max(axis=-1)).min()), 0.0) if (matrices > 0).all() else 0.0
 
@@ -106,7 +106,7 @@ class Factored(EdgeOperators):
     Attributes
     ----------
     into, out : arrays (K, L, r), (K, r, L)
-        One block of A and B for each operator; with `begin` some have several, whose messages are added.
+        One block of A and B for each operator; with `begin` some have several blocks, whose messages are summed.
     begin : array (T + 1,) of int, optional
         Operator t has the blocks from begin[t] to begin[t + 1].
     """
@@ -136,11 +136,11 @@ class Factored(EdgeOperators):
 
     @property
     def number(self) -> int:
-        """T, how many operators there are."""
+        """T, the number of operators."""
         return len(self.into if self.begin is None else self.begin[1:])
 
     def send(self, products: jax.Array, template: jax.Array, grouping: Grouping | None = None) -> jax.Array:
-        """Messages for rows of any templates; blocks are gathered, however few operators there are."""
+        """Messages for rows of any templates; blocks are gathered for any number of operators."""
         return super().send(products, template, grouping if self.begin is None else None)
 
     def apply(self, products: jax.Array, template: object) -> jax.Array:
@@ -148,12 +148,12 @@ class Factored(EdgeOperators):
         return self._sent(products, template) if self.begin is None else self._added(products, template)
 
     def _sent(self, products: jax.Array, block: object) -> jax.Array:
-        """Through one block each."""
+        """Messages through one block each."""
         inner = jnp.matmul(products, self.into[block], precision="highest")
         return jnp.matmul(inner, self.out[block], precision="highest")
 
     def _added(self, products: jax.Array, template: Any) -> jax.Array:
-        """Through all blocks of each, as many pairs of a row and a block at a time as there are rows."""
+        """Messages through all blocks of each, processing as many pairs of a row and a block at a time as rows."""
         rows = len(products)
         template = jnp.broadcast_to(template, rows)
         end = jnp.cumsum(self.begin[template + 1] - self.begin[template])

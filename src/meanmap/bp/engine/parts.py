@@ -14,7 +14,7 @@ from meanmap.graphs import Graph, Slots
 
 __all__ = ["AXIS", "Border", "Parts", "blocks"]
 
-# The axis of devices, however the axes of the user's mesh are called.
+# The name of the axis of devices, independent of the axes of the user's mesh.
 AXIS = "nodes"
 
 
@@ -25,7 +25,7 @@ class Border(eqx.Module):
     ----------
     rows : tuple of arrays
     steps : tuple of int
-        How many devices further, in a ring of `size`.
+        The distances between devices, in a ring of `size`.
     """
 
     rows: tuple[Any, ...]
@@ -33,7 +33,7 @@ class Border(eqx.Module):
     size: int = eqx.field(static=True)
 
     def beside(self, raw: jax.Array) -> jax.Array:
-        """Messages that leave the nodes of this device, with those that arrive here behind them."""
+        """Messages from the nodes of this device, followed by those received from others."""
         arrived = [raw]
         for rows, step in zip(self.rows, self.steps, strict=True):
             ring = [(device, (device + step) % self.size) for device in range(self.size)]
@@ -43,18 +43,18 @@ class Border(eqx.Module):
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """A graph's nodes in as many parts as there are devices, each padded to the same shape.
+    """A graph's nodes in one part per device, each padded to the same shape.
 
     Attributes
     ----------
     layout : Layout
-        Host arrays of all devices, one behind another.
+        Host arrays of all devices, concatenated.
     node : array (n,)
-        Where each node is among (devices · nodes).
+        The position of each node among (devices · nodes).
     row, given : array (2 |E|,)
-        Where each directed edge's message lies, with and without the last row of each device.
+        The row of each directed edge's message, with and without the last row of each device.
     first, real : array
-        Whether a row is that of an edge's first direction, and whether a node is one.
+        Whether a row belongs to an edge's first direction, and whether a node is not padding.
     """
 
     layout: Layout
@@ -111,9 +111,9 @@ class Parts:
 
 
 def blocks(graph: Graph, parts: int) -> np.ndarray:
-    """The part of each node, (n,): contiguous ones as they are numbered, or by the reverse Cuthill-McKee order.
+    """The part of each node, (n,): contiguous parts in the given order, or in reverse Cuthill-McKee order.
 
-    Pixels numbered along rows are in strips; what has no such order gets one in which neighbours are near each other.
+    Pixels numbered along rows form strips; graphs without such an order are reordered so that neighbours are close.
     """
     plain = np.arange(graph.size) * parts // max(graph.size, 1)
     if parts == 1 or not len(graph.edges):
@@ -129,7 +129,7 @@ def blocks(graph: Graph, parts: int) -> np.ndarray:
 
 
 def _ranks(part: np.ndarray, devices: int) -> tuple[np.ndarray, int]:
-    """The place of each among those of its part, in order, and how many the largest part has."""
+    """The rank of each node within its part, and the size of the largest part."""
     counts = np.bincount(part, minlength=devices)
     order = np.argsort(part, kind="stable")
     rank = np.empty(len(part), np.int64)
@@ -157,7 +157,7 @@ def _border(
 
 
 def _grouped(template: np.ndarray, grouping: Grouping | None) -> Grouping | None:
-    """Rows by the operator that they meet on each device, as many of each everywhere."""
+    """Rows by operator on each device, padded to equal numbers on all."""
     if grouping is None:
         return None
     devices, rows = template.shape

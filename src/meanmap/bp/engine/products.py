@@ -1,8 +1,8 @@
 """Products of messages: over all slots of a node, and over all slots but one.
 
-No division (a message may be zero) and no logarithm (values learned from data may be negative): the product of all
-factors but the j-th is the product of those before times the product of those behind. Each value carries a power of two
-of its own: among 2000 factors what the first thousand make unlikely by e⁻¹⁰⁰⁰ may be what the others make likely.
+They use neither division (a message may be zero) nor logarithms (learned values may be negative): the product of all
+factors but the j-th is the product of those before times the product of those after it. Each value has its own power of
+two: a state that the first thousand of 2000 factors make unlikely by e⁻¹⁰⁰⁰ may be the one that the others make likely.
 """
 
 from typing import Any, TypeVar
@@ -16,22 +16,22 @@ from meanmap.core.types import DType, Numbers
 
 __all__ = ["Wide", "all_but_one", "scaled", "split", "whole"]
 
-# Up to this many slots the loop is written out, which runs faster for long messages; beyond, it would compile for
-# longer (with 13 slots a first query took seconds more).
+# Up to this many slots the loop is unrolled, which runs faster for long messages; with more it would take longer to
+# compile (with 13 slots a first query took seconds more).
 UNROLLED = 8
-# An exponent below any.
+# Lower than any exponent.
 LOWEST = -(2**30)
 
 Product = TypeVar("Product")
 
 
 class Wide(eqx.Module):
-    """Numbers m · 2ᵉ whose products neither underflow nor overflow; powers of two cost no digits.
+    """Numbers m · 2ᵉ whose products neither underflow nor overflow; powers of two cause no rounding.
 
     Attributes
     ----------
     mantissa : array
-        Of absolute value 0, or 1 to 2.
+        Absolute values are 0, or from 1 to 2.
     exponent : array of int32
     """
 
@@ -56,14 +56,14 @@ class Wide(eqx.Module):
         """Values divided by their largest absolute value along the last axis, and that value's logarithm."""
         top = jnp.max(jnp.where(self.mantissa == 0, LOWEST, self.exponent), axis=-1, keepdims=True)
         least = jnp.finfo(self.mantissa.dtype).minexp
-        # That of a zero may lie above: its derivative counts.
+        # The exponent of a zero may be higher: its derivative is needed.
         below = jnp.clip(self.exponent - top, least - 1, -least)
         values, log_scale = scaled(self.mantissa * jnp.where(below < least, 0, _power(below, self.mantissa.dtype)))
         return values, log_scale + jnp.where(top > LOWEST, top, 0)[..., 0] * np.log(2).astype(values.dtype)
 
 
 def _exponent(values: jax.Array) -> jax.Array:
-    """e with 1 ≤ |v| / 2ᵉ < 2, read off the bits; 0 for zero and what is nearly zero."""
+    """e with 1 ≤ |v| / 2ᵉ < 2, read from the bits; 0 for zero and nearly zero values."""
     kind = jnp.finfo(values.dtype)
     words = jnp.dtype(f"int{kind.bits}")
     bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(values), words)
@@ -98,7 +98,7 @@ def whole(own: Product, incoming: Product) -> Product:
     own : (n, ..., L)
         Each node's own factor.
     incoming : (n, D, ..., L)
-        What it received in each slot; ones where a slot is empty.
+        The message received in each slot; ones for empty slots.
     """
     slots = _slots_first(incoming)
     if _count(slots) > UNROLLED:
@@ -112,7 +112,7 @@ def whole(own: Product, incoming: Product) -> Product:
 def all_but_one(own: Product, incoming: Product) -> Product:
     """own × Π_{i ≠ j} incoming_i for each slot j, (n, D, ..., L).
 
-    Cost three products for each slot, whatever D.
+    Cost three products per slot, for any D.
     """
     slots = _slots_first(incoming)
     count = _count(slots)

@@ -42,15 +42,15 @@ class Propagation(Value):
     beliefs : array (n, B, L), or None if they were not read
         Own factor and incoming messages together; products have the largest absolute value 1.
     log_partition : array (B,) or None
-        log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
+        log Σ_x Π ψ, if the operators are potentials: exact on trees, the Bethe approximation with cycles.
     low_share : number
-        The share of message values that were raised to the floor, or came out below zero without one: 0 for potentials.
+        The share of message values that were raised to the floor, or were negative without one: 0 for potentials.
     negative_share : number
-        The share that came out below zero. Both are None if they were not read.
+        The share of negative message values. Both are None if they were not read.
     report : Report
-        How it ended.
+        How the run ended.
     layout : Layout
-        Where messages lie, and how they were counted.
+        The storage of messages, and the algebra that combined them.
     """
 
     messages: Any
@@ -64,9 +64,9 @@ class Propagation(Value):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Engine:
-    """A graph prepared for belief propagation along a schedule; operators and evidence are arguments of a run.
+    """A graph prepared for belief propagation by a schedule; operators and evidence are arguments of a run.
 
-    An engine never changes, so that threads may share it.
+    An engine is immutable, so threads may share it.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Engine:
     schedule : Schedule, optional
         By default two passes on a forest, flooding otherwise.
     algebra : Product, Sum or Reweighted, optional
-        How messages come together: values are multiplied, natural parameters are added.
+        The operations that combine messages: values are multiplied, natural parameters are added.
     """
 
     graph: Graph
@@ -94,14 +94,14 @@ class Engine:
             check_forest(graph)
         layout = Layout.of(graph, template, int(np.max(template, initial=0)) + 1, schedule.single_nodes, algebra)
         passes = Passes.of(Rooted.at(graph), template) if schedule.forests_only else None
-        # Once, not with every query; and as constants where a `jit` surrounds the first of them.
+        # Computed once, not for every query, and as constants even if the first query is inside `jit`.
         with jax.ensure_compile_time_eval():
             layout, passes = on_device((layout, passes))
         for name, part in {"graph": graph, "schedule": schedule, "layout": layout, "passes": passes}.items():
             object.__setattr__(self, name, part)
 
     def with_sweeps(self, schedule: Flooding) -> "Engine":
-        """An engine with another number of sweeps of flooding, which shares the layout of this one."""
+        """An engine with another maximum number of flooding sweeps, which shares the layout of this one."""
         other = object.__new__(Engine)
         for name, part in {**vars(self), "schedule": schedule}.items():
             object.__setattr__(other, name, part)
@@ -134,13 +134,13 @@ class Engine:
         Parameters
         ----------
         operators : EdgeOperators
-            What edges do to messages.
+            The operators of the edges.
         own : array (n, B, L)
             Non-negative; B queries at once.
         given : Given, optional
-            Messages known beforehand, one row for each directed edge.
+            Given messages, one row for each directed edge.
         damping : float in [0, 1)
-            The share of the old message that is kept; without meaning on two passes.
+            The share of the old message that is kept; ignored by two passes.
         floor : float in [0, 1), optional
             Values of a message below this share of its largest are raised to it.
         tolerance : float, optional
@@ -148,10 +148,10 @@ class Engine:
         potentials : bool
             Whether operators are potentials of a probability, so that there is a partition function.
         counting : float in (0, 1], optional
-            How much of a message counts where there are cycles, see `Counted`; messages must have a floor above zero.
-            Potentials are those to the power 1/μ, and learned operators as they are.
+            The power of messages on graphs with cycles, see `Counted`; messages must have a floor above zero.
+            Potentials are passed to the power 1/μ, and learned operators unchanged.
         read : bool
-            Whether beliefs and shares of values are read off messages, where that is a program of its own.
+            Whether to compute beliefs and shares of values, if that needs a separate program.
         """
         settings, layout = Settings.of(damping, floor, tolerance, own.dtype), self.layout
         traced = not all_concrete((own, operators, given))
@@ -164,7 +164,7 @@ class Engine:
             ends = _ends(np.asarray(own))
             layout = replace(layout, algebra=layout.algebra.floored(most, operators.least_share(), own.dtype, ends))
         if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
-            nothing = None, jnp.zeros(()), jnp.zeros(())  # nobody has anything to work out
+            nothing = None, jnp.zeros(()), jnp.zeros(())  # no results were requested
             sent = Sent(given.values, 0, np.empty(0), True, (beliefs_of(self.layout, own, given.values), *nothing))
         elif traced and not self.schedule.compiled:
             raise KindError(
@@ -192,7 +192,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class _OffDevice:
-    """A JAX array on its way through a pickle."""
+    """A JAX array inside a pickle."""
 
     values: np.ndarray
 
@@ -206,7 +206,7 @@ def _on_device(leaf: object) -> Any:
 
 
 def how_it_ended(unit: str, count: Any, trace: Array, converged: Any, notes: list[str]) -> Report:
-    """The report of messages that were sent again and again."""
+    """The report of an iterative schedule."""
     if not is_concrete(converged):
         status = f"{unit} inside a larger program: `converged` and `steps` are known when it runs"
         return Report(status, converged, count)
@@ -223,7 +223,7 @@ def floor_note(share: float, floor: Numbers | None) -> str:
 
 
 def _ends(own: np.ndarray) -> tuple[float, float]:
-    """The least value above zero, and the largest."""
+    """The smallest positive value, and the largest value."""
     return float(np.min(own, where=own > 0, initial=np.inf)), float(np.max(own, initial=0.0))
 
 

@@ -15,11 +15,10 @@ __all__ = ["by_residual"]
 @compiled_anew
 @eqx.filter_jit
 def by_residual(terms: Terms, at_once: int, max_messages: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Messages, how many were sent, and the largest change that was left.
+    """Messages, the number that were sent, and the largest residual.
 
-    The next value of every message is stored; sending one updates those that the receiver sends, and a
-    damped one still has the rest of its way to go. For a batch of queries the order is common, by the largest change in
-    any of them.
+    The next value of every message is stored; sending one updates those that its receiver sends, and a damped message
+    keeps a residual. The queries of a batch share one order, by the largest residual in any of them.
     """
     rows = len(terms.layout.reverse)
     receivers = jnp.concatenate([terms.layout.receiver, jnp.full(1, terms.own.shape[0])])

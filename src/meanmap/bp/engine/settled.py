@@ -26,8 +26,8 @@ __all__ = [
     "signs_counted",
 ]
 
-# Signs of messages are counted in up to this many of the queries of a batch, and in about this many rows: with these
-# the share of values is off by a few thousandths at most.
+# Signs of messages are counted in up to this many queries of a batch and in about this many rows, which gives shares to
+# within a few thousandths.
 QUERIES_COUNTED = 8
 ROWS_COUNTED = 20_000
 
@@ -39,7 +39,7 @@ def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array
     return layout.beliefs(layout.silence(own).at[layout.row].set(messages), own)[0]
 
 
-# Asked again and again: a query of 64 rows takes 8 ms with all passes of the compiler, and 11 ms without.
+# Often called: a query of 64 rows takes 8 ms with all passes of the compiler, and 11 ms without.
 @compiled_anew
 @partial(jax.jit, static_argnames="potentials")
 def pass_and_read(passes: Passes, terms: Terms, potentials: bool) -> tuple[jax.Array, Any]:
@@ -52,7 +52,7 @@ def pass_and_read(passes: Passes, terms: Terms, potentials: bool) -> tuple[jax.A
 
 @compiled_quickly("potentials")
 def read_settled(terms: Terms, messages: jax.Array, potentials: bool) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
-    """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
+    """Beliefs, log Z, and the shares of low and of negative values, from converged messages of directed edges."""
     layout, operators, own = terms.layout, terms.operators, terms.own
     placed = layout.silence(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
@@ -71,9 +71,9 @@ def read_settled(terms: Terms, messages: jax.Array, potentials: bool) -> tuple[j
 
 
 def _shares_sent(terms: Terms, messages: jax.Array, below: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The shares of low and of negative values among messages that were sent once, so that they lie on the floor."""
+    """The shares of low and of negative values among messages that were sent once, and so lie on the floor if low."""
     layout, own, given, floor = terms.layout, terms.own, terms.given, terms.settings.floor
-    counted = own[layout.receiver[layout.row]] > 0  # not what fills up
+    counted = own[layout.receiver[layout.row]] > 0  # without padding
     if given is not None:
         counted &= ~given.known[..., None]
     number = jnp.maximum(jnp.sum(counted), 1)
@@ -84,8 +84,8 @@ def _shares_sent(terms: Terms, messages: jax.Array, below: jax.Array) -> tuple[j
 def _shares(terms: Terms, placed: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The shares of low and of negative values among messages before floor and scale.
 
-    Counted where messages leave, on up to about `ROWS_COUNTED` evenly spread rows and `QUERIES_COUNTED` queries: with a
-    million nodes all of them would take gigabytes.
+    They are counted at the senders, on up to about `ROWS_COUNTED` evenly spaced rows and `QUERIES_COUNTED` queries,
+    because all messages of a million nodes would take gigabytes.
     """
     layout, own, given, settings = terms.layout, terms.own, terms.given, terms.settings
     some = slice(QUERIES_COUNTED)
@@ -94,7 +94,7 @@ def _shares(terms: Terms, placed: jax.Array) -> tuple[jax.Array, jax.Array]:
     products = layout.pre_messages(placed[:, some], own[:, some], step)
     raw = terms.operators.send(products, layout.template[rows], layout.grouping if step == 1 else None)
     answer = layout.reverse[rows]
-    counted = ~layout.empty[rows][:, None, None] & (own[layout.receiver[answer], some] > 0)  # not what fills up
+    counted = ~layout.empty[rows][:, None, None] & (own[layout.receiver[answer], some] > 0)  # without padding
     if given is not None:
         known = jnp.zeros((len(layout.reverse), own.shape[1]), bool).at[layout.row].set(given.known)
         counted &= ~known[answer][:, some, None]
@@ -102,7 +102,7 @@ def _shares(terms: Terms, placed: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def counted_shares(raw: Array, counted: Array, floor: Numbers | None) -> tuple[Any, Any]:
-    """The shares of low and of negative values among those of messages before floor and scale that count."""
+    """The shares of low and of negative values among the `counted` values of messages before floor and scale."""
     low, negative, number = signs_counted(raw, counted, floor)
     number = library_of(raw, counted).maximum(number, 1)
     return low / number, negative / number
@@ -111,7 +111,7 @@ def counted_shares(raw: Array, counted: Array, floor: Numbers | None) -> tuple[A
 def signs_counted(raw: Array, counted: Array, floor: Numbers | None) -> list[Any]:
     """The numbers of low, negative, and all values of messages before flooring and scaling."""
     library = library_of(raw, counted)
-    # Not what messages are at the end: damping leaves them above the floor that they are drawn to.
+    # Final messages cannot be counted: damping leaves them slightly above the floor.
     low = raw < 0 if floor is None else raw <= floor * library.max(raw, axis=-1, keepdims=True)
     return [library.sum(each & counted) for each in (low, raw < 0, counted)]
 
@@ -119,11 +119,11 @@ def signs_counted(raw: Array, counted: Array, floor: Numbers | None) -> list[Any
 def bethe_parts(
     operators: EdgeOperators, products: jax.Array, raw: jax.Array, messages: jax.Array, beliefs: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """log Z_t of nodes, and log Z_st and log Z_t of directed edges t → s, of which log Z is made.
+    """log Z_t of nodes, and log Z_st and log Z_t of directed edges t → s, which sum to log Z.
 
     log Z = Σ_nodes log Z_t + Σ_edges log Z_st / (Z_s Z_t), (Yedidia, Freeman & Weiss 2005, section V). With p the
-    product of what a node knows without one neighbour, r a message before and m after scaling, Z_st = Σ p_t r_st,
-    Z_t = Σ p_t m_st and Z_s = Σ p_s m_ts: whatever p and m are scaled by cancels in the ratio.
+    product at a node without one neighbour, r a message before and m after scaling, Z_st = Σ p_t r_st, Z_t = Σ p_t m_st
+    and Z_s = Σ p_s m_ts: the scales of p and m cancel in the ratio.
     """
     reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
     nodes, both, one = (jnp.log(reduce(each, axis=-1)) for each in (beliefs, products * raw, products * messages))

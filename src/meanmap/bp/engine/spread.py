@@ -1,4 +1,4 @@
-"""Nodes divided among devices: each keeps what its own received, and what crosses a border travels once a sweep."""
+"""Nodes divided among devices: each stores the messages to its own nodes, and others are exchanged once per sweep."""
 
 from dataclasses import replace
 from functools import partial
@@ -27,18 +27,18 @@ __all__ = ["Spread", "spread_flood"]
 
 
 class Spread(eqx.Module):
-    """A layout whose rows lie on several devices, with as many of each kind of node on every one.
+    """A layout whose rows lie on several devices, with the same numbers of each kind of node on all of them.
 
-    Messages are (devices · (rows + 1), B, L), and what nodes know (devices · nodes, B, L). A sweep is that of `Layout`
-    on each device by itself, but for its `border`: one permutation among devices for each distance between neighbours,
+    Messages are (devices · (rows + 1), B, L), and own factors (devices · nodes, B, L). A sweep is that of `Layout` on
+    each device separately, except at its `border`: one permutation among devices for each distance between neighbours,
     of which strips of an image have two.
 
     Attributes
     ----------
     local : Layout
-        Those of all devices, one behind another.
+        The layouts of all devices, concatenated.
     first, real : array
-        Whether a row is that of an edge's first direction, and whether a node is there to fill up.
+        Whether a row belongs to an edge's first direction, and whether a node is not padding.
     algebra : Algebra
     mesh : Mesh
     """
@@ -49,11 +49,11 @@ class Spread(eqx.Module):
     algebra: Algebra
     mesh: Mesh = eqx.field(static=True)
 
-    # Products of wide messages compile with fusion; what programs for one device gain without is little beside these.
+    # Products of wide messages are compiled with fusion; compared with them, disabling it would save little.
     narrow = False
 
     def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
-        """Uninformative messages, except for those that are known."""
+        """Uninformative messages, except for those that are given."""
         return self._on_each(Layout.silence, (own, given))
 
     def send_all(
@@ -74,7 +74,7 @@ class Spread(eqx.Module):
         return self._on_each(step, parts, (terms.operators, terms.settings), (by_node, whole, whole, whole))
 
     def _on_each(self, function: Any, divided: tuple, whole: tuple = (), out: object = None) -> Any:
-        """A function of a device's layout, of parts and of what every device has, on each of them."""
+        """Run a function of a device's layout, of divided arrays and of shared arrays on each device."""
 
         def step(local: Layout, algebra: Algebra, divided: tuple, whole: tuple) -> Any:
             return function(replace(local, algebra=algebra), *divided, *whole)
@@ -89,7 +89,7 @@ class Spread(eqx.Module):
 def spread_flood(
     graph: Graph, terms: Terms, mesh: jax.sharding.Mesh, max_sweeps: int, potentials: bool
 ) -> tuple[np.ndarray, int, np.ndarray, tuple[Any, ...]]:
-    """Messages of directed edges, sweeps, what each changed, and what is read off, by the devices of a mesh."""
+    """Messages of directed edges, sweeps, residuals and results, computed by the devices of a mesh."""
     if not isinstance(mesh, Mesh):
         raise KindError(f"mesh is {a_type(mesh)}; expected devices, such as jax.make_mesh((8,), ('nodes',)).")
     if isinstance(terms.layout.algebra, Reweighted):
@@ -104,7 +104,7 @@ def spread_flood(
 
 
 def _placed(parts: Parts, terms: Terms, mesh: Mesh) -> Terms:
-    """Terms whose parts lie on their devices; each process hands over what its own devices hold."""
+    """Terms placed on their devices; each process supplies the parts of its own devices."""
 
     def put(leaf: object, spec: PartitionSpec = PartitionSpec(AXIS)) -> jax.Array:  # noqa: B008
         host = np.asarray(leaf)
@@ -150,7 +150,7 @@ def _read(
     raw = local.arrived(operators.send(products, local.template, local.grouping))
     there = ~local.empty
     if not potentials:
-        counted = there[:, None, None] & (own[local.receiver] > 0)  # not what fills up
+        counted = there[:, None, None] & (own[local.receiver] > 0)  # without padding
         if given is not None:
             counted &= ~given.known[..., None]
         sums = jax.lax.psum(jnp.stack(signs_counted(raw, counted, settings.floor)), AXIS)

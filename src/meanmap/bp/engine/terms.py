@@ -17,7 +17,7 @@ class Terms(eqx.Module):
     Attributes
     ----------
     layout : Layout
-        Or another with `silence`, `send_all` and, for single nodes, `send_from`.
+        Or another object with `silence`, `send_all` and, for single nodes, `send_from`.
     operators : EdgeOperators
     own : array (n, B, L)
     given : Given or None
@@ -32,7 +32,7 @@ class Terms(eqx.Module):
     settings: Settings
 
     def silence(self) -> jax.Array:
-        """Uninformative messages, except for those that are known."""
+        """Uninformative messages, except for those that are given."""
         return self.layout.silence(self.own, self.given)
 
     def send_all(self, messages: jax.Array) -> jax.Array:

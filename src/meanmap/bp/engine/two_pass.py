@@ -1,8 +1,8 @@
 """Inwards and outwards: all messages of a forest, each sent once and final (Pearl 1988).
 
-Level by level, whole levels at once; levels are cut into steps of equal width, so a pass is one compiled loop for a
-chain of 100,000 nodes as for a star of them. What nodes know without one of their children is computed for all of them
-at once, between the passes.
+Messages are sent level by level; levels are cut into steps of equal width, so a pass is one compiled loop for a chain
+of 100,000 nodes and for a star of them alike. The products at nodes without one of their children are computed for all
+nodes at once, between the passes.
 """
 
 from typing import Any
@@ -27,8 +27,8 @@ class Passes(eqx.Module):
     """A rooted forest as arrays for the two loops.
 
     Nodes are numbered from the roots outwards, siblings side by side; `node` (n,) are their numbers in the graph.
-    `parent` (n + 1,) is n for roots and for n itself, which stands for nobody. `steps` are the nodes that send inwards,
-    in the order outwards.
+    `parent` (n + 1,) is n for roots and for n itself, a placeholder. `steps` are the nodes that send inwards, ordered
+    from the roots outwards.
     """
 
     node: Any
@@ -64,9 +64,9 @@ class Passes(eqx.Module):
 @compiled_anew
 @jax.jit
 def two_pass(passes: Passes, terms: Terms) -> tuple[jax.Array, jax.Array]:
-    """Messages (2 |E|, B, L) of all directed edges, and which values were below zero before they were floored.
+    """Messages (2 |E|, B, L) of all directed edges, and which values were negative before flooring.
 
-    From the nodes' own factors (n, B, L); `given` has a row for each directed edge. Cost O(n L²).
+    They are computed from the nodes' own factors (n, B, L); `given` has a row for each directed edge. Cost O(n L²).
     """
     layout, operators, own, given, settings = terms.layout, terms.operators, terms.own, terms.given, terms.settings
     n, algebra = own.shape[0], layout.algebra
@@ -79,7 +79,7 @@ def two_pass(passes: Passes, terms: Terms) -> tuple[jax.Array, jax.Array]:
     floored = settings.floor is not None
 
     def finished(raw: jax.Array, nodes: jax.Array, given: Given | None) -> tuple[jax.Array, jax.Array]:
-        """Messages, and as they are kept: a floor leaves signs free to mark what was below zero."""
+        """Messages, and the stored form, in which signs mark values that were negative before flooring."""
         sent = algebra.finish(raw, None if given is None else given.at(nodes), settings)
         sent = jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)
         return sent, jnp.where(raw < 0, -sent, sent) if floored else sent
@@ -96,7 +96,7 @@ def two_pass(passes: Passes, terms: Terms) -> tuple[jax.Array, jax.Array]:
     up, _ = jax.lax.scan(inward, start, passes.steps[::-1])[0]
     edges = jnp.full((len(layout.row) + 1, *own.shape[1:]), algebra.neutral, own.dtype)
     edges = edges.at[passes.inwards].set(up[:-1])  # a root's −1 writes nothing to the extra row
-    # What each node knows from its children but one; its parent has said nothing yet.
+    # The product at each node of all children but one; its parent has not sent yet.
     said = jnp.abs(edges) if floored else edges
     heard = layout.others(layout.silence(own).at[layout.row].set(said[:-1]), own)
     others = _at(heard, jnp.append(layout.row[passes.inwards], 0))
@@ -119,9 +119,9 @@ def _at(values: Array, index: Index) -> Any:
 
 
 def _gathered(algebra: Algebra, heard: Any, parent: jax.Array, sent: jax.Array) -> Any:
-    """Messages brought to what their receivers have heard; those to the same receiver stand side by side.
+    """The open products of receivers with messages joined; messages to the same receiver are adjacent.
 
-    They are joined in pairs, pairs of pairs, ..., and the last of each receiver's holds the whole.
+    They are joined in pairs, pairs of pairs, ..., and the last one of each receiver holds the total.
     """
     number = len(parent)
     place = np.arange(number)
@@ -135,7 +135,7 @@ def _gathered(algebra: Algebra, heard: Any, parent: jax.Array, sent: jax.Array) 
     distances: Any = 2 ** np.arange((number - 1).bit_length())
     joined = jax.lax.scan(doubled, algebra.open(sent), distances)[0]
     last = jnp.append(parent[1:] != parent[:-1], True)
-    # Where nothing is to be written each stands for a row of its own, so that rows are known to differ.
+    # Entries that write nothing get distinct rows out of range, so that all rows are unique.
     at = jnp.where(last, parent, len(jax.tree.leaves(heard)[0]) + place)
     joined = algebra.join(_at(heard, parent), joined)
     return jax.tree.map(lambda old, new: old.at[at].set(new, mode="drop", unique_indices=True), heard, joined)
