@@ -14,10 +14,11 @@ from meanmap.core.errors import (
     ParameterError,
     ShapeError,
 )
-from meanmap.kernels import RBF, Laplace, Matern
-from meanmap.kernels.terms import rbf_terms
+from meanmap.kernels import RBF, Laplace, Matern, OnColumns
+from meanmap.kernels.terms import terms_of
 from meanmap.learning import log_pseudolikelihood
 from meanmap.learning.held_out import held_out
+from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.learn import MOST_POINTS
 
 X = np.random.default_rng(0).normal(size=(120, 2))
@@ -132,16 +133,89 @@ def test_a_sum_is_at_least_as_probable_as_one_kernel():
     x, z = X[:100], X[100:]
     one = mm.learn_kernel(x, landmarks=z)
     fit = mm.learn_kernel(x, RBF() + RBF(), landmarks=z)
-    weights, _ = rbf_terms(fit.kernel, 2)
-    assert float(weights.sum()) == pytest.approx(2.0)
+    terms = [(float(term.weight), term.factors[0].kernel) for term in terms_of(fit.kernel)]
+    assert sum(weight for weight, _ in terms) == pytest.approx(2.0)
     assert fit.kernel.diag(X[:1])[0] == pytest.approx(2.0)
     unit = np.sqrt(x.var(axis=0).mean())
-    members = [w * RBF(scale[0] / unit) for w, scale in zip(*map(np.asarray, rbf_terms(fit.kernel, 2)), strict=True)]
+    members = [weight * RBF(one.lengthscale / unit) for weight, one in terms]
     measured = log_pseudolikelihood(members[0] + members[1], x / unit, z / unit)
     assert fit.objective == pytest.approx(measured, abs=1e-3)
     # One kernel is the sum with both lengthscales equal, of twice the amplitude.
     single = RBF(one.kernel.lengthscale / unit)
     assert fit.objective >= log_pseudolikelihood(single + single, x / unit, z / unit) - 1e-6
+
+
+KINDS = {
+    "sum": RBF() + Matern(),
+    "by column": RBF(np.ones(2)) + Matern(np.ones(2), 1.5),
+    "two": Matern(smoothness=1.5) + Matern(),
+    "product": RBF() * Matern(),
+    "columns": OnColumns(RBF(), [1]) * OnColumns(Matern(), [0]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", KINDS)
+def test_the_mode_of_sums_and_products_is_a_maximum(form):
+    """In the scaled sample: no lengthscale 5 % shorter or longer is better, but at the bounds."""
+    x, z = X[:100], X[100:]
+    fit = mm.learn_kernel(x, KINDS[form], landmarks=z, rng=0)
+    d, own = 2, form in ("by column", "columns")
+    what = Hyperparameters.of(KINDS[form], d, False)
+    units = x.std(axis=0) if own else np.full(d, np.sqrt(x.var(axis=0).mean()))
+    on = [1, 0] if form == "columns" else [0, 1]
+    vector = what.rescaled(fit.modes[0].vector, 1 / units[on])
+
+    def value(vector):
+        return log_pseudolikelihood(what.kernel(vector), x / units, z / units)
+
+    assert value(vector) == pytest.approx(fit.objective, abs=1e-6)
+    for step in np.eye(len(vector)) * 0.05:
+        for moved in (vector + step, vector - step):
+            assert value(moved) < fit.objective + 1e-6 or fit.modes[0].at_bound
+
+
+@pytest.mark.slow
+def test_a_sum_with_a_matern_kernel_beats_its_parts_on_new_samples():
+    """Dense clusters within a wide cloud need two lengthscales: by two standard errors over fresh samples."""
+    rng = np.random.default_rng(11)
+
+    def sample(n):
+        wide, centres = rng.normal(size=(n, 1)) * 10, rng.integers(-1, 2, (n, 1)) * 8.0
+        return np.where(rng.random((n, 1)) < 0.5, wide, centres + 0.2 * rng.normal(size=(n, 1)))
+
+    x = sample(400)
+    forms = {"sum": 0.5 * RBF() + 0.5 * Matern(), "RBF": RBF(), "Matern": Matern()}
+    kernels = {name: mm.learn_kernel(x, form, landmarks=40, rng=0).kernel for name, form in forms.items()}
+    fresh = [(sample(200), sample(40)) for _ in range(20)]
+    scores = {
+        name: np.array([log_pseudolikelihood(kernel, *pair) for pair in fresh]) for name, kernel in kernels.items()
+    }
+    for name in ("RBF", "Matern"):
+        gains = scores["sum"] - scores[name]
+        assert gains.mean() > 2 * gains.std(ddof=1) / np.sqrt(len(gains))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["by column", "columns"])
+def test_kernels_with_matern_factors_follow_the_units_of_columns(form):
+    factors = np.array([1.0, 1e3])
+    fits = [mm.learn_kernel(X * f, KINDS[form], landmarks=20, draws=1, rng=0) for f in (1.0, factors)]
+    z = X[:5]
+    np.testing.assert_allclose(fits[1].kernel(z * factors), fits[0].kernel(z), rtol=1e-3)
+
+
+def test_named_columns_of_a_table_are_learned():
+    table = {"age": X[:, 0], "height": X[:, 1]}
+    settings = {"landmarks": 20, "draws": 1, "rng": 0}
+    fit = mm.learn_kernel(table, OnColumns(RBF(), "height") * OnColumns(RBF(), "age"), **settings)
+    one = mm.learn_kernel(X, RBF(np.ones(2)), **settings)
+    scales = [float(member.kernel.lengthscale) for member in fit.kernel.members]
+    np.testing.assert_allclose(scales[::-1], one.kernel.lengthscale, rtol=1e-3)
+    np.testing.assert_allclose(fit.kernel(table), one.kernel(X), rtol=1e-3)
+    assert mm.two_sample_test(table, table, fit.kernel, rng=0).pvalue > 0.5
+    embedding = mm.embeddings.posterior_embedding(table, fit.kernel)
+    np.testing.assert_allclose(embedding.mean(table), fit.kernel.mean(table), atol=0.05)
 
 
 @pytest.mark.slow
@@ -161,9 +235,8 @@ def test_the_width_of_the_base_measure_is_learned():
 def test_held_out_points_are_predicted_as_by_a_density_estimate():
     x = np.random.default_rng(2).normal(size=(15, 2))
     for kernel in (RBF([0.5, 1.0]), 0.3 * RBF(0.4) + 2.0 * RBF(1.0)):
-        with jax.enable_x64(True):
-            weights, scales = (np.asarray(part) for part in rbf_terms(kernel, 2))
-        mass = np.sum(weights * 2 * np.pi * scales.prod(axis=1))
+        scales = [(term.weight, np.ones(2) * term.factors[0].kernel.lengthscale) for term in terms_of(kernel)]
+        mass = sum(weight * 2 * np.pi * scale.prod() for weight, scale in scales)
         expected = sum(np.log(kernel(x[[i]], np.delete(x, i, axis=0)).mean() / mass) for i in range(15))
         padded = np.concatenate([x, np.zeros((3, 2))])
         with jax.enable_x64(True):
@@ -180,6 +253,17 @@ def test_held_out_points_under_a_matern_kernel_are_those_of_a_density(smoothness
     with jax.enable_x64(True):
         found = float(held_out(kernel, np.concatenate([x, np.zeros((3, 2))]), np.arange(18) < 15))
     assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [RBF([0.5, 1.0]) * Matern(0.8, 1.5), 0.3 * RBF(0.4) + Matern(1.0, 0.5)])
+def test_held_out_points_under_sums_and_products_are_those_of_a_density(kernel):
+    x = np.random.default_rng(2).normal(size=(15, 2))
+    axis = np.arange(-30.0, 30.0, 0.05) + 0.02
+    mass = sum(kernel([[0.0, 0.0]], np.column_stack([np.full_like(axis, a), axis])).sum() for a in axis) * 0.05**2
+    expected = sum(np.log(kernel(x[[i]], np.delete(x, i, axis=0)).mean() / mass) for i in range(15))
+    with jax.enable_x64(True):
+        found = float(held_out(kernel, np.concatenate([x, np.zeros((3, 2))]), np.arange(18) < 15))
+    assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_held_out_lengthscales_are_those_of_density_estimates():
@@ -231,10 +315,13 @@ def test_the_profile_is_drawn():
 @pytest.mark.parametrize(
     ("arguments", "settings", "error", "message"),
     [
-        ((X, Laplace(1.0)), {}, KindError, "expected what is learned"),
-        ((X, RBF() * RBF()), {}, KindError, "expected what is learned"),
-        ((X, RBF() + Matern()), {}, KindError, "expected what is learned"),
-        ((X, Matern()), {"width": "learn"}, KindError, "leave width out for Matern"),
+        ((X, Laplace(1.0)), {}, KindError, "expected RBF, Matern, products of RBF with one Matern"),
+        ((X, RBF() * RBF()), {}, KindError, "one RBF kernel for them"),
+        ((X, Matern() * Matern()), {}, KindError, "at most one Matern factor"),
+        ((X, RBF() * (RBF() + Matern())), {}, KindError, "a sum of products"),
+        ((X, OnColumns(RBF(), [0]) + OnColumns(Matern(), [1])), {}, KindError, "fall off along every column"),
+        ((X, OnColumns(RBF(), [0]) * Matern()), {}, KindError, "OnColumns for each kernel, or for none"),
+        ((X, OnColumns(RBF(), ["age"])), {}, ColumnError, "'age', which is not a column of x"),
         ((X, RBF(np.ones(3))), {}, ShapeError, "3 lengthscales for 2 columns"),
         ((X,), {"landmarks": 1}, ShapeError, "1 landmarks for 2 columns"),
         ((X,), {"landmarks": 1.5}, ParameterError, "a share between 0 and 1"),

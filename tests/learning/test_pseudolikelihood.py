@@ -9,8 +9,8 @@ import pytest
 import scipy.stats
 
 from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
-from meanmap.kernels import RBF, Laplace, Matern, Smoothed
-from meanmap.kernels.terms import rbf_members
+from meanmap.kernels import RBF, Laplace, Matern, OnColumns, Smoothed
+from meanmap.kernels.terms import terms_of
 from meanmap.learning.pseudolikelihood import log_pseudolikelihood, log_volumes, objective
 
 
@@ -24,7 +24,7 @@ def dense(kernel, x, z, noise, width):
     for point in x:
         slopes = sum(
             -w * k(point[None], z).T * (point - z) / np.broadcast_to(k.lengthscale, (d,)) ** 2
-            for w, k in rbf_members(kernel)
+            for w, k in [(term.weight, term.factors[0].kernel) for term in terms_of(kernel)]
         )
         volume += np.log(np.linalg.svd(slopes, compute_uv=False)).sum()
     return gaussian + volume
@@ -73,6 +73,31 @@ def test_a_matern_kernel_against_sums_over_a_grid(smoothness, columns):
         slopes = (kernel(point + shifts, z) - kernel(point - shifts, z)) / 2e-6
         volume += np.log(np.linalg.svd(slopes, compute_uv=False)).sum()
     assert log_pseudolikelihood(kernel, x, z) == pytest.approx(gaussian + volume, abs=2e-3)
+
+
+@pytest.mark.parametrize("width", [None, 2.0])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RBF(0.8) + 0.5 * Matern([0.6, 1.2], 0.5),
+        Matern(0.5, 0.5) + Matern(1.5, 2.5),
+        RBF([0.8, 2.0]) * Matern(0.9, 2.5) + 0.3 * RBF(2.0),
+        OnColumns(Matern(0.7, 1.5), [1]) * OnColumns(RBF(1.1), [0]),
+    ],
+    ids=["sum", "two Matern", "product", "columns"],
+)
+def test_sums_and_products_with_matern_kernels_are_the_density_of_all_values(kernel, width):
+    """The density written out, with slopes by finite differences; r is checked in test_smoothed."""
+    rng = np.random.default_rng(10)
+    x, z = rng.normal(size=(2, 6, 2))
+    n, m = len(x), len(z)
+    covariance = np.kron(np.ones((n, n)), Smoothed(kernel, width)(z)) + np.eye(n * m)
+    expected = scipy.stats.multivariate_normal(np.zeros(n * m), covariance).logpdf(kernel(x, z).ravel())
+    for point in x:
+        shifts = 1e-5 * np.eye(2)
+        slopes = (kernel(point + shifts, z) - kernel(point - shifts, z)) / 2e-5
+        expected += np.log(np.linalg.svd(slopes, compute_uv=False)).sum()
+    assert log_pseudolikelihood(kernel, x, z, width=width) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_point_near_one_landmark_only_keeps_its_volume():
@@ -169,12 +194,22 @@ def test_landmarks_among_the_points_and_short_lengthscales_are_finite():
             assert np.isfinite(log_pseudolikelihood(kernel, x, x[:10]))
 
 
-@pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
-def test_gradients_of_matern_kernels_are_those_of_finite_differences(smoothness):
+@pytest.mark.parametrize(
+    "form",
+    [
+        *(lambda scales, nu=nu: Matern(scales, nu) for nu in (0.5, 1.5, 2.5)),
+        lambda scales: RBF(scales[0]) + Matern(scales[1], 0.5),
+        lambda scales: Matern(scales[0], 0.5) + Matern(scales[1], 1.5),
+        lambda scales: RBF(scales[0]) * Matern(scales[1], 2.5),
+        lambda scales: OnColumns(RBF(scales[0]), [0]) * OnColumns(Matern(scales[1], 2.5), [1]),
+    ],
+    ids=["0.5", "1.5", "2.5", "sum", "two", "product", "columns"],
+)
+def test_gradients_of_matern_kernels_are_those_of_finite_differences(form):
     x = np.random.default_rng(9).normal(size=(30, 2))  # seven of them are landmarks
 
     def value(logs):
-        return objective(Matern(jnp.exp(logs), smoothness), jnp.asarray(x), jnp.asarray(x[:7]), jnp.ones(()))
+        return objective(form(jnp.exp(logs)), jnp.asarray(x), jnp.asarray(x[:7]), jnp.ones(()))
 
     with jax.enable_x64(True):
         at = jnp.array([0.1, -0.4])
@@ -198,7 +233,6 @@ def test_rescaling_the_data_rescales_the_best_lengthscale():
     [
         ((Laplace(1.0), [0.0, 1.0], [0.0]), {}, KindError, "expected RBF"),
         ((RBF(1.0), np.eye(3), np.eye(3)[:2]), {}, ShapeError, "at least as many"),
-        ((Matern(1.0), [0.0, 1.0], [0.5]), {"width": 1.0}, KindError, "width=None for Matern"),
         ((RBF(1.0), [0.0, 1.0], [0.5]), {"noise": 0.0}, ParameterError, "above 0"),
         ((RBF(1.0), [2.0, 2.0], [2.0]), {}, ColumnError, "constant"),
         ((RBF(1.0), [0.0, 1.0], [[0.5, 1.0]]), {}, ShapeError, "differ in their columns"),

@@ -23,7 +23,7 @@ from meanmap.kernels.base import Kernel, Scaled, as_kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
-from meanmap.kernels.terms import has_closed_form
+from meanmap.kernels.terms import has_terms
 from meanmap.learning.default import asks_to_learn
 from meanmap.learning.learned import learned_for
 
@@ -182,9 +182,9 @@ def posterior_embedding(
     kernel : Kernel or "learned"
         k; "learned" is RBF at the lengthscale that `learn_kernel` finds, with several columns in their own units.
     prior : Kernel, optional
-        r; by default `kernels.Smoothed(kernel)`, for RBF, sums of RBF, and Matérn, scaled so that r(z, z) = k(z, z),
-        because its scale depends on the units of the columns. With r = k and noise τ² = n² λ the mean at the sample is
-        the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
+        r; by default `kernels.Smoothed(kernel)`, for RBF, Matérn, their products and sums, scaled so that r(z, z) =
+        k(z, z), because its scale depends on the units of the columns. With r = k and noise τ² = n² λ the mean at the
+        sample is the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
     landmarks : points, optional
         z; by default at most 200 points that span the sample.
     noise : "empirical" or float
@@ -214,7 +214,7 @@ def posterior_embedding(
     if asks_to_learn(kernel):
         kernel, _ = learned_for(x)
     kernel = as_kernel(kernel, "kernel", ", or 'learned'")
-    if prior is None and not has_closed_form(kernel):
+    if prior is None and not has_terms(kernel):
         raise KindError(
             f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example the kernel itself."
         )

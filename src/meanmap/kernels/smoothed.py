@@ -1,6 +1,7 @@
 """Kernels smoothed by themselves, r(x, y) = ∫ k(x, u) k(u, y) ν(du): covariances of functions that lie in an RKHS."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -8,23 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import parameter
+from meanmap.core.domains import Domain
 from meanmap.core.types import Array, Points
 from meanmap.kernels.base import ByGram, Kernel
-from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
-from meanmap.kernels.stationary import Matern
-from meanmap.kernels.terms import check_closed_form, rbf_terms
+from meanmap.kernels.geometry import scale_columns, squared_distances
+from meanmap.kernels.scales import of_two, pairs
+from meanmap.kernels.terms import Term, blocks, check_terms, matrix_of, terms_of
 
 __all__ = ["Smoothed"]
 
-# ∫ exp(−t cosh u) cosh(νu) du by the trapezium rule, whose error falls exponentially with the number of nodes for
-# integrands that decay doubly exponentially (Trefethen & Weideman 2014); accurate to 1e-12 for t above 1e-8 with these
-# nodes.
-NODES = np.linspace(0.0, 24.0, 241)
-SMALLEST = 1e-8
-
 
 class Smoothed(ByGram):
-    """r(x, y) = ∫ k(x, u) k(u, y) ν(du) for an RBF kernel k, a sum of RBF kernels, or a Matérn kernel.
+    """r(x, y) = ∫ k(x, u) k(u, y) ν(du) for sums of products of RBF and Matérn kernels.
 
     A Gaussian process with covariance k has paths that lie outside the RKHS of k with probability one; with covariance
     r they lie inside (for a finite ν), so that r can be the prior of a mean embedding (Flaxman et al. 2016, section
@@ -32,19 +28,27 @@ class Smoothed(ByGram):
 
     Parameters
     ----------
-    kernel : RBF, a sum of multiples of RBF, or Matern
-        k, with one lengthscale or one per column.
+    kernel : RBF, Matern, products of RBF with one Matern, or a sum of multiples of these
+        k, with one lengthscale or one per column; or `OnColumns` of such kernels multiplied, and sums of these.
     width : float or array of shape (d,), optional
-        η of the base measure ν(du) = exp(−Σ u_d²/2η_d²) du, centred at zero, for RBF. None, the default, is the
-        Lebesgue measure ν(du) = du, the limit of wide η.
+        η of the base measure ν(du) = exp(−Σ u_d²/2η_d²) du, centred at zero. None, the default, is the Lebesgue measure
+        ν(du) = du, the limit of wide η.
 
     Notes
     -----
-    RBF: r = π^{d/2} Πℓ_d exp(−¼ Σ(x_d − y_d)²/ℓ_d²) with the Lebesgue measure; with width η each column gives √(2π)
-    (2/ℓ² + 1/η²)^{−1/2} exp(−(x − y)²/4ℓ²) exp(−½ m²/(ℓ²/2 + η²)) with m = (x + y)/2 (appendix A.3 as corrected in the
-    errata). In a sum, every pair of terms with lengthscales a and b contributes the same with a² + b² for 2ℓ², s² =
-    a²b²/(a² + b²) for ℓ²/2, and m = (b²x + a²y)/(a² + b²). Matérn of smoothness ν: the spectral density is squared,
-    which gives a Matérn kernel of smoothness 2ν + d/2.
+    RBF: r = π^{d/2} Πℓ_d exp(−¼ Σ(x_d − y_d)²/ℓ_d²) with the Lebesgue measure; with width η each column gives
+    √(2π) (2/ℓ² + 1/η²)^{−1/2} exp(−(x − y)²/4ℓ²) exp(−½ m²/(ℓ²/2 + η²)) with m = (x + y)/2 (appendix A.3 as corrected
+    in the errata). In a sum, every pair of terms with lengthscales a and b contributes the same with a² + b² for 2ℓ²,
+    s² = a²b²/(a² + b²) for ℓ²/2, and m = (b²x + a²y)/(a² + b²). If k is a product of kernels on separate columns, r is
+    the product of their r.
+
+    Matérn: k is a mixture of Gaussians over scales, and so is r, by the trapezium rule (`kernels.scales`). The error
+    is below 2e-9 r(0, 0) for each pair of terms on the same columns, whatever the lengthscales, the points and the
+    number of columns, and r remains positive definite. In two columns a Matérn kernel takes 40 to 180 Gaussians, alone
+    or with RBF or another Matérn kernel, if both have one lengthscale. It takes hundreds, or thousands for ν = 1/2,
+    with a product of RBF and Matérn, with another Matérn kernel with a lengthscale per column, and with any Matérn
+    kernel under a base measure with a width. For 300 points in two columns RBF takes 0.4 ms, Matern(smoothness=2.5) 11,
+    RBF + Matern 30, RBF * Matern 260, and RBF * Matern(smoothness=0.5) 2600; derivatives three times as much.
 
     Examples
     --------
@@ -57,69 +61,89 @@ class Smoothed(ByGram):
     width: Any
 
     def __init__(self, kernel: Kernel, width: Array | None = None):
-        check_closed_form(kernel, width)
+        check_terms(kernel)
         self.kernel = kernel
         self.width = None if width is None else parameter(width, "width")
+
+    @property
+    def domain(self) -> Domain:
+        """As k reads them."""
+        return self.kernel.domain
 
     def check(self, points: Points, argument: str) -> None:
         """Require a single lengthscale, or one per column."""
         self.kernel.check(points, argument)
 
     def gram(self, x: Points, y: Points) -> jax.Array:
-        """The Gram matrix, by matrix products."""
-        if isinstance(self.kernel, Matern):
-            scale = jnp.broadcast_to(jnp.asarray(self.kernel.lengthscale), (x.shape[1],))
-            squares = squared_distances(scale_columns(x, scale), scale_columns(y, scale))
-            return jnp.prod(scale) * _matern(squares, self.kernel.smoothness, x.shape[1])
-        weights, scales = rbf_terms(self.kernel, x.shape[1])
-        pairs = [(i, j) for i in range(len(weights)) for j in range(len(weights))]
-        return sum(weights[i] * weights[j] * self._pair(scales[i], scales[j], x, y) for i, j in pairs)  # pyright: ignore[reportReturnType]
+        """The Gram matrix: of every pair of terms, and of these the product over blocks of columns."""
+        return self.of_matrix(matrix_of(self.kernel, x), matrix_of(self.kernel, y))
 
-    def _pair(self, a: jax.Array, b: jax.Array, x: Points, y: Points) -> jax.Array:
-        """∫ exp(−½ (x − u)²/a²) exp(−½ (u − y)²/b²) ν(du), (n, m): normal densities, the square completed in u."""
-        both = a**2 + b**2
-        apart = squared_distances(scale_columns(x, jnp.sqrt(both)), scale_columns(y, jnp.sqrt(both)))
-        variance = a**2 * b**2 / both
-        if self.width is None:
-            return jnp.prod(jnp.sqrt(2 * math.pi * variance)) * jnp.exp(-apart / 2)
-        width = jnp.broadcast_to(jnp.asarray(self.width), both.shape)
-        amplitude = jnp.prod(jnp.sqrt(2 * math.pi / (1 / variance + 1 / width**2)))
-        # m = (b²x + a²y)/(a² + b²), written as a difference of its two parts, becomes a distance too.
-        spread = both * jnp.sqrt(variance + width**2)
-        middles = squared_distances(scale_columns(x, spread / b**2), -scale_columns(y, spread / a**2))
-        return amplitude * jnp.exp(-apart / 2 - middles / 2)
+    def of_matrix(self, x: Points, y: Points) -> jax.Array:
+        """The Gram matrix of points whose columns are those of `names_of`."""
+        terms, columns = terms_of(self.kernel), x.shape[1]
+        total: Any = 0.0
+        for i, first in enumerate(terms):
+            # By the Lebesgue measure r of two terms is the same in both orders.
+            for j, second in enumerate(terms[: i + 1] if self.width is None else terms):
+                part: Any = first.weight * second.weight * (1 if i == j or self.width is not None else 2)
+                for block in blocks(first, second, columns):
+                    part = part * self._of_terms(first, second, block, x, y)
+                total = total + part
+        return total
 
-
-def _matern(squares: jax.Array, smoothness: float, columns: int) -> jax.Array:
-    """∫ k(x, u) k(u, y) du for the Matérn kernel of lengthscale one, at squared distances.
-
-    k has the spectral density C (κ² + |ω|²)^{−(ν + d/2)} with κ² = 2ν, and its square belongs to smoothness
-    ν' = 2ν + d/2 with the same κ (Rasmussen & Williams 2006, eq. 4.15).
-    """
-    nu, rough = smoothness, 2 * smoothness + columns / 2
-    log_density = _log_density(nu, columns, nu)
-    log_amplitude = 2 * log_density - _log_density(rough, columns, nu)
-    t = jnp.maximum(safe_sqrt(2 * nu * squares), SMALLEST)
-    # 2^{1−ν'}/Γ(ν') t^{ν'} K_{ν'}(t), one at t = 0.
-    log_bessel = _log_bessel(rough, t)
-    profile = jnp.exp((1 - rough) * math.log(2) - math.lgamma(rough) + rough * jnp.log(t) + log_bessel)
-    return math.exp(log_amplitude) * jnp.where(squares * 2 * nu > SMALLEST**2, profile, 1.0)
+    def _of_terms(self, first: Term, second: Term, block: tuple[int, ...], x: Points, y: Points) -> jax.Array:
+        """∫ k₁(x, u) k₂(u, y) ν(du), (n, m), over the columns of a block, for two terms without their weights."""
+        d, on = x.shape[1], np.array(block)
+        width = None if self.width is None else jnp.broadcast_to(jnp.asarray(self.width), (d,))[on]
+        a, b = first.scales(block, d), second.scales(block, d)
+        if len(block) < d:
+            x, y = x[:, on], y[:, on]
+        if width is None and (similar := _similar(first, second, block, d)):
+            unit, c, nu = similar
+            squares, weights = of_two(nu[0], nu[1], len(block), c[0], c[1])
+            apart = squared_distances(scale_columns(x, unit), scale_columns(y, unit))
+            return jnp.prod(unit) * _added(
+                lambda k: weights[k] * jnp.exp(-apart / (2 * squares[k])), len(weights), apart
+            )
+        one, two = first.shares(block, d), second.shares(block, d)
+        i, j, times = pairs(one, two, first is second and width is None)
+        weights = jnp.asarray(times * one[i] * two[j], a.dtype)
+        nothing = jnp.zeros((x.shape[0], y.shape[0]), a.dtype)
+        return _added(lambda k: weights[k] * _pair(a[i][k], b[j][k], width, x, y), len(i), nothing)
 
 
-def _log_density(smoothness: float, columns: int, scale: float) -> float:
-    """log C of a Matérn kernel of this smoothness with κ² = 2 × scale."""
-    half = columns / 2
-    gammas = math.lgamma(smoothness + half) - math.lgamma(smoothness)
-    return columns * math.log(2) + half * math.log(math.pi) + gammas + smoothness * math.log(2 * scale)
+def _pair(a: jax.Array, b: jax.Array, width: jax.Array | None, x: Points, y: Points) -> jax.Array:
+    """∫ exp(−½ (x − u)²/a²) exp(−½ (u − y)²/b²) ν(du), (n, m): normal densities, the square completed in u."""
+    both = a**2 + b**2
+    apart = squared_distances(scale_columns(x, jnp.sqrt(both)), scale_columns(y, jnp.sqrt(both)))
+    variance = a**2 * b**2 / both
+    if width is None:
+        return jnp.prod(jnp.sqrt(2 * math.pi * variance)) * jnp.exp(-apart / 2)
+    amplitude = jnp.prod(jnp.sqrt(2 * math.pi / (1 / variance + 1 / width**2)))
+    # m = (b²x + a²y)/(a² + b²), written as the difference of the two parts, turns into a distance too.
+    spread = both * jnp.sqrt(variance + width**2)
+    middles = squared_distances(scale_columns(x, spread / b**2), -scale_columns(y, spread / a**2))
+    return amplitude * jnp.exp(-apart / 2 - middles / 2)
 
 
-def _log_bessel(order: float, t: jax.Array) -> jax.Array:
-    """log K_order(t): ∫₀^∞ exp(−t cosh u) cosh(order u) du, node by node so that no larger array is stored."""
-    step = NODES[1] - NODES[0]
+def _similar(first: Term, second: Term, block: tuple[int, ...], d: int) -> Any:
+    """Of two Matérn kernels with lengthscales c₁ ℓ and c₂ ℓ: ℓ (b,), (c₁, c₂) and (ν₁, ν₂); otherwise None."""
+    alone = [[f for f in term.factors if set(f.on(d)) & set(block)] for term in (first, second)]
+    if any(len(factors) > 1 or factors[0].smoothness is None for factors in alone):
+        return None
+    (one,), (two,) = alone
+    a, b = (jnp.asarray(factor.kernel.lengthscale) for factor in (one, two))
+    if first is second:
+        unit, multiples = jnp.broadcast_to(a, (len(block),)), (jnp.ones((), a.dtype),) * 2
+    elif a.size == b.size == 1 and one.on(d) == two.on(d):
+        unit, multiples = jnp.ones(len(block), a.dtype), (a.reshape(()), b.reshape(()))
+    else:
+        return None
+    return unit, multiples, (one.smoothness, two.smoothness)
 
-    def add(i: object, total: jax.Array) -> jax.Array:
-        u = jnp.asarray(NODES, t.dtype)[i]
-        return jnp.logaddexp(total, order * u + jnp.log1p(jnp.exp(-2 * order * u)) - t * jnp.cosh(u))
 
-    first = -t  # half of cosh(0) × 2, as all terms
-    return jax.lax.fori_loop(1, len(NODES), add, first) + jnp.log(jnp.asarray(step / 2, t.dtype))
+def _added(part: Callable[[Any], jax.Array], count: int, like: jax.Array) -> jax.Array:
+    """Σ_k part(k), so that one part is held at a time, differentiated too."""
+    if count == 1:
+        return part(0)
+    return jax.lax.fori_loop(0, count, jax.checkpoint(lambda k, total: total + part(k)), jnp.zeros_like(like))

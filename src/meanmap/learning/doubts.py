@@ -69,6 +69,9 @@ def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list
         found.append(
             "the best lengthscale lies on the bound of the search: the objective has no maximum inside, and the kernel "
             "does not describe the data."
+            if np.size(best.vector) == 1
+            else "a lengthscale lies on the bound of the search: its factor, term or column adds nothing, or "
+            "the kernel does not describe the data."
         )
     if len(modes) > 1 and max(mode.share for mode in modes) < AGREED:
         found.append("draws of landmarks disagree on which mode is the highest: look at all modes.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError, ParameterError
+from meanmap.core.errors import InputError, ParameterError
 from meanmap.core.pictures import new_axes
 from meanmap.core.progress import waiting
 from meanmap.core.report import Report
@@ -26,7 +26,7 @@ from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import landscape_of
 from meanmap.learning.modes import Mode, Profile, find_modes
 from meanmap.learning.pages import learned_page
-from meanmap.learning.samples import draw_landmarks, read_sample, rows_used, units_of
+from meanmap.learning.samples import draw_landmarks, places_of, read_sample, rows_used, units_of
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 
@@ -122,11 +122,13 @@ def learn_kernel(
     x : points (n, d), or a source of them
         Dense rows of numbers, at least 10. Memory maps, Parquet files and iterators are subsampled (of an iterator, the
         first rows are used).
-    kernel : RBF, a sum of multiples of RBF, or Matern, optional
+    kernel : RBF, Matern, a product of RBF and Matern, or a sum of multiples of these, optional
         The form of the kernel: `RBF()`, the default, has one lengthscale for all columns, `RBF([1.0, 1.0])` one for
         each, and so has `Matern()`, whose smoothness is kept; for a sum the weights are learned too, keeping k(x, x).
-        The values of the other parameters do not matter. A product of RBF kernels is an RBF kernel, whose lengthscales
-        are all that a sample can tell; other products, and sums with a Matérn kernel, are refused.
+        The values of the other parameters do not matter. Factors may be on columns of their own, such as
+        `OnColumns(RBF(), "height") * OnColumns(Matern(), "age")`. A product of RBF kernels on the same columns is an
+        RBF kernel, whose lengthscales are all that a sample can tell: it is refused. So are products of Matérn kernels
+        on the same columns, and terms that ignore a column.
     landmarks : float, int or points (m, d)
         z: a share of the points (at least 20 landmarks and twice the columns, at most 200), a number, or the landmarks.
     noise : float
@@ -134,7 +136,7 @@ def learn_kernel(
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks and subsamples; `fit.seed` repeats them.
     width : float or "learn", optional
-        η of a Gaussian base measure about the mean of the data, in their units, for RBF; "learn" searches between a
+        η of a Gaussian base measure about the mean of the data, in their units; "learn" searches between a
         tenth and a thousand times the unit of the sample (see the notes). None is the Lebesgue measure.
     draws : int
         The number of draws of landmarks over which the objective is averaged.
@@ -175,7 +177,8 @@ def learn_kernel(
     Landmarks and subsamples are drawn independently of the order of rows, so that on the pooled sample of a two-sample
     test the kernel does not depend on which point belongs to which sample, and permutation tests with it stay exact.
 
-    Cost O(n m d² + m³) for each of about 60 evaluations and each draw, in O(n m).
+    Cost O(n m d² + m³) for each of about 60 evaluations and each draw, in O(n m). A product of RBF and Matern on the
+    same columns takes O(m²) more some hundred times, with smoothness 1/2 some thousand times: see `Smoothed`.
 
     Examples
     --------
@@ -200,22 +203,21 @@ def learn_kernel(
     if width is not None and score == "held-out":
         raise ParameterError("width is the base measure of a prior, which score='held-out' has not: leave it out.")
     kernel = RBF() if kernel is None else kernel
-    if width is not None and isinstance(kernel, Matern):
-        raise KindError("a base measure with a width is for RBF: leave width out for Matern.")
     random = Rng.of(rng)
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds)
     with Door() as door:
         one = isinstance(kernel, RBF | Matern) and np.size(kernel.lengthscale) == 1 and not learned_width
         most = MOST_POINTS[score] if one else MOST_POINTS_OF_MANY
         points, n, names = read_sample(x, most, random.generator, door)
-        d = points.shape[1]
-        what = Hyperparameters.of(kernel, d, learned_width)
+        on = places_of(kernel, names)
+        what = Hyperparameters.of(kernel, len(on), learned_width)
+        sample, points, names = points, points[:, on], tuple(names[j] for j in on)
         check_columns(points, names)
         doubts = [*told, *rows_used(x, len(points), n), *data_doubts(points, names)]
         centre = points.mean(axis=0)
         z = points[None, :1]
         if score == "pseudolikelihood":
-            z = draw_landmarks(landmarks, points, n, draws, random.generator, door)
+            z = draw_landmarks(landmarks, sample, n, draws, random.generator, door)[:, :, on]
         units = units_of(points, what.by_column)
         scaled, z = (points - centre) / units, (z - centre) / units
         known = None if width is None or learned_width else np.asarray(width) / (units if what.by_column else units[0])

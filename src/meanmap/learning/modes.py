@@ -1,7 +1,7 @@
 """All modes of an objective of kernels: a profile over one multiple, then a search from every rise of it."""
 
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -114,7 +114,7 @@ def find_modes(
 
 
 def _along(what: Hyperparameters, d: int, multiple: float) -> np.ndarray:
-    return what.vector(np.full((len(what.columns), d), multiple))
+    return what.vector(np.full((len(what.parts), d), multiple))
 
 
 def _bounds(what: Hyperparameters, landscape: Landscape, d: int) -> np.ndarray:
@@ -146,18 +146,17 @@ def _starts(
 ) -> list[np.ndarray]:
     """From where to climb: the peaks of the profile, columns at random around them, and several scales at once."""
     peaks = profile.multiples[profile.peaks()]
-    terms = len(what.columns)
-    if terms > 1:
-        between = np.geomspace(landscape.low * 10, landscape.high / 20, 3)
-        sets = list(combinations(sorted([*peaks, *between]), terms))
-        chosen = (
-            sets
-            if len(sets) <= MOST_STARTS
-            else [sets[i] for i in np.linspace(0, len(sets) - 1, MOST_STARTS, dtype=int)]
-        )
-        return [what.vector(np.outer(scales, np.ones(d))) for scales in chosen]
     starts = [_along(what, d, t) for t in peaks.tolist()]
-    if what.columns[0] > 1:
+    parts = len(what.parts)
+    if parts > 1:
+        between = np.geomspace(landscape.low * 10, landscape.high / 20, 3)
+        scales = sorted([*peaks, *between])
+        sets = list(combinations(scales, parts) if what.exchangeable else permutations(scales, parts))
+        if len(sets) > MOST_STARTS:
+            sets = [sets[i] for i in np.linspace(0, len(sets) - 1, MOST_STARTS, dtype=int)]
+        apart = [what.vector(np.outer(scales, np.ones(d))) for scales in sets]
+        return apart if what.exchangeable else starts + apart
+    if what.parts[0].scales > 1:
         best = profile.multiples[np.argmax(profile.mean)]
         factors = np.exp(generator.uniform(-1.0, 1.0, (RANDOM_STARTS, d)))
         starts += [what.vector([best * f]) for f in factors]
@@ -188,7 +187,7 @@ def _same(what: Hyperparameters, first: np.ndarray, second: np.ndarray) -> bool:
 
     def sorted_terms(vector: np.ndarray) -> np.ndarray:
         scales = vector[: what.scales]
-        return np.sort(scales) if len(what.columns) > 1 else scales
+        return np.sort(scales) if what.exchangeable and len(what.terms) > 1 else scales
 
     return bool(np.abs(sorted_terms(first) - sorted_terms(second)).max() < SAME)
 

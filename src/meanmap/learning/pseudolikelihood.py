@@ -1,7 +1,6 @@
 """The marginal pseudolikelihood of a kernel: how probable a sample is when its embedding is a Gaussian process."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -17,8 +16,7 @@ from meanmap.core.types import Array, Data
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
-from meanmap.kernels.stationary import Matern
-from meanmap.kernels.terms import check_closed_form, rbf_members, rbf_terms
+from meanmap.kernels.terms import check_terms, matrix_of, names_of, terms_of
 
 __all__ = ["log_pseudolikelihood", "objective"]
 
@@ -44,8 +42,8 @@ def log_pseudolikelihood(
 
     Parameters
     ----------
-    kernel : RBF, a sum of multiples of RBF, or Matern
-        k, with one lengthscale or one per column.
+    kernel : RBF, Matern, products of RBF with one Matern, or a sum of multiples of these
+        k, with one lengthscale or one per column; `OnColumns` products of these too.
     x : points (n, d)
         The sample.
     landmarks : points (m, d)
@@ -53,7 +51,7 @@ def log_pseudolikelihood(
     noise : float
         τ².
     width : float or array, optional
-        η of a Gaussian base measure, centred at zero, for RBF; None is the Lebesgue measure.
+        η of a Gaussian base measure, centred at zero; None is the Lebesgue measure.
 
     Notes
     -----
@@ -71,11 +69,12 @@ def log_pseudolikelihood(
     >>> int(np.argmax(values))
     1
     """
-    check_closed_form(kernel, width)
+    check_terms(kernel)
     parameter(noise, "noise", axes=0)
     with Door(kernel, x, landmarks) as door:
         points, z = read_points(kernel, x, "x", door), read_points(kernel, landmarks, "landmarks", door)
         check_alike(points, z, "x", "landmarks")
+        points, z = matrix_of(kernel, points), matrix_of(kernel, z)
         check_rows(count(points), "x", least=2)
         if count(z) < points.shape[1]:
             raise ShapeError(
@@ -94,7 +93,10 @@ def log_pseudolikelihood(
 def objective(
     kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array | None = None, used: jax.Array | None = None
 ) -> jax.Array:
-    """The log pseudolikelihood as a pure function; `used` marks the rows that count, others fill up a shape."""
+    """The log pseudolikelihood as a pure function of points with the columns of `names_of(kernel)`.
+
+    `used` marks the rows that count, others fill up a shape.
+    """
     volumes = log_volumes(kernel, x, z)
     total = jnp.sum(volumes if used is None else jnp.where(used, volumes, 0))
     return log_normal(kernel, x, z, noise, width, used) + total
@@ -107,11 +109,11 @@ def log_normal(
     m = z.shape[0]
     weights = jnp.ones(x.shape[0], x.dtype) if used is None else used.astype(x.dtype)
     n = jnp.sum(weights)
-    values = kernel.gram(x, z)
+    values: Any = sum(term.gram(x, z) for term in terms_of(kernel)) if names_of(kernel) else kernel.gram(x, z)
     # Sums of products here and below: a product of a matrix and a vector takes XLA far longer to compile.
     mean = jnp.sum(weights[:, None] * values, axis=0) / n
     spread = jnp.sum(weights[:, None] * (values - mean) ** 2)
-    whole = Smoothed(kernel, width).gram(z, z) + noise / n * jnp.eye(m, dtype=x.dtype)
+    whole = Smoothed(kernel, width).of_matrix(z, z) + noise / n * jnp.eye(m, dtype=x.dtype)
     root = jnp.linalg.cholesky(whole)
     half = jax.scipy.linalg.solve_triangular(root, mean, lower=True)
     gaussian = 2 * jnp.sum(jnp.log(jnp.diagonal(root))) + jnp.sum(half**2) + spread / noise
@@ -126,17 +128,26 @@ def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     not underflow, and its direction in units of the shortest lengthscales, so that units do not matter.
     """
     n, columns = x.shape
-    weights, scales = rbf_terms(kernel, columns)
-    unit = jax.lax.stop_gradient(jnp.min(scales, axis=0))
-    # ∇k = Σ_t w_t s(|apart/ℓ_t|²) apart/ℓ_t²: what is common to all landmarks goes before the determinant.
-    outside = jnp.sum(jnp.log(unit) - 2 * jnp.log(scales[0]))
-    ratios = jnp.exp(2 * (jnp.log(scales[:1]) - jnp.log(scales)))
-    log_slope = _log_slope_of_matern(kernel.smoothness) if isinstance(kernel, Matern) else _log_slope_of_rbf
-    alike = all(np.size(rbf.lengthscale) == 1 for _, rbf in rbf_members(kernel))
+    # ∇k = Σ_t w_t k_t Σ_f s_f (z − x)/ℓ_f²: one row for each factor of each term.
+    parts = [(term, factor) for term in terms_of(kernel) for factor in term.factors]
+    inverses = jnp.stack([factor.inverses(columns) for _, factor in parts])
+    weights = jnp.stack([jnp.asarray(term.weight) for term, _ in parts])
+    # What is common to all landmarks goes before the determinant.
+    common = jnp.max(inverses, axis=0)
+    unit = jax.lax.stop_gradient(1 / common)
+    outside = jnp.sum(jnp.log(unit) + 2 * jnp.log(common))
+    ratios = (inverses / common) ** 2
+    alike = all(factor.columns is None and np.size(factor.kernel.lengthscale) == 1 for _, factor in parts)
 
     def slopes(point: jax.Array) -> tuple[jax.Array, jax.Array]:
         apart = (point - z).T
-        terms = jnp.log(weights)[:, None] + log_slope(jnp.sum((apart / scales[:, :, None]) ** 2, axis=1))
+        squares = [jnp.sum((apart * inverse[:, None]) ** 2, axis=0) for inverse in inverses]
+        logs = [
+            factor.log_slope(own)
+            + sum(f.log_profile(other) for (t, f), other in zip(parts, squares, strict=True) if t is term)
+            for (term, factor), own in zip(parts, squares, strict=True)
+        ]
+        terms = jnp.log(weights)[:, None] + jnp.stack(logs)
         sizes = terms[0]
         if len(terms) > 1:
             sizes = jax.scipy.special.logsumexp(terms, axis=0)
@@ -157,23 +168,6 @@ def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     # Differentiated, each block leaves its slopes; more than can be held are computed again.
     found = jax.lax.map(block if x.size * len(z) <= HELD else jax.checkpoint(block), blocks)
     return outside + found.reshape(-1)[:n]
-
-
-def _log_slope_of_rbf(squares: jax.Array) -> jax.Array:
-    """log s of ∇k = s(ρ²) (z − x)/ℓ² at squared distances ρ² in lengthscales: s = k."""
-    return -squares / 2
-
-
-def _log_slope_of_matern(smoothness: float) -> Callable[[jax.Array], jax.Array]:
-    """Of Matérn kernels: s = −2ν k'(t)/t at t = √(2ν) ρ, k' the derivative of k as a function of t."""
-
-    def log_slope(squares: jax.Array) -> jax.Array:
-        # Where a point is a landmark the slope is left out, and any number does.
-        t = jnp.sqrt(2 * smoothness * jnp.where(squares > 0, squares, 1))
-        of_t = {0.5: -jnp.log(t), 1.5: math.log(3), 2.5: math.log(5 / 3) + jnp.log1p(t)}[smoothness]
-        return of_t - t
-
-    return log_slope
 
 
 @jax.custom_jvp

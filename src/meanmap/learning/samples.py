@@ -6,15 +6,17 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.containers import refuse_sparse
 from meanmap.core.door import Door
-from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.settings import is_number
 from meanmap.core.tables.chunks import chunks_of, source_of
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data, Points
+from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
+from meanmap.kernels.terms import names_of
 
-__all__ = ["draw_landmarks", "read_sample", "rows_used", "units_of"]
+__all__ = ["draw_landmarks", "places_of", "read_sample", "rows_used", "units_of"]
 
 # In one and two dimensions the lengthscale follows the spacing of landmarks: few give a coarse scale, many a fine one.
 LEAST_LANDMARKS = 20
@@ -45,6 +47,16 @@ def read_sample(
     check_rows(len(points), "x", least=10)
     names = list(named_columns(x, "x")) or [f"column {j}" for j in range(points.shape[1])]
     return points, n, tuple(names if len(names) == points.shape[1] else map(str, range(points.shape[1])))
+
+
+def places_of(kernel: Kernel, names: tuple[str, ...]) -> list[int]:
+    """The numbers of the columns that a kernel is about: all, or those that `OnColumns` names."""
+    wanted = names_of(kernel)
+    places = [names.index(name) if name in names else name for name in wanted] or list(range(len(names)))
+    for place in places:
+        if isinstance(place, str) or not 0 <= place < len(names):
+            raise ColumnError(f"kernel is on {place!r}, which is not a column of x: it has {', '.join(names)}.")
+    return places  # pyright: ignore[reportReturnType]
 
 
 def rows_used(x: Points, used: int, n: int) -> list[str]:
