@@ -1,4 +1,4 @@
-"""Do pooled intervals hold? nice python -m benchmarks.pooled --keep, five minutes.
+"""Do pooled intervals hold? nice python -m benchmarks.pooled --keep, half an hour.
 
 A share of all cells is hidden at random, tables are drawn, least squares is pooled by Rubin's rules, and its intervals
 of 95 % are compared with the coefficients that data were made with.
@@ -28,9 +28,9 @@ SEED = 7_100_000
 ONE_IN, ASKED = 5, "y ~ a + b"
 # How many data sets, the names of coefficients, and what they are.
 MODELS: dict[str, tuple[int, dict[str, float]]] = {
-    "y ~ a + b": (193, {"1": 1.0, "a": 0.5, "b": 0.5}),
-    "y ~ a + b + a:b": (38, {"1": 1.0, "a": 0.5, "b": 0.5, "a:b": 0.5}),
-    "y ~ a + b + a²": (38, {"1": 1.0, "a": 0.5, "b": 0.5, "a²": 0.5}),
+    "y ~ a + b": (500, {"1": 1.0, "a": 0.5, "b": 0.5}),
+    "y ~ a + b + a:b": (200, {"1": 1.0, "a": 0.5, "b": 0.5, "a:b": 0.5}),
+    "y ~ a + b + a²": (200, {"1": 1.0, "a": 0.5, "b": 0.5, "a²": 0.5}),
 }
 Found = dict[str, Any]
 # Drawn tables of the data set with a number, (draws, n, d), from its rows with gaps.
