@@ -61,6 +61,13 @@ INSTEAD = {
     r"\bat a constant cost a\b": "per",
     r"\bwhatever the rows\b": "for any number of rows",
     r"\b(was|were) begun with\b": "was started with; was written with",
+    r"(?<!NaT or )\b[Nn]one where\b": "None if",
+    r"[;,] None of (?!them\b|these\b|those\b|the\b)": "None for",
+    r"\bHow many\b(?![^.]*\?)": "The number of",
+    r"\bO\([^)]*\) an? \w": "per",
+    r"\bwhat is known of\b": "attributes; known values",
+    r"\bneeds? known numbers\b": "needs concrete values",
+    r"\b[Ff]or what is given\b|None for what\b": "None for given values",
     r"(?<=\w )[Ll]aws?\b(?! :| =|\(| of inertia)": "distribution",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])

@@ -312,7 +312,7 @@ def verdict(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Sca
 def how_judged(
     claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale, *, ours: bool = False
 ) -> Counter[str]:
-    """How many claims of the paper, or of `ours`, are judged "yes", "no" and "not settled" at a scale."""
+    """The numbers of claims of the paper, or of `ours`, judged "yes", "no" and "not settled" at a scale."""
     spoken = [name for claim in claims if scale in claim.scales for name in claim.names]
     unknown = [name for name in spoken if name not in numbers]
     if unknown:

@@ -21,9 +21,9 @@ class Number:
     value : float
         The number.
     error : float or None
-        Its standard error: 0 where it is exact, None where it is unknown.
+        Its standard error: 0 where it is exact, None if it is unknown.
     runs : int or None
-        The repetitions whose spread is the standard error; None where it is not from a spread, as with a share.
+        The repetitions whose spread is the standard error; None if it is not from a spread, as with a share.
 
     Examples
     --------

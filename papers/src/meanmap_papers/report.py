@@ -121,7 +121,7 @@ def _with_runs(number: Number, over: str = "runs") -> str:
 
 
 def counted(words: Counter[str]) -> str:
-    """How many claims are judged in each way, as "2 yes, 1 not settled"."""
+    """The number of claims judged in each way, such as "2 yes, 1 not settled"."""
     return ", ".join(f"{words[word]} {word}" for word in ("yes", "no", "not settled") if words[word])
 
 

@@ -97,13 +97,13 @@ def pooled(
     sets; intervals of 90 % held in 39 and 36, and those of the share of zeros in 35 and 36). Where only the response
     is missing at random, rows without gaps are as good.
 
-    All this is for gaps that are at random given what is seen. Where values are missing because of what they are, no
-    data show it: what is filled in is off to one side, by an amount that more rows do not lessen. No factor widens
-    intervals rightly for all tables, and they are not widened. Of a normal column with standard deviation 1, 30 % were
-    missing, with odds that grow by a factor of e for each unit. Where the other columns explain .2, .5 and .8 of its
-    variance, intervals of 90 % held .79, .82 and .86 of what was missing, and its mean in 2, 4 and 15 of 20 tables of
-    300 rows, in 0, 1 and 5 of 12 of 1000 rows; where the odds grow by e cubed, .46, .56 and .72 of what was missing.
-    With gaps at random .89 to .91, and means in 17 to 19 of 20. Say by how much missing values may differ from what is
+    All this is for values that are missing at random given the observed ones. Where values are missing because of what
+    they are, no data show it: what is filled in is off to one side, by an amount that more rows do not lessen. No
+    factor widens intervals rightly for all tables, and they are not widened. Of a normal column with standard deviation
+    1, 30 % were missing, with odds that grow by a factor of e for each unit. Where the other columns explain .2, .5 and
+    .8 of its variance, intervals of 90 % held .79, .82 and .86 of the missing values, and the mean in 2, 4 and 15 of 20
+    tables of 300 rows, in 0, 1 and 5 of 12 of 1000 rows; where the odds grow by e cubed, .46, .56 and .72 of them. With
+    gaps at random .89 to .91, and means in 17 to 19 of 20. Say by how much missing values may differ from what is
     filled in, shift these by several such amounts, pool again, and report what changes (Carpenter & Kenward 2013): for
     .2 and .5 of the variance the mean was held in 4 and 14 of 40 tables without a shift, in 36 and 35 with .5, and in
     all by the intervals for shifts from 0 to 1 together.
@@ -125,7 +125,7 @@ def pooled(
     >>> found.estimate.round(2).tolist(), found.sd().round(2).tolist()
     (2.25, 0.6)
 
-    If what is missing may be larger by 1 than what was filled in:
+    If missing values may be larger by 1 than the imputed ones:
 
     >>> gap = np.array([False, False, False, True])
     >>> mm.bp.pooled(mean, [{"a": table["a"] + gap} for table in tables]).estimate.round(2).tolist()

@@ -45,8 +45,8 @@ class RowModel(ABC):
             As `fit` takes it: a DataFrame, a mapping from names to columns, or an (n, d) array. Any cells may be
             missing, each row its own; columns that are not variables of the model are unchanged.
         draws : int, optional
-            How many tables to draw instead, each imputed jointly by a network fitted to resampled rows; `bp.pooled`
-            pools what is computed from them, and says what to do where gaps may not be at random. Of a
+            The number of tables to draw instead, each imputed jointly by a network fitted to resampled rows;
+            `bp.pooled` pools what is computed from them, and says what to do where gaps may not be at random. Of a
             `DependencyNetwork`; 20 are usual.
         rng : None, int, Generator or JAX key
             Seed of `draws`, and of those of a `BayesianNetwork`, which are the same for every row, so that equal rows
@@ -177,7 +177,7 @@ class RowModel(ABC):
         Parameters
         ----------
         n : int
-            How many.
+            The number of draws.
         evidence : mapping from names to values, or table, optional
             Single values, or a column for each variable that may miss cells: `n` draws for every row.
         rng : None, int, Generator or JAX key

@@ -1,4 +1,4 @@
-"""Columns of a table that a model learns from: which rows, what is missing in each, what is to be said of them."""
+"""Columns of a table that a model learns from: their rows, missing values, and notes."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Variables:
     there : dict of arrays (n,) of bool
         In which rows they are; wild cells count as missing.
     rows : int
-        How many rows the data have, of which n are learned from.
+        The number of rows of the data, of which n are used for learning.
     notes : tuple of str
         What was missing, and what looks like something else.
     """

@@ -38,7 +38,7 @@ def _is_absent(cell: object) -> bool:
 
 
 def count_missing(data: Any) -> int:
-    """How many entries of a column or array are missing, but for NaN among plain floats, whose place is said later."""
+    """The number of missing entries of a column or array, except NaN among plain floats, which is reported later."""
     if hasattr(data, "is_null"):
         return int(data.is_null().sum())
     told = hasattr(data, "isna") or isinstance(data, np.ma.MaskedArray)

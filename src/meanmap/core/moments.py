@@ -160,8 +160,8 @@ def _minutes(zone: str) -> int:
 
 
 def is_zoned(column: object, where: str = "the column", *, read_as_times: bool = False) -> bool | None:
-    """Whether the times of a column have a zone; None of a column of other things, and of NumPy's times, which have
-    none because NumPy knows no zones. Texts are checked only if they are to be read as times.
+    """Whether the times of a column have a zone; None for other columns, and for NumPy's times, which have none because
+    NumPy knows no zones. Texts are checked only if they are to be read as times.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def in_one_unit(times: np.ndarray, argument: str) -> np.ndarray:
 
 
 def _steps(given: np.dtype, wanted: str) -> float:
-    """How many steps of one unit of time a step of another is; years and months are mean ones."""
+    """The number of steps of one unit of time in a step of another; years and months are mean ones."""
     unit, count = np.datetime_data(given)
     if unit == "generic":
         return 0.0

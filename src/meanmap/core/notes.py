@@ -80,7 +80,7 @@ def in_few(notes: Iterable[str]) -> list[str]:
 
 
 def note_lines(notes: Iterable[str]) -> list[str]:
-    """Notes `in_few` lines, below what is printed.
+    """Notes `in_few` lines, below the printed result.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def _leaves(points: Points) -> list:
 
 
 def count(points: Points) -> int:
-    """How many points there are."""
+    """The number of points."""
     return _leaves(points)[0].shape[0]
 
 

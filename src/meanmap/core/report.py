@@ -26,7 +26,7 @@ class Report(Value):
     residuals : numpy.ndarray
         The monitored quantity, one number per step.
     counts : dict
-        How many values were floored, skipped, forced, ...
+        Counts of values that were floored, skipped, forced, ...
     notes : tuple of str
         Caveats.
     measures : dict

@@ -26,8 +26,7 @@ __all__ = ["LINES", "as_now", "before_sigmoid", "call", "evaluated", "is_host_fu
 def as_now(factor: FactorLike, memory: object = None) -> Any:
     """A factor for one run: what its function reads around itself is read at this moment, and compiled with it.
 
-    A function on the host is called when its values are needed; what is known of it is kept in this memory of the
-    run.
+    A function on the host is called when its values are needed; results so far are kept in this memory of the run.
     """
     if factor.host:
         return replaced(factor, own=Hosted(factor.function), memory=memory)
@@ -154,7 +153,7 @@ def remembered(
 
 
 def before_sigmoid(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...]) -> jax.Array | None:
-    """What a factor's function takes the sigmoid of in its last step, at every point; None where it does not end so.
+    """What a factor's function takes the sigmoid of in its last step, at every point; None if it does not end so.
 
     Images round to 1 above 36, and their logits do not.
     """

@@ -198,14 +198,14 @@ class Host:
 
 
 def without_copies(values: list[np.ndarray]) -> int:
-    """How many come before the copies of the last one that fill a batch up: a simulator is not run for those."""
+    """The number before the copies of the last one that pad a batch: a simulator is not run for copies."""
     like_last = [(value == value[-1]).reshape(len(value), -1).all(axis=1) for value in values]
     others = np.flatnonzero(~np.logical_and.reduce(like_last))
     return min(int(others[-1]) + 2, len(values[0])) if len(others) else 1
 
 
 def _not_finite(found: np.ndarray, given: list[np.ndarray]) -> dict[str, tuple[int, tuple[Any, ...]]]:
-    """How many values are no finite numbers, by which, and the arguments of the first."""
+    """The number of values that are not finite, by kind, and the arguments of the first."""
     each = {"nan": np.isnan(found), "inf": found == np.inf, "-inf": found == -np.inf}
     return {
         name: (int(these.sum()), tuple(_plain(value[these.argmax()]) for value in given))

@@ -47,12 +47,12 @@ class FactorLike(Protocol):
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """Variables, selections of them and what is given, in the order of the function."""
+        """Variables, selections of them and given values, in the order of the function."""
         ...
 
     @property
     def plate(self) -> int | None:
-        """How many members; None for one factor without a plate."""
+        """The number of members; None for one factor without a plate."""
         ...
 
     @property
@@ -119,21 +119,21 @@ class Answer(eqx.Module):
     ----------
     messages : tuple
         For each argument the ratio of the projected tilted distribution and the incoming message, a family that may be
-        improper; None for what is given.
+        improper; None for given values.
     log_normaliser : array
         log ∫ f(x)^α Π exp(η·t(x)) dx with the incoming natural parameters η, for each member.
     errors : tuple or None
-        Standard errors of the natural parameters of `messages`, in the same form; None where they are exact.
+        Standard errors of the natural parameters of `messages`, in the same form; None if they are exact.
     effective : array or None
         Effective sample size of each member; None without sampling.
     doubt : array or None
         The estimated error of each member's beliefs, in standard deviations: the root of the expected 2 KL between the
-        belief that follows and the one an exact message would give, the largest over arguments. None where exact.
+        belief that follows and the one an exact message would give, the largest over arguments. None if exact.
     mean_errors : tuple or None
         Standard errors of the means of the beliefs that follow, by argument, as the draws show them; None without
         sampling.
     undefined : array or None
-        The share of the incoming distribution on which the function returned no number, for each member; None where it
+        The share of the incoming distribution on which the function returned no number, for each member; None if it
         has no function.
     """
 
@@ -187,7 +187,7 @@ class Factor(eqx.Module):
 
     @property
     def plate(self) -> int | None:
-        """How many members; None for one factor without a plate."""
+        """The number of members; None for one factor without a plate."""
         sizes = [a.plate for at, a in enumerate(self.arguments) if at not in self.whole]
         return next((size for size in sizes if size is not None), None)
 

@@ -77,7 +77,7 @@ class FactorGraph:
         return "\n".join(lines)
 
     def plot(self, ax: Axes | None = None) -> Any:
-        """Draw variables as circles and factors as squares, with what is given in grey; returns the Axes.
+        """Draw variables as circles and factors as squares, with given values in grey; returns the Axes.
 
         A double edge leads to a variable that all members of a factor's plate share.
         """

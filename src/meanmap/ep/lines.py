@@ -23,7 +23,7 @@ __all__ = [
     "window",
 ]
 
-# How many standard deviations a grid over a cavity reaches to either side.
+# The half-width of a grid over a cavity, in standard deviations.
 REACH = 12.0
 
 # All but 1e-16 of a Normal, and of its second moment, is within this many standard deviations; an exponential tail of

@@ -67,7 +67,7 @@ class Variable(eqx.Module):
         A distribution is the prior; a class means no prior, as for what a factor gives. A number that is not given by
         any has then a density of 1 for all values, and needs a factor that is a distribution of it by itself.
     plate : int, optional
-        How many members; without it, one.
+        The number of members; by default one.
     dimension : int, optional
         The length of a vector (MultivariateNormal, Dirichlet, Categorical), where no prior says it.
 
@@ -193,7 +193,7 @@ class Selection(eqx.Module):
 
     @property
     def plate(self) -> int:
-        """How many members were selected."""
+        """The number of selected members."""
         return len(self.index)
 
     def __repr__(self) -> str:
@@ -211,7 +211,7 @@ class Given(eqx.Module):
 
     @property
     def plate(self) -> int | None:
-        """How many numbers; None for one, which serves every member of a factor."""
+        """The length; None for a single number, which every member of a factor uses."""
         return self.values.shape[0] if self.values.ndim else None
 
     def __repr__(self) -> str:

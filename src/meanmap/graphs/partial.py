@@ -124,7 +124,7 @@ class PDAG(Value, Paged):
         return [(self.names[a], self.names[b]) for a, b in getattr(self, kind)]
 
     def mark(self, a: Hashable, b: Hashable) -> str | None:
-        """The edge from a to b as it is printed: →, ←, —, or None where there is none."""
+        """The edge from a to b as it is printed: →, ←, —, or None if there is none."""
         i, j = self.skeleton.index(a), self.skeleton.index(b)
         return {(True, False): "→", (False, True): "←", (True, True): "—"}.get(
             (bool(self.matrix[i, j]), bool(self.matrix[j, i]))

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Schedule(ABC):
-    """The order in which messages are sent: `run` takes a `bp.engine.MessagePassing` and returns what was sent. A
+    """The order in which messages are sent: `run` takes a `bp.engine.MessagePassing` and returns `Sent` messages. A
     custom schedule overrides `run`; `passing.silence()`, `passing.sweep(messages)` and `passing.sent(messages, steps,
     changes)` are enough to write one.
     """

@@ -1,4 +1,4 @@
-"""Files: saving and loading what was learned (safetensors with JSON in the header, no pickle), and reading tables. Also
+"""Files: saving and loading fitted models (safetensors with JSON in the header, no pickle), and reading tables. Also
 draws of every posterior for ArviZ, which is imported when it is first used.
 """
 

@@ -46,7 +46,7 @@ def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, poin
         - A posterior embedding or witness: joint draws of the function at `points`.
         - One distribution: draws called x.
     draws : int
-        How many, in one chain; a sampled kernel returns all of its own draws.
+        The number of draws, in one chain; a sampled kernel returns all of its own draws.
     rng : None, int, numpy.random.Generator or JAX key
         The source of randomness.
     points : points, optional

@@ -31,7 +31,7 @@ class Factor:
 
     @property
     def smoothness(self) -> float | None:
-        """ν of a Matérn kernel, None of RBF."""
+        """ν of a Matérn kernel, None for RBF."""
         return self.kernel.smoothness if isinstance(self.kernel, Matern) else None
 
     def on(self, columns: int) -> tuple[int, ...]:

@@ -27,11 +27,11 @@ class Part:
     smoothness : float or None
         ν of a Matérn kernel; of RBF there is none.
     scales : int
-        How many lengthscales it has: 0 for one number, otherwise one per column.
+        The number of lengthscales: 0 for a single number, otherwise one per column.
     on : tuple of int
         Its columns, by number.
     names : tuple
-        What `OnColumns` calls them; () without it.
+        Their names in `OnColumns`; () without it.
     """
 
     smoothness: float | None
@@ -41,7 +41,7 @@ class Part:
 
     @property
     def count(self) -> int:
-        """How many numbers."""
+        """The number of hyperparameters."""
         return max(self.scales, 1)
 
     def kernel(self, scales: Any) -> Kernel:
@@ -87,12 +87,12 @@ class Hyperparameters:
 
     @property
     def count(self) -> int:
-        """How many numbers."""
+        """The number of hyperparameters."""
         return self.scales + len(self.terms) - 1 + self.width
 
     @property
     def scales(self) -> int:
-        """How many of them, the first, are lengthscales."""
+        """The number of lengthscales, which come first."""
         return sum(part.count for part in self.parts)
 
     @property

@@ -59,7 +59,7 @@ class LearnedKernel(Paged, Value):
     seed : int or None
         `rng=fit.seed` repeats the run.
     schema : Schema or None
-        What the columns of the sample were read as; None of samples that come in pieces.
+        The kinds of the columns of the sample; None for samples that come in pieces.
     """
 
     kernel: Kernel

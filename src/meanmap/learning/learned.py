@@ -45,7 +45,7 @@ def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
 
 
 def learned_in_units(matrix: np.ndarray, rng: Seed) -> tuple[RBF, LearnedKernel]:
-    """An RBF kernel of several columns, one lengthscale learned in their own units; and what was learned of these."""
+    """An RBF kernel of several columns, one lengthscale learned in their own units; and the fit."""
     scales = column_lengthscales(matrix)
     fit = learned_multiple(matrix / scales, rng)
     return RBF(np.asarray(fit.kernel.lengthscale) * scales), fit  # pyright: ignore[reportAttributeAccessIssue]

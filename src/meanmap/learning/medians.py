@@ -38,7 +38,7 @@ def median_distance(points: Points, trouble: str, metric: Literal["euclidean", "
 
 
 def _median_gap(values: np.ndarray) -> np.float64 | None:
-    """The median distance of numbers (n,), in O(n log n); None where there are few, or many equal distances.
+    """The median distance of numbers (n,), in O(n log n); None if there are few, or many equal distances.
 
     The interval of distances that holds the median is halved: in sorted numbers the partners of each that are within a
     distance follow each other, so that pairs are counted without being listed.

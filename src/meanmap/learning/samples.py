@@ -24,7 +24,7 @@ MOST_LANDMARKS = 200
 
 
 def _share(landmarks: float, n: int, d: int) -> int:
-    """How many landmarks a share of n points in d columns is."""
+    """The number of landmarks for a share of n points in d columns."""
     return min(n, max(LEAST_LANDMARKS, 2 * d, min(MOST_LANDMARKS, round(landmarks * n / 10) * 10)))
 
 

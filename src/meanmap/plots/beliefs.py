@@ -32,7 +32,7 @@ class BeliefPaged(Paged):
     """A belief with a page: its mean, interval and density, or the probabilities of labels."""
 
     def _in_numbers(self) -> list[dict[str, Any]]:
-        """Each query's belief in numbers; none where it is neither about a number nor about labels."""
+        """Each query's belief in numbers; none if it is neither about a number nor about labels."""
         raise NotImplementedError
 
     def _as_page(self, brief: bool = False) -> Page:

@@ -81,7 +81,7 @@ def single(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def _read(name: str, parts: Sequence[np.ndarray]) -> _Read | None:
-    """One column in all groups as numbers; None of texts, of which nearly each is there once."""
+    """One column in all groups as numbers; None for texts that are nearly all different."""
     families = {family_of(part) for part in parts}
     if families == {"time"}:
         times = [part.astype("datetime64[ms]").astype(float) for part in parts]

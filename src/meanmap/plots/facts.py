@@ -8,7 +8,7 @@ import numpy as np
 
 __all__ = ["Axis", "Chart", "Control", "Mark", "Page", "Panel", "Section"]
 
-# Digits of what is drawn; facts keep all of theirs.
+# Digits of drawn numbers; facts keep all digits.
 DIGITS = 6
 
 

@@ -1,4 +1,4 @@
-"""Charts of graphs: nodes, and edges that say what is known of them."""
+"""Charts of graphs: nodes, and edges with their attributes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class Link(NamedTuple):
 def network_chart(
     title: str, names: Sequence[Any], links: Sequence[Link], places: Mapping[Any, tuple[float, float]] | None = None
 ) -> Chart | None:
-    """A graph with its names; edges found in less than half of the tries (weak) are dashed. None of large ones.
+    """A graph with its names; edges found in less than half of the tries (weak) are dashed. None for large graphs.
 
     Examples
     --------

@@ -62,7 +62,7 @@ class Found:
         return cls(value, null, kernels, method, sizes, (*told, *flat(null, value)))
 
     def result(self, seed: int | None, told: Sequence[str] = ()) -> Any:
-        """The result, with what was said before."""
+        """The result, with the earlier notes."""
         value, warnings = self.statistic, (*told, *self.told)
         p = self.null.pvalue(value)
         seen = value, p, self.null, self.kernels, self.method, self.sizes, seed, warnings
@@ -161,7 +161,7 @@ class Asked(ABC):
 
     @abstractmethod
     def in_one_pass(self) -> Found | None:
-        """The outcome of a plan, where rows are only summed over; None where they have to be in memory."""
+        """The outcome of a plan, where rows are only summed over; None if they have to be in memory."""
 
     def admit(self) -> None:
         """Handle missing values and kinds of columns, and read which rows are exchangeable."""

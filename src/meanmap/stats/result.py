@@ -1,4 +1,4 @@
-"""Results of tests: statistic, null distribution, p-value, and what is needed to repeat the test."""
+"""Results of tests: statistic, null distribution, p-value, and the settings that repeat the test."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -109,7 +109,7 @@ def _of(columns: Mapping[str, Any]) -> str:
 
 
 def _values(part: Any, name: str) -> np.ndarray | None:
-    """A sample as an array, texts of a Series too, which are objects; None for what has no columns."""
+    """A sample as an array, texts of a Series too, which are objects; None for data without columns."""
     found = values_of(part, name)
     if found is not None or getattr(getattr(part, "dtype", None), "kind", "") != "O" or np.ndim(part) != 1:
         return found
@@ -118,5 +118,5 @@ def _values(part: Any, name: str) -> np.ndarray | None:
 
 
 def _most(width: int) -> int:
-    """How many rows of this many columns are kept."""
+    """The number of rows of this many columns that are kept."""
     return min(MOST_ROWS, max(MOST_NUMBERS // max(width, 1), 20))

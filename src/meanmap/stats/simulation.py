@@ -61,7 +61,7 @@ class RejectionRate(Paged, Value):
 
     @property
     def rejections(self) -> int:
-        """How many were rejected."""
+        """The number of rejections."""
         return int(np.sum(self.pvalues <= self.level))
 
     @property

@@ -174,7 +174,7 @@ def _text_columns(
 
 
 def _texts(column: Any) -> np.ndarray | None:
-    """The values of a column if all of them are strings without an order; None of anything else."""
+    """The values of a column if all of them are strings without an order; None for anything else."""
     if isinstance(column, np.ndarray) and holds_text(column) and column.ndim == 1:
         return column
     dtype = getattr(column, "dtype", None)

@@ -26,7 +26,7 @@ def begun(
 
 
 class VariablesPlan(Value):
-    """The plan of a test of variables: what is chosen before all rows are read, and the result from their state."""
+    """The plan of a test of variables: choices made before all rows are read, and the result from their state."""
 
     readings: tuple[Reading, ...]
     seed: int

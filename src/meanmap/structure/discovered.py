@@ -97,7 +97,7 @@ class DiscoveredGraph(EdgeTable, PDAG):
         return edges
 
     def to_networkx(self) -> Any:
-        """As for a PDAG, with what is known of each edge; `arrow` is that of its own direction."""
+        """As for a PDAG, with the attributes of each edge; `arrow` is that of its own direction."""
         graph = super().to_networkx()
         if self.support:
             for pair, known in graph.edges.items():

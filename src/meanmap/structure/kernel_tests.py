@@ -153,7 +153,7 @@ class KernelTests(Tests):
         return {**self.__dict__, "_given": None, "_pairwise": pairwise}
 
     def _most_given(self, without: int) -> int:
-        """How many of the widest variables fit into a regression, without the first of these."""
+        """The number of the widest variables that fit into a regression, without the first of them."""
         widths = [width for width, _ in self._widths[without:]]
         return int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
 

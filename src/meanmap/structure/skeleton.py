@@ -87,7 +87,7 @@ class Answers:
 
     @property
     def levels(self) -> dict[int, int]:
-        """How many questions there were with this many variables given."""
+        """The number of tests that conditioned on this many variables."""
         sizes = [len(given) for found in self.pvalues.values() for given in found]
         return {size: sizes.count(size) for size in sorted(set(sizes))}
 

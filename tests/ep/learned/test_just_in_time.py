@@ -183,7 +183,7 @@ def test_the_report_says_when_learning_does_not_pay():
     diary = Diary()
     diary.asking, diary.predicted = 1e-5, 1000
     diary.seconds["predicting"] = 0.1
-    assert "learning did not pay: the oracle takes 0.01 ms a message" in diary.notes()[0]
+    assert "learning did not pay: the oracle takes 0.01 ms per message" in diary.notes()[0]
     diary.asking = 1e-2
     assert diary.notes() == ()
 

@@ -36,7 +36,7 @@ def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def growth(variance: np.ndarray) -> float:
-    """How many times as fast log variance grows in the second half of the way out as in the first: 1 if exponentially.
+    """The growth of log variance in the second half of the way out divided by that in the first: 1 if exponential.
 
     The way leads from the edge of the training region to where the variance is `GROWN` of its largest.
     """

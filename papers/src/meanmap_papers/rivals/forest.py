@@ -29,7 +29,7 @@ class Forest(Regression):
         The best splits (Breiman 2001), or random ones (Geurts et al. 2006). Either way each tree sees a bootstrap
         sample, so that the rows left out tell the noise; rows that come later are in it Poisson(1) times.
     trees : int
-        How many; the paper has 64.
+        The number of trees; the paper has 64.
     leaf : int
         Fewest rows in a leaf.
     seed : int

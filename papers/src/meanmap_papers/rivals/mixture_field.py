@@ -59,7 +59,7 @@ class MixtureField(Field):
 
     Notes
     -----
-    Cost O(|E| τ D K²) a sweep with τ iterations of Gibbs sampling at degree D. The error falls as K^(−1/2).
+    Cost O(|E| τ D K²) per sweep with τ iterations of Gibbs sampling at degree D. The error falls as K^(−1/2).
 
     References
     ----------

@@ -41,7 +41,7 @@ class PairDensities:
     priors : Mixtures
         p(x) of each kind: the first prediction of it.
     columns : array
-        How many columns each kind has.
+        The number of columns of each kind.
     """
 
     onwards: list[ConditionalMixture]

@@ -40,7 +40,7 @@ class Corpus:
     texts : mapping from languages to lists of texts
         Document i is the same in all.
     words : int, optional
-        How many words of each document are read; by default all.
+        The number of words read of each document; by default all.
 
     Attributes
     ----------

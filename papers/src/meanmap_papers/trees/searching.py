@@ -26,9 +26,9 @@ class Split:
     ----------
     corpus : Corpus
     size : int
-        How many documents are looked for, each among all of them.
+        The number of documents to search for, each among all of them.
     pairs : int
-        How many pairs an edge is learned from.
+        The number of pairs from which an edge is learned.
     """
 
     def __init__(self, corpus: Corpus, size: int, pairs: int, rng: np.random.Generator):

@@ -42,7 +42,7 @@ class Levels:
         below, upto : array (n,)
             The probabilities that were claimed of values below the bin of what was held out, and up to its end.
         rows : float, optional
-            How many these count, where rows come several times.
+            The multiplicity of each, if rows are repeated.
         """
         from scipy.optimize import minimize
         from scipy.special import betainc

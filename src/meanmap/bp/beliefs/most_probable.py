@@ -44,7 +44,7 @@ def most_probable(
     evidence : mapping from names to single values, optional
         What is known.
     draws : int
-        How many configurations are drawn to begin with.
+        The number of configurations that are drawn initially.
     rng : None, int, Generator or JAX key
         Makes the draws reproducible.
 

@@ -34,7 +34,7 @@ class AtPoints:
     which : LabelsGivenParents
         Of the points and, last, all other numbers.
     number : GivenParents, InRange or None
-        In the rows that have none of the points; None where there are none.
+        In the rows that have none of the points; None if there are none.
     unit : pair of float
         Centre and scale of the column: numbers come and go standardised.
     within : pair of float

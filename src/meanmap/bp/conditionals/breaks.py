@@ -65,7 +65,7 @@ def breaks(
     rows : array (n, q)
         Numbers, and labels as zeros and ones.
     widths : ints
-        How many columns stand for each variable, one for a number.
+        The number of columns that represent each variable, one for a number.
     design, inverse : array (n, p), (p, p)
         Of the regression, and the covariance of its weights for noise of variance one.
     left : array (n, k)

@@ -135,7 +135,7 @@ class CausalEffect(Paged, Value):
     unsupported : float
         The share of rows for which few similar rows have one of the two values.
     rows : int
-        How many rows were used.
+        The number of rows used.
     notes : tuple of str
         Caveats.
     shown : Shown or None

@@ -58,7 +58,7 @@ class CodedColumn:
     counts : array (L,), or None
         How often each came.
     own : int
-        How many labels have a number of their own.
+        The number of labels with their own code.
     told : kind, optional
         The kind that was declared.
     whole : bool

@@ -46,7 +46,7 @@ class CountedTables:
     factors : tuple of arrays (A + 1, L)
         f of each parent in this order; ones first, for unseen labels.
     widths : tuple of int
-        How many labels each parent has.
+        The number of labels of each parent.
     """
 
     order: tuple[int, ...]

@@ -112,12 +112,12 @@ class FittedBayesianNetwork(NetworkRows):
     def sample(
         self, n: int, evidence: Data | None = None, *, values: Mapping[Any, Any] | None = None, rng: Seed = None
     ) -> dict[Hashable, Any]:
-        """Joint draws of all variables, given what is known of some, and with some set as by `do`.
+        """Joint draws of all variables, given the known values of some, and with some set as by `do`.
 
         Parameters
         ----------
         n : int
-            How many.
+            The number of draws.
         evidence : mapping from names to values, or table, optional
             Single values, or a column for each variable that may miss cells: `n` draws for every row. They are chosen
             among more draws by their likelihood, and may repeat.

@@ -53,9 +53,9 @@ class GivenParents:
         Residuals r.
     regression : Regression or None
     scales : Scales or None
-        The sizes s, about one; None where one size is as good.
+        The sizes s, about one; None if one size is as good.
     forest : LeafWeights or None
-        Rows with parents like these; None where residuals of all rows are as good.
+        Rows with parents like these; None if residuals of all rows are as good.
     width : float
         By which residuals are smoothed to a density.
     rows : int

@@ -148,7 +148,7 @@ def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> G
 
 
 def _tried(rows: np.ndarray, raw: np.ndarray) -> Transformation | None:
-    """The transformation with the largest likelihood, None where that is none. Roots have no slope at zero."""
+    """The transformation with the largest likelihood, None if that is none. Roots have no slope at zero."""
     if len(np.unique(raw)) < LEAST_VALUES:
         return None
     kinds = ["plain", *(kind for kind in KINDS if Transformation.possible(kind, raw))]

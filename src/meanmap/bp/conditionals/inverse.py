@@ -12,7 +12,7 @@ def given_response(law: JointNormal, rows: np.ndarray, j: int, at: np.ndarray) -
     """Distribution functions (m, G) at thresholds of column j in standardised rows (m, d), proportional to the normal
     density given all other columns but its response times that of the response given the number and all others.
 
-    None where no column depends on a product with this one.
+    None if no column depends on a product with this one.
     """
     products = law.products
     if products is None or j not in products.responses:

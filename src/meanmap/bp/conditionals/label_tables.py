@@ -30,7 +30,7 @@ def tables_of(
     names: Sequence[Hashable],
     told: Sequence[Hashable],
 ) -> Factors | None:
-    """The distributions of the labels `names` and of what is known, `told`, given their parents; None where that is too
+    """The distributions of the labels `names` and of what is known, `told`, given their parents; None if that is too
     much, or one of the names is a number.
     """
     sizes = {name: columns[name].width for name in names if columns[name].labels is not None}

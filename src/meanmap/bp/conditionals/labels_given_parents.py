@@ -19,7 +19,7 @@ class LabelsGivenParents:
     Attributes
     ----------
     widths : tuple of int
-        How many numbers stand for each parent.
+        The number of numbers that represent each parent.
     law : CountedTables or LabelCurve
     rows : int
         Of how many rows it was learned; of their kernel's part fewer.

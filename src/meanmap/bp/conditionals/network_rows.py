@@ -155,7 +155,7 @@ class NetworkRows(CodedModel):
     def _by_row(
         self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed
     ) -> tuple[dict[Hashable, Any], list[Report]]:
-        """Beliefs about what is wanted in each row, by the same draws in each, and how each row was answered."""
+        """Beliefs about the targets in each row, by the same draws in each, and how each row was answered."""
         seed, asking = Rng.of(rng).seed, {name: set(rows.tolist()) for name, rows in wanted.items()}
         found: dict[Hashable, list[Any]] = {name: [] for name in wanted}
         reports = []

@@ -41,6 +41,6 @@ def repeated(columns: Mapping[str, Any], of: str, nodes: Collection[str]) -> tup
 
 
 def _coded(values: np.ndarray) -> tuple[int, np.ndarray]:
-    """How many different values there are, and the number of each row's."""
+    """The number of distinct values, and the index of each row's value."""
     found, codes = np.unique(values.astype(str) if holds_labels(values) else values, return_inverse=True)
     return len(found), codes.ravel()

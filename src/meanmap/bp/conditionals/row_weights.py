@@ -85,7 +85,7 @@ class NearestWeights:
     ----------
     rows : array (n, q)
     number : int
-        How many of them.
+        The number of them.
     """
 
     rows: np.ndarray

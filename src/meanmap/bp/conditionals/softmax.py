@@ -22,7 +22,7 @@ def softmax_weights(
     """Weights W (q, L) of least −Σᵢ log p(label of row i) + ½ Σⱼ ridgeⱼ |Wⱼ|², with p = softmax(offset + design W).
 
     Of n rows and L labels: hits (n, L) are zeros and a one, and labels are treated alike, so that their order does not
-    matter. Offsets (n, L) are what is known of the logits; steps begin at `start`; rows count so `often` (n,), or once.
+    matter. Offsets (n, L) are known terms of the logits; steps begin at `start`; rows count so `often` (n,), or once.
 
     Notes
     -----

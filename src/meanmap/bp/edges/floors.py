@@ -13,8 +13,8 @@ FLOOR = 1e-3
 
 def raised(message: np.ndarray, floor: float | None) -> np.ndarray:
     """A message (..., N) at the points of its receiver, scaled to largest value 1 and floored; ones where nothing
-    positive is left. The floor is a share of the mean, so that what is seen counts for that share as not seen at all:
-    of the largest value it would be most of a narrow message.
+    positive is left. The floor is a share of the mean, as if the observation were uninformative with that probability;
+    a share of the largest value would dominate narrow messages.
     """
     top = message.max(axis=-1, keepdims=True)
     scaled = message / np.where(top > 0, top, 1)

@@ -243,7 +243,7 @@ def strange(schema: Schema, where: str) -> tuple[str, ...]:
 
 
 def labels_of(kernel: Kernel, data: Data) -> tuple | None:
-    """Labels as they came, rows of several as tuples; None for what are no labels."""
+    """Labels as they came, rows of several as tuples; None for other columns."""
     if not isinstance(kernel.domain, Labels):
         return None
     return tuple(tuple(row) if isinstance(row, list) else row for row in np.asarray(data).tolist())

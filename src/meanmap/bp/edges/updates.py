@@ -62,7 +62,7 @@ class Variable:
     features : PivotedCholesky
         φ, of rank r.
     tensor : PivotedCholesky or None
-        Features of k^q: their pivots are the landmarks. None where messages have values at all N points.
+        Features of k^q: their pivots are the landmarks. None if messages have values at all N points.
     points : points
         Where messages have values: landmarks, or all N points.
     atoms, masses : points, array

@@ -18,8 +18,7 @@ __all__ = ["beliefs_at_atoms", "outgoing", "shares_sent"]
 
 # Numbers that are processed at once: some tens of megabytes.
 AT_ONCE = 4_000_000
-# How many numbers of beliefs are read at once, and how many are multiplied message by message so that they stay in
-# cache.
+# Numbers of beliefs that are read at once, and that are multiplied message by message so that they stay in cache.
 READ_AT_ONCE, IN_CACHE = 1 << 19, 1 << 16
 # With more messages than this, each value of their product has its own power of two, because it might underflow.
 FEW = 8

@@ -88,7 +88,7 @@ class LabelAtoms:
 def calibrated(labelled: np.ndarray, truth: np.ndarray, seen: Evidence, answers: Answers) -> Calibration | None:
     """The correction with the least log loss on labels that are left out, with all else that is known of their nodes.
 
-    None where there are few labels.
+    None if there are few labels.
 
     Parameters
     ----------

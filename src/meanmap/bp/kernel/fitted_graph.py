@@ -193,7 +193,7 @@ class FittedKernelGraph(QueriedPage, ManyRows):
         tolerance: float | None = None,
         counting: float | None = None,
     ) -> Iterator[tuple[slice, Propagation]]:
-        """Messages and beliefs in values, for a few queries at a time: which, and what was found."""
+        """Messages and beliefs in values, for a few queries at a time: their indices, and the results."""
         settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
         for part in slices(observed.seen.size, QUERIES_AT_ONCE):
             given, own = self._prepared(observed, part, floor)

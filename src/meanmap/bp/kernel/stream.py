@@ -62,7 +62,7 @@ class Stream:
     Attributes
     ----------
     length : int
-        How many steps were taken.
+        The number of steps taken.
     report : Report or None
         The evidence and data behind the latest belief.
 

@@ -58,7 +58,7 @@ def solve(
     Notes
     -----
     Where `spectral_radius(J)` < 1 (diagonal dominance is enough) messages converge, at least as fast as Jacobi's
-    iteration, whose asymptotic rate is that radius for |I − D^(−1/2) J D^(−1/2)|. Cost O(non-zeros) a sweep. For one
+    iteration, whose asymptotic rate is that radius for |I − D^(−1/2) J D^(−1/2)|. Cost O(non-zeros) per sweep. For one
     system on one machine a direct sparse solver is faster: 14 and 28 times on grids of 100 × 100 and 300 × 300 with a
     radius of .98. Messages need only neighbours, and give variances too.
 

@@ -21,7 +21,7 @@ SCALES = (16, 8, 4, 2, 1)
 
 
 def noise_alone(clean: list[np.ndarray], noisy: list[np.ndarray]) -> tuple[float, float] | None:
-    """The deviation of noise with wild pixels pulled in, and with all, a mean over images; None where none is known.
+    """The deviation of noise with wild pixels pulled in, and with all, a mean over images; None if none is known.
 
     It is estimated as from an image, but from the noise alone: in an image, texture makes it too large and shadows make
     it too small. Pixels whose noise is not known are given that of others.

@@ -32,7 +32,7 @@ CUTS = 4
 SAME_NOISE = (1 / 3, 2.0)
 # Less than this share of the range of pixels is rounding: wild pixels between smooth ones seem to be no noise.
 NO_NOISE = 1e-6
-# How many times the holes of an image are moved to where it was observed.
+# The number of times that the holes of an image are moved to observed pixels.
 MOVES = 4
 ATOMS = 256
 AT_ONCE = 8192
@@ -132,7 +132,7 @@ class FittedForestGrid:
     kernel : Kernel
         Of pixel values, for beliefs as embeddings.
     scale : EvenNoise or None
-        Readers and atoms are on this scale, in which noise is even; None where it is so already.
+        Readers and atoms are on this scale, in which noise is even; None if it is so already.
     noise : pair of numbers, or None
         The deviation of noise on that scale, with wild pixels pulled in and with all; None to estimate it anew from
         each image, where no pixel that was learned from was both seen and known.

@@ -202,7 +202,7 @@ def _correction(levels: np.ndarray, fold: np.ndarray, wanted: np.ndarray) -> np.
 
 
 def _held(levels: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """The share of each part that intervals of 90 % hold, corrected by the other parts; none of a single part."""
+    """The share of each part that intervals of 90 % hold, corrected by the other parts; None for a single part."""
     shares, parts = [], np.unique(fold)
     for part in parts if len(parts) > 1 else ():
         here, others = fold == part, fold != part

@@ -125,7 +125,7 @@ class CliqueTree:
         return {i: np.concatenate(parts) for i, parts in found.items()}, np.concatenate(totals)
 
     def _smaller(self, likelihoods: dict[int, np.ndarray], wanted: set[int]) -> Marginals | None:
-        """Marginals and log Z from a tree of what these variables need; None where it would not be worth making."""
+        """Marginals and log Z from a tree of what these variables need; None if it would not be worth making."""
         whole = self._forest.size
         if STATES_PER_VARIABLE * (len(wanted) + len(likelihoods)) > whole:
             return None

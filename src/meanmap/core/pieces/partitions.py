@@ -90,7 +90,7 @@ class Collection(Source):
         return _found(self.data, argument).parts
 
     def lengths(self, argument: str = "the collection") -> list[int]:
-        """How many rows each partition has, counted once for a collection."""
+        """The number of rows of each partition, counted once for a collection."""
         found = _found(self.data, argument)
         if found.lengths is None:
             found.lengths = [int(rows) for rows in computed([delayed(len)(part) for part in found.parts])]

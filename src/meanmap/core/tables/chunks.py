@@ -86,7 +86,7 @@ def any_once(data: Iterable[Any]) -> bool:
 
 
 def count_rows(data: Data) -> int | None:
-    """How many rows there are; None for an iterator, which does not know."""
+    """The number of rows; None for an iterator."""
     return source_of(data).count()
 
 

@@ -1,4 +1,4 @@
-"""Whole numbers that may be codes, of sites or people: how many rows share a value, and what is said of them."""
+"""Whole numbers that may be codes, of sites or people: the number of rows that share a value, and notes on them."""
 
 import numpy as np
 

@@ -285,7 +285,7 @@ def _digests(column: np.ndarray, at: int) -> np.ndarray:
 
 
 def exact_copies(columns: Sequence[np.ndarray]) -> int:
-    """How many rows repeat another one in every column, whatever the columns hold; 0 for columns of several numbers.
+    """The number of rows that repeat another one in every column, of any kind; 0 for columns of several numbers.
 
     Examples
     --------
@@ -314,12 +314,12 @@ def _say_the_same(
 
 
 def _times(values: np.ndarray) -> np.ndarray:
-    """How many times each different value is there."""
+    """The number of occurrences of each distinct value."""
     return np.unique(values, return_counts=True)[1]
 
 
 def _pairs(times: np.ndarray) -> float:
-    """How many pairs agree."""
+    """The number of pairs that agree."""
     return float(np.sum(times * (times - 1.0)) / 2)
 
 

@@ -132,7 +132,7 @@ def holds_objects(column: Any) -> bool:
 
 def categories_of(column: Any) -> tuple[list[Any] | None, bool]:
     """The categories that a column declares, as pandas' categories and polars' Enum do, and whether their order counts;
-    None of other columns. An Enum has an order, by which polars compares its values.
+    None for other columns. An Enum has an order, by which polars compares its values.
     """
     kind: Any = getattr(column, "dtype", None)
     if type(kind).__name__ == "Enum":

@@ -191,7 +191,7 @@ def _note(gaps: Any, pairs: Sequence[tuple[Any, str]]) -> str:
 
 
 def _facts(column: Any, there: np.ndarray, kind: Any, where: str) -> Facts | None:
-    """What is compared of a column; None for what is neither numbers nor labels, or where nothing is known."""
+    """The values of a column that are compared; None if they are neither numbers nor labels, or all are missing."""
     if is_sparse(column) or is_rotations(column) or holds_objects(column) or not there.any():
         return None
     column = unmasked(column)

@@ -88,7 +88,7 @@ class Sentinels:
         return cls(tuple(kept), counts, len(numbers), low, high, times)
 
     def __str__(self) -> str:
-        """How many rows hold each value."""
+        """The number of rows with each value."""
         shown = [f"{self._shown(value, 12)} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
         return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g} %)"
 

@@ -222,12 +222,12 @@ def refuse_labels(table: Table, argument: str, otherwise: str) -> None:
 
 
 def table_in(data: Data, argument: str = "table") -> Table | None:
-    """The table in data whose columns have names; None where they have none."""
+    """The table in data whose columns have names; None if they have none."""
     return Table.of(data, argument) if Table.looks_like_one(data) else None
 
 
 def complete_part(data: Data, argument: str = "table") -> Table | None:
-    """Of a table whose columns have names those without missing values; None where there are none."""
+    """Of a table whose columns have names those without missing values; None if there are none."""
     if not Table.looks_like_one(data):
         return None
     complete = [at for at, column in enumerate(raw_columns(data, argument).values()) if not count_missing(column)]
@@ -261,7 +261,7 @@ def raw_columns(data: Data, argument: str) -> dict[str, Any]:
 
 
 def _fields(data: Data) -> tuple[str, ...]:
-    """The names of the fields of a structured array; none of anything else."""
+    """The names of the fields of a structured array; none for anything else."""
     return (data.dtype.names or ()) if isinstance(data, np.ndarray) else ()
 
 

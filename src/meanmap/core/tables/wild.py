@@ -47,7 +47,7 @@ class WildCells:
     values : array (k,)
         Their values in the column.
     times : array (k,)
-        How many robust standard deviations they are from the median.
+        Their distances from the median in robust standard deviations.
     means : tuple of float
         For numbers: the mean with these cells, without them, and the standard error of the latter.
     tail : bool

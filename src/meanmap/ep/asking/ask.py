@@ -38,7 +38,7 @@ def ask(
     Parameters
     ----------
     factor : Factor
-        Any factor; what is given in it stays as it is.
+        Any factor; its given values stay as they are.
     *incoming : Family
         One for each of its variables, in the order of its arguments: a batch of the size of the factor's plate, or a
         batch of any size if the factor has no plate, one member for each question.

@@ -29,7 +29,7 @@ def with_oracle(factor: Any, messages: Any, memory: Any = None) -> BlackBoxFacto
 
 
 def given_oracle(factor: BlackBoxFactor, messages: Any) -> Any:
-    """The oracle of a factor's own, or the one that is given for it; None where it has neither."""
+    """The oracle of a factor's own, or the one that is given for it; None if it has neither."""
     return factor.oracle or (messages.get(factor.name) if isinstance(messages, dict) else messages)
 
 

@@ -40,7 +40,7 @@ class Effects(Factor):
 
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
-    # How many groups there are, or more.
+    # An upper bound on the number of groups.
     count: int = eqx.field(static=True)
     # All rows have one normaliser.
     whole: ClassVar[tuple[int, ...]] = (0,)

@@ -130,7 +130,7 @@ def Student(
 
 
 def slopes_of(factor: Factor) -> Callable[..., Slopes] | None:
-    """The log likelihood of labels or counts at numbers, then what is given: values, slopes, minus second derivatives.
+    """The log likelihood of labels or counts at numbers, then of given ones: values, slopes, minus second derivatives.
 
     In NumPy; None for other factors.
     """

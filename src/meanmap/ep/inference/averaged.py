@@ -39,7 +39,7 @@ _ROUGH = 0.1
 
 
 def averaged(model: FactorGraph) -> Solution | None:
-    """The solution; None where the model has other parts, or would take too long."""
+    """The solution; None if the model has other parts, or would take too long."""
     precisions = [v for v in model.variables.values() if v.family is Gamma]
     normal = {name: v for name, v in model.variables.items() if v.family in (Normal, MultivariateNormal)}
     noisy = [factor for factor in model.factors if isinstance(factor, GaussianPrecision)]

@@ -85,7 +85,7 @@ class Block:
 
     @property
     def total(self) -> int:
-        """How many numbers are unknown."""
+        """The number of unknown numbers."""
         return sum(self.sizes.values())
 
     @property
@@ -325,7 +325,7 @@ class Block:
 
 
 def computed_by(factor: Factor) -> Any:
-    """The unknown that a factor without noise computes from others; None where there is none."""
+    """The unknown that a factor without noise computes from others; None if there is none."""
     if isinstance(factor, Dot):
         return factor.arguments[2]
     if isinstance(factor, Sum):

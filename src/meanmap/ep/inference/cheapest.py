@@ -20,7 +20,7 @@ from meanmap.families import Bernoulli, Beta, Gamma, Normal
 
 __all__ = ["cheapest", "rough", "seconds_each"]
 
-# How many sweeps a run is expected to take.
+# The expected number of sweeps of a run.
 _SWEEPS = 10
 # What learning takes in a first run: messages that are asked before predictions are trusted and where beliefs stand
 # still, seconds for choosing settings, and seconds for each message that is predicted.

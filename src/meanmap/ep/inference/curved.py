@@ -75,7 +75,7 @@ def _gaussian(factor: BlackBoxFactor) -> tuple[int, ...]:
 
 
 def _middles(factor: BlackBoxFactor, beliefs: dict[str, Any]) -> list[np.ndarray]:
-    """The means of what is unknown, and what is given, one for each member."""
+    """The means of unknowns, and given values, one for each member."""
     count, found = factor.plate or 1, []
     for argument in factor.arguments:
         if argument.known:

@@ -52,7 +52,7 @@ class Joined:
 
     @classmethod
     def of(cls, given: FactorGraph) -> "Joined | None":
-        """The model with one vector; None where its beliefs are joint as they are, or cannot be made so."""
+        """The model with one vector; None if its beliefs are joint as they are, or cannot be made so."""
         whole = Block.of(given.variables, given.factors)
         if whole.is_exact or whole.curved or whole.approximate or not whole.has_loops():
             return None

@@ -47,7 +47,7 @@ class Posterior(Paged, Mapping[str, Family]):
     seed : int
         `rng=post.seed` repeats the run.
     messages : dict
-        By the name of a factor, its message to each of its arguments; None for what is given.
+        By the name of a factor, its message to each of its arguments; None for given values.
     effective_sample_size : dict
         For each factor whose messages were sampled, one number for each member.
     standard_errors : dict

@@ -150,7 +150,7 @@ class Record:
         return [(self.factors[at], oracle) for at, oracle in self.hosts.items()]
 
     def _counts(self, harmless: tuple[str, ...]) -> dict[str, int]:
-        """How often something other than the harmless happened to a message, and what was asked of the host."""
+        """Counts of unusual treatment of messages, and of calls on the host."""
         counts = {
             f"{factor.name}: {what}": int(total)
             for factor, row in zip(self.factors, self.totals, strict=True)

@@ -129,7 +129,7 @@ class Run:
         return alone and not self.hosts and self.power == 1 and self.policy == "allow"
 
     def _another_start(self, pace: Pace, verdict: Verdict, limit: int) -> Pace | None:
-        """The pace of a restart where sweeps make no progress, noted in the record; None where it would not help."""
+        """The pace of a restart where sweeps make no progress, noted in the record; None if it would not help."""
         lost = {at: each[2] for at, each in enumerate(verdict.events)}
         self.record.beyond = verdict.beyond or self._first(left_range, verdict.state, lost)
         self.record.impossible = self._first(zero_everywhere, verdict.state, lost)
@@ -263,7 +263,7 @@ class Run:
         raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
     def _confirmed(self, verdict: Verdict) -> Verdict | None:
-        """With the answers of oracles that confirm their predictions at convergence; None where one learns instead."""
+        """With the answers of oracles that confirm their predictions at convergence; None if one learns instead."""
         plans, state = verdict.plans, verdict.state
         asked = {at: self._ask_last(plans[0], state, at) for at, oracle in self.hosts.items() if oracle.predicts}
         if not asked:

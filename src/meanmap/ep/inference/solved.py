@@ -55,7 +55,7 @@ class Solution(NamedTuple):
 
 
 def solved(model: FactorGraph) -> Solution | None:
-    """The solution; None where messages give them, or where the system is too large or singular.
+    """The solution; None if messages give them, or if the system is too large or singular.
 
     Messages are right on trees, unless numbers are so many standard deviations from 0 that evidence is lost in
     rounding.

@@ -164,7 +164,7 @@ def _proper(covariance: np.ndarray, least: float = 0.0) -> np.ndarray:
 def _inverse(
     rows: np.ndarray, columns: np.ndarray, entries: np.ndarray, total: int, chosen: np.ndarray
 ) -> np.ndarray | None:
-    """Rows and columns of the inverse of a sparse precision matrix; None where it is none."""
+    """Rows and columns of the inverse of a sparse precision matrix; None if it is none."""
     from scipy.sparse.linalg import splu
 
     precision = sparse.csc_matrix((entries, (rows, columns)), shape=(total, total))

@@ -94,7 +94,7 @@ class _Proposal(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many numbers are drawn."""
+        """The number of numbers that are drawn."""
         return len(self.chosen)
 
     def places(self, free: np.ndarray) -> np.ndarray:

@@ -110,7 +110,7 @@ class Diary:
             notes.append(f"{len(self.scores)} audits, rms z {z}" + (": doubt it" if self.doubtful else ""))
         if not self.pays():
             notes.append(
-                f"learning did not pay: the oracle takes {1e3 * self.asking:.2g} ms a message, and "
+                f"learning did not pay: the oracle takes {1e3 * self.asking:.2g} ms per message, and "
                 f"{self.predicted} predictions took {self.seconds['predicting'] + self.seconds['learning']:.2g} s with "
                 "what was learned for them. Leave messages out, or give the oracle itself."
             )

@@ -74,7 +74,7 @@ class FactorLearner:
 
     @property
     def known(self) -> int:
-        """How many messages were learned or wait for it."""
+        """The number of messages that were learned or are waiting to be."""
         return len(self.operator) + (0 if self.waiting is None else len(self.waiting))
 
     def watch(self, questions: Questions, exact: Answer) -> None:

@@ -67,7 +67,8 @@ class Learned(HostOracle):
     ----------
     oracle : Oracle, HostOracle or callable, optional
         The oracle to ask. By default the one that `infer` would choose, and nothing is learned where that takes less
-        than 1 ms a message, or less for ten sweeps of all problems so far than learning, some 20 s: the report says so.
+        than 1 ms per message, or less for ten sweeps of all problems so far than learning, some 20 s: the report says
+        so.
     threshold : float
         The largest reducible variance, in units of the noise s², at which a prediction is used. A quarter is what
         remains after four observations of the same message. The papers' limit of −9 on the logarithm of the predictive
@@ -267,7 +268,7 @@ class Learned(HostOracle):
         if each < _PREDICTED or each * (learner.met + _SWEEPS * rows) < _SETTINGS:
             oracle = type(self._oracles[factor.name]).__name__
             raise NothingToLearn(
-                f"learning would not pay, as the oracle takes {1e3 * each:.2g} ms a message "
+                f"learning would not pay, as the oracle takes {1e3 * each:.2g} ms per message "
                 f"(ep.Learned(ep.{oracle}()) learns nevertheless)"
             )
 

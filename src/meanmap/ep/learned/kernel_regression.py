@@ -228,7 +228,7 @@ class KernelRegression(Regression):
         """Which messages to learn so that φᵀSφ ≤ threshold × s² for all of them afterwards.
 
         S after learning does not depend on the answers, so a batch is chosen before any of it is asked: always the
-        newest of those that are left, given those that were chosen. Cost O(m²) a choice among m.
+        newest of those that are left, given those that were chosen. Cost O(m²) per choice among m.
         """
         phi = self.features(self._points(incoming))
         posterior, chosen = self.posterior, []

@@ -37,9 +37,9 @@ class Predicted:
     Attributes
     ----------
     messages : tuple
-        For each argument a batch of its family, None for what is given.
+        For each argument a batch of its family, None for given values.
     log_normaliser : array (n,)
-        log ∫ f Π exp(η·t); NaN if it was not among what was learned.
+        log ∫ f Π exp(η·t); NaN if it was not learned.
     novelty : array (n,)
         How much of the variance more training would remove, in units of the noise; it decides what is asked.
     numbers, deviation : array (n, q)

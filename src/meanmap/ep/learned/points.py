@@ -27,7 +27,7 @@ def in_bucket(function: Callable[[Any], Any], batch: Data) -> np.ndarray:
 
 
 def coordinates(incoming: tuple[Any, ...]) -> np.ndarray:
-    """Rows of numbers: for each message mean and log variance where it spreads like a Normal, and what is given.
+    """Rows of numbers: for each message mean and log variance where it spreads like a Normal, and given values.
 
     A Gamma and a Dirichlet are described in log x and a Beta in logit x, where spreads over many decades are alike; a
     normal vector by means, log variances and the inverse hyperbolic tangents of its correlations.

@@ -146,8 +146,8 @@ def build_operator(
     name : str
         One of `READY`: "logistic", "sigmoid", "poisson", "compound-gamma", "student".
     messages : int
-        How many are drawn; those that are new to what was learned before are asked of the oracle and learned. A
-        quarter as many others are for the audit.
+        The number of draws; the oracle is called for those that are new, and they are learned. A quarter as many others
+        are for the audit.
     operator : MessageOperator, optional
         How it learns: by default the kernel with 300 and 1000 features.
     rng : None, int, numpy Generator or JAX key

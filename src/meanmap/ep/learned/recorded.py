@@ -23,7 +23,7 @@ class Recorded:
     incoming : tuple
         For each argument a batch of a family, or an array of given numbers.
     messages : tuple
-        For each argument the outgoing messages; None for what is given.
+        For each argument the outgoing messages; None for given values.
     log_normaliser : array (n,)
         log ∫ f(x) Π exp(η·t(x)) dx; NaN where it is not known.
     """

@@ -187,7 +187,7 @@ def is_learned(family: type[Family]) -> bool:
 
 
 def _width(came: Family) -> int:
-    """How many numbers there are for one direction."""
+    """The number of targets for one direction."""
     if isinstance(came, MultivariateNormal):
         return vectors.width(came.dimension)
     return sum(int(np.prod(leaf.shape[1:])) for leaf in came.natural)

@@ -18,7 +18,7 @@ _MOST = 200.0
 
 
 def width(d: int) -> int:
-    """How many numbers there are for vectors of length d."""
+    """The number of targets for vectors of length d."""
     return d + d * (d + 1) // 2
 
 

@@ -345,7 +345,7 @@ class Fitted(Paged, Value):
         return "\n".join([*lines, *note_lines(self.report.notes)])
 
     def _limited(self) -> list[str]:
-        """How many rows are censored on which side, or that rows are truncated."""
+        """The numbers of rows censored on each side, or that rows are truncated."""
         low, high = np.isfinite(self.model.observed.low), np.isfinite(self.model.observed.high)
         if self.limits != "censored":
             return [self.limits] if self.limits else []

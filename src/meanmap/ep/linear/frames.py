@@ -151,7 +151,7 @@ def unused_levels(values: Any) -> list[Any]:
 
 
 def _levels(values: Any) -> list[Any] | None:
-    """The levels that occur in a column of categories, in their order; None of other columns."""
+    """The levels that occur in a column of categories, in their order; None for other columns."""
     known, _ = categories_of(values)
     if known is None:
         return None

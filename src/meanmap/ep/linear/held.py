@@ -39,7 +39,7 @@ class Held:
     combination: np.ndarray
 
     def log_ratio(self, mean: float, sd: float) -> np.ndarray | None:
-        """Log ratio of the density and the Normal with this mean and sd, at `GRID`; None where runs do not converge."""
+        """Log ratio of the density and the Normal with this mean and sd, at `GRID`; None if runs do not converge."""
         heights, shares = dict[float, float](), dict[float, float]()
         for side in (1, -1):
             # The run without a held value counts as one held at 0.

@@ -78,7 +78,7 @@ class Problem:
 
     @property
     def together(self) -> int:
-        """How many nodes are evaluated at once."""
+        """The number of nodes that are evaluated at once."""
         return 1 if self.stack is None else int(np.clip(_PIECE // self.stack.room, 1, _TOGETHER))
 
     def coordinates(self) -> Coordinates:

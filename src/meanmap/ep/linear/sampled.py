@@ -184,7 +184,7 @@ def sampled(
 
 
 def _worth(logs: np.ndarray) -> float:
-    """How many equally weighted draws those with these logs of weights are worth."""
+    """The effective number of draws with these logarithms of weights."""
     weights = np.exp(logs - logs.max())
     return float(weights.sum() ** 2 / (weights @ weights))
 

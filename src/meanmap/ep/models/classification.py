@@ -62,7 +62,7 @@ class GPClassification(TwoLabels, Paged, Inferred):
     tried : tuple of (kernel, variance, log evidence)
         All kernels and variances that were compared.
     names : tuple of str or None
-        The columns of the default kernel, which are found by name; None where the kernel reads points in its own way.
+        The columns of the default kernel, which are found by name; None if the kernel reads points in its own way.
     notes : tuple of str
         Caveats.
     """

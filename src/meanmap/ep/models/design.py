@@ -203,7 +203,7 @@ def as_given(data: Data, values: np.ndarray) -> np.ndarray:
 
 
 def _outcome(y: Data, rows: int, name: str) -> np.ndarray:
-    table = Table.of({name: y}, name)  # refuses what is missing
+    table = Table.of({name: y}, name)  # refuses missing values
     values = np.asarray(table.columns[name])
     if values.ndim != 1:
         raise ShapeError(f"{name} has {values.shape[1]} columns; expected one outcome for each row.")

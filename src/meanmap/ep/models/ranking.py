@@ -34,7 +34,7 @@ class Ranking(Summarised):
     mean, covariance : arrays
         Of the belief about all skills together, in the order of `players`.
     games : (p,) array
-        How many each has played.
+        The number of games that each has played.
     performance_sd : float
         How much a player's performance varies from game to game.
     margin : float
@@ -123,7 +123,7 @@ def ranking(
     -----
     The model of TrueSkill for two players (Herbrich, Minka & Graepel 2006), for all games at once and with one joint
     belief: skills that were compared with each other stay correlated. A draw is a difference of performances below a
-    margin, which is chosen so that equals draw as often as the games were drawn. Cost O(n p² + p³) a sweep.
+    margin, which is chosen so that equals draw as often as the games were drawn. Cost O(n p² + p³) per sweep.
 
     Examples
     --------

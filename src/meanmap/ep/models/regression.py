@@ -41,7 +41,7 @@ class Regression(Summarised):
     posterior : Posterior
         What inference returned: messages, report, evidence.
     rows : int
-        How many there were.
+        The number of them.
     notes : tuple of str
         Caveats.
     """

@@ -184,7 +184,7 @@ def robust_regression(
 
 
 def _scales(on: Callable[..., Fit], rows: np.ndarray, values: np.ndarray) -> Scales | None:
-    """Where the evidence lies, from runs `on` rows and values; None where no run had proper beliefs."""
+    """Where the evidence lies, from runs `on` rows and values; None if no run had proper beliefs."""
     if len(rows) > _MANY:
         part = np.random.default_rng(0).permutation(len(rows))[:_PART]
         guess = _on_a_grid(on(rows[part], values[part]), _PART)

@@ -58,7 +58,7 @@ class _Runs:
 def on_a_grid(fit: Fit, step: float, lowest: float, highest: float, start: float) -> Scales | None:
     """Multiples of a step around the best one whose evidence counts, by walking down on both sides of the peak.
 
-    None where no scale had proper beliefs.
+    None if no scale had proper beliefs.
     """
     runs = _Runs(fit)
 
@@ -85,7 +85,7 @@ def on_a_grid(fit: Fit, step: float, lowest: float, highest: float, start: float
 def at_three_nodes(fit: Fit, start: float, spread: float) -> Scales | None:
     """Six runs: a parabola through three evidences says where the peak is and how wide, and three nodes lie about it.
 
-    None where the evidence is not that of a Normal about there, as it mostly is with many rows.
+    None if the evidence is not that of a Normal about there, as it mostly is with many rows.
 
     Parameters
     ----------

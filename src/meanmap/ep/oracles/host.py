@@ -172,7 +172,7 @@ def check_answer(oracle: HostOracle, questions: Questions) -> Answer:
     if number != len(expected):
         raise ShapeError(
             f"{_label(oracle)} returned {repr(messages) if number is None else number} messages "
-            f"for {name}; expected {len(expected)}, one for each argument and None for what is given."
+            f"for {name}; expected {len(expected)}, one for each argument and None for given values."
         )
     for position, (message, own) in enumerate(zip(messages, expected, strict=True)):
         if type(message) is not type(own):

@@ -74,7 +74,7 @@ class Questions:
     def of(
         cls, factor: FactorLike, incoming: tuple[Any, ...], power: float, key: Array, sweep: int | None = 0
     ) -> "Questions":
-        """Questions about all members; what is given for all is repeated."""
+        """Questions about all members; values given for all are repeated."""
         size = next(message.shape[0] for message in incoming if isinstance(message, Family))
         spread = tuple(
             value if isinstance(value, Family) else np.broadcast_to(value, (size, *np.shape(value)[1:]))

@@ -131,7 +131,7 @@ def _weights(height: jax.Array, log_density: jax.Array) -> jax.Array:
 
 
 def _worth(log_weights: jax.Array) -> jax.Array:
-    """How many independent draws are worth as much; 0 where no draw has weight."""
+    """The equivalent number of independent draws; 0 if no draw has weight."""
     worth = jnp.exp(2 * jax.nn.logsumexp(log_weights) - jax.nn.logsumexp(2 * log_weights))
     return jnp.where(jnp.isfinite(worth), worth, 0.0)
 

@@ -49,7 +49,7 @@ class Sampler(Oracle):
 
     points: eqx.AbstractVar[int]
 
-    # How many consecutive points make one stratum; 1: all points are independent.
+    # The number of consecutive points in a stratum; 1: all points are independent.
     group: ClassVar[int] = 1
 
     @property
@@ -181,7 +181,7 @@ class ImportanceSampling(Sampler):
     Parameters
     ----------
     points : int
-        How many draws for each message.
+        The number of draws for each message.
     proposal : Distribution, optional
         The distribution of the draws of every input; by default its cavity, the incoming message.
     paired : bool

@@ -29,7 +29,7 @@ class Stratified(Sampler):
     Parameters
     ----------
     points : int
-        How many draws for each message, an even number.
+        The number of draws for each message, which is even.
 
     Notes
     -----

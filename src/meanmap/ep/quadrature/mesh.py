@@ -77,17 +77,17 @@ class Weighed(NamedTuple):
     messages : dict
         For each position, the function from log weights of the points to the message.
     error : array (points,) or None
-        How far heights, or outputs in standard deviations, may be off; None where the factor was evaluated.
+        How far heights, or outputs in standard deviations, may be off; None if the factor was evaluated.
     marks : array (2, marks) or (3, marks), or None
         Points where a function of one number is known to be finer than the points can show, or where one of two was
         looked at, and in the last row heights there.
     log_undefined : array (points,) or None
-        The log density of the incoming messages where the factor has no value, −∞ elsewhere; None where it has values
+        The log density of the incoming messages where the factor has no value, −∞ elsewhere; None if it has values
         everywhere.
     unknown : array (points,) of bool or None
         Where a density goes on beyond the numbers at which it can be computed, in a way that is not known.
     unreached : bool
-        Whether no output comes near to what is known of it, as if the factor were narrower than the points can show.
+        Whether no output comes near its belief, as if the factor were narrower than the points can show.
     """
 
     height: jax.Array

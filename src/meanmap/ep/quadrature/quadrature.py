@@ -74,8 +74,8 @@ class Quadrature(Oracle):
     so has each eightieth of the mass of the incoming message. Over two numbers each of 64 shares of the mass of the
     roots of both distributions has one. A peak that fits between these points, and is 0 at them, is missed, and so is
     one that stands where the incoming message has next to no mass, beyond 9.5 standard deviations of a Normal, with a
-    valley before it: `doubt` covers neither, unless no value that was seen comes within 6.5 standard deviations of what
-    is known of the output, which has a doubt of 1. A wider prior makes it look further.
+    valley before it: `doubt` covers neither, unless no value that was seen comes within 6.5 standard deviations of the
+    belief about the output, which has a doubt of 1. A wider prior makes it look further.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def leftover(left: Residuals, right: Residuals) -> dict[str, Leftover]:
 
 
 def doubted(left: Residuals, right: Residuals) -> Leftover | None:
-    """What regressions may have missed; None where noise would agree as far often enough."""
+    """What regressions may have missed; None if noise would agree as far often enough."""
     most = _most(leftover(left, right))
     return None if most.chance > TRIED else most
 

@@ -42,7 +42,7 @@ class Nothing:
     left = 1
 
     def sums(self, parts: Any) -> ExactSums:
-        """How many rows there are."""
+        """The number of rows."""
         total = ExactSums.none(self.grid, False)
         for part in parts:
             total = total.add(np.zeros((count(part), 1)))
@@ -68,7 +68,7 @@ class ConditionalIndependencePlan(VariablesPlan):
     members : tuple of VariableReading
         How they become numbers.
     chosen : Passes or None
-        The regressions; None where z decides x or y.
+        The regressions; None if z decides x or y.
     kernels : pair of Kernel
     fitted : Fitted
         The residuals of the regressions on the sample.

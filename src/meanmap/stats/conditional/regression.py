@@ -126,7 +126,7 @@ def best_fit(
 ) -> Fit:
     """The basis and shrinkage with the lowest error; then `undersmooth` times the chosen shift.
 
-    By generalised cross-validation, from projections alone: O(n r q) a basis.
+    By generalised cross-validation, from projections alone: O(n r q) per basis.
     """
     n = len(targets)
     rest = linear.residuals(targets)

@@ -57,7 +57,7 @@ class Straight:
     ----------
     products : array (n, q)
     ratios : array (n,)
-        How many times larger the variance of each row's part of the sum is than its square.
+        The ratio of the variance of each row's term of the sum to its square.
     size : float
         The mean of |u|² times that of |v|².
     """
@@ -68,7 +68,7 @@ class Straight:
 
     @classmethod
     def of(cls, left: Line, right: Line, *, apart: bool = True) -> "Straight | None":
-        """Of both sides; None where they have too many columns.
+        """Of both sides; None if they have too many columns.
 
         Ratios are the variance ratios of the regressions. Where rows are drawn `apart`, not in clusters, these are
         times E[|u|² | z] E[|v|² | z] over |u|² |v|², both summed over rows: given z the residuals are independent under

@@ -40,7 +40,7 @@ __all__ = [
 def rows_together(z: Data, least: float = ROWS_A_STRATUM, beside: np.ndarray | None = None) -> np.ndarray | None:
     """The number of the stratum of each row, those that share all values of z (and of what is `beside` it).
 
-    None where these have fewer than `least` rows on average, and of one stratum alone.
+    None if these have fewer than `least` rows on average, and for a single stratum.
 
     Examples
     --------
@@ -152,5 +152,5 @@ def _within_z() -> str:
 
 
 def _table(z: Data) -> Table | None:
-    """The columns of z; None of sparse ones, which are neither strata nor codes."""
+    """The columns of z; None for sparse ones, which are neither strata nor codes."""
     return None if is_sparse(z) else table_of(z, "z")

@@ -46,7 +46,7 @@ class Together:
 
     @classmethod
     def of(cls, z: np.ndarray) -> "Together | None":
-        """Of the columns of z that have more than two values; None where there are too few, or too many."""
+        """Of the columns of z that have more than two values; None if there are too few, or too many."""
         bent = bent_columns(z)
         chosen = tuple(each for size in (2, 3) for each in combinations(bent, size))
         if not chosen or len(bent) > MOST_COLUMNS or len(chosen) * ROWS_FOR_A_PRODUCT > len(z):
@@ -91,7 +91,7 @@ class Waves:
 
     @classmethod
     def of(cls, z: np.ndarray) -> "Waves | None":
-        """Of the columns of z that are not constant; None where there are too few, or too many."""
+        """Of the columns of z that are not constant; None if there are too few, or too many."""
         several = [j for j in range(z.shape[1]) if np.ptp(z[:, j]) > 0]
         if not 2 <= len(several) <= MOST_COLUMNS:
             return None

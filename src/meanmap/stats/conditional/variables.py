@@ -73,7 +73,7 @@ class Variable:
         A sentence for each column that was left out, since it is constant, and for each numeric one with a value very
         far from all others.
     doubled : int
-        How many of the indicators, the last ones, are of values of the numbers.
+        The number of indicators, the last ones, of values of the numbers.
     """
 
     numbers: np.ndarray
@@ -190,7 +190,7 @@ class VariableReading(Value):
 
     @property
     def size(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.mean) + sum(len(labels) for labels, _ in self.labels.values())
 
     def _variable(self, table: Table, argument: str) -> Variable:
@@ -253,7 +253,7 @@ def holds_texts(data: Data) -> bool:
 
 
 def _repeats(column: np.ndarray) -> int:
-    """How many different values a column of numbers has, if rows enough share each of them to be labels; else 0."""
+    """The number of values of a numeric column, if enough rows share each for them to be labels; else 0."""
     if column.ndim != 1:
         return 0
     # Of values that hardly repeat some rows show it.

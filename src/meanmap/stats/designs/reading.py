@@ -149,7 +149,7 @@ def design_of(
     missing: str = "raise",
     by: str | None = None,
 ) -> Exchange | None:
-    """The design of samples one after another; None where nothing was said.
+    """The design of samples one after another; None if nothing was said.
 
     Each of the three is the name of a column, or several, of every sample, or an array with a value for each row of all
     samples; `clusters` may be a whole number, for as many consecutive rows of a sample.

@@ -208,7 +208,7 @@ def closeness_test(
 
 
 def _reference(margin: object) -> tuple[Any, Any] | None:
-    """The two reference samples, or None where the margin is a number."""
+    """The two reference samples, or None if the margin is a number."""
     if is_number(margin):
         if not 0 < margin < np.inf:
             raise ParameterError(f"margin is {margin!r}; expected a positive number, such as 0.1.")

@@ -263,7 +263,7 @@ class _Pair(Asked):
 
 
 def _length(x: Data, y: Data) -> int | None:
-    """How many pairs there are; None where an iterator does not say."""
+    """The number of pairs; None for an iterator."""
     if y is None:
         if source_of(x).once:
             return None

@@ -40,7 +40,7 @@ def listed(variables: object) -> tuple[list[str], list[Any]]:
 
 
 def common_length(names: Sequence[str], columns: Sequence[Any]) -> int:
-    """How many points each variable has; refused where they differ, where one does not say, or are too few."""
+    """The number of points of each variable; refused if numbers differ, are unknown, or are too small."""
     lengths = [count_rows(column) for column in columns]
     for name, n, column in zip(names, lengths, columns, strict=True):
         if n is None:

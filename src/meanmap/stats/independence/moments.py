@@ -56,7 +56,7 @@ class JointMoments:
 
     @property
     def n(self) -> int:
-        """How many pairs."""
+        """The number of pairs."""
         return self.moments.n
 
     @cached_property

@@ -115,7 +115,9 @@ def _exchanged(samples: np.ndarray, n_permutations: int, generator: np.random.Ge
 
 
 def _carried_by(main: np.ndarray) -> np.ndarray:
-    """How many rows carry each score: (Σ s²)² / Σ s⁴, the number of its rows for a rare label, 0 for a constant."""
+    """The effective number of rows behind each score: (Σ s²)² / Σ s⁴, the number of its rows for a rare label, 0 for a
+    constant.
+    """
     squares = np.where(main.std(axis=0) > LEAST_SPREAD, main, 0.0) ** 2
     return squares.sum(axis=0) ** 2 / np.maximum((squares**2).sum(axis=0), np.finfo(float).tiny)
 

@@ -36,7 +36,7 @@ class ColumnDifference(Value):
     column : str
         Its name.
     label : str or None
-        The label or number whose shares of rows are compared; None where means are.
+        The label or number whose shares of rows are compared; None if means are.
     first, second : float
         The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`. Within
         strata they are means over strata, each of which has one weight in both samples.
@@ -59,7 +59,8 @@ class ColumnDifference(Value):
     unadjusted : tuple of two floats, or None
         Within strata, and of weighted rows, the means or shares of all rows as they are; None elsewhere, and of times.
     rows : tuple of two int, or None
-        How many rows of each sample have the column, where rows with missing values were dropped and these are more.
+        The number of rows of each sample in which the column is observed, if rows with missing values were dropped and
+        these are more.
     """
 
     column: str
@@ -167,7 +168,7 @@ class Differences(Value, Sequence[ColumnDifference]):
     ratios : int
         For how many columns the intervals of ratios of standard deviations hold together.
     pairs : int
-        How many pairs of samples are compared.
+        The number of pairs of samples that are compared.
     unjudged : bool
         Whether strata, clusters or weights leave too few independent rows to compare standard deviations.
     design : str

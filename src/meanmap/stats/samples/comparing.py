@@ -238,7 +238,7 @@ class _Compared(NamedTuple):
 
     @property
     def rows(self) -> tuple[int, int] | None:
-        """How many there are, where they are not the complete ones."""
+        """The number of rows, if it is not that of complete rows."""
         return (len(self.first), len(self.second)) if self.own and self.without is None else None
 
 

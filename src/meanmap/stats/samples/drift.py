@@ -51,7 +51,7 @@ __all__ = ["DriftMonitor"]
 # This part of the reference serves only to choose kernels and landmarks. Points that are compared must not have chosen
 # them, or new points would differ from old ones without any drift.
 SHARE, LEAST, MOST = 0.25, 10, 500
-# At most this many other points are kept for comparison: their features take ten kilobytes a point.
+# At most this many other points are kept for comparison: their features take ten kilobytes per point.
 MOST_KEPT = 20_000
 # Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
 LANDMARKS = 512, 256
@@ -171,7 +171,7 @@ class DriftMonitor(Paged):
     record: Record | None = None
 
     def to_save(self) -> "DriftMonitor":
-        """The monitor without what is computed again from its points and landmarks."""
+        """The monitor without arrays that are recomputed from its points and landmarks."""
         return bare(self)
 
     @classmethod

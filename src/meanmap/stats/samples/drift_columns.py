@@ -155,7 +155,7 @@ def typical(rows: Rows) -> dict[str, Any]:
 
 
 def over_time(row: Mapping[str, Any], batches: Sequence[Mapping[str, Any]]) -> list[float]:
-    """The mean of each batch, or the share of a label or of missing values; none where there is no such number."""
+    """The mean of each batch, or the share of a label or of missing values; none if there is no such number."""
     name, of = row["column"], row["of"]
     if not of:
         return []

@@ -20,8 +20,8 @@ MOST_REMEMBERED = 100_000
 
 
 class Copy(NamedTuple):
-    """How many rows of a batch are also in an earlier one (counted from 1; 0 is the reference), and whether these are
-    all that either has.
+    """The number of rows of a batch that are also in an earlier one (counted from 1; 0 is the reference), and whether
+    these are all that either has.
     """
 
     source: int

@@ -29,5 +29,5 @@ def draw(monitor: Any, ax: Axes | None) -> Any:
 
 
 def of_missing(monitor: Any) -> np.ndarray | None:
-    """The evidence of missing values after each batch; None where there was never any."""
+    """The evidence of missing values after each batch; None if there was never any."""
     return monitor.gaps.evidence if monitor.gaps is not None and monitor.gaps.evidence.any() else None

@@ -1,4 +1,4 @@
-"""Monitors as files hold them: without what is computed again from their points and landmarks."""
+"""Monitors as stored in files: without arrays that are recomputed from their points and landmarks."""
 
 from dataclasses import replace
 from typing import Any

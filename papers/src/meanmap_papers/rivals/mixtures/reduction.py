@@ -20,8 +20,8 @@ LEAST_SHARE = 1e-6
 def reduced(mixtures: Mixtures, size: int) -> Mixtures:
     """At most `size` components, a power of two, with the same mean and the same variance of each column.
 
-    Components are gathered by the tree that cuts them at medians; each group becomes one component at its mean, and
-    the bandwidth grows by the variance within groups. Cost O(K log² K) a mixture.
+    Components are gathered by the tree that cuts them at medians; each group becomes one component at its mean, and the
+    bandwidth grows by the variance within groups. Cost O(K log² K) per mixture.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def thumb_bandwidth(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def likelihood_bandwidth(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The multiple of the rule of thumb under which each point is most probable given all others, on average.
 
-    Cost O(n²) a sample and multiple.
+    Cost O(n²) per sample and multiple.
     """
     weights = _scaled(points, weights)
     thumb = thumb_bandwidth(points, weights)

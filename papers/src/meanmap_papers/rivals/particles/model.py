@@ -70,7 +70,7 @@ class NodeFactors:
         return self.weighed(points, self.starting.log_density(points), 0.0)
 
     def weighed(self, points: np.ndarray, log_proposal: np.ndarray, log_heard: np.ndarray | float) -> Cloud:
-        """Particles with what is known of them; those of seen nodes are all alike."""
+        """Particles with their attributes; those of seen nodes are all alike."""
         log_own = self.log_likelihood(points)
         log_target = self.log_prior(points) + log_own + log_heard
         nodes = list(self.seen.values)

@@ -110,7 +110,7 @@ class Adaptive(Proposal):
 
     Expectation particle belief propagation (Lienart, Teh & Doucet 2015): the Gaussian of a message is such that, times
     those of all other messages, it has the mean and variance of the message itself times those of all others. One
-    particle in five still comes from the first proposal, so that weights stay bounded. Cost O(N d) an edge.
+    particle in five still comes from the first proposal, so that weights stay bounded. Cost O(N d) per edge.
     """
 
     learning: float = field(default=LEARNING)

@@ -44,7 +44,7 @@ class Semantic:
     Attributes
     ----------
     dimensions : int
-        How many singular vectors are kept.
+        The number of singular vectors kept.
     """
 
     dimensions = 99

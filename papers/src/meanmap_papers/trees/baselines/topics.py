@@ -23,7 +23,7 @@ class BilingualTopics:
     first, second : (m, words) arrays, sparse or not
         How often each word occurs in each of m documents, row i of both being one pair.
     topics : int
-        How many.
+        The number of topics.
     seed : int
         Of the variational inference.
     """
