@@ -205,6 +205,18 @@ def test_kernels_with_matern_factors_follow_the_units_of_columns(form):
     np.testing.assert_allclose(fits[1].kernel(z * factors), fits[0].kernel(z), rtol=1e-3)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["sum", "product"])
+def test_functions_that_take_a_learned_kernel_take_sums_and_products(form):
+    y = np.column_stack([np.sin(2 * X[:, 0]), X[::-1, 1]])
+    kernel = mm.learn_kernel(X, KINDS[form], landmarks=20, draws=1, rng=0).kernel
+    assert mm.two_sample_test(X, 2 * X, kernel, rng=0).pvalue < 0.05
+    assert mm.independence_test(X, y, kernel=kernel, rng=0).pvalue < 0.05
+    assert "x0 — x1" in str(mm.pc(np.column_stack([X[:, 0], y[:, 0]]), kernel=kernel, rng=0))
+    features = mm.estimators.LearnedFeatures(KINDS[form], random_state=0).fit(X)
+    np.testing.assert_allclose(features.transform(X) @ features.transform(X).T, features.kernel_(X), atol=1e-2)
+
+
 def test_named_columns_of_a_table_are_learned():
     table = {"age": X[:, 0], "height": X[:, 1]}
     settings = {"landmarks": 20, "draws": 1, "rng": 0}

@@ -191,8 +191,8 @@ def _trouble(kernel: KernelLike) -> str:
         for block in blocks(first, second, columns):
             if max(len(term.materns(block, columns)) for term in (first, second)) > 1:
                 return (
-                    "at most one Matern factor on the same columns: with two, r is an integral over three scales or "
-                    "more, of thousands of nodes squared."
+                    "at most one Matern factor on the same columns: with two, r is an integral over up to four scales, "
+                    "and two scales already need up to thousands of nodes."
                 )
     return ""
 
