@@ -145,7 +145,7 @@ def test_batches_of_laws_and_gradients():
 
 
 def test_messages():
-    with pytest.raises(KindError, match=r"known for the RBF kernel, not for Matern.*mm.features.Fourier.draw"):
+    with pytest.raises(KindError, match=r"for the RBF kernel, not for Matern.*mm.features.Fourier.draw"):
         mm.embed(F.Normal.standard(), mm.kernels.Matern(1.0))
     with pytest.raises(ShapeError, match="the points have 2 columns; Normal has 1"):
         mm.embed(F.Normal.standard(), K)(np.zeros((3, 2)))
