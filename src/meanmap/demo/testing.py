@@ -37,7 +37,7 @@ def _two_samples(rng: np.random.Generator) -> Section:
     default.plot_witness(left)
     default.plot(right)
     return Section(
-        "Do two samples come from one distribution?",
+        "Do two samples come from the same distribution?",
         f"p = {default.pvalue:.3g} with the default, {median.pvalue:.2g} with the median heuristic, "
         f"in {seconds:.1f} s.",
         "The samples differ only in the shape of each of nine clusters. The median distance is that between clusters, "

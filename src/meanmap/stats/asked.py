@@ -38,7 +38,7 @@ def alone(kernels: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Found:
-    """What a test computed, and the notes about it; `more` holds what only its own kind of result has.
+    """The outcome of a test, and the notes about it; `more` holds the fields of its own kind of result.
 
     `shown` are rows to draw.
     """
@@ -57,7 +57,7 @@ class Found:
     def exact(
         cls, found: Permuted, kind: str, kernels: object, method: str, sizes: tuple[int, ...], told: Sequence[str]
     ) -> "Found":
-        """From values of which the first is the observed statistic and the others its exact null distribution."""
+        """From values: the first is the observed statistic, and the others are its exact null distribution."""
         value, null = float(found.values[0]), Null(kind, found.values[1:], exact=True, rounding=found.rounding)
         return cls(value, null, kernels, method, sizes, (*told, *flat(null, value)))
 
@@ -84,7 +84,7 @@ class Asked(ABC):
     n_draws, missing, kinds, random : int, str, mapping, Rng
         As all tests have them.
     names : sequence of str
-        What to call the parts.
+        The names of the parts.
     told : tuple of str
         Notes so far.
     data : table, optional
@@ -143,7 +143,7 @@ class Asked(ABC):
         return any(each is not None for each in self.said)
 
     def tell(self, found: Sequence[str]) -> None:
-        """With more notes."""
+        """Add notes to those that the result will show."""
         self.told = (*self.told, *found)
 
     def pick(self) -> None:
@@ -224,12 +224,12 @@ class OfSamples(Asked):
 
     @property
     def kernel(self) -> KernelLike:
-        """The kernel that was asked for."""
+        """The requested kernel."""
         return self.wanted[0]
 
     @property
     def keeps(self) -> list[str] | None:
-        """Columns that stay although they number the rows, say; None for all, where functions of the user read them."""
+        """Columns that are kept even if they number the rows; None for all, if functions of the user read them."""
         return None if self.features is not None else kept_columns(self.kernel, *self.said)
 
     def admit(self) -> None:

@@ -20,7 +20,7 @@ LENGTHSCALES = 5
 MOST_POINTS = 500
 # Tails of statistics are those of their draws down to this share, and exponential beyond.
 TAIL = 0.02
-# Of their logarithms: draws that are the same tie.
+# Rounding of their logarithms: equal draws tie.
 ROUNDING = 1e-6
 
 
@@ -58,7 +58,7 @@ def fused(statistics: Sequence[Permuted], norms: Sequence[float], rate: float) -
 
     MMD-FUSE (Biggs, Schrab & Gretton 2023, eq. 6), with `rate` λ = √(n (n − 1)) for MMD². √N_k, the root mean square of
     the Gram matrix off its diagonal, does not change under permutations, so a permutation test of the fused statistic
-    is exact. One kernel alone is left as it is.
+    is exact. A single kernel is left unchanged.
     """
     if len(statistics) == 1:
         return statistics[0], 0
@@ -76,9 +76,9 @@ def fused(statistics: Sequence[Permuted], norms: Sequence[float], rate: float) -
 def together(parts: Sequence[Permuted], shares: Sequence[float]) -> tuple[Permuted, int]:
     """Several statistics combined into one, log Σ share / p, and the part with the largest term for the data.
 
-    Each comes with its draws behind it, and p is the tail of what the data and all draws are, whichever of them is the
-    data: draws of all parts together are the null, and its level is exact. Parts with one share each miss little: what
-    one of them sees at the level times its share is seen.
+    Each part has its draws after the data, and p is the tail probability of a value among the data and all draws. The
+    combined draws of all parts are the null, so the level is exact. Little power is lost: a difference that one part
+    detects at the level times its share is detected.
     """
     terms = np.stack([np.log(share) - _log_tail(*part) for part, share in zip(parts, shares, strict=True)])
     top = terms.max(axis=0)
@@ -90,7 +90,7 @@ def _log_tail(values: np.ndarray, rounding: float) -> np.ndarray:
     """The log of the share of values that are as large; of the largest, as a tail that falls like an exponential."""
     size, ordered = len(values), np.sort(values)
     larger = size - np.searchsorted(ordered, values - rounding, side="left")
-    tail = max(TAIL, 2 / size)  # one value alone, such as the data's, does not say how far apart the largest are
+    tail = max(TAIL, 2 / size)  # a single value, such as the data's, does not show the spacing of the largest ones
     low, high = np.quantile(values, [1 - 5 * tail, 1 - tail])
     if high - low <= 5 * rounding:
         return np.log(larger / size)

@@ -72,7 +72,7 @@ class DistanceLaw:
 
     @property
     def trace(self) -> float:
-        """By how much T exceeds ‖d‖² on average."""
+        """The expected excess of T over ‖d‖²."""
         return float(self.spectrum.sum())
 
     @property

@@ -17,12 +17,12 @@ from meanmap.stats.pages import adjusted_page
 
 __all__ = ["Adjusted", "adjusted", "holm"]
 
-# Of a p-value times a number of tests: .05 is at most .05 however it came about.
+# Rounding of a p-value times a number of tests, so that .05 counts as at most .05.
 ROUNDING = 1e-12
 METHODS = {
     "holm": "Holm: the chance of any false rejection is at most the level",
-    "benjamini-yekutieli": "Benjamini and Yekutieli: of the rejections at most the level are false on average",
-    "e-bh": "e-BH: of the rejections at most the level are false on average",
+    "benjamini-yekutieli": "Benjamini and Yekutieli: the expected share of false rejections is at most the level",
+    "e-bh": "e-BH: the expected share of false rejections is at most the level",
 }
 # Names of a procedure that holds only for tests that are independent or positively dependent.
 _UNDER_INDEPENDENCE = ("bh", "fdr", "fdr_bh", "benjamini-hochberg", "BH")

@@ -45,7 +45,7 @@ class Permuted(NamedTuple):
 
 
 def assignments(n: int, m: int, n_permutations: int, generator: np.random.Generator) -> np.ndarray:
-    """Rows of zeros and ones, (1 + B, n + m): who is in the first sample. The first row is the data."""
+    """Indicators of the first sample, rows of zeros and ones, (1 + B, n + m). The first row is the data."""
     return Exchange.of(n + m).labels(np.repeat(np.array([1, 0], np.float32), [n, m]), n_permutations, generator)
 
 
@@ -92,7 +92,7 @@ class Centred:
 
     @abstractmethod
     def rounding(self, n: int) -> float:
-        """A bound on the rounding error of a form, where n points are in the first sample."""
+        """A bound on the rounding error of a form with n points in the first sample."""
 
     def _forms(self, z: np.ndarray) -> np.ndarray:
         """zᵀ A z for each row of one block."""
@@ -100,7 +100,7 @@ class Centred:
 
     @abstractmethod
     def _sent(self, z: np.ndarray) -> np.ndarray:
-        """What of z its form is made of, linear in z and 0 for ones."""
+        """The linear function of z from which its form is computed, 0 for ones."""
 
     @abstractmethod
     def _form(self, z: np.ndarray, sent: np.ndarray) -> np.ndarray:
@@ -125,7 +125,7 @@ class CentredGram(Centred):
         self._off = off.astype(np.float32)
 
     def rounding(self, n: int) -> float:
-        """Of products in single precision, and of the kernel values themselves."""
+        """Rounding of products in single precision, and of the kernel values."""
         size = len(self._off)
         share = n * (size - n) / size**2
         return self._unit * (SINGLE * self._total * share + DOUBLE * size) if self._total else 0.0
@@ -154,14 +154,14 @@ class CentredFeatures(Centred):
 
     @cached_property
     def norm(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Computed where it is asked for: that of units is not."""
+        """Computed on demand, because it is not needed for units."""
         phi, size = self._phi, len(self._phi)
         squares = np.einsum("ij,ij->i", phi, phi)
         off = np.sum((phi.T @ phi) ** 2) - squares @ squares
         return self._unit**2 * float(np.sqrt(max(off, 0) / (size * (size - 1))))
 
     def rounding(self, n: int) -> float:
-        """Of a square from which the sum over the diagonal is taken."""
+        """Rounding of a square from which the sum over the diagonal is subtracted."""
         size = len(self._d)
         return self._unit**2 * SQUARED * size * self._mean * n * (size - n) / size**2
 

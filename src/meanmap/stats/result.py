@@ -44,7 +44,7 @@ class Null(Value):
     Attributes
     ----------
     kind : str
-        How it was obtained, in words.
+        The method by which it was obtained.
     draws : array (B,)
         Values of the statistic under the null: permuted ones, or draws from its limit.
     exact : bool
@@ -106,7 +106,7 @@ class TestResult(Paged, Value):
     kernel : Kernel or tuple of Kernel
         The kernel of the statistic.
     method : str
-        The test, in words.
+        The name of the test.
     sizes : tuple of int
         Sample sizes.
     seed : int or None
@@ -173,7 +173,7 @@ class TestResult(Paged, Value):
         return ax
 
     def lines(self) -> list[tuple[str, str]]:
-        """The result in words."""
+        """The lines of the printed result: names and texts."""
         verdict = "rejected" if self.pvalue <= 0.05 else "not rejected"
         return [
             ("p-value", f"{self.pvalue:.4g}   ({verdict} at level 0.05)"),
@@ -221,11 +221,11 @@ class TestResult(Paged, Value):
 
     @property
     def _verdict(self) -> tuple[str, str]:
-        """What a small p-value is evidence of, and the null hypothesis."""
+        """The claim for which a small p-value is evidence, and the null hypothesis."""
         return "dependence", "independence"
 
     def _beside_picture(self) -> str:
-        """What the picture of the data leaves out."""
+        """A note on information missing from the picture of the data."""
         return ""
 
     def _drawn_first(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ LEAST_POINTS = 5
 # Smaller p-values count as this: the quantile of 0 is infinite, and no p-value is 0.
 LEAST_PVALUE = 1e-300
 LEAST_PERMUTATIONS, MOST_PERMUTATIONS = 19, 1_000_000
-# With fewer points in the smallest sample a limit is doubtful, and the result says so.
+# With fewer points in the smallest sample a limit is doubtful, and the result has a note.
 FEW_FOR_A_LIMIT = 100
 
 
@@ -62,7 +62,7 @@ def check_draws(n_permutations: object, level: float = 0.05) -> None:
 
 
 def doubt_about_limit(exact: bool, sizes: Sequence[int]) -> tuple[str, ...]:
-    """What a result says whose null distribution is a limit that so few points may not have reached."""
+    """The note on a limiting null distribution that may be inaccurate for few points."""
     if exact or min(sizes) >= FEW_FOR_A_LIMIT:
         return ()
     where = f"the smaller one has {min(sizes)} points" if len(sizes) > 1 else f"there are {min(sizes)} points"

@@ -89,14 +89,14 @@ class Shown(Value):
         return () if found is None else (found,)
 
     def called(self, part: int) -> str:
-        """What to call a variable in a sentence: its columns if they have names and are few."""
+        """The name of a variable in a sentence: its columns if they have names and are few."""
         rows, name = self.parts[part], self.names[part]
         names = list(map(str, source_of(rows).names)) if source_of(rows).named else []
         return with_and(names) if 0 < len(names) <= MOST_CALLED else name
 
     @property
     def note(self) -> str:
-        """Where not all rows are shown."""
+        """The note if not all rows are shown."""
         shown = [length(part) for part in self.parts]
         if shown == list(self.sizes):
             return ""

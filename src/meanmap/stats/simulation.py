@@ -248,9 +248,9 @@ def rejection_rate(
     draw : callable, generator -> data
         Draws a data set; a tuple is passed on as several arguments.
     repeats : int
-        Data sets.
+        The number of data sets.
     level : float
-        Rejected are p-values of at most this.
+        p-values of at most this are rejected.
     executor : concurrent.futures.Executor, optional
         Runs the work: processes, threads, Dask's workers (`client.get_executor()`). The result is the same. Functions
         sent to processes must be importable there: not lambdas.
@@ -261,7 +261,7 @@ def rejection_rate(
     Returns
     -------
     RejectionRate
-        If interrupted (Ctrl-C), of the data sets done so far; `report` says so.
+        If interrupted (Ctrl-C), it covers the data sets so far, as noted in `report`.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def power_curve(
     Returns
     -------
     PowerCurve
-        If it is interrupted, of the sizes begun so far.
+        If interrupted, it covers the sizes begun so far.
 
     Examples
     --------

@@ -24,7 +24,7 @@ __all__ = ["read_texts", "refuse_numbers", "text_coordinates", "texts_as_labels"
 LENGTH, MOST_COORDINATES, MOST_ROWS = 3, 10, 1000
 # Coordinates are at most 1 and rounded to this many decimals.
 DECIMALS = 10
-# What plain texts are called, which have no name of a column.
+# The name of texts that have no column name.
 TEXT = "text"
 
 
@@ -33,9 +33,9 @@ def read_texts(
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples in which every column of texts is a block of principal coordinates, and a sentence for each.
 
-    Texts are what `Schema.of` calls so: nearly every row has a different one. Coordinates are computed from all
-    samples together, without the labels, so permutations stay exact. Columns listed in `kinds` keep that kind, and with
-    a user's kernel everything stays unchanged. Texts that look like numbers or dates are refused.
+    Texts are defined as in `Schema.of`: nearly every row has a different one. Coordinates are computed from all samples
+    together, without the labels, so permutations stay exact. Columns listed in `kinds` keep that kind, and with a
+    user's kernel everything stays unchanged. Texts that look like numbers or dates are refused.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def read_texts(
 def texts_of_variables(
     variables: Sequence[Data], names: Sequence[str], kernels: Sequence[Any], kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """As `read_texts` for each variable by itself, with the kernel requested for it."""
+    """As `read_texts` for each variable separately, with the kernel requested for it."""
     read = [read_texts([v], [n], k, kinds) for v, n, k in zip(variables, names, kernels, strict=True)]
     return [part for (part,), _ in read], tuple(note for _, notes in read for note in notes)
 
@@ -150,7 +150,8 @@ def text_coordinates(texts: np.ndarray, argument: str) -> np.ndarray:
     kept = np.flatnonzero(values > 1e-9 * values[-1])[::-1][:MOST_COORDINATES]
     # Vectors of a centred matrix sum to zero, so that the mean of `some` drops out.
     directions = some.T @ (vectors[:, kept] / np.sqrt(values[kept]))
-    # Rounding is no difference between texts: beside it one text that stands apart would be 1e14 times as far.
+    # Rounding errors are not differences between texts: relative to them a single different text would be 1e14 times as
+    # far away.
     found = np.asarray(shares @ directions - np.asarray(some.mean(axis=0)).ravel() @ directions)
     return np.round(found, DECIMALS) + 0.0
 

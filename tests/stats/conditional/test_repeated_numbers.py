@@ -95,12 +95,12 @@ def test_why_says_what_becomes_of_numbers():
     why = mm.test("x ~ y | site", table, n_permutations=19, rng=0).why
     assert "within each 'site'" in why[-1]
     why = mm.test("x ~ y | site, smooth", table, n_permutations=19, rng=0).why
-    assert why[0].endswith("because 'site' and 'smooth' behind | hold numbers, too many for strata.")
-    assert why[1].endswith("'site' as a number, and with each of its 40 values by itself, is taken out.")
+    assert why[0].endswith("because 'site' and 'smooth' after | hold numbers, too many for strata.")
+    assert why[1].endswith("'site' as a number, and of each of its 40 values separately, is removed.")
     assert "within each 'half'" in mm.test("x ~ y | half", table, n_permutations=19, rng=0).why[-1]
     assert len(mm.test("x ~ y | few, smooth", table, n_permutations=19, rng=0).why) == 2
     why = mm.test("x ~ y | few", dict(table, few=text), n_permutations=19, rng=0).why
-    assert why[0].endswith("'few' behind | makes strata of fewer than 6 rows on average.")
+    assert why[0].endswith("'few' after | makes strata of fewer than 6 rows on average.")
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """`mm.test("harvest ~ sun | water", frame)`: chooses the test for a question, and says why."""
 
-# ruff: noqa: PT028  # `test` is no test of pytest's
+# ruff: noqa: PT028  # `test` is not a pytest test
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +71,7 @@ def test(
         on one side, "a ~ b | c, d" asks about a and b given c and d, and a dot stands for all other columns but those
         that `two_sample_test` leaves out, such as ids: ". ~ group". Put names with spaces or operators into backticks.
     data : table
-        A DataFrame, or a mapping of columns. Of Parquet files, lazy frames and frames of Dask the columns that the
+        A DataFrame, or a mapping of columns. From Parquet files, lazy frames and Dask frames, the columns that the
         question names are read into memory.
     within, clusters : column names, or a whole number of rows for `clusters`
         Strata and clusters of rows, as in `two_sample_test`.
@@ -122,7 +122,7 @@ def plan_for(
     missing: object = "drop",
     kernel: KernelLike = None,
 ) -> Plan:
-    """The test that fits a question about a table; with the default kernels a dot stands for no ids."""
+    """The test that fits a question about a table; with the default kernels a dot does not include ids."""
     source = elsewhere(data)
     if source is None:
         _check_named(line, data)
@@ -181,8 +181,8 @@ def _plan(
             used = {each: columns[each] for each in (*other, one[0], *apart, *asked.given)}
             return _compared(used, one[0], other, number, strata, clusters, told)
     numbers = [column for column in schema.columns if column.kind == "count" and column.distinct <= 10]
-    why.append(f"independence_test, because neither side is one column of groups: do {_listed(asked.left)} and "
-               f"{_listed(asked.right)} go together?")  # fmt: skip
+    why.append(f"independence_test, because neither side is one column of groups: are {_listed(asked.left)} and "
+               f"{_listed(asked.right)} dependent?")  # fmt: skip
     why += [
         f"{each.name!r} holds {each.distinct} numbers: kinds={{{str(each.name)!r}: 'label'}} makes them groups."
         for each in numbers
@@ -224,7 +224,7 @@ def _compared(
     why = f"{name}, because {by!r} holds {number} labels: do their rows differ in {_listed(others)}?"
     fixed: dict[str, Any] = {"by": by, "kinds": kinds or None, "within": list(strata) or None, "clusters": clusters}
     return Plan(
-        f"Do the rows of each {by} come from one distribution of {', '.join(others)}?",
+        f"Do the rows of each {by} come from the same distribution of {', '.join(others)}?",
         (why, _assumption(strata, clusters, "the labels of rows")),
         lambda **options: compare(columns, **fixed, **options),
     )
@@ -255,7 +255,7 @@ def _conditional(
     kinds: Mapping[str, Any],
     is_label: Mapping[str, bool],
 ) -> Plan:
-    rests = "that regressions find what the columns behind | say about both sides"
+    rests = "that regressions capture how both sides depend on the columns after |"
     rows = "rows" if clusters is None else "blocks of rows" if isinstance(clusters, int) else "clusters"
     repeated = [name for name in asked.given if not is_label[name] and _are_strata([columns[name]])]
     why = (
@@ -277,9 +277,9 @@ def _no_strata(given: Sequence[str], is_label: Mapping[str, bool]) -> str:
     """Why the columns after | form no strata."""
     numbers = [name for name in given if not is_label[name]]
     if numbers:
-        return f"{_listed(numbers)} behind | {'holds' if len(numbers) == 1 else 'hold'} numbers, too many for strata"
+        return f"{_listed(numbers)} after | {'holds' if len(numbers) == 1 else 'hold'} numbers, too many for strata"
     make = "makes" if len(given) == 1 else "make"
-    return f"{_listed(given)} behind | {make} strata of fewer than {ROWS_A_STRATUM} rows on average"
+    return f"{_listed(given)} after | {make} strata of fewer than {ROWS_A_STRATUM} rows on average"
 
 
 def _values(name: str, column: object) -> str:
@@ -287,7 +287,7 @@ def _values(name: str, column: object) -> str:
     distinct = len(np.unique(np.asarray(column)[present(column)].astype(str)))
     if not 2 < distinct <= MOST_VALUES:
         return ""
-    return f"What goes with {name!r} as a number, and with each of its {distinct} values by itself, is taken out."
+    return f"The effect of {name!r} as a number, and of each of its {distinct} values separately, is removed."
 
 
 def _once(asked: Question) -> str:
@@ -308,12 +308,12 @@ def _are_strata(columns: Sequence[Any]) -> bool:
 
 
 def _assumption(strata: Sequence[str], clusters: object, what: str) -> str:
-    """What the permutations assume."""
+    """The assumption of the permutations."""
     where = f" within each {_listed(strata)}" if strata else ""
     if clusters is None:
-        return f"It assumes that {what} are exchangeable{where} under the null, as those of independent rows."
+        return f"It assumes that {what} are exchangeable{where} under the null, as they are for independent rows."
     whole = f"blocks of {clusters} rows" if isinstance(clusters, int) else f"whole clusters of {clusters!r}"
-    return f"It assumes that {whole} are exchangeable{where} under the null; rows inside them may depend."
+    return f"It assumes that {whole} are exchangeable{where} under the null; rows within them may be dependent."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -100,7 +100,7 @@ class Question:
 
 
 def _without_backticks(line: str, columns: Sequence[str]) -> str:
-    """What to type instead, if a name with spaces or operators lacks its backticks."""
+    """A suggestion, if a name with spaces or operators lacks its backticks."""
     bare = re.sub("`[^`]*`", "", line)
     found = [name for name in columns if re.search(r"[\s~|+,]", name) and name in bare]
     return f"put the name into backticks: `{max(found, key=len)}`" if found else ""
@@ -108,24 +108,24 @@ def _without_backticks(line: str, columns: Sequence[str]) -> str:
 
 # Terms of regression formulas that questions do not have, and what to type instead.
 FORMULAS = {
-    r"\(\s*(?:1|0)\s*\|\s*(?P<name>[^()|]+?)\s*\)": "rows of one group belong together: within='{name}' compares "
-    "inside of groups, clusters='{name}' keeps groups whole",
-    r"\b(?:C|factor|as\.factor)\(\s*(?P<name>[^()]+?)\s*\)": "{name} counts as a label with "
-    "kinds={{'{name}': 'label'}}, and stands in the question by its name alone",
-    r"\b(?P<name>[A-Za-z_][\w.]*\([^()]*\))": "a question computes nothing. Make a column of {name} and name that; "
-    "most tests need no such column, as kernels see dependence of any form",
-    r"(?P<name>[\w.]+\s*[:*/]\s*[\w.]+)": "{name} would be an interaction, and columns on one side are seen together: "
-    "write + instead of the sign",
-    r"(?P<name>[\w.]+\s*\^\s*\d+)": "{name} would be a power, and kernels see dependence of any form: write the "
-    "column alone",
-    r"(?P<name>(?<![\w.])-\s*[\w.]+)": "a question lists its columns, and has nothing to take away, nor an intercept: "
+    r"\(\s*(?:1|0)\s*\|\s*(?P<name>[^()|]+?)\s*\)": "for grouped rows pass within='{name}' to compare within "
+    "groups, or clusters='{name}' to keep groups whole",
+    r"\b(?:C|factor|as\.factor)\(\s*(?P<name>[^()]+?)\s*\)": "pass kinds={{'{name}': 'label'}} to make "
+    "{name} a label, and write only its name in the question",
+    r"\b(?P<name>[A-Za-z_][\w.]*\([^()]*\))": "a question cannot compute anything. Make a column of {name} and use its "
+    "name; most tests need no such column, because kernels detect dependence of any form",
+    r"(?P<name>[\w.]+\s*[:*/]\s*[\w.]+)": "{name} would be an interaction, but columns on one side are tested jointly: "
+    "write + instead",
+    r"(?P<name>[\w.]+\s*\^\s*\d+)": "{name} would be a power, but kernels detect dependence of any form: write only "
+    "the column's name",
+    r"(?P<name>(?<![\w.])-\s*[\w.]+)": "a question lists its columns, and has neither subtraction nor an intercept: "
     "leave {name} out",
     r"(?:^|[~+|])\s*(?P<name>[01])\s*(?:$|[~+|])": "a question has no intercept: leave {name} out",
 }
 
 
 def _as_formula(line: str, columns: Sequence[str]) -> str:
-    """What to type instead, if a formula has regression terms that are not columns."""
+    """A suggestion, if a formula has regression terms that are not columns."""
     bare = re.sub("`[^`]*`", "", line)
     for name in sorted(columns, key=len, reverse=True):
         bare = bare.replace(name, " ") if re.search(r"[():*^|/-]", name) else bare

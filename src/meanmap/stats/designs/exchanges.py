@@ -32,7 +32,7 @@ class Exchange:
     strata, units : int array (N,)
         Stratum and unit of each row, counted from 0; all rows of a unit are in one stratum.
     weights : array (N,)
-        How much each row counts. Weights stay with their rows.
+        The weight of each row. Weights stay with their rows.
     """
 
     strata: np.ndarray
@@ -41,11 +41,11 @@ class Exchange:
 
     @classmethod
     def of(cls, n: int) -> "Exchange":
-        """Of n rows, all of them exchangeable."""
+        """The design of n rows that are all exchangeable."""
         return cls(np.zeros(n, int), np.arange(n), np.ones(n))
 
     def among(self, rows: np.ndarray) -> "Exchange":
-        """Of these rows alone."""
+        """The design of a subset of the rows."""
         strata, units = (np.unique(each[rows], return_inverse=True)[1] for each in (self.strata, self.units))
         return Exchange(strata, units, self.weights[rows])
 
@@ -86,7 +86,7 @@ class Exchange:
         """The group of each unit; refused where one has rows of two groups."""
         labels = groups[self.first_rows]
         if (labels[self.units] != groups).any():
-            raise InputError("a cluster has rows of two groups, which are exchanged inside of it: pass it as within=.")
+            raise InputError("a cluster has rows of two groups, which are exchanged within it: pass it as within=.")
         return labels
 
     def centred(self, values: np.ndarray) -> np.ndarray:
@@ -115,7 +115,7 @@ class Exchange:
         return found
 
     def orders(self, n_draws: int, generator: np.random.Generator, constant: bool = False) -> np.ndarray:
-        """From which row each row takes its value, (1 + B, N); the first is the data.
+        """The row from which each row takes its value, (1 + B, N); the first draw is the data.
 
         Units exchange values row by row, so only units of equal size are exchanged; where values are `constant` within
         units, sizes do not matter.

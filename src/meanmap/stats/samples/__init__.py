@@ -1,1 +1,1 @@
-"""Do samples come from one distribution? Two samples, several samples, and batches that arrive over time."""
+"""Do samples come from the same distribution? Two samples, several samples, and batches that arrive over time."""

@@ -1,4 +1,4 @@
-"""Do several samples come from one distribution?"""
+"""Do several samples come from the same distribution?"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def k_sample_test(
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
 ) -> KSampleResult:
-    """Test whether several samples come from one distribution: an analysis of variance of their mean embeddings.
+    """Test whether several samples come from the same distribution: an analysis of variance of their mean embeddings.
 
     The statistic is Σ_g n_g ‖μ_g − μ̄‖² minus its mean under permutations, with μ̄ the embedding of the pooled sample:
     for two samples nm/(n + m) times MMD², and HSIC between the points and their labels for any number.

@@ -1,4 +1,4 @@
-"""Do two samples come from one distribution?"""
+"""Do two samples come from the same distribution?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,7 +64,7 @@ def two_sample_test(
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
 ) -> TwoSampleResult:
-    """Test whether two samples come from one distribution, by the maximum mean discrepancy ‖μ_P − μ_Q‖.
+    """Test whether two samples come from the same distribution, by the maximum mean discrepancy ‖μ_P − μ_Q‖.
 
     Parameters
     ----------
