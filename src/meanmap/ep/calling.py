@@ -14,8 +14,7 @@ from meanmap.core.types import Array
 from meanmap.ep.calls import Host, has_failed, without_copies
 from meanmap.ep.factor import FactorLike, replaced
 from meanmap.ep.hosted import Hosted
-from meanmap.ep.piecewise.memory import memory_of
-from meanmap.ep.piecewise.pieces import MARKS
+from meanmap.ep.piecewise.memory import SHOWN, memory_of
 from meanmap.ep.traced import shape_of, traced
 from meanmap.ep.variables import NOT_TRACEABLE
 from meanmap.families.line import LARGEST_LOG
@@ -130,9 +129,9 @@ def remembered(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """A factor's function of one or two numbers, as far as it is known: values at points, and error estimates.
 
-    Also returned are points (MARKS, 2) with values where the function has finer structure than these points can show;
-    NaN if there are fewer. For two numbers they are rows of x, y and the value, flattened, one for each cell between
-    the levels to `look` at.
+    Also returned are points (SHOWN, 2) with values where the function has finer structure than these points can show,
+    and then both sides of its jumps; NaN if there are fewer. For two numbers they are rows of x, y and the value,
+    flattened, one for each cell between the levels to `look` at.
 
     `lines` name the coordinates in which it is known, and `coordinates` are those of the arguments at the positions
     `over`; the other arguments are those of one member. The function is called where more accuracy is `wanted`, and
@@ -145,7 +144,7 @@ def remembered(
         for value in (*coordinates, *laws, look, *others)
     ]
     count = wanted.shape[0]
-    shape = jax.ShapeDtypeStruct((count + MARKS, 2, 2), jnp.uint32)
+    shape = jax.ShapeDtypeStruct((count + SHOWN, 2, 2), jnp.uint32)
     host = _Remembered(Host(factor.function, factor.name, False, factor.vectorised), lines, over)
     found = jax.pure_callback(host, shape, factor.memory.number, wanted, *pairs, vmap_method="broadcast_all")
     both = jax.lax.bitcast_convert_type(found, jnp.float64)
@@ -212,7 +211,7 @@ class _Remembered:
             members = np.repeat(np.arange(len(z)), z.shape[1])
             places = z.reshape(-1, *z.shape[2:])
             value = self._values(places, [each[members] for each in others]).reshape(incoming.shape)
-            error, marks = np.zeros(incoming.shape), np.full((len(z), MARKS, 2), np.nan)
+            error, marks = np.zeros(incoming.shape), np.full((len(z), SHOWN, 2), np.nan)
         else:
             mask = np.asarray(wanted)[:rows].reshape(incoming.shape)
             known_as = Hosted(self.host.function), self.host.vectorised, self.lines, self.over

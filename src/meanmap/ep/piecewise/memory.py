@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meanmap.ep.piecewise.jumps import JUMPS, jumps
 from meanmap.ep.piecewise.patches import Patches
 from meanmap.ep.piecewise.pieces import MARKS, Pieces
 from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells, cells_of_two
 
-__all__ = ["FINE", "KNOWN", "Kept", "Memory", "memory_of", "remembering"]
+__all__ = ["FINE", "KNOWN", "SHOWN", "Kept", "Memory", "memory_of", "remembering"]
 
 # A memory that is kept from run to run is replaced after this many rows, or this many evaluations for one row: at twice
 # as many evaluations, interpolation is abandoned.
@@ -23,6 +24,9 @@ _LINES, _OFTEN = 10_000, 8192
 FINE = 1e-7
 # Whatever is known is enough: no function is called for more.
 KNOWN = np.inf
+
+# Points with values that are shown to a rule beside those that it asks for: marks, and both sides of jumps.
+SHOWN = MARKS + 2 * JUMPS
 
 _numbers, _memories = count(1), weakref.WeakValueDictionary[int, "Memory"]()
 
@@ -58,7 +62,7 @@ class Memory:
         tilted: np.ndarray | None = None,
         look: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values and errors at points of several rows, and points with values where a function has finer structure.
+        """Values and errors at points of several rows, and points with values where a function is finer, or jumps.
 
         Parameters
         ----------
@@ -138,7 +142,7 @@ class _OfOne(_Rows):
         del look
         self.evaluate = evaluate
         lines = self._lines(len(z), arguments)
-        marks = np.full((len(z), MARKS, 2), np.nan)
+        marks = np.full((len(z), SHOWN, 2), np.nan)
         known = np.isfinite(z).all(1)
         if not known.all():  # rows without mass, whose nodes are no numbers
             value, error = np.full(z.shape, np.nan), np.zeros(z.shape)
@@ -157,7 +161,10 @@ class _OfOne(_Rows):
         value, error = self.pieces.ask(line, z.ravel(), wanted.ravel(), float(span[span > 0].min(initial=np.inf)))
         if tilted is not None:
             told = np.flatnonzero(~np.isnan(tilted).any(1))
-            marks[told] = self.pieces.narrow(lines[told], np.sort(z[told], axis=1))
+            order = np.argsort(z[told], axis=1)
+            points, height = (np.take_along_axis(each[told], order, 1) for each in (z, tilted))
+            marks[told, :MARKS] = self.pieces.narrow(lines[told], points)
+            marks[told, MARKS:] = jumps(self.pieces, lines[told], points, height)
         return value.reshape(z.shape), error.reshape(z.shape), marks
 
     def _probe(self, lines: np.ndarray, found: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
@@ -186,12 +193,12 @@ class _OfTwo(_Rows):
     ) -> Any:
         self.evaluate = evaluate
         lines, told = self._lines(len(z), arguments), np.isfinite(z).all((1, 2))
-        marks = np.full((len(z), MARKS, 2), np.nan)
+        marks = np.full((len(z), SHOWN, 2), np.nan)
         if tilted is not None and incoming is not None and look is not None:
             for row in np.flatnonzero(told & ~np.isnan(incoming).any(1)):
                 self.pieces.probe(lines[row], *cells_of_two(z[row], tilted[row]))
                 found = self.pieces.look(lines[row], look[row]).ravel()
-                marks[row] = np.append(found, np.full(2 * MARKS - len(found), np.nan)).reshape(MARKS, 2)
+                marks[row] = np.append(found, np.full(2 * SHOWN - len(found), np.nan)).reshape(SHOWN, 2)
         # Rows whose grid points are not finite get NaN.
         value, error = np.full(wanted.shape, np.nan), np.zeros(wanted.shape)
         # If the same question is repeated and nothing was evaluated since, the answer is the same.

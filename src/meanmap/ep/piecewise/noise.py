@@ -14,6 +14,10 @@ OF_NOISE, AT_LEAST = 40.0, 8.0
 # within this factor if it is noise; those of a smooth function decrease from order to order.
 _FIRST, _AGREE = np.array([3, 4]), 4.0
 
+# If one step has more than this share of all, beside their median, it is a jump: its differences agree as those of
+# noise do.
+_JUMP = 0.8
+
 # Coefficients are level if the last ones are at least this share of those before them, and the first ones are this many
 # times as large: those of a function that is not resolved yet are large throughout, and those of a kink decrease.
 _LEVEL, _RESOLVED = 0.35, 8.0
@@ -31,12 +35,15 @@ def noise_of(samples: np.ndarray) -> np.ndarray:
             difference = np.diff(difference, axis=1)
             of_order *= (2 * order) * (2 * order - 1) / order**2
             found.append(np.sqrt((difference**2).mean(1) / of_order))
+        steps = np.diff(samples, axis=1)
+        steps = np.abs(steps - np.median(steps, axis=1, keepdims=True))
+        jump = steps.max(1) > _JUMP * steps.sum(1)
         noise = np.zeros(len(samples))
         for first in _FIRST[::-1]:
             levels = np.stack(found[first - 1 : first + 2])
             alike = np.asarray((levels.max(0) <= _AGREE * levels.min(0)) & np.isfinite(levels).all(0))
             noise = np.where(alike, levels.max(0), noise)
-        return noise
+        return np.where(jump, 0.0, noise)
 
 
 def is_level(coefficients: np.ndarray) -> np.ndarray:

@@ -10,8 +10,7 @@ from meanmap.core.types import Array
 from meanmap.ep.calling import LINES, remembered
 from meanmap.ep.factor import FactorLike
 from meanmap.ep.lines import log_message, nodes_of_cavity, to_nodes, values
-from meanmap.ep.piecewise.memory import FINE
-from meanmap.ep.piecewise.pieces import MARKS
+from meanmap.ep.piecewise.memory import FINE, SHOWN
 from meanmap.ep.quadrature.mesh import DEPTH
 from meanmap.families import Family
 
@@ -94,7 +93,8 @@ def known_well(
         How far the log of the tilted distribution may be off, or outputs in standard deviations.
     marks : array
         Points as columns, each with the log of the tilted density in the last row: where a function of one number has
-        finer structure than these points can show, and where one of two was evaluated, over the whole cavity.
+        finer structure than these points can show, and then both sides of each of its jumps; and where one of two was
+        evaluated, over the whole cavity.
     """
     lines = tuple(type(incoming[at]).coordinates[-1] for at in over)
     arguments = list(incoming[: len(incoming) - factor.outputs])
@@ -132,7 +132,7 @@ def known_well(
     # At first without new calls: what is known already.
     nothing = jnp.zeros_like(log_cavity)
     known = nothing, jnp.full_like(log_cavity, jnp.inf)
-    none = jnp.full((MARKS, 2), jnp.nan)
+    none = jnp.full((SHOWN, 2), jnp.nan)
     start = known, _Effect(nothing, nothing), none, jnp.asarray(True), jnp.asarray(False), 0
     (value, _), effect, marks, *_ = jax.lax.while_loop(unfinished, better, start)
     stated = jnp.where(effect.depth >= -(DEPTH_OF_TWO if two else DEPTH), effect.size, 0.0)

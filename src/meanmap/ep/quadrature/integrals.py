@@ -13,14 +13,13 @@ import numpy as np
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
 from meanmap.ep.oracles.oracle import in_parts, spread
-from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, important, kinked, located, missed, trapezium, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, kinked, located, missed, trapezium, unseen
 from meanmap.ep.quadrature.panels import adapted
 
 __all__ = ["NODES", "RULES", "answered", "conclude", "spread_out"]
 
-# Of the grid that follows the mass; there is room for a panel for this many of them.
+# Of the grid that follows the mass; there is room for as many panels.
 NODES = 257
-_NODES_A_PANEL = 4
 
 # Of the rule over all that comes in. With every other one its error for a Normal is 1e-16.
 _FEW = 65
@@ -28,9 +27,9 @@ _FEW = 65
 # How far below the peak ends have to be, where moments are not looked at.
 _DEPTH_OF_ENDS = DEPTH + 3
 
-# Where no more panels fit in, their error is stated as it is, if it is below this: above, panels do not show what the
-# integrand is like.
-_TOO_LARGE = 1e-4
+# Where no more panels fit in, their error is stated as it is, if it is below this. Panels with more show less and less
+# of what the integrand is like: a hundred times as much is a standard deviation.
+_LARGE, _TOO_LARGE = 1e-4, 1e-2
 
 # This many members get nodes, a grid, or panels, of their own at once, so that memory is bounded.
 _AT_ONCE = (2048, 256, 32)
@@ -64,7 +63,7 @@ def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], wi
     """By the trapezium rule where the mass is; possible failures have a doubt of one or more."""
     grid = located(weigh, window).grid(count)
     found = weigh(grid.points)
-    strong = important(found.height, grid.log_weights[0], found.values)
+    strong = found.important(grid.log_weights[0])
     ends = strong[jnp.array([0, -1])].max() >= strong.max() - DEPTH
     # In the parameter of the nodes, where steps are equal.
     kinks = kinked(found.height + grid.log_weights[0], found.error)
@@ -74,10 +73,10 @@ def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], wi
 
 def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
     """By panels that are cut until nothing is left unseen, from a window that grows."""
-    grid, error = adapted(weigh, window, count // _NODES_A_PANEL)
+    grid, error = adapted(weigh, window, count)
     found, settled = weigh(grid.points), error < _TOO_LARGE
     seen = settled & ~_stepped_over(grid, found) & spread_out(found, grid)
-    return conclude(incoming, found, grid, seen, jnp.where(settled, error, 0.0))
+    return conclude(incoming, found, grid, seen, jnp.where(settled, error * jnp.maximum(1, error / _LARGE), 0.0))
 
 
 def spread_out(found: Weighed, grid: Grid) -> jax.Array:

@@ -20,10 +20,10 @@ __all__ = [
     "Grid",
     "Weighed",
     "between_nodes",
-    "important",
     "kinked",
     "located",
     "missed",
+    "resolved",
     "rises",
     "trapezium",
     "unseen",
@@ -36,7 +36,8 @@ DEPTH = 37.0
 # bend more, or the rule that leaves out every other node is off too.
 _GAP = 0.2
 
-# Nor has a peak that only one node shows, which stands out by this: of a Normal, with a deviation below the step.
+# Nor has a peak that only one node shows, which stands out by half of this on either side: of a Normal, with a
+# deviation below the step.
 _SHARP = 1.0
 
 # A jump of the slope over one step, and how far below the peak it may be, that changes a sum by less than 1e-6.
@@ -81,6 +82,8 @@ class Weighed(NamedTuple):
     marks : array (2, marks) or (3, marks), or None
         Points where a function of one number is known to be finer than the points can show, or where one of two was
         looked at, and in the last row heights there.
+    jumps : array (2, jumps), or None
+        Where a function of one number is known to jump, twice each, and heights before and behind.
     log_undefined : array (points,) or None
         The log density of the incoming messages where the factor has no value, −∞ elsewhere; None if it has values
         everywhere.
@@ -88,6 +91,8 @@ class Weighed(NamedTuple):
         Where a density goes on beyond the numbers at which it can be computed, in a way that is not known.
     unreached : bool
         Whether no output comes near its belief, as if the factor were narrower than the points can show.
+    least : list of numbers, or None
+        Variances of the values below which they are one value.
     """
 
     height: jax.Array
@@ -96,15 +101,33 @@ class Weighed(NamedTuple):
     messages: dict[int, Callable[[jax.Array], Family]]
     error: Any = None
     marks: Any = None
+    jumps: Any = None
     log_undefined: Any = None
     unknown: Any = None
     unreached: Any = np.False_
+    least: Any = None
+
+    def important(self, log_weights: jax.Array) -> jax.Array:
+        """The log of the integrand times what it is integrated with: 1 + Σ z² over standardised values.
+
+        Projections need second moments of these values, and their tails reach further than those of the mass alone.
+        """
+        weights = jax.nn.softmax(self.height + log_weights)
+        more = jnp.zeros_like(self.height)
+        for value, least in zip(self.values, self.least or [0.0] * len(self.values), strict=True):
+            value = jnp.clip(value, -1e100, 1e100)
+            mean = (weights * value).sum()
+            rounding = (_SAME * mean) ** 2 + 1e-300  # values that are all the same do not count
+            variance = (weights * (value - mean) ** 2).sum()
+            least = jnp.maximum(rounding, least)
+            more = more + jnp.minimum((value - mean) ** 2 / jnp.maximum(variance, least), 1e200)
+        return self.height + jnp.log1p(more)
 
     def guessed(self, grid: Grid) -> jax.Array:
         """The share of the distribution, as its second moments count it, that lies where the density is not known."""
         if self.unknown is None:
             return jnp.zeros(())
-        strong = important(self.height, grid.log_weights[0], self.values) + grid.log_weights[0]
+        strong = self.important(grid.log_weights[0]) + grid.log_weights[0]
         total = jax.nn.logsumexp(self.height + grid.log_weights[0])
         return jnp.exp(jax.nn.logsumexp(jnp.where(self.unknown, strong, -jnp.inf)) - total)
 
@@ -153,7 +176,7 @@ def located(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any]) -> S
         old, _, rounds = carried
         points, log_weights = old.grid(_SEARCH)
         found = weigh(points)
-        strong = important(found.height, log_weights[0], found.values)
+        strong = found.important(log_weights[0])
         kept = between_nodes(points, strong, found.own)[0] >= -DEPTH
         low, high = _ends(points, kept)
         core_low, core_high = _ends(points, between_nodes(points, found.height)[0] >= -_CORE)
@@ -204,29 +227,23 @@ def _beside_the_highest(height: Array) -> jax.Array:
     return jnp.maximum(height - jnp.where(known, top, 0.0), jnp.where(known, _NOTHING, 0.0))
 
 
-def important(height: jax.Array, log_weights: jax.Array, values: list[jax.Array]) -> jax.Array:
-    """The log of the integrand times what it is integrated with: 1 + Σ z² over standardised values.
-
-    Projections need second moments of these values, and their tails reach further than those of the mass alone.
-    """
-    weights = jax.nn.softmax(height + log_weights)
-    more = jnp.zeros_like(height)
-    for value in values:
-        value = jnp.clip(value, -1e100, 1e100)
-        mean = (weights * value).sum()
-        rounding = (_SAME * mean) ** 2 + 1e-300  # values that are all the same do not count
-        variance = (weights * (value - mean) ** 2).sum()
-        more = more + jnp.minimum((value - mean) ** 2 / jnp.maximum(variance, rounding), 1e200)
-    return height + jnp.log1p(more)
-
-
 def unseen(points: jax.Array, height: jax.Array, own: Array | None = None) -> jax.Array:
     """For each step between nodes, whether a peak may stand out there that matters."""
     bound, above = between_nodes(points, height, own)
-    sharp = _bends(points, height) > _SHARP
-    sharp = sharp if own is None else sharp | (_bends(points, own) > _SHARP)
-    resolved = jnp.diff(points) <= 8 * jnp.finfo(points.dtype).eps * jnp.abs(points[1:])
-    return ((above > _GAP) | sharp) & ~resolved & (bound >= -DEPTH)
+    sharp = _stands_out(height) > _SHARP
+    sharp = sharp if own is None else sharp | (_stands_out(own) > _SHARP)
+    return ((above > _GAP) | sharp) & ~resolved(points, bound) & (bound >= -DEPTH)
+
+
+def resolved(points: jax.Array, bound: jax.Array) -> jax.Array:
+    """Which steps between nodes are too narrow to be looked into, by rounding or because no mass fits in.
+
+    `bound` is how high the log of the density may be in each of them.
+    """
+    width = jnp.diff(points)
+    mass = bound + jnp.log(width)
+    rounded = width <= 8 * jnp.finfo(points.dtype).eps * jnp.abs(points[1:])
+    return rounded | (mass <= jax.nn.logsumexp(mass) - DEPTH)
 
 
 def rises(points: jax.Array, height: jax.Array) -> jax.Array:
@@ -244,10 +261,20 @@ def missed(points: jax.Array, found: Weighed) -> Array:
     return (height > shown + _GAP) & (height > found.height.max() - _DEPTH_OF_KINKS)
 
 
-def _bends(points: jax.Array, height: Array) -> jax.Array:
-    """For each step that leads to or from a node above both its neighbours, how far that stands out; 0 elsewhere.
+def _stands_out(height: Array) -> jax.Array:
+    """For each step that leads to or from a node above both its neighbours, how far that stands out of both together.
 
-    The hull does not see what becomes steeper towards its top, such as the peak of a Cauchy.
+    The hull does not see what becomes steeper towards its top, such as the peak of a Cauchy. A node beside a jump does
+    not stand out of the neighbour on its own side.
+    """
+    rise = jnp.diff(_beside_the_highest(height))
+    out = 2 * jnp.maximum(jnp.minimum(rise[:-1], -rise[1:]), 0.0)
+    return jnp.maximum(jnp.append(out, 0.0), jnp.append(0.0, out))
+
+
+def _bends(points: jax.Array, height: Array) -> jax.Array:
+    """For each step that leads to or from a node above both its neighbours, how much the slope changes there, over the
+    shorter of both steps; 0 elsewhere.
     """
     width = jnp.diff(points)
     slope = jnp.diff(_beside_the_highest(height)) / jnp.where(width > 0, width, 1)

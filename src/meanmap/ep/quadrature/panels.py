@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, important, missed, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, missed, resolved, rises, unseen
 
 __all__ = ["adapted"]
 
@@ -23,9 +23,20 @@ _ROUNDS = 30
 # A panel with an error above this is cut into four.
 _LARGE = 1e-4
 
+# Errors of the function leave an error of sums, too; but not above this: more is the rule's own.
+_OF_FUNCTION = 5e-5
+
+# A step with more than this share of all rises in its panel is cut out; neighbours have little error if it is below
+# this share of that of the panel with the jump.
+_MOST, _LITTLE = 0.8, 0.01
+
+# Two sides of a jump are apart by this share of its place.
+_SMALL = 1e-15
+
 
 def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], panels: int) -> tuple[Grid, jax.Array]:
-    """Panels for a function, with the rules of Clenshaw & Curtis (1960), and their error; infinite if more is unseen.
+    """Panels for a function, with the rules of Clenshaw & Curtis (1960), and their error, with the share of peaks that
+    may hide between nodes; infinite if an end matters.
 
     Parameters
     ----------
@@ -41,7 +52,7 @@ def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], pane
     edges = jnp.concatenate([first, jnp.full(panels - _START, high)])
     found = weigh(_panels(edges).points)
     if found.marks is not None:
-        edges = _with_marks(edges, found)
+        edges = _with_known(edges, found)
 
     def unfinished(carried):
         _, _, settled, rounds = carried
@@ -58,11 +69,20 @@ def adapted(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any], pane
     return _panels(edges), error
 
 
-def _with_marks(edges: jax.Array, found: Weighed) -> jax.Array:
-    """More panels, that end at the highest of the marks that rise above the others between nodes."""
-    height = jnp.where(missed(_panels(edges).points, found), found.marks[1], -jnp.inf)
+def _with_known(edges: jax.Array, found: Weighed) -> jax.Array:
+    """More panels, that end at the highest of the marks that rise above the others between nodes, and of jumps.
+
+    A jump has a panel of next to no width, whose two ends are its sides.
+    """
+    place, height = found.marks
+    height = jnp.where(missed(_panels(edges).points, found), height, -jnp.inf)
+    jump, sides = found.jumps.reshape(2, -1, 2)
+    close = _SMALL * jnp.maximum(jnp.abs(jump), 1e-3 * (edges[-1] - edges[0]))
+    sides = jnp.where(sides.max(1) >= found.height.max() - DEPTH, sides.max(1), -jnp.inf)
+    place = jnp.concatenate([place, (jump - close * np.array([1, 0])).ravel()])
+    height = jnp.concatenate([height, jnp.repeat(sides, 2)])
     highest, at = jax.lax.top_k(height, (len(edges) - 1 - _START) // 2)
-    place = jnp.clip(found.marks[0][at], edges[0], edges[-1])
+    place = jnp.clip(place[at], edges[0], edges[-1])
     more = jnp.where(highest > -jnp.inf, place, edges[-1])
     return jnp.sort(jnp.concatenate([edges[: _START + 1], more, edges[_START + 1 + len(more) :]]))
 
@@ -85,7 +105,7 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array, jax.Ar
     where it ends.
     """
     grid, height = _panels(edges), found.height
-    strong = important(height, grid.log_weights[0], found.values)
+    strong = found.important(grid.log_weights[0])
     count, half = len(edges) - 1, jnp.diff(edges) / 2
     weighted = half[:, None] * _by_panel(jnp.exp(strong - strong.max()))
     plain = half[:, None] * _by_panel(jnp.exp(height - height.max()))
@@ -95,19 +115,26 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array, jax.Ar
     error = jnp.maximum(error, alone)
 
     # In each panel, the step that may hide the highest peak, or a jump.
-    bound, _ = between_nodes(grid.points, height, found.own)
+    bound, above = between_nodes(grid.points, height, found.own)
     hidden = unseen(grid.points, height, found.own)
     drop = jnp.abs(jnp.diff(jnp.maximum(height, jnp.finfo(height.dtype).min / 4))) > DEPTH
-    jump = drop & (bound >= -DEPTH) & jnp.repeat(error > _LEVELS[0], _ORDER)
-    wanted = jnp.where(hidden | jump, bound, -jnp.inf).reshape(count, _ORDER)
+    obscure = hidden.reshape(count, _ORDER)
+    jump = (drop & (bound >= -DEPTH)).reshape(count, _ORDER) | _rises_at_once(weighted) | _rises_at_once(plain)
+    jump = jump & (error > _LEVELS[0])[:, None] & ~obscure.any(1, keepdims=True)
+    wanted = jnp.where(obscure | jump, bound.reshape(count, _ORDER), -jnp.inf)
     highest = wanted.max(1, keepdims=True)
     peaked = highest[:, 0] > -jnp.inf
     step = (wanted == highest) & (highest > -jnp.inf)
     ends = strong[:: len(strong) - 1] >= strong.max() - DEPTH
     # What is known of a function to an error is integrated no better than that.
-    enough = _SETTLED if found.error is None else jnp.maximum(_SETTLED, _spread(found.error, height, grid))
-    left = jnp.where(hidden.any() | ends.any(), jnp.inf, error.sum())
-    done = left < enough
+    enough = _SETTLED
+    if found.error is not None:
+        enough = jnp.clip(_spread(found.error, height, grid), _SETTLED, _OF_FUNCTION)
+    done = (error.sum() < enough) & ~hidden.any() & ~ends.any()
+    # A peak that may hide counts as much as the nodes beside it, times how far it may rise above these.
+    around = jnp.maximum(strong[1:], strong[:-1]) - strong.max() + jnp.maximum(above, rises(grid.points, height))
+    share = (jnp.where(hidden, jnp.exp(around), 0.0) * jnp.diff(grid.points)).sum() / total
+    left = jnp.where(ends.any(), jnp.inf, error.sum() + share)
 
     # In order: the left edge of a panel, then new ones in it, around its peak or at its quarters; last the right end.
     middle = edges[:-1] + half
@@ -116,7 +143,8 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array, jax.Ar
     behind = jnp.where(step, grid.points[1:].reshape(count, _ORDER), edges[:-1, None]).max(1)
     matters = (weighted.max(1) > 1e-18 * total) | peaked | (error > _LEVELS[0])
     beside = matters | jnp.append(False, matters[:-1])
-    wrong = jnp.where(peaked | (half <= 8 * jnp.finfo(edges.dtype).eps * jnp.abs(middle)), 0.0, error)
+    tiny = resolved(grid.points, jnp.maximum(strong[1:], strong[:-1])).reshape(count, _ORDER).all(1)
+    wrong = jnp.where(peaked | tiny | (half <= 8 * jnp.finfo(edges.dtype).eps * jnp.abs(middle)), 0.0, error)
 
     # All that is wanted if there is room; else without the dead; else for the largest errors only.
     room = count - 1
@@ -124,7 +152,10 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array, jax.Ar
     cuts = (wrong[:, None] > _LEVELS).sum(0) + 2 * (wrong[:, None] > np.maximum(_LEVELS, _LARGE)).sum(0)
     needed = 2 * peaked.sum() + ends.sum() + cuts
     dead = used.sum() + needed[0] <= room
-    old = used & (beside | dead)
+    old = used & (beside | dead) & ~_moved_on(edges, before, behind, jump.any(1), peaked, error)
+    # The highest peaks, as far as there is room for them.
+    rank = jnp.argsort(jnp.argsort(-highest[:, 0]))
+    peaked = peaked & (2 * (rank + 1) <= room - old.sum() - ends.sum())
     fits = old.sum() + needed <= room
     least = jnp.where(fits, _LEVELS, jnp.inf).min()
     cut, finely = wrong > least, wrong > jnp.maximum(least, _LARGE)
@@ -142,6 +173,27 @@ def _cut(edges: jax.Array, found: Weighed) -> tuple[jax.Array, jax.Array, jax.Ar
         jnp.where(ends[1], edges[-1:], high),
     ]
     return done, left, jnp.concatenate([low[None], jnp.sort(jnp.concatenate(taken))[:room], high[None]])
+
+
+def _rises_at_once(values: jax.Array) -> jax.Array:
+    """Which step of each panel has most of all that values rise and fall: a jump, or a slope that looks like one."""
+    rise = jnp.abs(jnp.diff(values))
+    return rise > _MOST * rise.sum(1, keepdims=True)
+
+
+def _moved_on(
+    edges: jax.Array, before: jax.Array, behind: jax.Array, jumps: jax.Array, peaked: jax.Array, error: jax.Array
+) -> jax.Array:
+    """Which left edges of panels are dropped: between a panel with a jump, of which a part is known to have none, and a
+    wider neighbour without much error, which takes that part. So a jump needs one narrow panel, not a trail of them.
+    """
+    inner, width = edges[1:-1], jnp.diff(edges)
+    left, right = slice(None, -1), slice(1, None)
+    grows = (before[right] > inner) & (before[right] - inner <= width[left]) & jumps[right]
+    grows = grows & ~peaked[left] & (error[left] <= _LITTLE * error[right])
+    back = (behind[left] < inner) & (inner - behind[left] <= width[right]) & jumps[left]
+    back = back & ~peaked[right] & (error[right] <= _LITTLE * error[left])
+    return jnp.append(False, grows | back)
 
 
 def _spread(error: jax.Array, height: jax.Array, grid: Grid) -> jax.Array:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, important, kinked, rises, trapezium, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, kinked, rises, trapezium, unseen
 
 __all__ = ["bent", "followed"]
 
@@ -120,9 +120,9 @@ def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array, jax.A
     free = search.free
     grid, axes = _grid(box, free, search.nodes)
     found = weigh(*grid.points, moving=True)
-    height, values = found.height, found.values
+    height = found.height
     shape = (len(axes[0]), len(axes[1]))
-    strong = important(height, grid.log_weights[0], values)
+    strong = found.important(grid.log_weights[0])
     inside = (strong >= strong.max() - search.depth).reshape(shape)
     strong = strong.reshape(shape)
     span = box.high - box.low
@@ -184,7 +184,7 @@ def _overlooked(axes: list[jax.Array], found: Weighed, grid: Grid, search: Searc
     """
     shape = (len(axes[0]), len(axes[1]))
     height, weights = found.height.reshape(shape), grid.log_weights[0].reshape(shape)
-    strong = important(found.height, grid.log_weights[0], found.values).reshape(shape)
+    strong = found.important(grid.log_weights[0]).reshape(shape)
     total = jax.nn.logsumexp(found.height + grid.log_weights[0])
     grow, parts = _grows(axes, found, grid, search), [jnp.array([-jnp.inf])]
     for k in np.flatnonzero(search.free).tolist():
@@ -207,6 +207,6 @@ def _next_to(void: jax.Array, axis: int, step: int) -> jax.Array:
 
 def _grows(axes: list[jax.Array], found: Weighed, grid: Grid, search: Search) -> jax.Array:
     """Which ends (axis, end) still matter."""
-    strong = important(found.height, grid.log_weights[0], found.values).reshape(len(axes[0]), len(axes[1]))
+    strong = found.important(grid.log_weights[0]).reshape(len(axes[0]), len(axes[1]))
     edges = jnp.stack([strong.max(1 - k)[jnp.array([0, -1])] for k in (0, 1)])
     return (edges >= strong.max() - search.depth) & search.free[:, None]

@@ -17,6 +17,7 @@ from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
 from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.piecewise.pieces import MARKS
 from meanmap.ep.quadrature.beyond import PLACES, continued, places
 from meanmap.ep.quadrature.enough import DEPTH_OF_TWO, is_remembered, known_well
 from meanmap.ep.quadrature.few import FewNodes
@@ -89,7 +90,7 @@ class Quadrature(Oracle):
     much as the share of the distribution that it may have. A peak that changes nothing at any node cannot be seen by
     any rule: one of width .002 above a floor of .001 was missed. Over two numbers a kink along neither axis, as of
     max(a, b), may leave .0003 standard deviations without doubt. Cost: `points` calls of the factor a message, and 97
-    for each round in which nodes are moved, mostly one; 3 points for each of up to 30 rounds where panels are cut, and
+    for each round in which nodes are moved, mostly one; 12 points for each of up to 30 rounds where panels are cut, and
     points² / 4 + points² in two dimensions. Of a function that is kept, 100 to 700 calls in all for rows that share its
     arguments; of two numbers, 250 to 3500 where it is smooth, and 8192, and those near jumps, where it is not: after
     65,536 it is called no more. Panels are a program of their own, compiled when one first needs them.
@@ -197,10 +198,12 @@ def _weigher(
             coordinates = (jnp.concatenate([coordinates[0], places(coordinates[0])]),)
         nodes = {at: to_nodes(type(incoming[at]), c, jnp.zeros(())) for at, c in zip(over, coordinates, strict=True)}
         log_cavity: Any = sum(log_message(incoming[at], grid) + grid.log_weight for at, grid in nodes.items())
-        error = marks = None
+        error = marks = jumps = None
         if is_remembered(factor, [type(incoming[at]) for at in over]):
             found, error, marks = known_well(factor, incoming, over, coordinates, log_cavity, power, moving)
             log_factor, outputs, undefined = factor.judge(found, incoming, power)
+            if len(over) == 1:
+                marks, jumps = marks[:, :MARKS], marks[:, MARKS:]
         else:
             points = {at: grid.x for at, grid in nodes.items()}
             log_factor, outputs, undefined = factor.weigh(points, incoming, power, None)
@@ -217,10 +220,14 @@ def _weigher(
         log_undefined = log_cavity - sum(incoming[at].log_normaliser for at in over)
         log_undefined = jnp.where(undefined, log_undefined, -jnp.inf)
         every = nodes | {at: Nodes(*map(jnp.ravel, out)) for at, out in outputs.items()}
-        wanted = [value for at, grid in every.items() for value in values(type(incoming[at]), grid)]
+        wanted = {at: values(type(incoming[at]), grid) for at, grid in every.items()}
+        least = [_least(incoming[at]) if at in outputs else 0.0 for at, found in wanted.items() for _ in found]
+        wanted = [value for found in wanted.values() for value in found]
         messages = {at: _projection(incoming[at], grid) for at, grid in every.items()}
         unreached = _unreached(incoming, outputs)
-        return Weighed(height, log_factor, wanted, messages, error, marks, log_undefined, unknown, unreached)
+        return Weighed(
+            height, log_factor, wanted, messages, error, marks, jumps, log_undefined, unknown, unreached, least
+        )
 
     return weigh
 
@@ -235,6 +242,12 @@ def _unreached(incoming: tuple[Any, ...], outputs: dict[int, Nodes]) -> Any:
             apart = incoming[at].precision * (values_of.x - mean) ** 2
             found = found | (known & (jnp.where(jnp.isnan(apart), jnp.inf, apart).min() > _FAR**2))
     return found
+
+
+def _least(incoming: Any) -> Any:
+    """Of an output with a smaller variance the projection is that of one value."""
+    known = type(incoming) is Normal
+    return jnp.where(incoming.precision > 0, 1 / (_TOO_PRECISE * incoming.precision), 0.0) if known else 0.0
 
 
 def _middle(message: Any, window: Any) -> tuple[jax.Array, jax.Array]:
