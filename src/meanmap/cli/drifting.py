@@ -16,7 +16,7 @@ from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines
-from meanmap.stats.samples.drift_words import in_lines, table_of
+from meanmap.stats.samples.drift_words import in_lines, rule_of, table_of
 
 if TYPE_CHECKING:
     from meanmap.cli.inputs import Reading
@@ -294,7 +294,7 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
     shown = [row for k, row in enumerate(rows) if row[-1] or k >= len(rows) - MOST_BATCHES][-2 * MOST_BATCHES :]
     say(in_lines([header, *shown]))
     left = f"; {len(rows) - len(shown)} batches without an alarm are not shown" * (len(rows) > len(shown))
-    say(f"  an alarm is raised above {monitor.limit:.2f}: one false alarm in {monitor.run_length:g} batches{left}\n")
+    say(f"  {rule_of(monitor)}{left}\n")
     most = MOST_COLUMNS if len(compared) == 1 else FEWER_COLUMNS
     for span, found in compared:
         if found:
@@ -312,7 +312,12 @@ def _tell_json(question: str, monitor: Any, watched: Watched, compared: Compared
     from meanmap.stats.samples.drift_page import plain_rows
 
     said = {"question": question, "alarms": [each["batch"] for each in watched.new if each["alarm"]]}
-    said |= {"limit": monitor.limit, "run_length": monitor.run_length, "seed": monitor.seed}
+    said |= {
+        "limit": monitor.limit,
+        "pvalue_limit": monitor.pvalue_limit,
+        "run_length": monitor.run_length,
+        "seed": monitor.seed,
+    }
     spans = [{"batches": span, "columns": plain_rows(found)} for span, found in compared]
     said |= {"batches": watched.batches, "compared": spans}
     said |= {"not judged": watched.unread} if watched.unread else {}

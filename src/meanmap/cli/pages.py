@@ -18,6 +18,7 @@ from meanmap.plots.paged import Paged
 from meanmap.stats import TestResult
 from meanmap.stats.results import TwoSampleResult
 from meanmap.stats.samples.drift_page import ABOUT, monitor_page
+from meanmap.stats.samples.drift_words import rule_of
 
 __all__ = ["rows", "write_drift", "write_page", "write_test"]
 
@@ -49,10 +50,7 @@ def write_drift(
     notes: Sequence[str],
 ) -> None:
     """A page about batches over time, and how the columns of those that drifted differ from the reference."""
-    text = (
-        f"An alarm is raised when the evidence exceeds {monitor.limit:.2f}. Without drift there is one false alarm in "
-        f"{monitor.run_length:g} batches on average."
-    )
+    text = f"A{rule_of(monitor)[1:]} on average."
     page = monitor_page(monitor, False, [row[0] for row in batches[1:]])
     sections = [Section("The answer", answer, text, charts=page.sections[0].charts)]
     for head, *rows in compared:

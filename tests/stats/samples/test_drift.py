@@ -4,6 +4,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from scipy.special import ndtri
 from scipy.stats import binom, binomtest, chi2, kstest
 
 import meanmap as mm
@@ -131,6 +132,53 @@ def test_run_lengths_are_those_of_simulated_charts(run_length):
     assert abs(first.mean() - run_length) < 4 * first.std() / np.sqrt(2000)
 
 
+@pytest.mark.parametrize("run_length", [20, 300])
+def test_single_batches_and_evidence_together_raise_as_few_alarms_as_promised(run_length):
+    """Of 2000 charts of uniform p-values, within four standard errors, and more than half of what is allowed."""
+    monitor = DriftMonitor.of(np.random.default_rng(0).normal(size=(60, 1)), KERNEL, run_length=run_length, rng=0)
+    assert monitor.pvalue_limit == 1 / (2 * run_length)
+    rng, batches = np.random.default_rng(3), 4 * run_length
+    s, alarms = np.zeros(2000), np.zeros(2000)
+    for _ in range(batches):
+        p = rng.random(2000)
+        s = np.maximum(0, s - ndtri(p) - 0.5)
+        raised = (s > monitor.limit) | (p <= monitor.pvalue_limit)
+        alarms += raised
+        s[raised] = 0
+    error = alarms.std() / np.sqrt(2000)
+    assert batches / run_length / 2 < alarms.mean() < batches / run_length + 4 * error
+
+
+def test_what_one_batch_shows_clearly_raises_an_alarm_at_once():
+    """It took up to three batches: evidence alone needs a p-value of 2e-10 in one of them."""
+    rng = np.random.default_rng(20)
+
+    def draw(n, together=0.95, label=0.0, shift=0.0):
+        noise = rng.normal(size=(n, 2))
+        load = together * noise[:, 0] + np.sqrt(1 - together**2) * noise[:, 1]
+        site = np.where(rng.random(n) < label, "new", np.where(rng.random(n) < 0.4, "a", "b"))
+        return {"temp": noise[:, 0], "load": load, "site": site, "level": rng.normal(shift, 1, n)}
+
+    monitor = DriftMonitor.of(draw(4000), rng=0)
+    assert not monitor.step(draw(1000)).alarm
+    for drifted in ({"together": 0.0}, {"label": 0.03}, {"shift": 0.3}):
+        after = monitor.step(draw(1000, **drifted))
+        assert after.alarms == (1,)
+
+
+def test_a_batch_that_ranks_first_is_ranked_again_and_p_values_stay_valid():
+    """With 19 subsets and a run length of 100, of batches that are exchangeable with the pool."""
+    small, first = 0, 0
+    rng = np.random.default_rng(21)
+    monitor = DriftMonitor.of(rng.normal(size=(60, 1)), KERNEL, n_permutations=19, run_length=100, rng=0)
+    for _ in range(4000):
+        monitor = monitor.step(rng.normal(size=(5, 1)))
+        small += monitor.pvalues[-1] <= 0.01
+        first += monitor.pvalues[-1] < 0.05
+    assert 0 < small <= binom.ppf(1 - 1e-5, 4000, 0.01)
+    assert first <= binom.ppf(1 - 1e-5, 4000, 0.05)
+
+
 def test_the_statistic_is_that_of_the_two_sample_test():
     """On the kernel ⟨φ(x), φ(y)⟩ of its features: MMD² without pairs of a point with itself."""
     rng = np.random.default_rng(0)
@@ -168,7 +216,8 @@ def test_drift_is_seen_and_monitoring_goes_on(tmp_path):
             mm.save(monitor, tmp_path / "monitor.meanmap")
     assert monitor.alarms
     assert 11 <= monitor.alarms[0] <= 14
-    assert monitor.evidence[monitor.alarms[0] - 1] > monitor.limit
+    first = monitor.alarms[0] - 1
+    assert monitor.exceeded(monitor.evidence[first], monitor.pvalues[first])
     assert not len(before.pvalues)
     resumed = mm.load(tmp_path / "monitor.meanmap")
     for batch in batches[8:]:

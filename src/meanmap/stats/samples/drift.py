@@ -78,9 +78,10 @@ class DriftMonitor(Paged):
         The p-value of every batch so far. Without drift they are independent, and each is at most u with probability u
         at most, so any sequential procedure for p-values is valid for them, too.
     evidence : array (T,)
-        The evidence of drift accumulated since the last alarm; the next alarm is raised when it exceeds `limit`.
+        The evidence of drift accumulated since the last alarm; an alarm is raised when it exceeds `limit`, or when the
+        p-value of one batch is at most `pvalue_limit`.
     limit : float
-        Chosen so that without drift the mean number of batches to an alarm is `run_length`.
+        Chosen so that without drift the evidence raises half of the false alarms that `run_length` allows.
     alarms : tuple of int
         The batches, counted from 1, at which there was an alarm.
     seed : int
@@ -110,19 +111,20 @@ class DriftMonitor(Paged):
     -----
     Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
     `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Without an alarm a
-    random part of both becomes the next pool, of the size of the first. Given the set of points in pool and batch,
-    which of them formed the batch is independent of all that is computed later; hence p-values are independent and
-    exactly uniform while all points are exchangeable, whatever their distribution and the size of the reference. (With
-    a fixed pool one unlucky reference would affect all of them.) A hundredth of the false alarms is left to counts,
-    with p-values so small that one batch far off raises an alarm: its rows among the largest and smallest values of
-    each column, with the most frequent value, and with each label, are hypergeometric.
+    random part of both becomes the next pool, of the size of the first. A batch that ranks first is ranked once more,
+    among 1 / `pvalue_limit` subsets. Given the set of points in pool and batch, which of them formed the batch is
+    independent of all that is computed later; hence p-values are independent and valid while all points are
+    exchangeable, whatever their distribution and the size of the reference. (With a fixed pool one unlucky reference
+    would affect all of them.) A hundredth of the false alarms is left to counts: the rows of a batch among the largest
+    and smallest values of each column, with the most frequent value, and with each label, are hypergeometric.
 
-    Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t = Φ⁻¹(1 − p_t), and restarts
-    from zero at an alarm. Without drift the z_t are independent and at most standard normal, whatever the data, so the
-    mean run length has a known bound: it solves an integral equation (Brook & Evans 1972), here solved by
-    Gauss–Legendre quadrature. S is a monotone Markov chain that starts from its smallest state, hence the expected
-    remainder of a run is never longer than a new run, and at most T / run_length of such runs are expected to end in T
-    batches (Barlow & Proschan 1975).
+    Half of the false alarms are allowed to p-values of single batches, and half to evidence, which drift that lasts
+    accumulates (Lucas 1982). Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t =
+    Φ⁻¹(1 − p_t), and restarts from zero at an alarm. Without drift the z_t are independent and at most standard normal,
+    whatever the data, so the mean run length has a known bound: it solves an integral equation (Brook & Evans 1972),
+    here solved by Gauss–Legendre quadrature. S is a monotone Markov chain that starts from its smallest state, hence
+    the expected remainder of a run is never longer than a new run, and at most T / run_length of such runs are expected
+    to end in T batches (Barlow & Proschan 1975); restarts after other alarms do not add to them.
 
     The price is limited memory: the pool turns over in about n / b batches (n points in the pool, b in a batch), so a
     much slower drift is absorbed without an alarm. Compare with the reference itself by `two_sample_test` now and then.
@@ -263,7 +265,7 @@ class DriftMonitor(Paged):
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
-            limit_for(float(run_length) * (2 if gaps else 1)), np.zeros(0), np.zeros(0), schema=schema, missing=missing,
+            limit_for(float(run_length) * (4 if gaps else 2)), np.zeros(0), np.zeros(0), schema=schema, missing=missing,
             notes=(*left_out.values(), *told, *chosen.doubts, *heavy), left_out=left_out, margin=allowed,
             strata=strata and strata.rows(places), known=known, gaps=gaps, points=None if allowed else kept,
             record=None if strata else Record.of(data, gaps, MOST_KEPT, random.seed),
@@ -333,9 +335,10 @@ class DriftMonitor(Paged):
         """One more p-value, with the rows that are complete and the missing values of the batch, if they are known."""
         pvalue = max(pvalue, LEAST_PVALUE)
         evidence = accumulated(self.evidence, pvalue, self.alarm)
-        alarm = evidence > self.limit
+        alarm = self.exceeded(evidence, pvalue)
         if self.gaps is not None:
-            alarm, notes = alarm or self.gaps.evidence[-1] > self.limit, (*notes, *self.gaps.notes(self.limit))
+            lost = self.exceeded(self.gaps.evidence[-1], self.gaps.pvalues[-1])
+            alarm, notes = alarm or lost, (*notes, *self.gaps.notes(lost))
         after = replace(
             self,
             pvalues=np.append(self.pvalues, pvalue),
@@ -368,6 +371,15 @@ class DriftMonitor(Paged):
             return batch, ()
         table = self.schema.read(batch, "batch")
         return (table if self.names else batch), notes_on(self.schema, table)
+
+    @property
+    def pvalue_limit(self) -> float:
+        """A p-value of at most this raises an alarm by itself, also one of missing values where these are watched."""
+        return 1 / (self.run_length * (4 if self.gaps else 2))
+
+    def exceeded(self, evidence: float, pvalue: float) -> bool:
+        """Whether evidence, or the p-value of the latest batch, raises an alarm."""
+        return bool(evidence > self.limit or pvalue <= self.pvalue_limit)
 
     @property
     def alarm(self) -> bool:

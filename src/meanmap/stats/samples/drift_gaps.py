@@ -88,9 +88,9 @@ class Gaps(Value):
             fewer=tuple(self.names[j] for j in fewer),
         )
 
-    def notes(self, limit: float) -> tuple[str, ...]:
+    def notes(self, alarm: bool) -> tuple[str, ...]:
         """What the latest batch has more of, where that is an alarm, and what it has less of."""
-        told = (self._note(),) if self.evidence[-1] > limit else ()
+        told = (self._note(),) if alarm else ()
         if not self.fewer:
             return told
         named = [f"{name} in {_shares(*self.shares[name])}" for name in self.fewer]

@@ -67,7 +67,7 @@ def plain_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def facts_of(monitor: Any) -> dict[str, Any]:
     """A monitor as plain values."""
-    facts = plain(monitor, "run_length", "limit", "seed", "pvalues", "evidence", "alarms", "notes")
+    facts = plain(monitor, "run_length", "limit", "pvalue_limit", "seed", "pvalues", "evidence", "alarms", "notes")
     spans = [{"batches": span, "columns": plain_rows(rows)} for span, rows in _compared(monitor, last=False)]
     return facts | {"compared": spans}
 
@@ -101,7 +101,7 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
     if len(at):
         marks.append(Mark("dots", {"x": at, "y": highest[at - 1]}, "alarms", [called[k - 1] for k in at], colour=1))
     marks += [
-        Mark("rules", {"y": [monitor.limit]}, f"one false alarm in {monitor.run_length:g} batches", (), 6, dashed=True),
+        Mark("rules", {"y": [monitor.limit]}, "limit of the evidence", (), 6, dashed=True),
     ]
     across = Axis("batch", tuple(zip(map(float, batches), ticks, strict=True)) if ticks else ())
     chart = Chart("Evidence of drift after each batch", (Panel(across, Axis("evidence"), tuple(marks)),))

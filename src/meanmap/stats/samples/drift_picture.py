@@ -15,7 +15,7 @@ def draw(monitor: Any, ax: Axes | None) -> Any:
     ax = new_axes(6, 2.8) if ax is None else ax
     batches = np.arange(1, len(monitor.evidence) + 1)
     ax.plot(batches, monitor.evidence, color="C0", label="evidence since the last alarm")
-    ax.axhline(monitor.limit, color="grey", ls="--", lw=1, label=f"one false alarm in {monitor.run_length:g} batches")
+    ax.axhline(monitor.limit, color="grey", ls="--", lw=1, label="limit")
     highest = monitor.evidence
     if (lost := of_missing(monitor)) is not None:
         ax.plot(batches, lost, color="C1", label="evidence of missing values")

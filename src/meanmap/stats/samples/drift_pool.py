@@ -7,12 +7,16 @@ import numpy as np
 
 from meanmap.core.points import count, joined, rows
 from meanmap.core.types import Points
+from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.drift_counts import with_counts
 from meanmap.stats.samples.drift_strata import within_strata
 from meanmap.stats.samples.subsets import TIE, among_subsets
 
 __all__ = ["at_most", "ranked"]
+
+# A batch that ranks first is ranked again among at most this many subsets.
+MOST_DRAWN = 20_000
 
 
 def at_most(most: int, points: Points, codes: np.ndarray, seed: list[int]) -> tuple[Points, np.ndarray]:
@@ -28,18 +32,31 @@ def ranked(
 ) -> tuple[float, dict[str, Any]]:
     """The p-value of a batch, from its points, features and strata, and what becomes of the pool without an alarm."""
     both, strata = np.concatenate([monitor.pool, new]), monitor.strata
-    if strata is None:
-        draws = monitor.n_permutations
-        values, rounding = among_subsets(monitor.features, both, len(new), monitor.mean_squares, draws, generator)
-        left = None
-    else:
-        subsets, codes, left = strata.exchanged(codes, monitor.n_permutations, generator)
-        values, rounding = within_strata(monitor.features, both, subsets, codes)
-        strata = replace(strata, codes=codes[left])
-    near = max(rounding, TIE * float(np.abs(values).max()))
-    larger, tied = larger_and_tied(float(values[0]), values[1:], near)
-    pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
+
+    def drawn(draws: int) -> tuple[Permuted, np.ndarray | None]:
+        if strata is None:
+            return among_subsets(monitor.features, both, len(new), monitor.mean_squares, draws, generator), None
+        subsets, exchanged, left = strata.exchanged(codes, draws, generator)
+        return within_strata(monitor.features, both, subsets, exchanged), left
+
+    found, left = drawn(monitor.n_permutations)
+    pvalue, first = _rank(found, generator)
+    again = int(np.ceil(1 / monitor.pvalue_limit))
+    if first and monitor.n_permutations < again <= MOST_DRAWN:
+        # A p-value below this bound needs both ranks, so it is no more frequent than by the second alone.
+        pvalue = min(_rank(drawn(again)[0], generator)[0], 1 / (monitor.n_permutations + 1))
+    after = strata
     if strata is None:
         pvalue = with_counts(pvalue, monitor.points, points)
-    left = generator.choice(len(both), len(monitor.pool), replace=False) if left is None else left
-    return pvalue, {"pool": both[left], "points": rows(joined(monitor.points, points), left), "strata": strata}
+        left = generator.choice(len(both), len(monitor.pool), replace=False)
+    else:
+        after = replace(strata, codes=np.concatenate([strata.codes, codes])[left])
+    return pvalue, {"pool": both[left], "points": rows(joined(monitor.points, points), left), "strata": after}
+
+
+def _rank(found: Permuted, generator: np.random.Generator) -> tuple[float, bool]:
+    """The p-value of the first of some statistics, ties broken at random, and whether it is larger than all others."""
+    values, rounding = found
+    near = max(rounding, TIE * float(np.abs(values).max()))
+    larger, tied = larger_and_tied(float(values[0]), values[1:], near)
+    return (larger + (1.0 - generator.random()) * (1 + tied)) / len(values), larger + tied == 0

@@ -100,7 +100,7 @@ class Record(Value):
         seen = Seen(number, rows, float(monitor.evidence[-1]), lost)
         since, drifts = (*self.since, seen) if max(seen.evidence, lost) > 0 else (), self.drifts
         if monitor.alarm:
-            parts = _since(since, "evidence" if seen.evidence > monitor.limit else "missing")
+            parts = _since(since, "evidence" if monitor.exceeded(seen.evidence, monitor.pvalues[-1]) else "missing")
             together = Rows.joined([part.rows for part in parts])
             drift = Drift(parts[0].number, number, together, self.reference, monitor.seed)
             drifts, since = (*drifts[:1], *drifts[1:][2 - MOST_EXPLAINED :], drift), ()

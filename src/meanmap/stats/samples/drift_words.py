@@ -5,11 +5,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["in_lines", "table_of"]
+__all__ = ["in_lines", "rule_of", "table_of"]
 
 # This many batches are drawn beside a column, and cells have at most this many characters.
 MOST_DRAWN, MOST_CHARACTERS = 40, 48
 BARS = "▁▂▃▄▅▆▇█"
+
+
+def rule_of(monitor: Any) -> str:
+    """When an alarm is raised, and how often without drift."""
+    return (
+        f"an alarm is raised if the evidence exceeds {monitor.limit:.2f} or the p-value of a batch is at most "
+        f"{monitor.pvalue_limit:.2g}: without drift, one in {monitor.run_length:g} batches"
+    )
 
 
 def table_of(found: Sequence[Mapping[str, Any]], reference: str, span: str) -> list[list[str]]:
