@@ -211,6 +211,13 @@ def test_the_spread_of_problems_of_one_run_is_no_standard_error():
     assert measured(claim, [Number(5.0, 0.1, 4)]) == ["5 from 4 problems of one run, whose spread over √4 is 0.1"]
 
 
+def test_a_number_of_several_readings_is_shown_once():
+    claim = Claim("x", (("a", "b"), ("c", "b")), low=0.0)
+    assert measured(claim, [Number(each) for each in (1.0, 2.0, 3.0, 2.0)]) == [
+        f"{each}, no standard error ({name})" for each, name in ((1, "a"), (2, "b"), (3, "c"))
+    ]
+
+
 def _ends(claim):
     (_, (_, band, *_)) = claim_tables((claim,), dict.fromkeys(claim.names, Number(0.0, 0.1)), "paper")[0]
     return band

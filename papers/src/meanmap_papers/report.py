@@ -92,15 +92,17 @@ def _claim_row(claim: Claim, numbers: Mapping[str, Number], scale: Scale) -> tup
 
 def measured(claim: Claim, found: Sequence[Number], *, named: bool = False) -> list[str]:
     """The numbers of a claim, with their names where there are several or where these are asked for. What is said of
-    the runs of several numbers is said of the last alone where it is the same.
+    the runs of several numbers is said of the last alone where it is the same, and a number of several parts once.
     """
+    once = dict(zip(claim.names, found, strict=True))
+    found = list(once.values())
     each = [_with_runs(number, claim.over) for number in found]
     if len(each) == 1 and not named:
         return each
     runs = {number.runs for number in found}
     alike = len(each) > 1 and len(runs) == 1 and claim.over == "runs" and each[0] != str(found[0])
     numbers = list(map(str, found)) if alike else each
-    said = [f"{number} ({name.replace('_', ' ')})" for name, number in zip(claim.names, numbers, strict=True)]
+    said = [f"{number} ({name.replace('_', ' ')})" for name, number in zip(once, numbers, strict=True)]
     return [*said[:-1], f"{said[-1]}, each from {runs.pop()} runs"] if alike else said
 
 

@@ -10,8 +10,8 @@ __all__ = ["EXPERIMENT"]
 SIZE = 900
 # At all of these the median's kernel is said to fail.
 LARGE = (2.0, 3.0, 4.0, 6.0, 10.0, 15.0)
-# The paper does not state its number of landmarks. The library's default is 90; with 50 to 200 learned lengthscales
-# resolve the clusters as well (`constants`), so that the other reading is a smaller number.
+# The paper does not state its number of landmarks. It says that the likelihood is largest at a lengthscale of 0.85,
+# which of the numbers in `constants` 90 alone gives. With 25 it is 7; what the test finds then is a claim of ours.
 LANDMARKS = (25,)
 READ_AT = (2.0, 4.0)
 
@@ -26,11 +26,6 @@ def kernels_for(pooled: Any, rng: int) -> dict[str, Any]:
 def with_landmarks(landmarks: int, ratio: float) -> str:
     """The name of the type II error with another number of landmarks."""
     return f"type II error, learned kernel with {landmarks} landmarks, ratio {ratio:g}"
-
-
-def readings(ratio: float) -> tuple[str, ...]:
-    """The same error with 90 landmarks and with other numbers of them."""
-    return (f"type II error, learned kernel, ratio {ratio:g}", *(with_landmarks(m, ratio) for m in LANDMARKS))
 
 
 def run(setting: Setting) -> Outcome:
@@ -129,8 +124,11 @@ def run(setting: Setting) -> Outcome:
         (
             (
                 "Landmarks are 5% of the pooled sample (90). The paper does not state their number, which in two "
-                "dimensions determines the lengthscale (figure 2D), so that what the learned kernel finds at ratios "
-                f"of 2 and 4 is read with 25 of them, too, on {reads} pairs of samples."
+                "dimensions determines the lengthscale. It does state the lengthscale with which its test rejects, "
+                "0.85: with 90 landmarks the learned one is 0.855, with 25, 50 and 200 it is 7.3, 1.2 and 0.61 "
+                "(medians, first section of this page). Its sentences are therefore judged with 90, and its 0.85 is "
+                "not judged. What the test finds with 25 landmarks, a reading that 0.85 excludes, is a claim of ours, "
+                f"from {reads} pairs of samples."
             ),
             "The paper does not state the spacing of its grid; here it is 10.",
             (
@@ -147,15 +145,14 @@ EXPERIMENT = Experiment(
     "Flaxman et al. (2016), figure 2A, B, C and E",
     (
         Claim(
-            "with the learned kernel the test rejects even at a ratio of 2 (section 5), whatever the number of "
-            "landmarks, which is not stated",
-            (readings(2.0),),
+            "with the lengthscale of largest likelihood, 0.85, the test rejects even at a ratio of 2 (section 5)",
+            "type II error, learned kernel, ratio 2",
             high=0.2,
             scales=("quick", "paper"),
         ),
         Claim(
             "with it there are no type II errors at larger ratios (figure 2C), here at 4",
-            (readings(4.0),),
+            "type II error, learned kernel, ratio 4",
             high=0.05,
         ),
         Claim(
@@ -181,6 +178,17 @@ EXPERIMENT = Experiment(
                 Reading("type II error, median kernel, ratio 2", low=0.85),
             ),
             scales=("paper",),
+        ),
+        *(
+            Claim(
+                "with 25 landmarks, which do not give the paper's lengthscale, the test rejects at a ratio of "
+                f"{ratio:g}, too",
+                with_landmarks(25, ratio),
+                high=high,
+                scales=("quick", "paper"),
+                ours=True,
+            )
+            for ratio, high in zip(READ_AT, (0.2, 0.05), strict=True)
         ),
     ),
     {"smoke": 1.0, "quick": 6.0, "paper": 35},

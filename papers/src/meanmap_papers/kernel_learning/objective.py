@@ -75,9 +75,10 @@ def run(setting: Setting) -> Outcome:
         tuple(rows),
         (
             (
-                "The printed lengthscale of 0.85 cannot be tested, since it depends on the number of landmarks, which "
-                f"the paper does not state. With {USUAL} landmarks, 5% of the sample, ours is close to it; figure 2C "
-                "is repeated with this number. Shares without a number of landmarks are those with it."
+                "The paper does not state its number of landmarks, on which the lengthscale depends. Of the four that "
+                f"were tried, {USUAL}, 5% of the sample, gives the printed lengthscale of 0.85 most nearly. The paper "
+                "is judged with this number, in figure 2C as well, so that the 0.85 itself is not tested. Shares "
+                "without a number of landmarks are those with it; those with fewer are claims of ours."
             ),
             (
                 "Nor can the printed median of 20, since the spacing of the grid is not stated. At a spacing of 10 "
@@ -88,8 +89,7 @@ def run(setting: Setting) -> Outcome:
     )
 
 
-# The number of landmarks is not stated: the usual one and smaller ones are readings.
-READ = {name: (of(name, USUAL), *(of(name, m) for m in LANDMARKS if m < USUAL)) for name in (SEVERAL, BETWEEN)}
+FEWER = tuple(m for m in LANDMARKS if m < USUAL)
 
 EXPERIMENT = Experiment(
     "kernel-learning-objective",
@@ -97,17 +97,24 @@ EXPERIMENT = Experiment(
     "Flaxman et al. (2016), figure 2D",
     (
         Claim(
-            "there are several local optima (section 5), in 80% of samples or more, whatever the number of landmarks, "
-            "which is not stated",
-            (READ[SEVERAL],),
+            "there are several local optima (section 5), in 80% of samples or more",
+            SEVERAL,
             low=0.8,
             scales=("quick", "paper"),
         ),
         Claim(
             "the median heuristic lies between the two main modes (section 5)",
-            (READ[BETWEEN],),
+            BETWEEN,
             low=0.5,
             scales=("quick", "paper"),
+        ),
+        *(
+            Claim(f"{words}, with {m} landmarks, too", of(name, m), low=low, scales=("quick", "paper"), ours=True)
+            for name, words, low in (
+                (SEVERAL, "there are several local optima in 80% of samples or more", 0.8),
+                (BETWEEN, "the median lies between the two main modes", 0.5),
+            )
+            for m in FEWER
         ),
     ),
     {"smoke": 0.2, "quick": 0.6, "paper": 2},
