@@ -574,3 +574,24 @@ def test_a_column_that_the_reference_lacks_is_named_once(tmp_path):
     assert found.exit_code == 0
     note = "note: b1.csv and 1 more: batch has the column 'extra', which the reference lacks: it is not watched."
     assert found.stdout.count("'extra'") == found.stdout.count(note) == 1
+
+
+def test_a_column_without_values_hides_no_other(tmp_path):
+    """Six batches lacked a column, and from the third on another one came in other units: it was never named."""
+    rng = np.random.default_rng(0)
+
+    def parts(n, unit=1.0, lost=False):
+        humidity = np.full(n, np.nan) if lost else rng.normal(50, 5, n)
+        return pd.DataFrame({"length": unit * rng.normal(2, 0.1, n), "humidity": humidity, "temp": rng.normal(size=n)})
+
+    parts(600).to_csv(tmp_path / "reference.csv", index=False)
+    for day in range(1, 7):
+        parts(100, 1000.0 if day > 2 else 1.0, True).to_csv(tmp_path / f"b{day}.csv", index=False)
+    found = run(tmp_path / "reference.csv", tmp_path / "b*.csv", "--seed", 0, "--json")
+    said = json.loads(found.stdout)
+    assert said["alarms"] == ["b1.csv", "b3.csv", "b4.csv", "b5.csv", "b6.csv"]
+    assert [each["left out"] for each in said["batches"]] == [0] * 6
+    second = said["compared"][1]["columns"]
+    assert {row["column"] for row in second if row["clear"]} == {"humidity", "length"}
+    (told,) = [note for note in said["notes"] if "the alarm is about missing values" in note]
+    assert told.startswith("b1.csv: ")

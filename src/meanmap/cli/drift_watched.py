@@ -48,6 +48,7 @@ class Watched:
     def add(self, name: str, batch: dict[str, Any], monitor: Any) -> None:
         """Add the batch that the monitor has just seen."""
         missing, number = _gaps(batch), len(next(iter(batch.values())))
+        missing = {column: gaps for column, gaps in missing.items() if column not in monitor.apart}
         left = int(np.any(list(missing.values()), axis=0).sum())
         self.lost.update({column: int(gaps.sum()) for column, gaps in missing.items() if gaps.any()})
         about: dict[str, Any] = {"batch": name, "rows": number, "left out": left}

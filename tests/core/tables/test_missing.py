@@ -105,6 +105,12 @@ def test_too_few_rows_say_why():
     few = pd.DataFrame({"a": [1.0, 2.0] + [np.nan] * 9})
     with pytest.raises(EmptyError, match=r"9 of 11 rows of x were left out: .* 'a' \(9\), and 2 are left; expected at"):
         mm.two_sample_test(few, FRAME[["a"]], missing="drop")
+    gone = {"a": np.arange(30.0), "b": np.full(30, np.nan)}
+    said = (
+        r"missing in 'b' \(30\), and 0 are left; expected at least 5\. To keep these rows, leave out columns that are"
+    )
+    with pytest.raises(EmptyError, match=said):
+        mm.two_sample_test(gone | {"b": np.arange(30.0)}, gone, missing="drop")
     with pytest.raises(ParameterError, match="in memory"):
         mm.two_sample_test(iter([FRAME]), iter([FRAME]), missing="drop")
 

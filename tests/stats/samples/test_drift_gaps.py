@@ -74,12 +74,14 @@ def test_a_column_that_loses_half_of_its_cells_raises_an_alarm(frame):
     assert before < 0.1 < 0.3 < here
 
 
-def test_a_column_that_is_gone_raises_an_alarm_although_no_row_is_left():
+def test_columns_that_are_gone_raise_an_alarm_although_no_row_is_left():
     rng = np.random.default_rng(1)
-    monitor = mm.DriftMonitor.of(rows(rng, 200, lost=0), **SETTINGS).step(rows(rng, 40, lost=1))
+    lost = rows(rng, 40, lost=1).assign(site=None)
+    monitor = mm.DriftMonitor.of(rows(rng, 200, lost=0), **SETTINGS).step(lost)
     assert monitor.alarms == (1,)
     assert monitor.pvalues.tolist() == [1.0]
     assert "0 rows of batch have no missing value: only missing values are compared." in monitor.notes
+    assert monitor.step(lost).alarms == (1,)
     array = rng.normal(size=(100, 2))
     lost = np.where(np.arange(40)[:, None] % 2 == [0, 2], np.nan, rng.normal(size=(40, 2)))
     assert (

@@ -129,9 +129,10 @@ def settle(
     columns = sum(len(named_columns(sample, name) or [None]) for sample, name in zip(samples, names, strict=True))
     for name, keep, where in told:
         if where:
-            notes.append(left_out(name, len(keep), int(keep.sum()), where, beside=columns > len(names)))
+            about = name, len(keep), int(keep.sum()), where, columns > len(names)
             if not keep.all() and keep.sum() < least:
-                raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
+                raise EmptyError(left_out(*about, least=least))
+            notes.append(left_out(*about))
     return found, tuple(notes)
 
 
@@ -167,7 +168,7 @@ def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: object) -
     return found, dict(counts)
 
 
-def left_out(name: str, rows: int, kept: int, where: str, beside: bool = False) -> str:
+def left_out(name: str, rows: int, kept: int, where: str, beside: bool = False, least: int | None = None) -> str:
     """The note on missing values: which rows were left out, or that they are a label. Where many were, and there are
     columns `beside`, it says that these rows can be kept.
     """
@@ -176,6 +177,7 @@ def left_out(name: str, rows: int, kept: int, where: str, beside: bool = False) 
         return f"{said} {where[3:]}." if where.startswith("it (") else f"{said}: {where}."
     gone = rows - kept
     said = f"{gone} of {rows} rows of {name} {'was' if gone == 1 else 'were'} left out: a value is missing in {where}."
+    said = said if least is None else f"{said[:-1]}, and {kept} are left; expected at least {least}."
     if not beside or gone < max(MANY * rows, LEAST):
         return said
     return f"{said} To keep these rows, leave out columns that are not needed{in_python('', ', with --exclude')}."

@@ -17,7 +17,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.apart import watched, without
 from meanmap.core.tables.marks import policy_and_marks
-from meanmap.core.tables.missing import gaps_in, settle
+from meanmap.core.tables.missing import settle
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import names_of
 from meanmap.core.tables.schema import Schema, admitted
@@ -30,8 +30,9 @@ from meanmap.learning.default import is_default
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 from meanmap.stats.permutations import CentredFeatures
+from meanmap.stats.samples.drift_apart import Unused, with_gaps
 from meanmap.stats.samples.drift_gaps import Gaps
-from meanmap.stats.samples.drift_notes import notes_on, without_added
+from meanmap.stats.samples.drift_notes import HARM, notes_on, without_added
 from meanmap.stats.samples.drift_page import facts_of, in_words, monitor_page
 from meanmap.stats.samples.drift_picture import draw
 from meanmap.stats.samples.drift_pool import at_most, ranked
@@ -55,11 +56,6 @@ SHARE, LEAST, MOST = 0.25, 10, 500
 MOST_KEPT = 20_000
 # Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
 LANDMARKS = 512, 256
-# The consequence of serially dependent batches, and what to do.
-HARM = (
-    "batches of neighbouring rows differ by more than chance, and false alarms are too frequent. Monitor the "
-    "residuals of structure.prewhiten, or rows that lie far enough apart"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +72,7 @@ class DriftMonitor(Paged):
         Without drift, the expected number of alarms in any T batches is at most T / run_length.
     pvalues : array (T,)
         The p-value of every batch so far. Without drift they are independent, and each is at most u with probability u
-        at most, so any sequential procedure for p-values is valid for them, too.
+        at most, so any sequential procedure for p-values is valid for them, too (see the notes on missing values).
     evidence : array (T,)
         The evidence of drift accumulated since the last alarm; an alarm is raised when it exceeds `limit`, or when the
         p-value of one batch is at most `pvalue_limit`.
@@ -103,6 +99,8 @@ class DriftMonitor(Paged):
         `gaps.shares` of the columns in the latest.
     points : points or None
         Those of the pool, of which its features are computed again where a file has none.
+    apart, unused : tuples
+        Columns that the comparison of the latest batch left out for their missing values, and pools of other batches.
     record : Record or None
         The rows since drift began, and of the alarms that `print(monitor)` explains column by column; None within
         strata, and for points without columns.
@@ -129,6 +127,10 @@ class DriftMonitor(Paged):
     The price is limited memory: the pool turns over in about n / b batches (n points in the pool, b in a batch), so a
     much slower drift is absorbed without an alarm. Compare with the reference itself by `two_sample_test` now and then.
     Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
+
+    Where a batch lacks nearly all values of a column, both sides have one value there. Batches that lack the same
+    columns are a stream with a pool and evidence of its own, so alarms of all streams together are as rare; but rows
+    are shared by pools at first, so p-values of different streams, and an `evalue` of them, are not quite independent.
 
     With a margin the mean embedding of a batch is compared with that of the reference, which stays fixed, and the
     p-value is that of a distance at the margin (see `closeness_test`), widened by the sampling error of the
@@ -171,6 +173,8 @@ class DriftMonitor(Paged):
     gaps: Gaps | None = None
     points: Any = None
     record: Record | None = None
+    apart: tuple[str, ...] = ()
+    unused: tuple[Unused, ...] = ()
 
     def to_save(self) -> "DriftMonitor":
         """The monitor without arrays that are recomputed from its points and landmarks."""
@@ -288,8 +292,8 @@ class DriftMonitor(Paged):
     def step(self, batch: Data) -> "DriftMonitor":
         """The monitor after one more batch of at least 2 points; batches may differ in size.
 
-        With a margin it may also be a `state`, Parquet files or a Dask collection. Where missing values are watched and
-        leave fewer than 2 rows, only these are compared, and the p-value is 1.
+        With a margin it may also be a `state`, Parquet files or a Dask collection. Where missing values are watched,
+        columns that leave few rows complete are left out, and the others are compared without them, with a note.
         """
         if self.margin is not None and comes_in_pieces(batch):
             batch = self.state(batch)
@@ -298,30 +302,25 @@ class DriftMonitor(Paged):
         if self.points is not None and not len(self.pool):  # from a file
             return with_features(self).step(batch)
         batch, added = without_added(without(batch, self.left_out, "batch"), self.names, self.strata)
-        gaps, found = self.gaps, None
-        if gaps is not None:
-            refuse_unread(batch, "batch")
-            found = gaps_in(batch, "batch", self.missing)
-            check_rows(len(next(iter(found.values()), ())), "batch", 2)
-            gaps = gaps.step(found, self.alarm, np.random.default_rng([self.seed, len(self.pvalues), 1]))
-            whole = np.count_nonzero(~np.any(list(found.values()), axis=0))
-            if whole < 2:
-                said = f"{whole} rows of batch have no missing value: only missing values are compared."
-                return replace(self, gaps=gaps)._after(1.0, (said, *added), None, found)
+        monitor, found, before = self, None, None
+        if self.gaps is not None:
+            monitor, batch, found, before, added = with_gaps(self, self.gaps, batch, added)
+            if batch is None:
+                return monitor._after(1.0, added, None, found)
         with Door() as door:
             data, codes, notes = self._read(batch)
             points = jax.tree.map(on_host, self.known(self.features.read(data, "batch", door)))
             check_rows(count(points), "batch", 2)
-            most = MOST_KEPT if self.margin is None else count(points)
-            points, codes = at_most(most, points, codes, [self.seed, len(self.pvalues), 3])
+            if self.margin is None:
+                points, codes = at_most(MOST_KEPT, points, codes, [self.seed, len(self.pvalues), 3])
             new = transformed(self.features, points)
         if self.margin is None:
             generator = np.random.default_rng([self.seed, len(self.pvalues)])
-            pvalue, pool = ranked(self, points, new, codes, generator)
+            pvalue, pool = ranked(monitor, points, new, codes, generator)
         else:
             pool = {"points": None}
             pvalue, notes = self.margin.judged(new.mean(axis=0), len(new), data, notes)
-        after = replace(self, gaps=gaps)._after(pvalue, (*notes, *added), data, found)
+        after = monitor._after(pvalue, (*notes, *added), data, found, before)
         return after if after.alarm else replace(after, **pool)
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":
@@ -331,10 +330,17 @@ class DriftMonitor(Paged):
         told = (*left_out_of("batch", state), *few_rows(state.n), *not_by_column(self.margin))
         return self._after(self.margin.pvalue(state.sums.mean, state.n), told)
 
-    def _after(self, pvalue: float, notes: tuple[str, ...], data: Any = None, found: Any = None) -> "DriftMonitor":
-        """One more p-value, with the rows that are complete and the missing values of the batch, if they are known."""
+    def _after(
+        self,
+        pvalue: float,
+        notes: tuple[str, ...],
+        data: Any = None,
+        found: Any = None,
+        before: np.ndarray | None = None,
+    ) -> "DriftMonitor":
+        """One more p-value, the complete rows and missing values, if known, and the evidence if not the latest."""
         pvalue = max(pvalue, LEAST_PVALUE)
-        evidence = accumulated(self.evidence, pvalue, self.alarm)
+        evidence = accumulated(self.evidence if before is None else before, pvalue, self.alarm and before is None)
         alarm = self.exceeded(evidence, pvalue)
         if self.gaps is not None:
             lost = self.exceeded(self.gaps.evidence[-1], self.gaps.pvalues[-1])

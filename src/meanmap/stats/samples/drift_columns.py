@@ -52,10 +52,10 @@ class Rows(Value):
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> "Rows":
-        """The rows of several batches, one after another; a batch may lack whole ones."""
+        """The rows of several batches, one after another, in the columns of all; a batch may lack whole ones."""
         full = [part.columns for part in parts if len(part)]
-        first = full[0] if full else {}
-        columns = {name: np.concatenate([part[name] for part in full]) for name in first}
+        shared = [name for name in full[0] if all(name in part for part in full)] if full else []
+        columns = {name: np.concatenate([part[name] for part in full]) for name in shared}
         gaps = {name: np.concatenate([part.gaps[name] for part in parts]) for name in parts[0].gaps}
         return cls(columns, gaps)
 
@@ -65,6 +65,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     these three in words.
     """
     found = _missing(before, here)
+    before = Rows({name: column for name, column in before.columns.items() if name in here.columns or not len(here)})
     pairs = [(column, here.columns[name]) for name, column in before.columns.items()] if len(here) > 1 else []
     if all((one[:1] == part).all() for one, other in pairs for part in (one, other)):  # constant columns
         return found
@@ -161,7 +162,7 @@ def over_time(row: Mapping[str, Any], batches: Sequence[Mapping[str, Any]]) -> l
         return []
     if of == "missing":
         return [batch["missing"].get(name, 0.0) for batch in batches]
-    seen = [batch["typical"][name] for batch in batches if batch["typical"]]
+    seen = [batch["typical"][name] for batch in batches if name in batch["typical"]]
     if seen and isinstance(seen[0], dict):
         return [shares.get(row["label"], 0.0) for shares in seen]
     return seen if of == "mean" else []

@@ -1,5 +1,6 @@
 """Missing values of a monitor: does a batch have more of them in a column than the rows before?"""
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -41,6 +42,8 @@ class Gaps(Value):
         The share of values that were missing in the pool, and in the latest batch, for these columns.
     fewer : tuple of str
         The columns with so few missing values in the latest batch that it is hardly chance: no alarm, but a note.
+    reported : tuple of str
+        The columns that the latest batch lacks, and that have raised an alarm: they raise no other until they return.
     """
 
     names: tuple[str, ...]
@@ -50,6 +53,7 @@ class Gaps(Value):
     columns: dict[str, float] = field(default_factory=dict)
     shares: dict[str, tuple[float, float]] = field(default_factory=dict)
     fewer: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, reference: Data, missing: str, most: int, generator: np.random.Generator) -> "Gaps":
@@ -60,9 +64,16 @@ class Gaps(Value):
             pool = pool[np.sort(generator.choice(len(pool), most, replace=False))]
         return cls(tuple(found), pool)
 
-    def step(self, found: dict[str, np.ndarray], restarted: bool, generator: np.random.Generator) -> "Gaps":
-        """The state after one more batch with these missing values; evidence restarts after an alarm. A batch that
-        lacks columns is checked elsewhere.
+    def step(
+        self,
+        found: dict[str, np.ndarray],
+        restarted: bool,
+        generator: np.random.Generator,
+        lost: Collection[str] = (),
+        exceeded: Callable[[float, float], bool] | None = None,
+    ) -> "Gaps":
+        """The state after one more batch with these missing values, nearly all in columns that are `lost`. Evidence
+        restarts after an alarm. A batch that lacks columns is checked elsewhere.
         """
         from scipy.stats import hypergeom
 
@@ -74,7 +85,16 @@ class Gaps(Value):
         varies = np.flatnonzero((total > 0) & (total < len(both)))
         law = hypergeom(len(both), total[varies], len(new))
         each = np.minimum(law.sf(inside[varies] - 1) * len(varies), 1.0)
+        reported = [name for name in self.reported if name in lost]
+        each[[self.names[j] in reported for j in varies]] = 1.0
         pvalue = float(each.min(initial=1.0))
+        evidence = accumulated(self.evidence, pvalue, restarted)
+        if exceeded is not None and exceeded(evidence, pvalue):
+            reported += [
+                self.names[j]
+                for j, p in zip(varies, each, strict=True)
+                if p <= max(pvalue, CHANCE) and self.names[j] in lost
+            ]
         shares = np.stack([self.pool.mean(axis=0), new.mean(axis=0)], axis=1)
         order = varies[np.argsort(each, kind="stable")]
         fewer = varies[law.cdf(inside[varies]) * len(varies) <= CHANCE]
@@ -82,10 +102,11 @@ class Gaps(Value):
             self,
             pool=both[generator.choice(len(both), len(self.pool), replace=False)],
             pvalues=np.append(self.pvalues, pvalue),
-            evidence=np.append(self.evidence, accumulated(self.evidence, pvalue, restarted)),
+            evidence=np.append(self.evidence, evidence),
             columns=dict(zip((self.names[j] for j in order), np.sort(each).tolist(), strict=True)),
             shares={self.names[j]: (float(shares[j, 0]), float(shares[j, 1])) for j in order},
             fewer=tuple(self.names[j] for j in fewer),
+            reported=tuple(reported),
         )
 
     def notes(self, alarm: bool) -> tuple[str, ...]:

@@ -12,12 +12,17 @@ from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, named_columns
 from meanmap.stats.samples.drift_strata import Strata
 
-__all__ = ["added_columns", "notes_on", "without_added"]
+__all__ = ["HARM", "added_columns", "notes_on", "without_added"]
 
 # Numbers are noted as outside of the range of the reference if at least this share of them is, in at least five rows.
 OUTSIDE, LEAST_ROWS = 0.5, 5
 # A note names at most this many columns.
 MOST_NAMED = 5
+# The consequence of serially dependent batches, and what to do.
+HARM = (
+    "batches of neighbouring rows differ by more than chance, and false alarms are too frequent. Monitor the "
+    "residuals of structure.prewhiten, or rows that lie far enough apart"
+)
 
 
 def added_columns(names: Collection[object], known: Collection[object], where: str = "batch") -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, 
 from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
 
-__all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record"]
+__all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record", "by_column"]
 
 # Alarms explained column by column: the first and the latest ones.
 MOST_EXPLAINED = 5
@@ -87,13 +87,15 @@ class Record(Value):
         columns = _columns(reference)
         if not columns:
             return None
-        found = {} if gaps is None else _by_name(dict(zip(gaps.names, gaps.pool.T, strict=True)), columns)
+        found = {} if gaps is None else by_column(dict(zip(gaps.names, gaps.pool.T, strict=True)), columns)
         rows = Rows(columns, found).some(most, np.random.default_rng([seed, 2]))
         return cls(rows, Copies.of(list(columns.values())))
 
     def step(self, data: Any, gaps: Mapping[str, np.ndarray], monitor: Any) -> "Record":
         """After the batch that the monitor has just judged, from its complete rows and its missing values."""
-        rows = Rows({} if data is None else _columns(data), _by_name(gaps, self.reference.columns))
+        compared = {} if data is None else _columns(data)
+        there = {name: column for name, column in compared.items() if name not in monitor.apart}
+        rows = Rows(there, by_column(gaps, self.reference.columns))
         columns, number = list(rows.columns.values()), len(monitor.pvalues)
         copy = self.copies.find(columns)
         lost = 0.0 if monitor.gaps is None else float(monitor.gaps.evidence[-1])
@@ -146,7 +148,7 @@ def _columns(data: Any) -> dict[str, np.ndarray]:
     return {name: column for name, column in columns.items() if column.ndim == 1}
 
 
-def _by_name(gaps: Mapping[str, np.ndarray], columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def by_column(gaps: Mapping[str, np.ndarray], columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Missing values by the name of their column; notes say it in quotes."""
     names = {repr(name): name for name in columns} | {"it": "value"}
     return {names.get(name, name): missing for name, missing in gaps.items()}
