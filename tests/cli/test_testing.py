@@ -294,6 +294,25 @@ def test_pages_of_mixed_tables_and_of_samples_too_large_to_keep(tmp_path):
     assert "most of all" not in page.read_text()
 
 
+@pytest.mark.parametrize(
+    ("pvalues", "said"),
+    [
+        ({"a": 0.3, "b": 0.003, "c": 0.02}, "b most of all."),
+        ({"a": 0.3, "b": 0.3, "c": 0.7}, "No single column differs clearly."),
+    ],
+)
+def test_a_page_names_the_column_with_the_smallest_pvalue(pvalues, said, monkeypatch):
+    """Within strata all shares may be zero, and the page named the first column."""
+    rng = np.random.default_rng(0)
+    x, y = ({name: rng.normal(shift, 1, 40) for name in "abc"} for shift in (0, 1))
+    result = meanmap.two_sample_test(x, y, rng=0)
+    monkeypatch.setattr(type(result), "driving_columns", lambda *_, **__: dict.fromkeys("abc", 0.0))
+    monkeypatch.setattr(type(result), "column_pvalues", lambda *_, **__: pvalues)
+    *_, section = pages._differences(result, 0.05, {"x": x, "y": y})
+    assert section.answer == said
+    assert [row[0] for row in section.tables[0][1:]] == sorted(pvalues, key=pvalues.__getitem__)
+
+
 def test_standard_input(files):
     first, second, _ = files
     found = run("two-sample", "-", second, "--json", "--seed", 2, stdin=first.read_text())

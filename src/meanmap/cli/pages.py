@@ -128,19 +128,21 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
         sections.append(
             Section("Where they differ", "The witness function of the two samples.", text, figures=(picture,))
         )
-    shares = list(result.driving_columns(rng=result.seed).items())
+    shares = result.driving_columns(rng=result.seed)
     if len(shares) > 1:
         text = (
             "The share of the difference that is lost when the values of a column are shuffled over both samples. "
             "A column with a share near zero does not contribute."
         )
-        rows = (("column", "share"), *((name, f"{share:.2f}") for name, share in shares))
         pvalues = result.column_pvalues(rng=result.seed)
-        rows = (("column", "share", "p-value"), *((*row, f"{pvalues[row[0]]:.3g}") for row in rows[1:]))
+        names = sorted(shares, key=lambda name: (pvalues[name], -shares[name]))
+        rows = (("column", "share", "p-value"), *((n, f"{shares[n]:.2f}", f"{pvalues[n]:.3g}") for n in names))
+        clear = pvalues[names[0]] <= level
+        said = f"{names[0]} most of all." if clear else "No single column differs clearly."
         by = "ranks and relations to other columns" if result.design is None else "ranks"
         text += (
             f" The p-values are for single columns, by {by}, corrected for multiple testing; the intervals above are "
             "of means and shares. If only one of the two shows a difference in a column, the evidence is weak."
         )
-        sections.append(Section("Which columns differ", f"{shares[0][0]} most of all.", text, tables=(rows,)))
+        sections.append(Section("Which columns differ", said, text, tables=(rows,)))
     return sections
