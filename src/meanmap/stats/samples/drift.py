@@ -131,6 +131,7 @@ class DriftMonitor(Paged):
     Where a batch lacks nearly all values of a column, both sides have one value there. Batches that lack the same
     columns are a stream with a pool and evidence of its own, so alarms of all streams together are as rare; but rows
     are shared by pools at first, so p-values of different streams, and an `evalue` of them, are not quite independent.
+    Values that the reference lacks must be missing at random: the pool has none of the rows that are never complete.
 
     With a margin the mean embedding of a batch is compared with that of the reference, which stays fixed, and the
     p-value is that of a distance at the margin (see `closeness_test`), widened by the sampling error of the
