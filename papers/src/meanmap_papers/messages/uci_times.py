@@ -51,7 +51,8 @@ def run(setting: Setting) -> Outcome:
                 f"Both make {sweeps} sweeps; the paper has at most 10. A sweep of sampling always costs the same, and "
                 "a sweep with learning costs less as fewer messages are asked, so that more sweeps favour learning. "
                 "Rows are drawn at random, and not by class as in the paper. The paper draws its times and prints no "
-                "number. How accurate this operator is on the same sets is a section of its own."
+                "number. How accurate this operator is on the same sets is a section of its own. A message is one of "
+                "those of the last sweep on fertility, 50 in a batch, after compilation."
             ),
         ),
     )
