@@ -40,6 +40,9 @@ _GAP = 0.2
 # deviation below the step.
 _SHARP = 1.0
 
+# Steps below this share of all may hide a jump, but no slope that matters.
+_NARROW = 1e-4
+
 # A jump of the slope over one step, and how far below the peak it may be, that changes a sum by less than 1e-6.
 _KINK = 3e-4
 _DEPTH_OF_KINKS = 16.0
@@ -230,8 +233,8 @@ def _beside_the_highest(height: Array) -> jax.Array:
 def unseen(points: jax.Array, height: jax.Array, own: Array | None = None) -> jax.Array:
     """For each step between nodes, whether a peak may stand out there that matters."""
     bound, above = between_nodes(points, height, own)
-    sharp = _stands_out(height) > _SHARP
-    sharp = sharp if own is None else sharp | (_stands_out(own) > _SHARP)
+    sharp = _is_sharp(points, height)
+    sharp = sharp if own is None else sharp | _is_sharp(points, own)
     return ((above > _GAP) | sharp) & ~resolved(points, bound) & (bound >= -DEPTH)
 
 
@@ -259,6 +262,15 @@ def missed(points: jax.Array, found: Weighed) -> Array:
     place, height = found.marks
     shown = jnp.interp(place, points, jnp.maximum(found.height, _NOTHING), left=_NOTHING, right=_NOTHING)
     return (height > shown + _GAP) & (height > found.height.max() - _DEPTH_OF_KINKS)
+
+
+def _is_sharp(points: jax.Array, height: Array) -> jax.Array:
+    """Which steps lead to or from a peak that only one node shows, or from the end of a level part down to nothing: a
+    jump if the step is narrow, and else a slope that is not resolved yet.
+    """
+    falls = jnp.abs(jnp.diff(_beside_the_highest(height))) > DEPTH
+    wide = jnp.diff(points) > _NARROW * (points[-1] - points[0])
+    return (_stands_out(height) > _SHARP) | (falls & wide & (_bends(points, height) > _SHARP))
 
 
 def _stands_out(height: Array) -> jax.Array:
