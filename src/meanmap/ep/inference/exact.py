@@ -40,8 +40,8 @@ def evaluable(factor: Factor, factors: tuple[Factor, ...], block: Block) -> bool
     if not isinstance(factor, BlackBoxFactor) or factor.host or factor.random:
         return False
     unknown = [a for a in factor.arguments if not a.known]
-    inner = [a for a in unknown if a.name not in block.first]
     outputs = unknown[-1:] if factor.outputs else []
+    inner = [a for a in unknown if a.name not in block.first or (a in outputs and a.variable.prior is None)]
     labels = [a for a in inner if a.variable.family is Bernoulli]
     if len(inner) == len(unknown) or len(labels) > _LABELS or len(inner) > len(labels) + len(outputs):
         return False
@@ -76,6 +76,8 @@ class Exact:
         for at, factor in enumerate(self.factors):
             if at in self.asked:
                 total = total + self._evaluated(at, places)
+            elif self._given_by_functions(factor):
+                continue  # what it says about outputs is in their functions
             elif any(factor is linear for linear in self.block.linear):
                 total = total + self._noise(factor, places)
             else:
@@ -92,6 +94,12 @@ class Exact:
             for a in factor.arguments
             if not a.known and a.name in self.block.first and a.variable.plate is None
         }
+
+    def _given_by_functions(self, factor: Factor) -> bool:
+        """Whether all unknowns of a factor are outputs of functions that are evaluated."""
+        functions = [each for at in self.asked if getattr(each := self.factors[at], "outputs", False)]
+        outputs = {each.arguments[-1].name for each in functions}
+        return all(a.known or a.name in outputs for a in factor.arguments)
 
     def _prior(self, name: str, places: np.ndarray) -> np.ndarray:
         variable = self.block.variables[name]
@@ -149,7 +157,7 @@ class Exact:
         size, count, values = (self.plan.shapes[at] or (1,))[0], bucket(len(places)), {}
         labels = []
         for position, argument in enumerate(factor.arguments):
-            if argument.known:
+            if argument.known or (factor.outputs and argument is factor.arguments[-1]):
                 continue
             if argument.name in self.block.first:
                 own = self._values(argument, factor.plate, places)

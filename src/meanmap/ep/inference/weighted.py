@@ -26,6 +26,9 @@ _NU = 5.0
 # Standard deviations that differ by this share, and by three standard errors, are worth a note. Draws that are worth
 # fewer equally weighted ones than this say nothing.
 _APART, _WORTH = 0.1, 50.0
+# Of at most _FEW numbers draws from a proposal that is too narrow are moved and widened, in at most this many rounds,
+# until they are worth enough.
+_FEW, _ROUNDS, _ENOUGH = 10, 4, 300.0
 # Log densities so large that they are rounded by this or more say nothing.
 _ROUNDED = 0.01
 # A note names at most this many unknowns.
@@ -64,14 +67,32 @@ def weighted_notes(
     count = int(np.clip(_EVALUATIONS / members, *_DRAWS)) // 4 * 4
     exact = Exact(plan, state, block, factors, messages, beliefs, tuple(asked))
     noise, log_densities = _noise(count, proposal.size)
-    free = proposal.middle[proposal.chosen] + noise @ proposal.root.T
-    logs = exact.at(proposal.places(free)) - log_densities
+    free, logs = _weighted(proposal, exact, noise, log_densities)
     if not np.spacing(np.abs(logs.max())) < _ROUNDED:
         return "", ""
-    plain = -(noise**2).sum(1) / 2 - log_densities
     labels = _labels(block)
-    differ = _apart(block, proposal, labels, beliefs, free, logs, plain)
-    return differ, _elsewhere(proposal, labels, exact, free, logs, log_densities)
+    elsewhere = _elsewhere(proposal, labels, exact, free, logs, log_densities)
+    near, rounds = proposal, 0
+    while proposal.size <= _FEW and rounds < _ROUNDS and _worth(logs) < _ENOUGH:
+        near, rounds = near.moved_to(free, logs), rounds + 1
+        free, logs = _weighted(near, exact, noise, log_densities)
+    away = np.linalg.solve(proposal.root, (free - proposal.middle[proposal.chosen]).T)
+    plain = -(away**2).sum(0) / 2 - log_densities
+    return _apart(block, proposal, labels, beliefs, free, logs, plain), elsewhere
+
+
+def _weighted(
+    proposal: "_Proposal", exact: Exact, noise: np.ndarray, log_densities: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draws of a proposal, and their log weights up to a constant."""
+    free = proposal.middle[proposal.chosen] + noise @ proposal.root.T
+    return free, exact.at(proposal.places(free)) - log_densities
+
+
+def _worth(logs: np.ndarray) -> float:
+    """How many equally weighted draws are worth as much."""
+    shares = np.exp(logs - logs.max())
+    return float(shares.sum() ** 2 / (shares**2).sum())
 
 
 class _Proposal(NamedTuple):
@@ -100,6 +121,17 @@ class _Proposal(NamedTuple):
     def places(self, free: np.ndarray) -> np.ndarray:
         """All numbers, (draws, numbers), by those that are drawn."""
         return self.middle + (self.spread @ (free - self.middle[self.chosen]).T).T
+
+    def moved_to(self, free: np.ndarray, logs: np.ndarray) -> "_Proposal":
+        """A proposal with the mean and covariance of weighted draws (Bugallo et al. 2017), and a part of its own
+        covariance.
+        """
+        shares = np.exp(logs - logs.max())
+        shares = shares / shares.sum()
+        middle = shares @ free
+        covariance = (free - middle).T @ (shares[:, None] * (free - middle))
+        covariance += self.root @ self.root.T / _worth(logs)
+        return self._replace(middle=self.places(middle[None])[0], root=np.linalg.cholesky(covariance))
 
     @classmethod
     def of(cls, block: Block, messages: Sent, beliefs: Beliefs) -> "_Proposal":
@@ -148,8 +180,7 @@ def _apart(
     plain: np.ndarray,
 ) -> str:
     """Which standard deviations differ from those of weighted draws, worst first, in words."""
-    judged, alike = Weighted(free, logs), Weighted(free, plain)
-    worth = judged.effective * len(free)
+    judged, alike, worth = Weighted(free, logs), Weighted(free, plain), _worth(logs)
     if worth < _WORTH:
         return ""
     # The same draws weighted as draws of the joint Gaussian: chance deviations are nearly the same in both.
