@@ -163,11 +163,11 @@ def test_dates_in_any_form_and_ids_are_set_apart_and_quiet(losing):
 def test_a_column_that_loses_cells_raises_an_alarm(losing):
     found = run(losing / "reference.csv", losing / "day*.csv", "--seed", 0, "--json")
     said = json.loads(found.stdout)
-    assert (found.exit_code, said["alarms"]) == (1, ["day6.csv", "day8.csv"])
-    assert [each["batches"] for each in said["compared"]] == ["day6.csv", "day7.csv to day8.csv"]
+    assert (found.exit_code, said["alarms"]) == (1, ["day6.csv", "day7.csv", "day8.csv"])
+    assert [each["batches"] for each in said["compared"]] == ["day6.csv", "day7.csv", "day8.csv"]
     first, *_ = said["compared"][-1]["columns"]
     assert first["what"] == "missing weight"
-    assert 0.6 < first["batches"] < 0.9
+    assert first["batches"] > 0.9
     assert first["pvalue"] < 1e-6
     assert first["over time"][-3:] == pytest.approx([0.5, 0.5, 1.0], abs=0.15)
     shown = run(losing / "reference.csv", losing / "day*.csv", "--seed", 0).stdout
@@ -279,7 +279,7 @@ def test_a_clean_batch_with_some_evidence_is_no_part_of_a_sudden_change(seed, tm
     """Temperatures in Fahrenheit differed by the mean of both: the interval excluded the truth."""
     rng = np.random.default_rng(seed)
     pd.DataFrame({"celsius": rng.normal(10, 6, 3000)}).to_csv(tmp_path / "reference.csv", index=False)
-    pd.DataFrame({"celsius": rng.normal(10.8, 6, 300)}).to_csv(tmp_path / "b1.csv", index=False)
+    pd.DataFrame({"celsius": rng.normal(10.5, 6, 300)}).to_csv(tmp_path / "b1.csv", index=False)
     pd.DataFrame({"celsius": 1.8 * rng.normal(10, 6, 300) + 32}).to_csv(tmp_path / "b2.csv", index=False)
     found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 1, "--json", "--run-length", 100)
     said = json.loads(found.stdout)
@@ -365,7 +365,7 @@ def test_evidence_below_the_limit_is_said_with_the_exit_code(tmp_path):
     found = run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0)
     assert found.exit_code == 0
     assert "No alarm in 1 batch (exit code 0), but evidence of drift at b1.csv: " in found.stdout
-    assert re.search(r"\d\.\d\d, of 5\.\d\d for an alarm \(p = 0\.0", found.stdout), found.stdout
+    assert re.search(r"\d\.\d\d, of 6\.\d\d for an alarm \(p = 0\.0", found.stdout), found.stdout
     pd.DataFrame({"a": rng.normal(3.0, 1, size=60)}).to_csv(tmp_path / "b2.csv", index=False)
     both = run(tmp_path / "reference.csv", tmp_path / "b1.csv", tmp_path / "b2.csv", "--seed", 0)
     assert both.exit_code == 1
