@@ -213,3 +213,17 @@ def test_gram_matrices_are_positive_and_differentiable(kernel):
 def test_other_kernels_are_refused(kernel, message):
     with pytest.raises(KindError, match=message):
         Smoothed(kernel)
+
+
+@pytest.mark.parametrize("form", ["sum", "product", "width"])
+def test_small_and_large_units_in_single_precision(form):
+    """Fourth powers of lengthscales vanished: r of a sum was 1.6 for 6.7 in units of 1e-10."""
+
+    def smoothed(unit):
+        one, other = RBF(unit), Matern(unit)
+        made = {"sum": Smoothed(one + other), "product": Smoothed(one * other), "width": Smoothed(one, width=unit)}
+        points = jnp.asarray([0.0, unit], jnp.float32)
+        return np.asarray(made[form](points)) / unit
+
+    for unit in (1e-12, 1e-6, 1e10):
+        np.testing.assert_allclose(smoothed(unit), smoothed(1.0), rtol=1e-5)

@@ -114,15 +114,15 @@ class Smoothed(ByGram):
 
 def _pair(a: jax.Array, b: jax.Array, width: jax.Array | None, x: Points, y: Points) -> jax.Array:
     """∫ exp(−½ (x − u)²/a²) exp(−½ (u − y)²/b²) ν(du), (n, m): normal densities, the square completed in u."""
-    both = a**2 + b**2
-    apart = squared_distances(scale_columns(x, jnp.sqrt(both)), scale_columns(y, jnp.sqrt(both)))
-    variance = a**2 * b**2 / both
+    both = jnp.hypot(a, b)  # no fourth powers of lengthscales, which float32 does not hold in small units
+    apart = squared_distances(scale_columns(x, both), scale_columns(y, both))
+    deviation = a * (b / both)
     if width is None:
-        return jnp.prod(jnp.sqrt(2 * math.pi * variance)) * jnp.exp(-apart / 2)
-    amplitude = jnp.prod(jnp.sqrt(2 * math.pi / (1 / variance + 1 / width**2)))
+        return jnp.prod(math.sqrt(2 * math.pi) * deviation) * jnp.exp(-apart / 2)
+    wider = jnp.hypot(deviation, width)
+    amplitude = jnp.prod(math.sqrt(2 * math.pi) * deviation * (width / wider))
     # m = (b²x + a²y)/(a² + b²), written as the difference of the two parts, turns into a distance too.
-    spread = both * jnp.sqrt(variance + width**2)
-    middles = squared_distances(scale_columns(x, spread / b**2), -scale_columns(y, spread / a**2))
+    middles = squared_distances(scale_columns(x, wider * (both / b) ** 2), -scale_columns(y, wider * (both / a) ** 2))
     return amplitude * jnp.exp(-apart / 2 - middles / 2)
 
 

@@ -125,10 +125,11 @@ def learn_kernel(
     kernel : RBF, Matern, a product of RBF and Matern, or a sum of multiples of these, optional
         The form of the kernel: `RBF()`, the default, has one lengthscale for all columns, `RBF([1.0, 1.0])` one for
         each, and so has `Matern()`, whose smoothness is kept; for a sum the weights are learned too, keeping k(x, x).
-        The values of the other parameters do not matter. Factors may be on columns of their own, such as
+        Lengthscales and weights are those to begin with and do not matter, but k(x, x) does: compare forms with the
+        same, such as `0.5 * RBF() + 0.5 * RBF()` with `RBF()`. Factors may be on columns of their own, such as
         `OnColumns(RBF(), "height") * OnColumns(Matern(), "age")`. A product of RBF kernels on the same columns is an
         RBF kernel, whose lengthscales are all that a sample can tell: it is refused. So are products of Matérn kernels
-        on the same columns, and terms that ignore a column.
+        on the same columns, and sums with a term that ignores a column.
     landmarks : float, int or points (m, d)
         z: a share of the points (at least 20 landmarks and twice the columns, at most 200), a number, or the landmarks.
     noise : float
@@ -226,7 +227,7 @@ def learn_kernel(
             modes, profile = find_modes(landscape, what, units, random.generator)
         if not modes:
             raise InputError(
-                "the objective is nowhere finite: rows of x repeat, or lie on few lines. Use kernel='median' instead."
+                "the objective is nowhere finite: rows of x repeat, or lie on few lines. In tests use kernel='median'."
             )
         doubts += mode_doubts(modes, points, score, random.generator)
     report = Report(

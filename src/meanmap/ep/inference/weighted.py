@@ -90,7 +90,7 @@ def _weighted(
 
 
 def _worth(logs: np.ndarray) -> float:
-    """How many equally weighted draws are worth as much."""
+    """The number of equally weighted draws that are worth as much."""
     shares = np.exp(logs - logs.max())
     return float(shares.sum() ** 2 / (shares**2).sum())
 
