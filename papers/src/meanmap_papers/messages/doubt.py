@@ -196,7 +196,12 @@ BANDS: tuple[tuple[str, str | tuple[tuple[str, ...], ...], float, float], ...] =
     ("there is no large error where the operator is confident (figure 10)", WRONG, -np.inf, TENTH**3),
     ("nor is it uncertain where the error is small (figure 10)", TIMID, -np.inf, TENTH**3),
     ("errors on training and test messages are alike (section 6.2)", ALIKE, -np.log10(2), np.log10(2)),
-    ("its uncertainty is more reliable than that of forests (introduction)", RELIABLE, 0.0, np.inf),
+    (
+        "its uncertainty is much more reliable than that of forests (introduction), by 0.1 or more",
+        RELIABLE,
+        0.1,
+        np.inf,
+    ),
 )
 
 EXPERIMENT = Experiment(
