@@ -191,7 +191,7 @@ def two_sample(
         raise refused(f"--margin needs two samples, and there are {len(samples)}")
     names = tuple(samples)
     size = None
-    with samples_called(names[0], names[1]), columns_named(read_whole):
+    with samples_called(names[0], names[1]), columns_named(read_whole, chosen):
         if margin is not None:
             result = mm.closeness_test(tables[0], tables[1], margin, **plain, **design)
             shift = f"a shift of all columns by {margin:g} standard deviations"

@@ -10,6 +10,7 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.points import on_host
 from meanmap.core.rng import Rng
 from meanmap.core.tables.apart import shuffled_ids
+from meanmap.core.tables.assigned import Kept
 from meanmap.core.tables.chunks import any_once, source_of
 from meanmap.core.tables.indices import check_order, check_order_beside
 from meanmap.core.tables.missing import length, rows_called
@@ -228,7 +229,7 @@ class OfSamples(Asked):
         return self.wanted[0]
 
     @property
-    def keeps(self) -> list[str] | None:
+    def keeps(self) -> Kept | None:
         """Columns that are kept even if they number the rows; None for all, if functions of the user read them."""
         return None if self.features is not None else kept_columns(self.kernel, *self.said)
 

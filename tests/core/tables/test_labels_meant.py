@@ -42,9 +42,25 @@ def test_labels_that_differ_in_blanks_are_told_of():
     frame = pd.DataFrame({"a": with_label("u "), "b": with_label(" v")})
     end = "which differ only in spaces and count as two: write them alike, as .str.strip() does, if they are one."
     assert doubts([frame, frame], ["x", "y"]) == (
-        f"column 'a' of x and y has the labels 'u ' and 'u', {end}",
-        f"column 'b' of x and y has the labels ' v' and 'v', {end}",
+        f"column 'a' of x and y has the labels 'u ' and 'u', {end} The same is true of labels in 'b'.",
     )
+    assert doubts([frame[["b"]]], ["x"]) == (f"column 'b' of x has the labels ' v' and 'v', {end}",)
+
+
+def test_codes_of_two_letters_in_two_spellings_are_named_with_the_other_columns():
+    device, lands = ["mobile", "Mobile", "tablet"] * 20, ["de", "DE", "at", "AT", "ch", "ch"] * 10
+    (note,) = doubts([pd.DataFrame({"device": device, "country": lands})], ["x"])
+    assert note.startswith("column 'device' of x has the labels 'Mobile' and 'mobile', which differ only in capitals")
+    assert note.endswith("The same is true of labels in 'country'.")
+    (alone,) = doubts([{"country": lands}], ["x"])
+    assert "has the labels 'AT' and 'at' (and 1 more), which differ only in capitals" in alone
+
+
+@pytest.mark.parametrize(
+    "labels", [["AA", "Aa", "aa", "BB", "Bb", "bb"], ["a", "A", "b", "B"], ["de", "DE", "at", "ch"]]
+)
+def test_genotypes_and_letters_are_not_taken_for_codes_in_two_spellings(labels):
+    assert doubts([{"a": labels * 10}], ["x"]) == ()
 
 
 def test_labels_that_differ_in_spaces_and_capitals_are_named():

@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 import meanmap as mm
+from meanmap.cli.wording import in_options
 from meanmap.core.errors import (
     ColumnError,
     EmptyError,
@@ -273,7 +274,7 @@ def test_clusters_that_lie_in_several_strata_are_refused():
         "arm": np.where(user % 2, "a", "b"), "user": user, "u": rng.normal(size=180), "v": rng.normal(size=180),
         "device": np.tile(["ios", "web"], 90), "team": user % 5,
     })  # fmt: skip
-    said = r"30 of 30 clusters have rows in several strata .* pass the columns of both as clusters=\["
+    said = r"30 of 30 clusters have rows in several strata .* (pass|combine both in) clusters="
     design = {"within": frame.device, "clusters": frame.user}
     for call in (
         lambda: mm.two_sample_test(frame, by="arm", within="device", clusters="user"),
@@ -286,6 +287,32 @@ def test_clusters_that_lie_in_several_strata_are_refused():
             call()
     both = mm.two_sample_test(frame, by="arm", within="device", clusters=["user", "device"], rng=0, **FEW)
     assert "within strata of 60 clusters" in both.method
+
+
+@pytest.mark.parametrize("ask", ["by", "question", "variables", "arrays"])
+def test_the_refusal_of_clusters_across_strata_can_be_typed_and_names_strata_written_in_two_ways(ask, monkeypatch):
+    rng = np.random.default_rng(5)
+    user = np.repeat(np.arange(30), 6)
+    land = np.tile(["de", "DE ", "at"], 60)
+    frame = pd.DataFrame({"arm": np.where(user % 2, "a", "b"), "user": user, "u": rng.normal(size=180), "land": land})
+    frame["v"] = rng.normal(size=180)
+    call = {
+        "by": lambda: mm.two_sample_test(frame, by="arm", within="land", clusters="user"),
+        "question": lambda: mm.test("u + v ~ arm | land", frame, clusters="user"),
+        "variables": lambda: mm.independence_test("u", "v", within="land", clusters="user", data=frame),
+        "arrays": lambda: mm.independence_test(frame.u, frame.v, within=land, clusters=user),
+    }[ask]
+    with pytest.raises(InputError) as caught:
+        call()
+    said = str(caught.value)
+    assert "has the labels 'DE ' and 'de', which differ only in spaces or capitals and count as two" in said
+    if ask == "arrays":
+        assert said.endswith("combine both in clusters=.")
+        assert "--clusters." in in_options(said, {"clusters": "--clusters"})
+        return
+    assert said.endswith("pass clusters=['user', 'land'].")
+    assert in_options(said, {"clusters": "--clusters"}).endswith("pass --clusters user,land.")
+    assert "labels 'at'" not in said
 
 
 def test_what_says_nothing_is_told():

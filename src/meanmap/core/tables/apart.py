@@ -25,6 +25,8 @@ __all__ = [
     "left_out_of_table",
     "not_watched",
     "shuffled_ids",
+    "typed_by_name",
+    "values_there",
     "watched",
     "why_apart",
     "why_not_watched",
@@ -41,16 +43,25 @@ LONGEST = 1000
 MANY_IDS = 50
 
 _named: ContextVar[frozenset[str]] = ContextVar("named", default=frozenset())
+_typed: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
 
 
 @contextmanager
-def columns_named(names: Collection[str]) -> Iterator[None]:
-    """A scope in which these columns stay, because the user named them."""
-    before = _named.set(frozenset(names))
+def columns_named(names: Collection[str], typed: Collection[str] | None = None) -> Iterator[None]:
+    """A scope in which these columns stay, because the user named them (`typed`, all of them unless given) or because
+    ids were left out before.
+    """
+    before = _named.set(frozenset(names)), _typed.set(frozenset(names if typed is None else typed))
     try:
         yield
     finally:
-        _named.reset(before)
+        _named.reset(before[0])
+        _typed.reset(before[1])
+
+
+def typed_by_name(name: str) -> bool:
+    """Whether the user named this column."""
+    return name in _typed.get()
 
 
 def left_out_of_table(name: str, why: str, kind: str) -> str:
@@ -101,7 +112,7 @@ def apart_in(tables: Sequence[Mapping[str, Any]], keeps: Collection[str] = ()) -
     """
     stays = {*keeps, *_named.get()}
     shared = [name for name in tables[0] if name not in stays and all(name in table for table in tables)]
-    reasons = {name: _why([_values(table[name]) for table in tables]) for name in shared}
+    reasons = {name: _why([values_there(table[name]) for table in tables]) for name in shared}
     return {name: why for name, why in reasons.items() if why is not None}
 
 
@@ -153,7 +164,7 @@ def shuffled_ids(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...
         f"{name!r} holds whole numbers of which each occurs once, as the ids of shuffled rows do, and is compared like "
         f"the others: if it only numbers or names the rows, leave it out{in_python('', f' with --exclude {name}')}."
         for name in shared
-        if _are_shuffled([_values(table[name]) for table in tables])
+        if _are_shuffled([values_there(table[name]) for table in tables])
     )
 
 
@@ -175,7 +186,7 @@ def why_not_watched(column: Any) -> Why | None:
     >>> why_not_watched(np.arange(60).astype("datetime64[D]"))
     ('holds times, which differ in every batch,', 'time')
     """
-    values = _values(column)
+    values = values_there(column)
     if values is None or not len(values):
         return None
     if (why := why_apart(values)) is not None or not gives_place(values):
@@ -235,7 +246,7 @@ def _written_numbers(words: np.ndarray) -> bool:
     return written is not None and written.what.startswith("numbers")
 
 
-def _values(column: Any) -> np.ndarray | None:
+def values_there(column: Any) -> np.ndarray | None:
     """The values of a column that are there, labels as text; None for categories and for what no column of numbers,
     times or text is.
     """

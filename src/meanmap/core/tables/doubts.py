@@ -1,6 +1,6 @@
 """Data that may not be what they seem: codes for missing values, numbers and dates stored as text, copied rows."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from numbers import Real
 from typing import Any
@@ -13,10 +13,11 @@ from meanmap.core.arrays import plain
 from meanmap.core.containers import has_series, is_sparse
 from meanmap.core.errors import ShapeError
 from meanmap.core.held import holds_floats
+from meanmap.core.language import in_few_words
 from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import on_host
-from meanmap.core.tables.labels_meant import odd_labels, written_in_two_ways
+from meanmap.core.tables.labels_meant import words_for_missing, written_in_two_ways
 from meanmap.core.tables.sentinels import LEAST_OTHERS, Sentinels
 from meanmap.core.tables.table import named_columns
 from meanmap.core.tables.written import Written, words_of, written_notes
@@ -78,6 +79,7 @@ it to categories, or say so with kinds={'age': 'label'}.
             if name not in told:
                 together.setdefault(name, []).append(column)
     notes, texts = [], {}
+    spelled: dict[Any, str] = {}
     everywhere = " and ".join(names)
     for name, columns in together.items():
         numbers = [found for each in columns if (found := numbers_in(each, everywhere)) is not None]
@@ -91,9 +93,19 @@ it to categories, or say so with kinds={'age': 'label'}.
             texts[name] = written
         else:
             where = f"{'' if name is None else f'column {name!r} of '}{everywhere}"
-            notes += odd_labels(words, where, then) if words else ()
-            notes += written_in_two_ways(words_of(columns, categories=True) or (), where) if words is None else ()
-    return (*notes, *written_notes(texts, everywhere))
+            notes += words_for_missing(words, where, then) if words else ()
+            labels = words_of(columns, categories=True) if words is None else words
+            if found := written_in_two_ways(labels or (), where):
+                spelled[name] = found[0]
+    return (*notes, *_first_of_all(spelled), *written_notes(texts, everywhere))
+
+
+def _first_of_all(notes: Mapping[Any, str]) -> tuple[str, ...]:
+    """The note on the first column, with the names of the others, of which the same is true."""
+    if len(notes) < 2:
+        return tuple(notes.values())
+    first, *others = notes
+    return (f"{notes[first]} The same is true of labels in {in_few_words(list(map(repr, others)))}.",)
 
 
 def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = False) -> tuple[str, ...]:

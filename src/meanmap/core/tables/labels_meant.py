@@ -4,13 +4,13 @@ from collections.abc import Collection
 
 from meanmap.core.language import in_python
 
-__all__ = ["odd_labels", "written_in_two_ways"]
+__all__ = ["odd_labels", "words_for_missing", "written_in_two_ways"]
 
 # Others, such as "none", are labels of their own.
 WORDS = ("nan", "NaN", "None", "<NA>", "NaT", "NA", "N/A", "n/a", "null", "NULL")
 SHOWN = 3
-# Shorter labels may differ in a capital on purpose, as genotypes do.
-LEAST_LETTERS = 3
+# Shorter labels may differ in a capital on purpose, as genotypes do, but not several codes of two letters.
+LEAST_LETTERS, CODE = 3, 2
 
 
 def odd_labels(labels: Collection[str], where: str, then: str = "") -> tuple[str, ...]:
@@ -26,20 +26,30 @@ def odd_labels(labels: Collection[str], where: str, then: str = "") -> tuple[str
     x has the labels 'north ' and 'north', which differ only in spaces and count as two: write them alike, as \
 .str.strip() does, if they are one.
     """
-    notes = []
+    return (*words_for_missing(labels, where, then), *written_in_two_ways(labels, where))
+
+
+def words_for_missing(labels: Collection[str], where: str, then: str = "") -> tuple[str, ...]:
+    """A note on the distinct labels of a column that are words for missing values.
+
+    Examples
+    --------
+    >>> words_for_missing(["north", "none"], "x")
+    ()
+    """
     absent = [label for label in sorted(labels) if not label.strip() or label.strip() in WORDS]
-    if absent:
-        many, stand = ("s", "they stand") if len(absent) > 1 else ("", "it stands")
-        shown = " and ".join(map(repr, absent))
-        advice = then or f"pass missing={sorted({label.strip() for label in absent})}"
-        notes.append(
-            f"{where} has the label{many} {shown}, treated like any other: if {stand} for a missing value, {advice}."
-        )
-    return (*notes, *written_in_two_ways(labels, where))
+    if not absent:
+        return ()
+    many, stand = ("s", "they stand") if len(absent) > 1 else ("", "it stands")
+    shown = " and ".join(map(repr, absent))
+    advice = then or f"pass missing={sorted({label.strip() for label in absent})}"
+    note = f"{where} has the label{many} {shown}, treated like any other: if {stand} for a missing value, {advice}."
+    return (note,)
 
 
 def written_in_two_ways(labels: Collection[str], where: str, least: int = LEAST_LETTERS) -> tuple[str, ...]:
-    """A note on the distinct labels of a column that differ only in spaces or capitals, these with `least` letters.
+    """A note on the distinct labels of a column that differ only in spaces or capitals, these with `least` letters, or
+    with two if several codes are written in small letters and in capitals.
 
     Examples
     --------
@@ -47,6 +57,7 @@ def written_in_two_ways(labels: Collection[str], where: str, least: int = LEAST_
     ()
     """
     alike: dict[str, list[str]] = {}
+    least = min(least, CODE) if _has_codes(labels) else least
     for label in sorted(labels, key=lambda label: (label == " ".join(label.lower().split()), label)):
         bare = " ".join(label.split())
         alike.setdefault(bare.casefold() if len(bare) >= least else bare, []).append(label)
@@ -64,3 +75,10 @@ def written_in_two_ways(labels: Collection[str], where: str, least: int = LEAST_
         f"count as {'two' if len(pairs[0]) == 2 else len(pairs[0])}: write them alike{how} if they are one."
     )
     return (note,)
+
+
+def _has_codes(labels: Collection[str]) -> bool:
+    """Whether several codes of two letters, as of countries, are written in small letters and in capitals."""
+    codes = {bare for label in labels if len(bare := " ".join(label.split())) == CODE}
+    small = [code for code in codes if code.islower() and code.upper() in codes]
+    return len(small) > 1 and not codes & {code.title() for code in small}

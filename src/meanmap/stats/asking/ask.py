@@ -151,7 +151,7 @@ def plan_for(
     plan = _plan(asked, columns, schema, within, clusters, told)
 
     def run(**options: Any) -> TestResult:
-        with columns_named(asked.names):
+        with columns_named(asked.names, asked.typed):
             return plan.run(**options)
 
     return replace(plan, run=run, told=notes)

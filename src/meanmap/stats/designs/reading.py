@@ -22,6 +22,7 @@ from meanmap.core.held import holds_numbers
 from meanmap.core.meant import no_column, respelled
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.apart import without_ids
+from meanmap.core.tables.assigned import Kept, without_units
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import categories_of
@@ -35,6 +36,7 @@ from meanmap.core.types import Data, KernelLike
 from meanmap.core.values import is_sequence, label_shown, label_text
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.designs.nested import check_nested
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = [
@@ -66,7 +68,7 @@ def check_permuted(statistic: str, null: str, *statistics: str) -> None:
 
 
 def grouped(
-    frame: Data, by: object, missing: str, kinds: Mapping[str, Any] | None, keeps: Sequence[str] | None = None
+    frame: Data, by: object, missing: str, kinds: Mapping[str, Any] | None, keeps: Kept | None = None
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
     """The samples of one table, one for each value of the column `by`, and notes. They are in the order of its
     categories, if it has any, or of its sorted values.
@@ -84,7 +86,7 @@ def grouped(
         raise KindError(f"by is {by!r}; expected the name of a column of the one table that is given.")
     heard = ()
     if keeps is not None:  # before rows are left out, for no value that is missing there
-        (frame,), heard = without_ids((frame,), ("the table",), (by, *keeps), kinds)
+        (frame,), heard = without_ids((frame,), ("the table",), (by, *keeps.names), kinds)
     (frame,), told = admitted((frame,), ("the table",), missing, kinds, least=LEAST_POINTS)
     told += heard
     table = Table.of(frame, "the table")
@@ -115,14 +117,16 @@ def grouped(
                 f"{name} has {counted(int(rows.sum()), 'row')}; expected at least {LEAST_POINTS} in each group."
             )
         found[name] = Table({each: np.asarray(table.columns[each])[rows] for each in others})
-    return found, told
+    left, heard = without_units([*found.values()], [*found], keeps, kinds)
+    return dict(zip(found, left, strict=True)), (*told, *heard)
 
 
-def kept_columns(kernel: KernelLike, *design: object) -> list[str] | None:
+def kept_columns(kernel: KernelLike, within: object, clusters: object, weights: object) -> Kept | None:
     """Columns that stay although they number or name the rows: those of the design. None, all of them, for a kernel of
     the user's own, which may read them.
     """
-    return [name for wanted in design for name in names_of(wanted)] if is_default(kernel) else None
+    names = [name for wanted in (within, clusters, weights) for name in names_of(wanted)]
+    return Kept(names, clusters is not None or isinstance(within, Exchange)) if is_default(kernel) else None
 
 
 def without_design(samples: Sequence[Any], names: Sequence[str], *columns: object) -> list[Any]:
@@ -185,7 +189,8 @@ def design_of(
         units = np.arange(sum(sizes))
     else:
         units = _labels(samples, names, clusters, "clusters")
-        _check_nested(strata, units)
+        if within is not None:
+            check_nested(strata, units, within, clusters, _columns(samples, names, within, "within"))
     mass = np.ones(sum(sizes)) if weights is None else _weights(samples, names, weights)
     _check_compared(sizes, names, strata, mass)
     return Exchange(strata, _in_strata(strata, units), mass)
@@ -222,8 +227,9 @@ def observed(
     rows, beside = ([None] * n,), zip(apart, parts[len(names) :], strict=True)
     said = {name: _labels(rows, names, part, name) for name, part in beside}
     strata, units = said.get("within", np.zeros(n, int)), said.get("clusters", np.arange(n))
-    if not across and not blocks:
-        _check_nested(strata, units)
+    if not across and not blocks and len(said) == 2:
+        strata_by = _columns(rows, names, parts[len(names)], "within")
+        check_nested(strata, units, apart["within"], apart["clusters"], strata_by)
     if not across:
         units = _in_strata(strata, units)
     return parts[: len(names)], Exchange(strata, units, np.ones(n)), told
@@ -257,17 +263,6 @@ def _check_for_each_row(**given: object) -> None:
             raise KindError(f"{name} is an Exchange, which tests of samples and of independence take: pass columns.")
         if is_whole(value):
             raise KindError(f"{name} is {value}; expected the name of a column, as text, or a value for each row.")
-
-
-def _check_nested(strata: np.ndarray, units: np.ndarray) -> None:
-    """Refuse clusters with rows in several strata: there the parts of one cluster would be exchanged separately."""
-    strata_of = np.bincount(np.unique(np.stack([units, strata]), axis=1)[0])
-    if several := int((strata_of > 1).sum()):
-        raise InputError(
-            f"{several} of {counted(len(strata_of), 'cluster')} have rows in several strata of within=, whose rows are "
-            "exchanged separately, and the rows of a cluster only together. Leave out within= or clusters=; or, if "
-            "clusters of different strata have the same names, pass the columns of both as clusters=[...]."
-        )
 
 
 def _in_strata(strata: np.ndarray, units: np.ndarray) -> np.ndarray:

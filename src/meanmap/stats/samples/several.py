@@ -1,11 +1,12 @@
 """Samples as given: two, a list, a mapping of names, or one table with a column that distinguishes them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import on_host
 from meanmap.core.tables.apart import without_ids
+from meanmap.core.tables.assigned import Kept, without_units
 from meanmap.core.types import Data
 from meanmap.stats.designs.reading import grouped
 
@@ -13,7 +14,7 @@ __all__ = ["named", "several_samples"]
 
 
 def several_samples(
-    samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None, keeps: Sequence[str] | None = None
+    samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None, keeps: Kept | None = None
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
     """Names of the samples, the samples as given or as the groups of one table, and notes.
 
@@ -26,8 +27,9 @@ def several_samples(
     names, listed = named(samples)
     if keeps is None:
         return names, listed, ()
-    kept, told = without_ids(listed, names, keeps, kinds)
-    return names, kept, told
+    listed, told = without_ids(listed, names, keeps.names, kinds)
+    listed, heard = without_units(listed, names, keeps, kinds)
+    return names, listed, (*told, *heard)
 
 
 def named(samples: Data) -> tuple[list[str], list[Any]]:

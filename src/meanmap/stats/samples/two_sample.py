@@ -15,6 +15,7 @@ from meanmap.core.points import in_columns
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.apart import without_ids
+from meanmap.core.tables.assigned import Kept, without_units
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.types import Data, KernelLike, Seed
@@ -266,7 +267,7 @@ def two_samples(
     by: str | None,
     missing: str,
     kinds: Mapping[str, Any] | None,
-    keeps: Sequence[str] | None = None,
+    keeps: Kept | None = None,
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
     """Two samples as they came or as the groups of one table, what they are called, and notes."""
     samples, names, told = _picked(x, y, by, missing, kinds, keeps)
@@ -282,7 +283,7 @@ def _picked(
     by: str | None,
     missing: str,
     kinds: Mapping[str, Any] | None,
-    keeps: Sequence[str] | None = None,
+    keeps: Kept | None = None,
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
     """Two samples (missing values in pairs are handled later), their names, and notes. Columns that only number,
     name or date the rows are left out unless they are in `keeps`, or this is None.
@@ -293,8 +294,9 @@ def _picked(
         names = _names.get()
         if keeps is None:
             return [x, y], names, ()
-        samples, told = without_ids([x, y], names, keeps, kinds)
-        return samples, names, told
+        samples, told = without_ids([x, y], names, keeps.names, kinds)
+        samples, heard = without_units(samples, names, keeps, kinds)
+        return samples, names, (*told, *heard)
     groups, told = grouped(x, by, missing, kinds, keeps)
     if len(groups) > 2:
         raise InputError(f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all.")

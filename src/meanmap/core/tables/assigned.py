@@ -1,0 +1,136 @@
+"""Columns that name the units, such as users, of which each was assigned to a sample with all of its rows."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from meanmap.core.held import holds_numbers, holds_text
+from meanmap.core.language import in_python
+from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.tables.apart import typed_by_name, values_there
+from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.missing import length, take
+from meanmap.core.tables.table import raw_columns
+
+__all__ = ["Kept", "names_units", "without_units"]
+
+# Fewer values may be those of an ordinary column.
+LEAST_UNITS = 20
+# Of columns whose rows were assigned one by one, fewer than this share are taken for units.
+BY_CHANCE = 1e-9
+# Most columns have a value in both samples within these first rows.
+FIRST = 1000
+
+
+class Kept(NamedTuple):
+    """Columns that stay in the samples as part of their design, and whether it says which rows belong together."""
+
+    names: Sequence[str]
+    clustered: bool = False
+
+
+def without_units(
+    samples: Sequence[Any], names: Sequence[str], kept: Kept | None, kinds: Mapping[str, Any] | None = None
+) -> tuple[list[Any], tuple[str, ...]]:
+    """Tables without the columns that name units which were assigned whole, and a note on these columns. Those of the
+    design, with declared `kinds`, or named by the user stay; the note then only says how to keep units together. All
+    stay if `kept` is None.
+
+    Examples
+    --------
+    >>> users = np.repeat(np.arange(40), 5)
+    >>> tables = [{"user": users[users % 3 == k], "age": [31] * int((users % 3 == k).sum())} for k in range(2)]
+    >>> print(without_units(tables, ["x", "y"], Kept([]))[1][0])
+    each value of 'user' is in one sample only, as where units are assigned with all of their rows, which are then not \
+independent: pass clusters='user'. 'user' is left out; to compare it, pass kinds={'user': 'number'}.
+    """
+    if (
+        kept is None
+        or kept.clustered
+        or any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples)
+    ):
+        return list(samples), ()
+    tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
+    shared = [name for name in tables[0] if all(name in table for table in tables) and name not in (kinds or ())]
+    units = [name for name in shared if name not in kept.names and _name_units([table[name] for table in tables])]
+    if not units:
+        return list(samples), ()
+    left_out = [name for name in units if not typed_by_name(name)]
+    if any(set(table) <= {*left_out, *kept.names} for table in tables):
+        left_out = []
+    notes = tuple(_note(name, tables[0][name], name in left_out) for name in units)
+    if not left_out:
+        return list(samples), notes
+    return [{name: part for name, part in table.items() if name not in left_out} for table in tables], notes
+
+
+def _note(name: str, column: Any, left_out: bool) -> str:
+    values = values_there(column)
+    kind = "label" if values is None or holds_text(values) else "number"
+    clusters = in_python(f"clusters={name!r}", f"--clusters {shlex.quote(name)}")
+    kinds = in_python(f"kinds={{{name!r}: {kind!r}}}", f"--kinds {shlex.quote(f'{name}={kind}')}")
+    return (
+        f"each value of {name!r} is in one sample only, as where units are assigned with all of their rows, which are "
+        f"then not independent: pass {clusters}."
+    ) + f" {name!r} is left out; to compare it, pass {kinds}." * left_out
+
+
+def _name_units(columns: Sequence[Any]) -> bool:
+    first = [values_there(take(column, np.arange(min(FIRST, length(column))))) for column in columns]
+    known = [each for each in first if each is not None and len(each)]
+    if len(known) < len(first) or not _apart(known):
+        return False
+    return names_units([values_there(column) for column in columns])
+
+
+def _apart(columns: Sequence[np.ndarray]) -> bool:
+    """Whether no value is in two of the columns."""
+    distinct = list(map(np.unique, columns))
+    if len({holds_text(each) for each in distinct}) > 1:
+        return False
+    return len(np.unique(np.concatenate(distinct))) == sum(map(len, distinct))
+
+
+def names_units(columns: Sequence[np.ndarray | None]) -> bool:
+    """Whether the values of a column, sample by sample, name units that were assigned to the samples at random: whole
+    numbers or labels of which each is in one sample only, although several rows have it, and which alternate between
+    the samples in sorted order.
+
+    If rows were assigned one by one, this has a probability below 10⁻⁹ for any column: given the number of rows in each
+    sample, at most ∏ᵥ Σₛ pₛ^cᵥ over the probability of these numbers, where the value v has cᵥ rows, and a share pₛ of
+    all rows is in sample s. Values that lie in different ranges, as where all of one sample are larger, are a
+    difference between samples and stay.
+
+    Examples
+    --------
+    >>> users = np.repeat(np.arange(40), 5)
+    >>> names_units([users[users % 2 == 0], users[users % 2 == 1]]), names_units([users[:100], users[100:]])
+    (True, False)
+    """
+    known = [column for column in columns if column is not None and column.ndim == 1 and len(column)]
+    if len(known) < max(len(columns), 2) or not all(map(_may_name, known)) or not _apart(known):
+        return False
+    values, counts = np.unique(np.concatenate(known), return_counts=True)
+    if len(values) < LEAST_UNITS:
+        return False
+    rows = np.array(list(map(len, known)), float)
+    shares = rows / rows.sum()
+    pure = np.log((shares[:, None] ** counts).sum(axis=0)).sum()
+    sizes = gammaln(rows.sum() + 1) - gammaln(rows + 1).sum() + (rows * np.log(shares)).sum()
+    if pure - sizes > np.log(BY_CHANCE):
+        return False
+    owner = np.zeros(len(values), int)
+    for k, column in enumerate(known):
+        owner[np.searchsorted(values, np.unique(column))] = k
+    units = np.bincount(owner, minlength=len(known))
+    expected = (len(values) ** 2 - (units**2).sum()) / len(values)
+    return bool((np.diff(owner) != 0).sum() > expected / 2)
+
+
+def _may_name(column: np.ndarray) -> bool:
+    if holds_text(column):
+        return True
+    return holds_numbers(column) and np.array_equal(column, np.round(column))

@@ -1,0 +1,124 @@
+"""Ids that repeat: users, of which each was assigned to a sample with all of its rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import meanmap as mm
+from meanmap.cli.commands import app
+from meanmap.core.tables.assigned import names_units
+
+UNITS, EACH = 150, 5
+SAID = "each value of 'user_id' is in one sample only"
+
+
+def visits(seed, units=UNITS, each=EACH):
+    """Visits of users, of whom each saw one variant; nothing depends on the variant or the user."""
+    rng = np.random.default_rng(seed)
+    variant = rng.permutation(np.arange(units) % 2)
+    user = rng.integers(0, units, units * each)
+    more = {"depth": rng.poisson(3.0, user.size), "scroll": rng.uniform(0, 100, user.size).round(1)}
+    return pd.DataFrame({"user_id": 100_000 + user, "variant": np.array(["A", "B"])[variant[user]], **more})
+
+
+def parts_of(table, by="variant"):
+    return [part.drop(columns=by).reset_index(drop=True) for _, part in table.groupby(by)]
+
+
+@pytest.mark.parametrize("way", ["by", "samples", "asked"])
+@pytest.mark.parametrize("form", ["whole", "float", "text"])
+def test_repeated_ids_of_units_are_left_out_and_clusters_are_named(way, form):
+    table = visits(None)
+    if form == "float":
+        table["user_id"] = table.user_id.astype(float)
+    if form == "text":
+        table["user_id"] = "u" + table.user_id.astype(str)
+    few = {"n_permutations": 99, "rng": 0}
+    if way == "by":
+        found = mm.two_sample_test(table, by="variant", **few)
+    elif way == "samples":
+        found = mm.two_sample_test(*parts_of(table), **few)
+    else:
+        found = mm.test(". ~ variant", table, **few)
+    (note,) = [note for note in found.warnings if SAID in note]
+    assert "pass clusters='user_id'" in note
+    assert f"kinds={{'user_id': '{'label' if form == 'text' else 'number'}'}}" in note
+    assert {each.column for each in found.differences} == {"depth", "scroll"}
+
+
+@pytest.mark.parametrize("function", [mm.two_sample_effect, mm.k_sample_test, mm.k_sample_effect])
+def test_every_comparison_of_groups_leaves_them_out(function):
+    found = function(visits(None), by="variant", rng=0)
+    assert sum(SAID in note for note in found.warnings) == 1
+
+
+def test_ids_that_the_user_named_stay_with_the_hint():
+    table = visits(None)
+    found = mm.test("user_id + depth ~ variant", table, n_permutations=99, rng=0)
+    (note,) = [note for note in found.warnings if SAID in note]
+    assert note.endswith("pass clusters='user_id'.")
+    assert {each.column for each in found.differences} == {"user_id", "depth"}
+    declared = mm.two_sample_test(table, by="variant", kinds={"user_id": "number"}, n_permutations=99, rng=0)
+    assert not any(SAID in note for note in declared.warnings)
+
+
+def test_with_clusters_there_is_no_hint_and_other_columns_of_users_are_compared():
+    table = visits(None)
+    table["income"] = 7 * table.user_id % 100_003
+    found = mm.two_sample_test(table, by="variant", clusters="user_id", n_permutations=99, rng=0)
+    assert not any("is in one sample only" in note for note in found.warnings)
+    assert {each.column for each in found.differences} == {"income", "depth", "scroll"}
+
+
+def test_the_command_line_says_what_to_type(tmp_path):
+    path = str(tmp_path / "visits.csv")
+    visits(None).to_csv(path, index=False)
+    line = ["test", "two-sample", path, "--by", "variant", "--permutations", "99"]
+    text = " ".join(CliRunner().invoke(app, line).output.split())
+    assert SAID in text
+    assert "pass --clusters user_id. 'user_id' is left out; to compare it, pass --kinds user_id=number." in text
+    named = " ".join(CliRunner().invoke(app, [*line, "--columns", "user_id,depth"]).output.split())
+    assert "pass --clusters user_id" in named
+    assert "'user_id' is left out" not in named
+
+
+def test_columns_of_rows_that_were_assigned_one_by_one_stay():
+    """Each has a probability below 1e-9, whatever the column; of 2000 columns none may be taken for units."""
+    rng = np.random.default_rng()
+    for _ in range(400):
+        n = int(rng.integers(30, 400))
+        arm = rng.random(n) < rng.uniform(0.1, 0.5)
+        columns = (
+            rng.integers(18, 90, n),
+            rng.integers(0, n // 2, n),
+            rng.integers(0, 100 * n, n),
+            np.repeat(rng.integers(0, 10 * n, n), 2)[:n],
+            np.char.add("u", rng.integers(0, n // 3, n).astype(str)),
+        )
+        assert not any(names_units([column[arm], column[~arm]]) for column in columns if 0 < arm.sum() < n)
+
+
+def test_columns_that_differ_between_samples_stay():
+    rng = np.random.default_rng()
+    young, old = rng.integers(20, 50, 300), rng.integers(50, 80, 300)
+    assert not names_units([young, old])  # each value is in one sample only, but one sample has all the smaller ones
+    words = np.array([f"site {k:02}" for k in range(40)])
+    assert not names_units([rng.choice(words, 300), np.char.upper(rng.choice(words, 300))])
+    assert not names_units([np.arange(8).repeat(50)[::2], np.arange(8).repeat(50)[1::2] + 8])
+    assert not names_units([rng.normal(size=100), rng.normal(size=100)])
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_units_are_found_also_where_one_sample_is_small(share):
+    """Fails where fewer than half as many changes of sample occur as expected: below 1e-9 for 300 units."""
+    rng = np.random.default_rng()
+    user = np.repeat(rng.permutation(300), 4)
+    arm = rng.permutation(np.arange(300) < 300 * share)[user]
+    assert names_units([user[arm], user[~arm]])
+
+
+def test_tests_of_independence_read_repeated_ids_as_before():
+    table = visits(None)
+    found = mm.independence_test(table[["user_id"]], table[["depth"]], n_permutations=99, rng=0)
+    assert not any("is in one sample only" in note for note in found.warnings)
