@@ -118,6 +118,11 @@ def test_units_are_found_also_where_one_sample_is_small(share):
     assert names_units([user[arm], user[~arm]])
 
 
+def test_bets_on_several_rows_of_a_unit_are_warned_about():
+    with pytest.warns(UserWarning, match="each value of 'user_id' is in one sample only.* Bet on one row of each user"):
+        mm.stats.TwoSampleBet.of(*parts_of(visits(None)), rng=0)
+
+
 def test_tests_of_independence_read_repeated_ids_as_before():
     table = visits(None)
     found = mm.independence_test(table[["user_id"]], table[["depth"]], n_permutations=99, rng=0)

@@ -1,7 +1,7 @@
 """Columns that name the units, such as users, of which each was assigned to a sample with all of its rows."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import length, take
 from meanmap.core.tables.table import raw_columns
 
-__all__ = ["Kept", "names_units", "without_units"]
+__all__ = ["Kept", "names_units", "units_in", "without_units"]
 
 # Fewer values may be those of an ordinary column.
 LEAST_UNITS = 20
@@ -47,17 +47,10 @@ def without_units(
     each value of 'user' is in one sample only, as where units are assigned with all of their rows, which are then not \
 independent: pass clusters='user'. 'user' is left out; to compare it, pass kinds={'user': 'number'}.
     """
-    if (
-        kept is None
-        or kept.clustered
-        or any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples)
-    ):
+    units = [] if kept is None or kept.clustered else units_in(samples, names, [*kept.names, *map(str, kinds or ())])
+    if kept is None or not units:
         return list(samples), ()
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
-    shared = [name for name in tables[0] if all(name in table for table in tables) and name not in (kinds or ())]
-    units = [name for name in shared if name not in kept.names and _name_units([table[name] for table in tables])]
-    if not units:
-        return list(samples), ()
     left_out = [name for name in units if not typed_by_name(name)]
     if any(set(table) <= {*left_out, *kept.names} for table in tables):
         left_out = []
@@ -65,6 +58,22 @@ independent: pass clusters='user'. 'user' is left out; to compare it, pass kinds
     if not left_out:
         return list(samples), notes
     return [{name: part for name, part in table.items() if name not in left_out} for table in tables], notes
+
+
+def units_in(samples: Sequence[Any], names: Sequence[str], keeps: Collection[str] = ()) -> list[str]:
+    """The columns of tables in memory that name units which were assigned whole, but for those in `keeps`.
+
+    Examples
+    --------
+    >>> users = np.repeat(np.arange(40), 5)
+    >>> units_in([{"user": users[users % 3 == k]} for k in range(3)], ["x", "y", "z"])
+    ['user']
+    """
+    if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
+        return []
+    tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
+    shared = [name for name in tables[0] if name not in keeps and all(name in table for table in tables)]
+    return [name for name in shared if _name_units([table[name] for table in tables])]
 
 
 def _note(name: str, column: Any, left_out: bool) -> str:
