@@ -49,7 +49,7 @@ def test_a_monitor_names_the_correlation_that_was_lost():
     rng = np.random.default_rng(8)
     monitor = mm.DriftMonitor.of(pd.DataFrame(rows(rng, 1500, 0.8)), rng=0)
     for _ in range(6):
-        monitor = monitor.step(pd.DataFrame(rows(rng, 300, 0.0)))
+        monitor = monitor.step(pd.DataFrame(rows(rng, 600, 0.0)))
         if monitor.alarm:
             break
     first, *others = monitor.to_dict()["compared"][0]["columns"]
