@@ -1,5 +1,5 @@
 """Do two samples come from the same distribution, and where do they differ?
-====================================================================
+=========================================================================
 
 A test that keeps its level exactly, looks at several scales, and reports what it found. The same call serves sixty rows
 and a million.
