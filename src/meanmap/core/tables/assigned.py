@@ -15,7 +15,7 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import length, take
 from meanmap.core.tables.table import raw_columns
 
-__all__ = ["Kept", "names_units", "units_in", "without_units"]
+__all__ = ["Kept", "names_units", "together", "units_in", "without_units"]
 
 # Fewer values may be those of an ordinary column.
 LEAST_UNITS = 20
@@ -81,10 +81,16 @@ def _note(name: str, column: Any, left_out: bool) -> str:
     kind = "label" if values is None or holds_text(values) else "number"
     clusters = in_python(f"clusters={name!r}", f"--clusters {shlex.quote(name)}")
     kinds = in_python(f"kinds={{{name!r}: {kind!r}}}", f"--kinds {shlex.quote(f'{name}={kind}')}")
+    left = f" {name!r} is left out; to compare it, pass {kinds}." * left_out
+    return f"{together(name)}: pass {clusters}.{left}"
+
+
+def together(name: str) -> str:
+    """What the rows of units are like, to be followed by what it does or what to type."""
     return (
         f"each value of {name!r} is in one sample only, as where units are assigned with all of their rows, which are "
-        f"then not independent: pass {clusters}."
-    ) + f" {name!r} is left out; to compare it, pass {kinds}." * left_out
+        "then not independent"
+    )
 
 
 def _name_units(columns: Sequence[Any]) -> bool:

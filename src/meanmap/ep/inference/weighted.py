@@ -67,32 +67,24 @@ def weighted_notes(
     count = int(np.clip(_EVALUATIONS / members, *_DRAWS)) // 4 * 4
     exact = Exact(plan, state, block, factors, messages, beliefs, tuple(asked))
     noise, log_densities = _noise(count, proposal.size)
-    free, logs = _weighted(proposal, exact, noise, log_densities)
-    if not np.spacing(np.abs(logs.max())) < _ROUNDED:
+    judged = _weighted(proposal, exact, noise, log_densities)
+    if not np.spacing(np.abs(judged.logs.max())) < _ROUNDED:
         return "", ""
     labels = _labels(block)
-    elsewhere = _elsewhere(proposal, labels, exact, free, logs, log_densities)
+    elsewhere = _elsewhere(proposal, labels, exact, judged.draws, judged.logs, log_densities)
     near, rounds = proposal, 0
-    while proposal.size <= _FEW and rounds < _ROUNDS and _worth(logs) < _ENOUGH:
-        near, rounds = near.moved_to(free, logs), rounds + 1
-        free, logs = _weighted(near, exact, noise, log_densities)
-    away = np.linalg.solve(proposal.root, (free - proposal.middle[proposal.chosen]).T)
-    plain = -(away**2).sum(0) / 2 - log_densities
-    return _apart(block, proposal, labels, beliefs, free, logs, plain), elsewhere
+    while proposal.size <= _FEW and rounds < _ROUNDS and judged.effective * count < _ENOUGH:
+        near, rounds = near.moved_to(judged), rounds + 1
+        judged = _weighted(near, exact, noise, log_densities)
+    away = np.linalg.solve(proposal.root, (judged.draws - proposal.middle[proposal.chosen]).T)
+    alike = Weighted(judged.draws, -(away**2).sum(0) / 2 - log_densities)
+    return _apart(block, proposal, labels, beliefs, judged, alike), elsewhere
 
 
-def _weighted(
-    proposal: "_Proposal", exact: Exact, noise: np.ndarray, log_densities: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _weighted(proposal: "_Proposal", exact: Exact, noise: np.ndarray, log_densities: np.ndarray) -> Weighted:
     """Draws of a proposal, and their log weights up to a constant."""
     free = proposal.middle[proposal.chosen] + noise @ proposal.root.T
-    return free, exact.at(proposal.places(free)) - log_densities
-
-
-def _worth(logs: np.ndarray) -> float:
-    """The number of equally weighted draws that are worth as much."""
-    shares = np.exp(logs - logs.max())
-    return float(shares.sum() ** 2 / (shares**2).sum())
+    return Weighted(free, exact.at(proposal.places(free)) - log_densities)
 
 
 class _Proposal(NamedTuple):
@@ -122,15 +114,14 @@ class _Proposal(NamedTuple):
         """All numbers, (draws, numbers), by those that are drawn."""
         return self.middle + (self.spread @ (free - self.middle[self.chosen]).T).T
 
-    def moved_to(self, free: np.ndarray, logs: np.ndarray) -> "_Proposal":
+    def moved_to(self, judged: Weighted) -> "_Proposal":
         """A proposal with the mean and covariance of weighted draws (Bugallo et al. 2017), and a part of its own
         covariance.
         """
-        shares = np.exp(logs - logs.max())
-        shares = shares / shares.sum()
+        shares, free = judged.shares, judged.draws
         middle = shares @ free
         covariance = (free - middle).T @ (shares[:, None] * (free - middle))
-        covariance += self.root @ self.root.T / _worth(logs)
+        covariance += self.root @ self.root.T / (judged.effective * len(free))
         return self._replace(middle=self.places(middle[None])[0], root=np.linalg.cholesky(covariance))
 
     @classmethod
@@ -175,15 +166,16 @@ def _apart(
     proposal: _Proposal,
     labels: list[tuple[str, str]],
     beliefs: Beliefs,
-    free: np.ndarray,
-    logs: np.ndarray,
-    plain: np.ndarray,
+    judged: Weighted,
+    alike: Weighted,
 ) -> str:
-    """Which standard deviations differ from those of weighted draws, worst first, in words."""
-    judged, alike, worth = Weighted(free, logs), Weighted(free, plain), _worth(logs)
+    """Which standard deviations differ from those of weighted draws, worst first, in words; `alike` are the same draws
+    weighted as those of the joint Gaussian.
+    """
+    free, worth = judged.draws, judged.effective * len(judged.draws)
     if worth < _WORTH:
         return ""
-    # The same draws weighted as draws of the joint Gaussian: chance deviations are nearly the same in both.
+    # Chance deviations are nearly the same in both.
     found, same = (np.sqrt(each @ (free - each @ free) ** 2) for each in (judged.shares, alike.shares))
     own = np.concatenate([_moments(beliefs[name])[1] for name in block.first])[proposal.chosen]
     times = found / same * np.sqrt((proposal.root**2).sum(1)) / own

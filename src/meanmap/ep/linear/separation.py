@@ -12,6 +12,8 @@ __all__ = ["separated", "separating"]
 _MOST, _ABOVE = 1_000_000, 1e-6
 # Newton's steps to a likelihood that has a maximum, and weights below which rows do not prove that it has one.
 _STEPS, _LEAST = 8, 1e-9
+# What separation does to the likelihood.
+_NO_MAXIMUM = "the likelihood has no maximum, and only the prior keeps the"
 
 
 def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family) -> list[str]:
@@ -26,10 +28,10 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
     if law.censored:
         high, low = observed.high == np.inf, observed.low == -np.inf
     signs = np.where(high, 1, np.where(low, -1, 0))
-    if law.ends == 2 and abs(signs[counted].sum()) == counted.sum():
-        said = "as large as it can be" if high.any() else "0"
-        note = f"the response is {said} in all rows: the likelihood has no maximum, and only the prior keeps the "
-        return [f"{note}coefficients finite"]
+    total = signs[counted].sum()
+    if law.ends == 2 and abs(total) == counted.sum():
+        said = "as large as it can be" if total > 0 else "0"
+        return [f"the response is {said} in all rows: {_NO_MAXIMUM} coefficients finite"]
     found = []
     for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
         names = [formula.names[at] for at in chosen]
@@ -37,8 +39,8 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
         tighter = ", ".join(f"{names[k]!r}: (0.0, {1 / scaled.spread[at]:.2g})" for k, at in enumerate(chosen))
         found.append(
             f"{listed} {'separates' if len(names) == 1 else 'together separate'} the response"
-            f"{'' if whole else ' in some rows'}: the likelihood has no maximum, and only the prior keeps "
-            f"the coefficient{'s' * (len(names) > 1)} finite; a tighter one is priors={{{tighter}}}"
+            f"{'' if whole else ' in some rows'}: {_NO_MAXIMUM} "
+            f"coefficient{'s' * (len(names) > 1)} finite; a tighter one is priors={{{tighter}}}"
         )
     return found
 

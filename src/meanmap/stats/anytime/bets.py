@@ -14,7 +14,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.core.settings import by_name, probability
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.assigned import units_in
+from meanmap.core.tables.assigned import together, units_in
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.missing import settle
@@ -181,8 +181,7 @@ class TwoSampleBet(Bet):
         random = Rng.of(rng)
         x, y = _settle(x, y, missing, cls.paired, kinds or (), (kernel,))
         warn_of(
-            f"each value of {name!r} is in one sample only, as where units are assigned with all of their rows, which "
-            f"are then not independent: {HARM}. Leave {name!r} out, which is compared like the others."
+            f"{together(name)}: {HARM}. Leave {name!r} out, which is compared like the others."
             for name in units_in((x, y), NAMES, list(map(str, kinds or ())))
         )
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
