@@ -96,7 +96,7 @@ def together(name: str) -> str:
 def _name_units(columns: Sequence[Any]) -> bool:
     first = [values_there(take(column, np.arange(min(FIRST, length(column))))) for column in columns]
     known = [each for each in first if each is not None and len(each)]
-    if len(known) < len(first) or not _apart(known):
+    if len(known) < len(first) or not all(map(_may_name, known)) or not _apart(known):
         return False
     return names_units([values_there(column) for column in columns])
 
