@@ -169,10 +169,37 @@ def test_a_question_leaves_out_rows_for_its_own_columns_only(tmp_path):
     expected = mm.test("x ~ arm | town", {"x": x[1:], "arm": arm[1:], "town": (["u", "v"] * 30)[1:]},
                        n_permutations=99, rng=0)  # fmt: skip
     assert (found["pvalue"], found["sizes"]) == (expected.pvalue, [29, 30])
-    assert found["notes"] == [f"1 of 60 rows of {path} was left out: a value is missing in 'x' (1)"]
+    assert found["warnings"][0] == "1 of 60 rows of the table was left out: a value is missing in 'x' (1)."
     piped = run("ask", "x ~ arm", "-", "--within", "town", *asked[2:], stdin=path.read_text())
     assert json.loads(piped.stdout)["sizes"] == [29, 30]
     assert "has no column 'hen'" in run("x ~ arm", path, "--within", "hen").stderr
+
+
+@pytest.mark.parametrize(("form", "number"), [("by", 2), ("by", 3), ("question", 2), ("question", 3), ("files", 2)])
+def test_columns_are_compared_on_the_same_rows_as_in_python(tmp_path, number, form):
+    """Rows with a gap in one column were left out of the comparison of all others."""
+    rng = np.random.default_rng()
+    arm = np.repeat(["A", "B", "C"][:number], 60)
+    table = {"arm": arm, "x": rng.normal(size=arm.size), "y": rng.normal(size=arm.size)}
+    for name, share in (("x", 0.1), ("y", 0.3)):
+        table[name][rng.random(arm.size) < share] = np.nan
+    cells = {name: np.array(["" if each != each else each for each in values]) for name, values in table.items()}
+    path = write(tmp_path / "all.csv", **cells)
+    parts = [{name: values[arm == each] for name, values in table.items() if name != "arm"} for each in np.unique(arm)]
+    more = {"missing": "drop", "n_permutations": 99, "rng": 0}
+    if form == "by":
+        asked = ["two-sample", path, "--by", "arm", "--effect"]
+        expected = (mm.two_sample_test if number == 2 else mm.k_sample_test)(table, by="arm", **more)
+    elif form == "question":
+        asked, expected = ["x + y ~ arm", path], mm.test("x + y ~ arm", table, **more)
+    else:
+        paths = [write(tmp_path / f"{k}.csv", **{name: column[arm == part] for name, column in cells.items()})
+                 for k, part in enumerate("AB")]  # fmt: skip
+        asked, expected = ["two-sample", *paths, "--columns", "x,y", "--effect"], mm.two_sample_test(*parts, **more)
+    found = json.loads(run(*asked, "--permutations", 99, "--seed", 0, "--json").stdout)
+    assert found["pvalue"] == expected.pvalue
+    shown = [[each | {"samples": 0} for each in one["differences"]] for one in (found, expected.to_dict())]
+    assert shown[0] == json.loads(json.dumps(shown[1]))
 
 
 def test_a_page_tells_of_labels_and_of_the_effect(tmp_path):
@@ -664,4 +691,4 @@ def test_gaps_that_go_with_another_column_are_noted(tmp_path):
     rows = [f"{'ab'[k % 2]},{cost[k]:.3f},{f'{rng.normal():.3f}' if known[k] else ''}" for k in range(300)]
     path.write_text("\n".join(["arm,cost,severity", *rows]))
     for asked in (["two-sample", path, "--by", "arm"], ["cost ~ severity", path]):
-        assert "note       the gaps of 'severity' go with 'cost': its mean is " in run(*asked, "--seed", 0).stdout
+        assert "warning    the gaps of 'severity' go with 'cost': its mean is " in run(*asked, "--seed", 0).stdout

@@ -1,6 +1,6 @@
 """Reads files as samples and variables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,17 @@ from meanmap.stats.settings import LEAST_POINTS
 MOST_HELD = 1_000_000
 MISSING = ("drop", "category", "raise")
 
-__all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "observed", "pair", "variables"]
+__all__ = [
+    "Reading",
+    "groups",
+    "long_files",
+    "long_variables",
+    "numeric",
+    "observed",
+    "pair",
+    "variables",
+    "with_all_rows",
+]
 
 
 @dataclass
@@ -39,7 +49,8 @@ class Reading:
     """Settings and notes of reading files.
 
     `said` may declare any column of a file; `kinds` has only those of the columns that were read. Columns in `needs`
-    must be in every file that is read as a table.
+    must be in every file that is read as a table. `incomplete` has the columns of files of which rows were left out,
+    with these rows, and `of_gaps` the notes on them.
     """
 
     delimiter: str | None
@@ -56,6 +67,8 @@ class Reading:
     ids: list[str] = field(default_factory=list)
     keeps: list[str] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)
+    incomplete: dict[str, dict[str, Any]] = field(default_factory=dict)
+    of_gaps: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in (name for name in self.labels if self.said.get(name, "label") != "label"):
@@ -108,13 +121,26 @@ class Reading:
             raise no_column(path, name, found)
         self.seen(list(found), list(found))
         left = self.without_ids(observed(found), chosen)
-        table, kept = complete_rows({name: found[name] for name in left}, path, self.policy, self.notes.append)
+        gappy, told = {name: found[name] for name in left}, []
+        table, kept = complete_rows(gappy, path, self.policy, told.append)
+        self.notes += told
         if not kept.all():
-            before_errors(self.notes[-1])
+            before_errors(told[-1])
+            self.incomplete[path] = gappy
+            self.of_gaps[path] = told
             if len(table) < LEAST_POINTS:
                 raise EmptyError(f"only {len(table)} rows of {path} are left: {self.notes[-1]}.")
         self._tell_of_copies(path, table, {name: found[name][kept] for name in self.ids if name in found})
         return table
+
+    def all_rows(self, path: str) -> dict[str, Any] | None:
+        """The columns of a file of which rows were left out, with these rows, for a test that says so itself; None for
+        other files.
+        """
+        found = self.incomplete.get(path)
+        if found is not None:
+            self.notes = [note for note in self.notes if note not in self.of_gaps[path]]
+        return found
 
     def for_pairs(self, path: str, columns: list[str] | None) -> Any:
         """Like `table`, but with all rows for --missing pairwise, since the command leaves rows out pair by pair."""
@@ -304,6 +330,22 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
             )
         found[name] = Table.of({each: column[rows] for each, column in columns_of.items()})
     return found
+
+
+def with_all_rows(
+    reading: Reading, samples: Mapping[str, Table], paths: Sequence[str], by: str | None
+) -> tuple[list[Any], dict[str, Any]]:
+    """Samples of files as arguments of a test, with the rows that have a missing value: the test leaves these out, but
+    compares other columns on them.
+    """
+    found = [reading.all_rows(path) for path in paths]
+    if all(columns is None for columns in found):
+        return list(samples.values()), {}
+    if by is not None:
+        return found, {"missing": "drop", "by": by}
+    pairs = zip(samples.values(), found, strict=True)
+    given = [table if columns is None else {name: columns[name] for name in table.names} for table, columns in pairs]
+    return given, {"missing": "drop"}
 
 
 def variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Table]:

@@ -126,9 +126,9 @@ def ask(
 
     table = reading.table(data, chosen)
     plan = plan_for(question, table, kinds=reading.kinds, **{"within": [], **design})
-    result = mm.test(
-        question, table, kernel=kernel, n_permutations=permutations, kinds=reading.kinds, rng=seed, **design
-    )
+    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
+    whole = reading.all_rows(data)
+    result = mm.test(question, table if whole is None else whole, kernel=kernel, missing="drop", **options, **design)
     answer.give(result, plan.question, reading)
 
 
@@ -184,28 +184,33 @@ def two_sample(
     options |= design
     if long:
         options |= reading.of_many_rows()
-    tables: list[Any] = list(samples.values())
-    plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
-    read_whole = tables[0].names if columns or by is not None else ()  # ids were left out of the whole table
+    given, asked = list(samples.values()), {}
+    # If there is one table, ids were left out of it as a whole.
+    read_whole = given[0].names if columns or by is not None else ()
+    if not (long or design or margin is not None):
+        given, asked = inputs.with_all_rows(reading, samples, [first] if by else [first, str(second)], by)
+    if many and not asked:
+        given = [samples]
+    options |= asked
+    plain = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed} | design | asked
     if margin is not None and many:
         raise refused(f"--margin needs two samples, and there are {len(samples)}")
     names = tuple(samples)
     size = None
     with samples_called(names[0], names[1]), columns_named(read_whole, chosen):
         if margin is not None:
-            result = mm.closeness_test(tables[0], tables[1], margin, **plain, **design)
+            result = mm.closeness_test(given[0], given[1], margin, **plain)
             shift = f"a shift of all columns by {margin:g} standard deviations"
             question = f"Do {' and '.join(names)} differ by less than {shift}?"
         else:
             result = (
-                mm.k_sample_test(samples, kernel=kernel, **options)
+                mm.k_sample_test(*given, kernel=kernel, **options)
                 if many
-                else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
+                else mm.two_sample_test(*given, kernel=kernel, null=null, **options)
             )
             question = f"Do {' and '.join(names)} come from the same distribution?"
         if effect:
-            plain |= design
-            size = mm.k_sample_effect(samples, **plain) if many else mm.two_sample_effect(*tables, **plain)
+            size = mm.k_sample_effect(*given, **plain) if many else mm.two_sample_effect(*given, **plain)
     answer.give(result, question, reading, samples, size)
 
 

@@ -20,6 +20,7 @@ from meanmap.core.tables.codes import ROWS_A_STRATUM
 from meanmap.core.tables.missing import incomplete, present, settle, take
 from meanmap.core.tables.picked import kinds_of_picked, names_of
 from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.table import Table, named_columns, raw_columns
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data, KernelLike, Seed
@@ -241,7 +242,9 @@ def _independence(
 ) -> TestResult:
     by_column = names_of(clusters)
     used = [*asked.left, *asked.right, *strata, *by_column]
-    (part,), told = settle(({name: columns[name] for name in used},), ("the table",), missing, least=LEAST_POINTS)
+    came = {name: columns[name] for name in used}
+    (part,), told = settle((came,), ("the table",), missing, least=LEAST_POINTS)
+    told += notes_on_gaps((came,), ("the table",), missing, kinds, paired=True) if told else ()
     fixed: dict[str, Any] = {"data": part, "within": list(strata) or None, "clusters": by_column or clusters}
     result = independence_test(asked.left, asked.right, kinds=kinds or None, **fixed, **options)
     return replace(result, warnings=(*told, *result.warnings))
