@@ -180,22 +180,36 @@ def test_columns_are_compared_on_the_same_rows_as_in_python(tmp_path, number, fo
     """Rows with a gap in one column were left out of the comparison of all others."""
     rng = np.random.default_rng()
     arm = np.repeat(["A", "B", "C"][:number], 60)
-    table = {"arm": arm, "x": rng.normal(size=arm.size), "y": rng.normal(size=arm.size)}
+    table = {
+        "arm": arm,
+        "user": np.arange(arm.size) // 4,
+        "x": rng.normal(size=arm.size),
+        "y": rng.normal(size=arm.size),
+    }
     for name, share in (("x", 0.1), ("y", 0.3)):
         table[name][rng.random(arm.size) < share] = np.nan
     cells = {name: np.array(["" if each != each else each for each in values]) for name, values in table.items()}
     path = write(tmp_path / "all.csv", **cells)
     parts = [{name: values[arm == each] for name, values in table.items() if name != "arm"} for each in np.unique(arm)]
     more = {"missing": "drop", "n_permutations": 99, "rng": 0}
-    if form == "by":
-        asked = ["two-sample", path, "--by", "arm", "--effect"]
-        expected = (mm.two_sample_test if number == 2 else mm.k_sample_test)(table, by="arm", **more)
+    if form in ("by", "clusters", "within"):
+        design = {} if form == "by" else {form: "user"}
+        asked = [
+            "two-sample",
+            path,
+            "--by",
+            "arm",
+            "--effect",
+            *(f"--{name}={column}" for name, column in design.items()),
+        ]
+        expected = (mm.two_sample_test if number == 2 else mm.k_sample_test)(table, by="arm", **design, **more)
     elif form == "question":
         asked, expected = ["x + y ~ arm", path], mm.test("x + y ~ arm", table, **more)
     else:
         paths = [write(tmp_path / f"{k}.csv", **{name: column[arm == part] for name, column in cells.items()})
                  for k, part in enumerate("AB")]  # fmt: skip
-        asked, expected = ["two-sample", *paths, "--columns", "x,y", "--effect"], mm.two_sample_test(*parts, **more)
+        asked = ["two-sample", *paths, "--columns", "x,y", "--effect"]
+        expected = mm.two_sample_test(*({"x": part["x"], "y": part["y"]} for part in parts), **more)
     found = json.loads(run(*asked, "--permutations", 99, "--seed", 0, "--json").stdout)
     assert found["pvalue"] == expected.pvalue
     shown = [[each | {"samples": 0} for each in one["differences"]] for one in (found, expected.to_dict())]

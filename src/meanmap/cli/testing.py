@@ -187,7 +187,7 @@ def two_sample(
     given, asked = list(samples.values()), {}
     # If there is one table, ids were left out of it as a whole.
     read_whole = given[0].names if columns or by is not None else ()
-    if not (long or design or margin is not None):
+    if not long and margin is None:
         given, asked = inputs.with_all_rows(reading, samples, [first] if by else [first, str(second)], by)
     if many and not asked:
         given = [samples]

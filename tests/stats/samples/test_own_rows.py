@@ -67,10 +67,51 @@ def test_kinds_that_are_declared_hold_for_all_rows_of_a_column():
     assert sum(found.rows) == len(table)
 
 
-def test_within_strata_only_complete_rows_are_compared():
-    table = visits(np.random.default_rng(4)).assign(site=np.arange(600) % 3)
-    result = mm.two_sample_test(table, by="arm", within="site", missing="drop", rng=0)
-    assert {each.rows for each in result.differences} == {None}
+@pytest.mark.parametrize(
+    "design",
+    [{"within": "site"}, {"clusters": "user"}, {"within": "country", "clusters": "user"}, {"weights": "weight"}],
+)
+@pytest.mark.parametrize("way", ["by", "samples", "several", "effect"])
+def test_with_a_design_each_column_is_compared_as_if_it_were_alone(design, way):
+    rng = np.random.default_rng()
+    table = visits(rng).assign(site=np.arange(600) % 3, user=np.arange(600) // 4, weight=rng.uniform(1, 2, 600))
+    table["arm"] = rng.choice(["a", "b"], 150)[table["user"]]
+    table["country"] = table["user"] % 2
+    table.loc[rng.random(600) < 0.05, [*design.values()][-1]] = np.nan
+
+    def differences(table):
+        if way == "effect":
+            return mm.two_sample_effect(table, by="arm", missing="drop", rng=0, **design).differences
+        parts = {name: part.drop(columns="arm") for name, part in table.groupby("arm")}
+        if way == "by":
+            found = mm.two_sample_test(table, by="arm", missing="drop", n_permutations=99, rng=0, **design)
+        elif way == "samples":
+            found = mm.two_sample_test(*parts.values(), missing="drop", n_permutations=99, rng=0, **design)
+        else:
+            found = mm.k_sample_test(parts, missing="drop", n_permutations=99, rng=0, **design)
+        return found.differences
+
+    kept = ["arm", *design.values()]
+    whole = {each.column: each for each in differences(table[[*kept, "spent", "rating", "bought"]])}
+    for name, found in whole.items():
+        (alone,) = differences(table[[*kept, name]])
+        expected = (alone.first, alone.second, alone.clarity)
+        assert (found.first, found.second, found.clarity) == pytest.approx(expected, rel=1e-9)
+        assert found.rows == tuple(table.dropna(subset=[*kept, name]).groupby("arm").size())
+        assert alone.rows is None
+
+
+@pytest.mark.parametrize("design", ["clusters", "within"])
+def test_a_design_that_is_no_column_leaves_complete_rows(design):
+    table = visits(np.random.default_rng())
+    parts = [part.drop(columns="arm").dropna() for _, part in table.groupby("arm")]
+    said = 4 if design == "clusters" else np.arange(sum(map(len, parts))) % 3
+    found = mm.two_sample_test(*parts, n_permutations=99, rng=0, **{design: said})
+    assert {each.rows for each in found.differences} == {None}
+    if design == "clusters":
+        gappy = [part.drop(columns="arm") for _, part in table.groupby("arm")]
+        found = mm.two_sample_test(*gappy, missing="drop", n_permutations=99, rng=0, clusters=4)
+        assert {each.rows for each in found.differences} == {None}
 
 
 def test_samples_too_large_for_one_matrix_have_differences_too():

@@ -18,7 +18,7 @@ from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.by_column import Differences
 from meanmap.stats.samples.comparing import are_tables, differences_of_all, mostly_one_value
-from meanmap.stats.samples.own_rows import Columns, own_rows
+from meanmap.stats.samples.own_rows import OwnRows, own_rows
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.several import named, several_samples
 from meanmap.stats.samples.two_sample import two_samples
@@ -131,7 +131,7 @@ def two_sample_effect(
     read, more = read_texts((x, y), names, kernel, kinds)
     with Door() as door:
         samples = read_samples(read, names, kernel, random.generator, door, scale)
-        own = own_rows(came, names, missing, kinds, by) if design is None else {}
+        own = own_rows(came, names, missing, kinds, by, (within, clusters, weights))
         columns = _by_column((x, y), names, confidence, design, own)
         told += (*heard, *more, *says_little(columns))
         cells = cells_of(samples.sizes, names, design)
@@ -210,7 +210,7 @@ def _by_column(
     names: Sequence[str],
     confidence: float,
     design: Exchange | None,
-    own: Mapping[str, Columns],
+    own: OwnRows,
 ) -> Differences:
     """The differences of all columns; of wide arrays those in which most rows have one number."""
     first, second = map(str, names)

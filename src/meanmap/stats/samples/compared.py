@@ -42,7 +42,7 @@ class OfComparedSamples(OfSamples):
     def compare(self) -> None:
         """Compare the columns."""
         names = list(map(str, self.names))
-        own = own_rows(self.came, names, self.missing, self.kinds, self.by) if self.exchange is None else {}
+        own = own_rows(self.came, names, self.missing, self.kinds, self.by, self.said)
         self.differences = differences_of_all(dict(zip(names, self.parts, strict=True)), design=self.exchange, own=own)
 
     def compared(self, found: Found | None) -> Found | None:

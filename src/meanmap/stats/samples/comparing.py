@@ -22,7 +22,7 @@ from meanmap.stats.result import Interval
 from meanmap.stats.samples.by_column import ColumnDifference, Differences
 from meanmap.stats.samples.cells import Cells
 from meanmap.stats.samples.deviations import LEAST_UNITS, clear_ratio, deviations_of
-from meanmap.stats.samples.own_rows import called
+from meanmap.stats.samples.own_rows import Columns, OwnRows, called
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly_one_value"]
@@ -63,14 +63,13 @@ def differences_of_all(
     samples: Mapping[str, Data],
     confidence: float = 0.95,
     design: Exchange | None = None,
-    own: Mapping[str, Mapping[str, np.ndarray]] | None = None,
+    own: OwnRows | None = None,
 ) -> Differences:
     """Of each pair of several tables or arrays, at most 20; of more none, nor of arrays of more than 100 columns.
 
     The design of their rows, one sample after another, says which ones are compared and depend on one another: means
     are then those of `Cells`, with t intervals. There are no differences if it leaves too few rows or clusters for the
-    variance of a mean, or is one of the user's own. Without a design a column is compared by its `own_rows`, where
-    these are given.
+    variance of a mean, or is one of the user's own. A column is compared by its `own_rows`, where these are given.
 
     Examples
     --------
@@ -86,17 +85,20 @@ def differences_of_all(
     if not columns or (len(columns) > MOST_COLUMNS and not are_tables(list(samples.values()))):
         return Differences()
     pairs = _pairs({name: length(sample) for name, sample in samples.items()}, design)
-    wider = {} if design is not None or not own else _wider(columns, own)
-    compared = [
-        each._replace(own=name in wider)
-        for name, parts in columns.items()
-        for each in _compared(name, wider.get(name, parts), pairs)
-    ]
+    wider = {} if own is None else _wider(columns, own.columns)
+    compared: list[_Compared] = []
+    for name, parts in columns.items():
+        if own is None or name not in wider:
+            compared += _compared(name, parts, pairs)
+            continue
+        sizes = {sample: len(part) for sample, part in wider[name].items()}
+        among = pairs if own.design is None else _pairs(sizes, own.design.among(own.there[name]))
+        compared += [each._replace(own=True) for each in _compared(name, wider[name], among)]
     return _estimated(compared, confidence, "" if design is None else design.told("").strip())
 
 
 def _wider(
-    columns: Mapping[str, Mapping[str, np.ndarray]], own: Mapping[str, Mapping[str, np.ndarray]]
+    columns: Mapping[str, Mapping[str, np.ndarray]], own: Mapping[str, Columns]
 ) -> dict[str, dict[str, np.ndarray]]:
     """By column, the samples of those that have more rows of their own; of the same kind, as other rows may hold
     something odd.

@@ -1,6 +1,7 @@
 """Columns of samples, each with all rows that have it: rows with a gap elsewhere say as much about it as the others."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,39 @@ from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import as_kind
 from meanmap.core.tables.marks import policy_and_marks, without_marks
 from meanmap.core.tables.missing import present, take
+from meanmap.core.tables.picked import names_of
 from meanmap.core.tables.schema import chosen_kinds
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import label_shown
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.designs.reading import design_of
 
-__all__ = ["Columns", "called", "own_rows"]
+__all__ = ["Columns", "OwnRows", "called", "own_rows"]
 
 # The columns of a sample, by name.
 Columns = Mapping[str, np.ndarray]
+# What is there of a column, and in which rows.
+Part = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class OwnRows:
+    """What is there of the columns of samples.
+
+    Attributes
+    ----------
+    columns : mapping of name to columns
+        Of each sample, without their missing values.
+    design : Exchange, optional
+        The design of the rows in which it is known, one sample after another; the columns are of these rows.
+    there : mapping of column to array
+        In which of these rows a column is there.
+    """
+
+    columns: Mapping[str, Columns] = field(default_factory=dict)
+    design: Exchange | None = None
+    there: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def called(label: object) -> str:
@@ -30,32 +55,66 @@ def called(label: object) -> str:
 
 
 def own_rows(
-    samples: Sequence[Data], names: Sequence[str], missing: object, kinds: Mapping[str, Any] | None, by: str | None
-) -> Mapping[str, Columns]:
-    """By sample, or by group of the column `by` of one table. Nothing unless rows with missing values are dropped.
+    samples: Sequence[Data],
+    names: Sequence[str],
+    missing: object,
+    kinds: Mapping[str, Any] | None,
+    by: str | None,
+    design: Sequence[Any] = (None, None, None),
+) -> OwnRows:
+    """Of samples, or of groups of the column `by` of one table, with these names. Nothing unless rows with missing
+    values are dropped, or if the `design` (strata, clusters and weights) is not given by columns.
 
     Examples
     --------
     >>> table = {"arm": ["a", "b", "b", "a"], "age": [31.0, None, 47.0, 20.0], "cost": [1.0, 2.0, 3.0, None]}
-    >>> found = own_rows([table], [], "drop", None, "arm")
+    >>> found = own_rows([table], ["arm=a", "arm=b"], "drop", None, "arm").columns
     >>> {name: {column: values.tolist() for column, values in each.items()} for name, each in found.items()}
     {'arm=a': {'age': [31.0, 20.0], 'cost': [1.0]}, 'arm=b': {'age': [47.0], 'cost': [2.0, 3.0]}}
     """
     policy, marks = policy_and_marks(missing)
-    if policy != "drop" or not samples or any(map(comes_in_pieces, samples)):
-        return {}
+    said = [name for wanted in design for name in names_of(wanted)]
+    arrays = any(wanted is not None and not names_of(wanted) for wanted in design)
+    if policy != "drop" or not samples or arrays or any(map(comes_in_pieces, samples)):
+        return OwnRows()
+    raw = [_raw(sample, name, marks) for sample, name in zip(samples, names, strict=False)]
+    if any(name not in columns for columns in raw for name in said):  # an array of texts
+        return OwnRows()
     if by is None:
-        return {name: _read(sample, name, marks, kinds) for name, sample in zip(names, samples, strict=True)}
-    raw = _raw(samples[0], "the table", marks)
-    name = respelled(by, raw)
-    (groups,) = _values({name: raw.pop(name)}, kinds).values()
-    found: dict[str, dict[str, np.ndarray]] = {f"{name}={label_shown(value)}": {} for value in np.unique(groups[0])}
-    for column, (values, there) in _values(raw, kinds).items():
-        placed = np.zeros(len(there), dtype=groups[0].dtype)
-        placed[groups[1]] = groups[0]
-        for value in np.unique(groups[0]):
-            found[f"{name}={label_shown(value)}"][column] = values[(groups[1] & (placed == value))[there]]
-    return found
+        read = dict(zip(names, (_values(columns, kinds) for columns in raw), strict=True))
+    else:
+        read = _of_groups(raw[0], respelled(by, raw[0]), names, kinds)
+    if not said:
+        return OwnRows({name: {column: found[0] for column, found in each.items()} for name, each in read.items()})
+    known = {name: np.all([each[column][1] for column in said], axis=0) for name, each in read.items()}
+    tables = [Table({column: _among(*each[column], known[name])[0] for column in said}) for name, each in read.items()]
+    shared = [column for column in next(iter(read.values())) if all(column in each for each in read.values())]
+    parts = {column: [_among(*each[column], known[name]) for name, each in read.items()] for column in shared}
+    return OwnRows(
+        {name: {column: parts[column][k][0] for column in shared} for k, name in enumerate(read)},
+        design_of(tables, list(read), *design),
+        {column: np.concatenate([there for _, there in each]) for column, each in parts.items()},
+    )
+
+
+def _of_groups(
+    raw: Mapping[str, Any], by: str, names: Sequence[str], kinds: Mapping[str, Any] | None
+) -> dict[str, dict[str, Part]]:
+    """What is there of each column, and in which rows, by group."""
+    groups, grouped = _values({by: raw[by]}, kinds)[by]
+    read = _values({name: column for name, column in raw.items() if name != by}, kinds)
+    found: dict[str, dict[str, Part]] = {}
+    for value in np.unique(groups):
+        rows = np.zeros(len(grouped), bool)
+        rows[grouped] = groups == value
+        mine = {column: (values[rows[there]], there[rows]) for column, (values, there) in read.items()}
+        found[f"{by}={label_shown(value)}"] = mine
+    return {name: found[name] for name in names if name in found}
+
+
+def _among(values: np.ndarray, there: np.ndarray, rows: np.ndarray) -> Part:
+    """A part of a column in some of the rows."""
+    return values[rows[there]], there[rows]
 
 
 def _raw(sample: Data, name: str, marks: Sequence[Any]) -> dict[str, Any]:
@@ -64,11 +123,7 @@ def _raw(sample: Data, name: str, marks: Sequence[Any]) -> dict[str, Any]:
     return {called(label): column for label, column in columns_in(marked, name)}
 
 
-def _read(sample: Data, name: str, marks: Sequence[Any], kinds: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
-    return {column: values for column, (values, _) in _values(_raw(sample, name, marks), kinds).items()}
-
-
-def _values(raw: Mapping[str, Any], kinds: Mapping[str, Any] | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _values(raw: Mapping[str, Any], kinds: Mapping[str, Any] | None) -> dict[str, Part]:
     """What is there of each column, and in which rows."""
     ours = {name: kind for name, kind in (kinds or {}).items() if respelled(name, raw) in raw}
     declared, found = chosen_kinds(ours, raw, "the table"), {}
