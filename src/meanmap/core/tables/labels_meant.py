@@ -10,7 +10,7 @@ __all__ = ["odd_labels", "words_for_missing", "written_in_two_ways"]
 WORDS = ("nan", "NaN", "None", "<NA>", "NaT", "NA", "N/A", "n/a", "null", "NULL")
 SHOWN = 3
 # Shorter labels may differ in a capital on purpose, as genotypes do, but not several codes of two letters.
-LEAST_LETTERS, CODE = 3, 2
+LEAST_LETTERS, CODE, SEVERAL = 3, 2, 4
 
 
 def odd_labels(labels: Collection[str], where: str, then: str = "") -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def words_for_missing(labels: Collection[str], where: str, then: str = "") -> tu
 
 def written_in_two_ways(labels: Collection[str], where: str, least: int = LEAST_LETTERS) -> tuple[str, ...]:
     """A note on the distinct labels of a column that differ only in spaces or capitals, these with `least` letters, or
-    with two if several codes are written in small letters and in capitals.
+    with two if codes are written in small letters and in capitals.
 
     Examples
     --------
@@ -78,7 +78,9 @@ def written_in_two_ways(labels: Collection[str], where: str, least: int = LEAST_
 
 
 def _has_codes(labels: Collection[str]) -> bool:
-    """Whether several codes of two letters, as of countries, are written in small letters and in capitals."""
-    codes = {bare for label in labels if len(bare := " ".join(label.split())) == CODE}
+    """Whether several codes of two letters, as of countries, are written in small letters and in capitals, or one of
+    several.
+    """
+    codes = {bare for label in labels if len(bare := " ".join(label.split())) == CODE and bare.isalpha()}
     small = [code for code in codes if code.islower() and code.upper() in codes]
-    return len(small) > 1 and not codes & {code.title() for code in small}
+    return bool(small) and len(codes) >= SEVERAL and not codes & {code.title() for code in small}
