@@ -8,11 +8,13 @@ import numpy as np
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.plots.intervals import MOST
 
-__all__ = ["adjusted_page", "bet_page", "power_page", "rejection_page"]
+__all__ = ["WHERE", "adjusted_page", "bet_page", "power_page", "rejection_page"]
 
 LEVEL, POWER = 0.05, 0.8
 # Axes of more batches have a scale.
 MOST_NUMBERED = 12
+# A bet keeps no rows to compare columns with.
+WHERE = "To see which columns differ, and by how much, pass all rows to two_sample_effect."
 
 
 def rejection_page(result: Any) -> Page:
@@ -87,6 +89,8 @@ def bet_page(bet: Any) -> Page:
     chart = Chart("Evidence after each batch", (Panel(Axis("batch", ticks), Axis("log₁₀ e-value"), marks),))
     facts = {"evalue": bet.evalue, "pvalue": bet.pvalue, "log_evalues": bet.log_evalues, "seed": bet.seed}
     text = "The p-value is valid however often you look at it. The first batch is only used for learning."
+    if bet.pvalue <= LEVEL and not bet.paired:
+        text += f" {WHERE}"
     null = "independence" if bet.paired else "the hypothesis of equal distributions"
     verdict = "rejected" if bet.pvalue <= LEVEL else "not rejected"
     said = f"the e-value is {bet.evalue:.4g} and the anytime-valid p-value {bet.pvalue:.4g}"

@@ -232,3 +232,17 @@ def test_neighbouring_rows_that_are_alike_are_noted():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             bet.of(*rng.normal(size=(2, 120)), rng=0)
+
+
+def test_a_two_sample_bet_that_rejects_names_the_function_that_compares_columns(tmp_path):
+    rng = np.random.default_rng()
+    apart = mm.stats.TwoSampleBet.of(rng.normal(size=40), rng.normal(9.0, 1.0, size=40), rng=0)
+    assert "two_sample_effect" not in str(apart)  # the first batch is only learned from
+    apart = apart.update(rng.normal(size=60), rng.normal(9.0, 1.0, size=60))
+    assert str(apart).endswith("pass all rows to two_sample_effect.")
+    apart.page(tmp_path / "bet.html")
+    assert "two_sample_effect" in (tmp_path / "bet.html").read_text()
+    x = rng.normal(size=300)
+    alike = mm.stats.IndependenceBet.of(x[:100], x[:100], rng=0).update(x[100:], x[100:])
+    assert alike.reject()
+    assert "two_sample_effect" not in str(alike)

@@ -29,7 +29,7 @@ from meanmap.plots.paged import Paged
 from meanmap.stats.anytime.wager import GROUP, Wager
 from meanmap.stats.independence.moments import features_of
 from meanmap.stats.independence.variables import for_two, kernels_of
-from meanmap.stats.pages import bet_page
+from meanmap.stats.pages import WHERE, bet_page
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.settings import LEAST_POINTS
@@ -124,9 +124,10 @@ class Bet(Paged, Value, ABC):
         verdict = "rejected" if self.reject() else "not rejected"
         number = len(self.log_evalues)
         batches = f"{number} batch{'es' * (number != 1)}"
+        hint = f". {WHERE}" if self.reject() and not self.paired else ""
         return (
             f"{type(self).__name__} after {batches}: e-value {self.evalue:.4g}, p-value at any time {self.pvalue:.4g} "
-            f"({verdict} at level 0.05)"
+            f"({verdict} at level 0.05){hint}"
         )
 
 
