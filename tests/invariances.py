@@ -58,6 +58,22 @@ def five_rows(model: Any, x: pd.DataFrame, wrap: Wrap, **settings: Any) -> tuple
     return tuple(np.concatenate(list(belief.probabilities(x.columns[3]).values())))
 
 
+def from_one(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """The same in a network of five columns, which learns a regression on the one that is known."""
+    return five_rows(mm.bp.DependencyNetwork().fit(wrap(columns(x, 0, 1, 2, 3, 4).dropna())), x, wrap)
+
+
+def with_users(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """A test of samples of users with two rows each, whose ids are left out with a note; and with them as clusters."""
+    whole = [frame.notna().all(axis=1).to_numpy() for frame in (x, y)]
+    x, y = (
+        f.assign(user=(np.cumsum(each) - 1) // 2 * 2 + k) for k, (f, each) in enumerate(zip((x, y), whole, strict=True))
+    )
+    found = mm.two_sample_test(wrap(x), wrap(y), **FEW)
+    by_user = mm.two_sample_test(wrap(x), wrap(y), clusters="user", **FEW)
+    return *told(found), float(sum("each value of 'user'" in note for note in found.warnings)), *told(by_user)
+
+
 def effect(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """Of one label on another, adjusted for a number."""
     both = columns(pd.concat([x, y], ignore_index=True), 0, 3, 4).dropna()
@@ -311,6 +327,14 @@ def learned(x: Any) -> Any:
     return mm.learn_kernel(x, mm.kernels.RBF([1.0, 1.0, 1.0]), landmarks=10, draws=1, rng=0, missing="drop").kernel
 
 
+def learned_sum(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Values of a learned sum of kernels, each of which has a lengthscale and a weight."""
+    rows = columns(x, 0, 1)
+    kernel = mm.kernels.RBF([1.0, 1.0]) + mm.kernels.Matern([1.0, 1.0])
+    found = mm.learn_kernel(wrap(rows), kernel, landmarks=10, draws=1, rng=0, missing="drop").kernel
+    return (float(np.sum(found(wrap(rows.dropna()[:9])))),)
+
+
 def posterior(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """Under a kernel in the units of the columns."""
     whole = numbers(x).dropna().reset_index(drop=True)
@@ -458,6 +482,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         *told(mm.closeness_test(wrap(x), wrap(y), 0.5, within=x.columns[3], missing="drop", rng=0)),
     ),
     "two_sample_effect": lambda x, y, wrap: sizes(mm.two_sample_effect(wrap(x), wrap(y), missing="drop", rng=0)),
+    "two_sample_test, ids that repeat": with_users,
     "test": lambda x, y, wrap: told(mm.test(f"`{x.columns[0]}` ~ `{x.columns[2]}` | `{x.columns[3]}`", wrap(x), **FEW)),
     "closeness_test": lambda x, y, wrap: told(mm.closeness_test(wrap(x), wrap(y), 0.5, missing="drop", rng=0)),
     "independence_effect": lambda x, y, wrap: sizes(
@@ -470,6 +495,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     ),
     "k_sample_test": lambda x, y, wrap: told(mm.k_sample_test([wrap(x), wrap(y), wrap(x)], **FEW)),
     "DriftMonitor": lambda x, y, wrap: drift(wrap(x), wrap(y)),
+    "DriftMonitor, an empty column": lambda x, y, wrap: drift(wrap(x), wrap(y.assign(**{x.columns[0]: np.nan}))),
     "DriftMonitor.to_dict": alarmed,
     "meanmap drift": watched,
     "independence_test": lambda x, y, wrap: told(mm.independence_test(wrap(given(x)), wrap(columns(x, 0, 2)), **FEW)),
@@ -497,6 +523,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     ),
     "scores far outside": lambda x, y, wrap: far_outside(x, wrap),
     "DependencyNetwork": lambda x, y, wrap: network(x, wrap),
+    "DependencyNetwork, from one column": lambda x, y, wrap: from_one(x, wrap),
     "BayesianNetwork": lambda x, y, wrap: tuple(
         mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])])
         .fit(wrap(columns(x, 0, 3).dropna()))
@@ -525,6 +552,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "learn_kernel": lambda x, y, wrap: (
         float(np.sum(learned(wrap(columns(x, 0, 1, 2)))(wrap(columns(x[:9], 0, 1, 2))))),
     ),
+    "learn_kernel, a sum": lambda x, y, wrap: learned_sum(x, wrap),
     "estimators": lambda x, y, wrap: transformed(x, wrap),
     "k_sample_effect": lambda x, y, wrap: sizes(mm.k_sample_effect([wrap(x), wrap(y), wrap(x)], missing="drop", rng=0)),
     "bets": bets,
