@@ -1,5 +1,8 @@
 """One contract for the three models of a table: the same calls, meanings, refusals and notes."""
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -103,11 +106,35 @@ def test_what_is_odd_is_a_note_and_without_a_report_a_warning(model):
     far = r"\['a'\] has 1 value far outside"
     assert any("evidence['a'] has 1 value far outside" in n for n in model.query({"a": 1e6}, ["b"], rng=0).report.notes)
     assert any("frame['a'] has 1 value far out" in n for n in model.predict({"a": [1e6]}, ["b"], rng=0).report.notes)
-    with pytest.warns(UserWarning, match=far):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
         model.sample(2, {"a": 1e6}, rng=0)
-    with pytest.warns(UserWarning, match=far) as warned:
         model.impute({"a": [1e6, 0.0], "b": [np.nan, np.nan]})
-    assert [each.filename for each in warned] == [__file__]
+    assert [re.search(far, str(each.message)) is not None for each in warned].count(True) == 2
+    assert {each.filename for each in warned} == {__file__}
+
+
+def test_rows_of_a_table_have_the_notes_of_their_queries(model):
+    """Each note once, with the number of rows; where there is no report, as a warning."""
+    row, usual = {"a": 2.9, "b": -3.1}, {"a": 0.1, "b": 0.2}
+    asked = model.query(row, ["k"], rng=0).report.notes
+    frame = {name: [usual[name], row[name], row[name]] for name in row}
+    found = model.predict(frame, ["k"], rng=0).report.notes
+    own = [note for note in asked if note not in found]
+    named = [note.replace("evidence[", "frame[").replace("1 of 1 queries", "2 of 3 rows") for note in own]
+    kernel, network = (
+        isinstance(model, getattr(mm.bp.results, f"Fitted{kind}")) for kind in ("KernelGraph", "BayesianNetwork")
+    )
+    assert len(own) >= kernel + network
+    expected = named if kernel else [f"in 2 of 3 rows: {note}" for note in own]
+    assert [note for note in found if note not in asked] == expected
+    gaps = {**frame, "k": [None, "down", None]}
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        model.impute(gaps, rng=0)
+        model.sample(2, row, rng=0)
+    told = [str(each.message) for each in warned]
+    assert set(told) >= {note.replace("2 of 3", "1 of 3") for note in expected} | set(own)
 
 
 def test_missing_values_are_seen_to_as_asked(unfitted):
@@ -172,6 +199,7 @@ def test_whole_numbers_are_filled_with_whole_ones(unfitted):
     assert (free[gaps] != np.rint(free[gaps])).any()
 
 
+@pytest.mark.filterwarnings("ignore:.*(far from all data|further out|relies on|outside the range)")
 @pytest.mark.parametrize(
     ("of", "low", "high"),
     [
@@ -196,6 +224,7 @@ def test_drawn_whole_numbers_are_whole():
     assert drawn[0]["b"].tolist() != drawn[1]["b"].tolist()
 
 
+@pytest.mark.filterwarnings("ignore:.*(further out than|relies on)")
 def test_marks_of_missing_values_are_filled_in(unfitted):
     """Marks that `fit` was told of stand for missing values in what is asked, too."""
     rng = np.random.default_rng(3)

@@ -31,6 +31,7 @@ def rows():
     return x, np.where(rng.random(x.shape) < 0.2, np.nan, x)
 
 
+@pytest.mark.filterwarnings("ignore:.*(further out than|relies on)")
 @pytest.mark.parametrize("imputer", IMPUTERS, ids=lambda each: type(each).__name__)
 def test_gaps_are_filled_in_pipelines(imputer, rows):
     x, gaps = rows
@@ -41,6 +42,7 @@ def test_gaps_are_filled_in_pipelines(imputer, rows):
     assert model.score(gaps, x[:, 0]) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:.*(further out than|relies on)")
 def test_columns_that_do_not_vary_are_filled_with_their_value(rows):
     gaps = np.column_stack([rows[1], np.full(150, 3.0)])
     gaps[::7, 3] = np.nan

@@ -3,7 +3,7 @@
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from meanmap.core.language import in_few_words
 
-__all__ = ["Call", "in_few", "note_lines", "note_table", "part_of", "warn_of"]
+__all__ = ["Call", "in_few", "in_rows", "note_lines", "note_table", "part_of", "warn_of"]
 
 # Packages whose frames may lie between the user's line and the warning, because they wrap methods and functions.
 BETWEEN = {"meanmap", "equinox", "jax", "sklearn", "contextlib"}
@@ -76,6 +76,29 @@ def in_few(notes: Iterable[str]) -> list[str]:
         names = [_own_name(other, first) for other in others]
         which = in_few_words(names, SHOWN) if all(names) else f"{len(names)} more, with other numbers"
         found.append(f"{first.rstrip('.')}. The same is true of {which}.")
+    return found
+
+
+def in_rows(notes: Sequence[Iterable[str]]) -> list[str]:
+    """The notes on each row of a table as notes on all: those that differ only in numbers are one, in the words of the
+    first row, with the number of rows.
+
+    Examples
+    --------
+    >>> in_rows([[], ["'dose' is 7, too much."], ["'dose' is 9, too much."]])
+    ["in 2 of 3 rows, first in row 1: 'dose' is 7, too much."]
+    >>> in_rows([["labels were pooled."], ["labels were pooled."]])
+    ['labels were pooled.']
+    """
+    alike: dict[str, list[tuple[int, str]]] = {}
+    for row, told in enumerate(notes):
+        for kind, note in {NUMBER.sub("#", note): note for note in told}.items():
+            alike.setdefault(kind, []).append((row, note))
+    found = []
+    for (row, first), *others in alike.values():
+        same = all(note == first for _, note in others)
+        where = f"in {len(others) + 1} of {len(notes)} rows{'' if same else f', first in row {row}'}: "
+        found.append(first if same and len(others) + 1 == len(notes) else where + first)
     return found
 
 

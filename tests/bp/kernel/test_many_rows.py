@@ -11,6 +11,7 @@ from meanmap.bp.beliefs.tails import with_tails
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.embeddings.bandwidth import diffusion_widths
 
+FEW_DATA = pytest.mark.filterwarnings("ignore:.*(relies on|further out than)")
 EDGES = [("a", "b"), ("b", "c"), ("b", "d"), ("d", "k"), ("e", "f")]
 
 
@@ -60,6 +61,7 @@ def row_of(frame: dict, i: int, without: str = "") -> dict:
     return {name: column[i] for name, column in frame.items() if there(column[i]) and name != without}
 
 
+@FEW_DATA
 def test_rows_are_imputed_as_queries_answer_them(model, gaps):
     whole = model.impute(gaps)
     for i in range(24):
@@ -164,6 +166,7 @@ def test_draws_are_joint_and_repeatable(model):
     assert abs(np.corrcoef(drawn["b"], drawn["e"])[0, 1]) < 5 / np.sqrt(3000)
 
 
+@FEW_DATA
 def test_draws_for_a_table_have_its_rows_first(model, gaps):
     drawn = model.sample(5, gaps, rng=0)
     assert drawn["b"].shape == (24, 5)
@@ -172,6 +175,7 @@ def test_draws_for_a_table_have_its_rows_first(model, gaps):
     np.testing.assert_array_equal(drawn["b"][seen], np.repeat(gaps["b"][seen].astype(float)[:, None], 5, axis=1))
 
 
+@FEW_DATA
 def test_few_rows_at_a_time_say_the_same(model, gaps, monkeypatch):
     from meanmap.bp.kernel import asked_rows
 
@@ -196,6 +200,7 @@ def test_frames_come_out_as_they_came(model):
     assert table["b"][1] is None
 
 
+@FEW_DATA
 def test_arrays_come_out_as_arrays():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 1)) + 0.1 * rng.normal(size=(60, 3))
@@ -207,6 +212,7 @@ def test_arrays_come_out_as_arrays():
     assert np.abs(whole - x).max() < 1
 
 
+@FEW_DATA
 def test_times_come_out_as_times():
     days = np.arange("2020-01-01", "2020-04-01", dtype="datetime64[D]")
     table = {"day": days, "x": np.arange(len(days)) / 10.0}

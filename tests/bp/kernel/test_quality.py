@@ -70,3 +70,15 @@ def test_beliefs_in_the_wrong_mode_are_announced():
     assert wrong[announced].mean() > 0.01
     # At most one in a hundred of the others, but for a chance of one in a thousand.
     assert wrong[~announced].sum() <= binom.ppf(0.999, int((~announced).sum()), 0.01)
+
+
+def test_the_support_of_many_rows_is_that_of_each():
+    """Of more rows than coordinates no number for each row and point is formed."""
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=60)
+    edge = KernelGraph([("a", "b")]).fit({"a": a, "b": a + 0.3 * rng.normal(size=60)}).likelihoods[0]
+    places = np.linspace(-6, 6, 100)[:, None]
+    whole, singly = Support.at(edge, places), [Support.at(edge, place[None]) for place in places]
+    np.testing.assert_allclose(whole.size, [each.size[0] for each in singly], rtol=1e-6)
+    assert whole.far.tolist() == [bool(each.far[0]) for each in singly]
+    assert 0 < whole.far.sum() < 100

@@ -21,6 +21,7 @@ def tree():
     return mm.KernelGraph([("a", "b")]).fit(FRAME[["a", "b"]].dropna())
 
 
+@pytest.mark.filterwarnings("ignore:.*(further out than|relies on)")
 def test_partitions_are_scored_and_filled_in(tree):
     scores = tree.score(TABLE[["a", "b"]])
     assert isinstance(scores, da.Array)

@@ -42,6 +42,7 @@ def test_times_of_polars_stay_times():
         assert [time.day for time in result] == [1, 1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:.*(further out than|relies on)")
 def test_a_network_fills_gaps_among_times():
     """In days, hours after a number; each kind of table comes back as it came."""
     x = np.random.default_rng(0).normal(size=60)
@@ -126,6 +127,7 @@ def test_a_label_that_a_column_cannot_hold_makes_it_text():
     assert filled(pd.DataFrame({"size": column}), new)["size"].tolist() == ["low", "huge"]
 
 
+@pytest.mark.filterwarnings("ignore:.*(further out than|relies on)")
 def test_imputed_labels_keep_their_kind():
     polars = pytest.importorskip("polars", reason="polars is not installed here")
     rng = np.random.default_rng(0)

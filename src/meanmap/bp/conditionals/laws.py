@@ -11,7 +11,7 @@ from meanmap.bp.conditionals.in_range import InRange, number_given
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.core.held import holds_floats
 
-__all__ = ["Law", "beyond_data", "law_given", "pooled_note"]
+__all__ = ["Law", "beyond_data", "law_given", "pooled_labels", "pooled_note"]
 
 Law = GivenParents | InRange | AtPoints | LabelsGivenParents
 
@@ -31,21 +31,27 @@ def beyond_data(
     known: Mapping[Hashable, np.ndarray],
     names: Iterable[Hashable],
 ) -> tuple[str, ...]:
-    """Notes on answers that go beyond the data.
-
-    Numbers that are known, (1, 1), may be beyond all that a distribution was learned with, and labels may have been
-    merged.
-    """
+    """Notes on known numbers, (1, 1), beyond all that the distributions of these variables were learned with."""
     notes: list[str] = []
-    heard: dict[Hashable, Hashable] = {}
     for name in names:
         starts = np.cumsum([0, *(columns[parent].width for parent in parents[name])])
         for parent, start in zip(parents[name], starts.tolist(), strict=False):
-            heard.setdefault(parent, name)
             if parent in known and columns[parent].labels is None:
                 notes.append(_beyond(columns[parent], float(known[parent][0, 0]), laws[name], start, (parent, name)))
-    notes += [pooled_note(columns[parent], parent, name) for parent, name in heard.items()]
     return tuple(filter(None, notes))
+
+
+def pooled_labels(
+    columns: Mapping[Hashable, CodedColumn],
+    parents: Mapping[Hashable, Sequence[Hashable]],
+    names: Iterable[Hashable],
+) -> tuple[str, ...]:
+    """Notes on parents of these variables whose rarest labels were merged."""
+    heard: dict[Hashable, Hashable] = {}
+    for name in names:
+        for parent in parents[name]:
+            heard.setdefault(parent, name)
+    return tuple(filter(None, (pooled_note(columns[parent], parent, name) for parent, name in heard.items())))
 
 
 def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[Hashable, Hashable]) -> str:

@@ -15,11 +15,13 @@ from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.label_tables import tables_of
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
-from meanmap.bp.conditionals.laws import Law, beyond_data
+from meanmap.bp.conditionals.laws import Law, beyond_data, pooled_labels
 from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
 from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError
+from meanmap.core.notes import in_few, in_rows, warn_of
+from meanmap.core.points import spread_rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.tables.missing import take
@@ -41,6 +43,9 @@ FEW_DRAWS = 100
 ENOUGH = 500
 # Draws for each row of a table.
 ROW_DRAWS = 1000
+# Draws whose values are compared with rows of the data, in a query and in each row of a table, where a thousand would
+# take several times as long as the answer.
+JUDGED, ROW_JUDGED = 1000, 200
 
 
 class NetworkRows(CodedModel):
@@ -60,14 +65,16 @@ class NetworkRows(CodedModel):
         if asked.single:
             return self._believed(asked, names, rng)
         beliefs, reports = self._by_row(asked, dict.fromkeys(names, np.arange(asked.size)), rng)
-        few, rows = sum(not report.converged for report in reports), len(reports)
-        notes = (f"in {few} of {rows} rows few draws agree with the evidence: it is improbable.",) if few else ()
-        return beliefs, Report("each row a query", not few, rows, notes=(*self.notes, *notes))
+        all_agree = all(report.converged for report in reports.values())
+        notes = (*self.notes, *_noted(reports, asked.size))
+        return beliefs, Report("each row a query", all_agree, len(reports), notes=notes)
 
     def _in_rows(
         self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed
     ) -> Iterable[tuple[Hashable, Any]]:
-        return self._by_row(asked, wanted, rng)[0].items()
+        beliefs, reports = self._by_row(asked, wanted, rng)
+        warn_of(in_few(_noted(reports, asked.size)))
+        return beliefs.items()
 
     def _scores(self, asked: CodedRows) -> np.ndarray:
         numbers, parents = self.table.standardised(asked.numbers), self._heard()
@@ -96,17 +103,23 @@ class NetworkRows(CodedModel):
     def _draws(self, asked: CodedRows, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
         """Draws given evidence, resampled from more draws with weights by their likelihood."""
         fixed = asked.fixed
-        rows, parents = [], self._heard(fixed)
+        rows, parents, notes = [], self._heard(fixed), []
         for given in self._cells(asked):
             seen = [name for name in given if name not in fixed]
             free = [name for name in self._order if name not in given]
             hearing = [name for name in seen if not given.keys() >= set(parents[name])]
             drawn, log_weights = self._drawn(max(n, DRAWS) if seen else n, free, hearing, given, parents, random)
+            told = beyond_data(self.columns, self.conditionals, parents, given, (*free, *hearing))
+            told += self._extrapolated((*free, *hearing), given, parents, drawn, log_weights, ROW_JUDGED)
             if seen:
-                chosen = random.choice(len(log_weights), n, p=_normalised(log_weights))
+                weights = _normalised(log_weights)
+                told += _agreeing(weights)[1]
+                chosen = random.choice(len(log_weights), n, p=weights)
                 drawn = {name: each[chosen] for name, each in drawn.items()}
+            notes.append(told)
             units = {name: column.settled(column.in_unit(drawn[name])) for name, column in self.columns.items()}
             rows.append({name: self.columns[name].drawn(units[name], random) for name in self.graph.names})
+        warn_of(in_few(in_rows(notes)))
         return {name: asked.kept(name, np.stack([row[name] for row in rows])) for name in self.graph.names}
 
     def _log_chance(self, name: Hashable, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -154,35 +167,38 @@ class NetworkRows(CodedModel):
 
     def _by_row(
         self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed
-    ) -> tuple[dict[Hashable, Any], list[Report]]:
-        """Beliefs about the targets in each row, by the same draws in each, and how each row was answered."""
+    ) -> tuple[dict[Hashable, Any], dict[int, Report]]:
+        """Beliefs about the targets in each row, by the same draws in each, and how each of these rows was answered."""
         seed, asking = Rng.of(rng).seed, {name: set(rows.tolist()) for name, rows in wanted.items()}
         found: dict[Hashable, list[Any]] = {name: [] for name in wanted}
-        reports = []
+        reports = {}
         for row, known in enumerate(self._cells(asked)):
             names = [name for name, rows in asking.items() if row in rows]
             if names:
                 cells = {name: cell for name, cell in known.items() if name not in names}
-                answers, report = self._weighed(names, cells, (), ROW_DRAWS, seed)
-                reports.append(report)
-                for name, each in answers.items():
-                    found[name].append(each)
+                answers, report = self._weighed(names, cells, (), ROW_DRAWS, seed, ROW_JUDGED)
+                few = []
+                for name, (numbers, weights) in answers.items():
+                    found[name].append((numbers, weights))
+                    few += self._of_few(name, numbers, weights)
+                reports[row] = replace(report, notes=(*report.notes, *few))
         return {name: self._row_beliefs(name, each) for name, each in found.items()}, reports
 
     def _believed(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> tuple[dict[Hashable, Any], Report]:
         (known,) = self._cells(asked)
-        found, report = self._weighed(names, known, asked.fixed, DRAWS, rng, noted=True)
+        found, report = self._weighed(names, known, asked.fixed, DRAWS, rng, JUDGED)
         beliefs = {name: self._belief(name, *each) for name, each in found.items()}
-        few = [note for name, belief in beliefs.items() for note in self._of_few(name, belief)]
+        few = [note for name, each in found.items() for note in self._of_few(name, *each)]
         return beliefs, replace(report, notes=(*self.notes, *report.notes, *few))
 
-    def _of_few(self, name: Hashable, belief: Any) -> tuple[str, ...]:
-        """A note on a number whose mean rests on few rows."""
+    def _of_few(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> tuple[str, ...]:
+        """A note on draws of a number (n, 1) whose mean rests on few rows."""
         column = self.columns[name]
         if column.labels is not None or not np.isfinite(column.limits).any():
             return ()
         then = "effect() gives intervals. "
-        return mean_of_few(name, belief.points[:, 0], belief.weights, self.rows[name], then)
+        points = column.settled(column.in_unit(numbers)).astype(float)
+        return mean_of_few(name, points[:, 0], weights, self.rows[name], then)
 
     def _weighed(
         self,
@@ -191,9 +207,10 @@ class NetworkRows(CodedModel):
         fixed: Collection[Hashable],
         draws: int,
         rng: Seed,
-        noted: bool = False,
+        judged: int,
     ) -> tuple[dict[Hashable, tuple[np.ndarray, np.ndarray]], Report]:
         """For each name, draws as numbers (n, width) and their weights, given observations and `fixed` interventions.
+        This many draws are `judged` by whether rows had such values together.
 
         For labels with exact answers these are all labels, as indicators, and their probabilities.
         """
@@ -202,14 +219,14 @@ class NetworkRows(CodedModel):
         order = [name for name in self._order if name in needed]
         hearing = [name for name in known if name not in fixed and needed.intersection(parents[name])]
         beyond = beyond_data(self.columns, self.conditionals, parents, known, (*order, *hearing))
+        beyond += pooled_labels(self.columns, parents, (*order, *hearing))
         rows = {"rows": float(min((self.rows[name] for name in (*order, *hearing)), default=0))}
         factors = tables_of(self.columns, self.conditionals, parents, known, order, hearing)
         if factors is not None:
             exact = CliqueTree(factors).query(targets=names)
-            if noted:
-                random = np.random.default_rng(0)
-                drawn, log_weights = self._drawn(ROW_DRAWS, order, hearing, known, parents, random)
-                beyond += self._extrapolated((*order, *hearing), known, parents, drawn, log_weights)
+            random = np.random.default_rng(0)
+            drawn, log_weights = self._drawn(judged, order, hearing, known, parents, random)
+            beyond += self._extrapolated((*order, *hearing), known, parents, drawn, log_weights, judged)
             report = replace(
                 exact.report, notes=(*exact.report.notes, *beyond), measures={**exact.report.measures, **rows}
             )
@@ -217,13 +234,10 @@ class NetworkRows(CodedModel):
         n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, draws))
         drawn, log_weights = self._drawn(n, order, hearing, known, parents, Rng.of(rng).generator)
         weights = _normalised(log_weights)
-        if noted:
-            beyond += self._extrapolated((*order, *hearing), known, parents, drawn, log_weights)
-        count = float(1 / np.sum(weights**2))
-        few = count < FEW_DRAWS
-        notes = (f"{count:.3g} of {n} draws agree with the evidence: it is improbable.",) if few else ()
+        beyond += self._extrapolated((*order, *hearing), known, parents, drawn, log_weights, judged)
+        count, few = _agreeing(weights)
         status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} have weight"
-        report = Report(status, not few, n, notes=(*notes, *beyond), measures={"draws that count": count, **rows})
+        report = Report(status, not few, n, notes=(*few, *beyond), measures={"draws that count": count, **rows})
         return {name: (drawn[name], weights) for name in names}, report
 
     def _extrapolated(
@@ -233,11 +247,14 @@ class NetworkRows(CodedModel):
         parents: Mapping[Hashable, Sequence[Hashable]],
         drawn: Mapping[Hashable, np.ndarray],
         log_weights: np.ndarray,
+        judged: int,
     ) -> tuple[str, ...]:
         """Notes on variables whose parents have values that hardly any row has together."""
         top = log_weights.max()
         weights = np.exp(log_weights - top) if np.isfinite(top) else np.ones(len(log_weights))
-        return extrapolated(self.seen, parents, known, names, drawn, weights)
+        some = spread_rows(len(weights), judged)
+        drawn = {name: each[some] for name, each in drawn.items()}
+        return extrapolated(self.seen, parents, known, names, drawn, weights[some])
 
     def _drawn(
         self,
@@ -297,6 +314,18 @@ class NetworkRows(CodedModel):
         assert not isinstance(law, LabelsGivenParents)
         widths = column.scale * law.widths(drawn)
         return NormalMixture(weights, column.in_unit(drawn), widths**2)
+
+
+def _agreeing(weights: np.ndarray) -> tuple[float, tuple[str, ...]]:
+    """The number of draws that weights amount to, and a note if these are few."""
+    count = float(1 / np.sum(weights**2))
+    note = f"{count:.3g} of {len(weights)} draws agree with the evidence: it is improbable."
+    return count, (note,) if count < FEW_DRAWS else ()
+
+
+def _noted(reports: Mapping[int, Report], size: int) -> list[str]:
+    """The notes on some rows as notes on a table of this size."""
+    return in_rows([reports[row].notes if row in reports else () for row in range(size)])
 
 
 def _normalised(log_weights: np.ndarray) -> np.ndarray:

@@ -11,8 +11,8 @@ from meanmap.core.points import spread_rows
 
 __all__ = ["SeenTogether", "extrapolated"]
 
-# The numbers of rows whose parents are kept, and of draws that are judged.
-MOST_ROWS, JUDGED = 4000, 1000
+# The number of rows whose parents are kept.
+MOST_ROWS = 4000
 # Two values are unlike those of all rows if they are this many times as far from the nearest row as all but this share
 # of the rows are from the nearest other.
 FAR, OUTER = 2.0, 0.01
@@ -92,15 +92,14 @@ def extrapolated(
     """Notes on variables with a known parent, (1, width), which hardly any row has together with the values of another
     parent, known or drawn (n, width) with these weights (n,).
     """
-    some, notes = spread_rows(len(weights), JUDGED), []
-    shares = weights[some] / max(weights[some].sum(), np.finfo(float).tiny)
+    notes, shares = [], weights / max(weights.sum(), np.finfo(float).tiny)
     for name in names:
         compared, together = set(), seen.get(name, SeenTogether({})).parents
         for one in (parent for parent in parents[name] if parent in known and parent in together):
             compared.add(one)
             for other in (each for each in parents[name] if each not in compared):
                 both = other in known
-                at = {each: known[each] if both else drawn[each][some] for each in (one, other)}
+                at = {each: known[each] if both else drawn[each] for each in (one, other)}
                 share = float(np.dot([1.0] if both else shares, seen[name].unlike(one, other, at)))
                 if share > NOTED:
                     notes.append(_told(name, one, other, None if both else share))

@@ -1,6 +1,6 @@
 """Rows of a table that a fitted tree answers for: which cells are observed, and their messages to neighbours."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,11 +9,12 @@ import numpy as np
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.bp.kernel.row_messages import RowMessages
+from meanmap.bp.kernel.support import Asked, Support, evidence_notes
 from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError
 from meanmap.core.meant import nearly, no_column_of
-from meanmap.core.points import count, slices
+from meanmap.core.points import count, rows, slices
 from meanmap.core.tables.marks import columns_without_marks
 from meanmap.graphs import Rooted
 
@@ -39,6 +40,8 @@ class AskedRows:
         The nodes that the table has a column for.
     notes : tuple of str
         What is odd about values.
+    called : Asked
+        The rows as notes call them.
     """
 
     model: Any
@@ -47,6 +50,7 @@ class AskedRows:
     there: np.ndarray
     columns: tuple[int, ...]
     notes: tuple[str, ...]
+    called: Asked
 
     @classmethod
     def of(
@@ -69,7 +73,7 @@ class AskedRows:
         heard = read_values(graph, model.samples.nodes.__getitem__, seen, door, True, argument)
         number = check_lengths({name: len(column) for name, column in known.items()}, argument)
         heard = replace(heard, notes=(*heard.notes, *nearly(columns, graph.names, argument)))
-        return cls._of(model, tree, heard, number, nodes)
+        return cls._of(model, tree, heard, nodes, Asked(number, argument, "rows"))
 
     @classmethod
     def single(cls, model: Any, tree: Rooted, evidence: Any, door: Door) -> "AskedRows":
@@ -80,19 +84,32 @@ class AskedRows:
             raise InputError(
                 f"evidence[{name!r}] is not a single value; for many rows pass a table, such as a DataFrame."
             )
-        return cls._of(model, tree, heard, 1, tuple(heard.values))
+        return cls._of(model, tree, heard, tuple(heard.values), Asked(1))
 
     @classmethod
-    def _of(cls, model: Any, tree: Rooted, heard: Any, size: int, nodes: tuple[int, ...]) -> "AskedRows":
-        there = np.zeros((model.graph.size, size), dtype=bool)
+    def _of(cls, model: Any, tree: Rooted, heard: Any, nodes: tuple[int, ...], called: Asked) -> "AskedRows":
+        there = np.zeros((model.graph.size, called.size), dtype=bool)
         for node in heard.values:
             there[node] = heard.there.get(node, True)
-        return cls(model, tree, heard.values, there, nodes, heard.notes)
+        return cls(model, tree, heard.values, there, nodes, heard.notes, called)
 
     @property
     def size(self) -> int:
         """The number of rows, B."""
         return self.there.shape[1]
+
+    def doubts(self, wanted: Iterable[int]) -> list[str]:
+        """Notes on values with few data behind them, in rows in which any of these nodes is to be found."""
+        order, start = self.model.graph.outgoing
+        asking, notes = ~self.there[list(wanted)].all(axis=0), []
+        for node, points in self.points.items():
+            those, leaving = np.flatnonzero(self.there[node] & asking), order[start[node] : start[node + 1]].tolist()
+            if len(those) and leaving:
+                seen = rows(points, those)
+                data = Support.least(Support.at(self.model.likelihoods[e], seen) for e in leaving)
+                name, sample = self.model.graph.names[node], self.model.samples.nodes[node]
+                notes += evidence_notes(name, sample, seen, data, self.called)
+        return notes
 
     def parts(self) -> Iterator[tuple[slice, RowMessages]]:
         """Some rows at a time, with their messages inwards."""

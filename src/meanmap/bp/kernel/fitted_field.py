@@ -22,7 +22,7 @@ from meanmap.bp.engine.propagate import TRY_MORE, Engine, floor_note
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import Answered, FittedField, sweeps_to_cross
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
-from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement, tail_note
+from meanmap.bp.kernel.support import NEAR, Asked, contradiction_note, far_note, least_agreement, tail_note
 from meanmap.core.points import count, on_device, pieces
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, DType, Points
@@ -270,11 +270,11 @@ class FittedKernelField(FittedField):
                 features = self._seen_likelihood(int(self.template[leaving[0]])).phi
                 typical = np.mean(np.sum(np.asarray(features.factor) ** 2, axis=1))  # k(x, x) of the pivots
                 far = np.sum(transformed(features, value) ** 2, axis=1) < NEAR * typical
-                told = self.graph.names[node], self._variable(node).sample, value
+                told, asked = (self.graph.names[node], self._variable(node).sample, value), Asked(len(far))
                 if far.any():
-                    notes.append(far_note(*told, far))
+                    notes.append(far_note(*told, far, asked))
                 elif not tail:
-                    tail = tail_note(*told, len(far), times)
+                    tail = tail_note(*told, asked, times)
         return [*notes, *tail]
 
     def _few(self, seen: Evidence, nodes: np.ndarray) -> list[str]:

@@ -207,12 +207,10 @@ class FittedKernelGraph(QueriedPage, ManyRows):
         floor: float | None,
     ) -> Report:
         """The support of beliefs: for each observation, that of the edge of its node with the fewest data."""
-        support: dict[Hashable, Support] = {}
+        leaving: dict[Hashable, list[Support]] = {}
         for e, phi in observed.features.items():
-            name = self.graph.names[self.graph.sources[e]]
-            data = Support.of(self.likelihoods[e], phi)
-            if name not in support or data.size.min() < support[name].size.min():
-                support[name] = data
+            leaving.setdefault(self.graph.names[self.graph.sources[e]], []).append(Support.of(self.likelihoods[e], phi))
+        support = {name: Support.least(found) for name, found in leaving.items()}
         ranks = [message.receiver.values.shape[1] for message in self.messages]
         notes = learning_notes(self.graph, self.samples, self.likelihoods)
         return query_report(self.graph, self.samples, beliefs, observed.seen, support, found, floor, ranks, notes)

@@ -14,7 +14,7 @@ from meanmap.bp.edges.samples import NodeSample, Samples
 from meanmap.bp.kernel.asked_rows import AskedRows
 from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, factors_of
 from meanmap.bp.kernel.row_messages import RowMessages
-from meanmap.bp.kernel.support import learning_notes
+from meanmap.bp.kernel.support import belief_notes, learning_notes, prior_note
 from meanmap.bp.model import FittedModel
 from meanmap.bp.rows import RowModel
 from meanmap.core.containers import is_sparse
@@ -22,6 +22,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.held import holds_floats
 from meanmap.core.moments import times_of
+from meanmap.core.notes import in_few, warn_of
 from meanmap.core.points import count, in_columns, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.tables.filling import are_whole, nearest_whole
@@ -66,6 +67,7 @@ class ManyRows(RowModel, FittedModel):
         return AskedRows.single(self, self._rooted, evidence, door)
 
     def _best(self, asked: AskedRows, rng: Seed) -> Iterator[tuple[Hashable, np.ndarray, np.ndarray]]:
+        warn_of(in_few(asked.doubts(asked.columns)))
         for part, here in asked.parts():
             here.outwards()
             for node in asked.columns:
@@ -80,18 +82,25 @@ class ManyRows(RowModel, FittedModel):
         numbered = self.numbered(names)
         weights: dict[int, list[np.ndarray]] = {node: [] for node in numbered.values()}
         functions: dict[int, list[Arriving]] = {node: [] for node in numbered.values()}
+        heard: dict[int, list[np.ndarray]] = {node: [] for node in numbered.values()}
         for _, here in asked.parts():
             here.outwards()
             for node in numbered.values():
                 weights[node].append(here.weights(node))
+                heard[node].append(here.heard(node))
                 functions[node].append([each for e in here.incoming(node) for each in here.arriving(e)])
+        notes = [*learning_notes(self.graph, self.samples, self.likelihoods), *asked.doubts(numbered.values())]
         beliefs = {}
         for name, node in numbered.items():
             sample, values = self.samples.nodes[node], np.concatenate(weights[node])
             factors = tuple(f for f in factors_of(functions[node], asked.size) if (f.top > 0).any())
             source = MessageWeights.of(values, factors, sample, None, FLOOR)
             beliefs[name] = sample.belief(sample.points, source, sample.narrow)
-        notes = learning_notes(self.graph, self.samples, self.likelihoods)
+            messages = np.concatenate(heard[node])
+            notes += [
+                *prior_note(name, (messages == 0) & asked.there.any(axis=0), asked.called),
+                *belief_notes(name, sample, beliefs[name], messages, asked.called),
+            ]
         return beliefs, Report("exact on this forest: two passes", True, 1, notes=tuple(notes))
 
     def _scores(self, asked: AskedRows) -> np.ndarray:
@@ -117,6 +126,7 @@ class ManyRows(RowModel, FittedModel):
         Draws use the operators of observations, and beliefs of `query` those of messages, so that their means agree
         only as far as the operators do: within about a tenth of a standard deviation on Gaussian chains and 1000 rows.
         """
+        warn_of(in_few(asked.doubts(range(self.graph.size))))
         for name, node in zip(self.graph.names, self.samples.nodes, strict=True):
             if is_sparse(node.points):
                 raise KindError(

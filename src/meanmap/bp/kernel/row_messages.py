@@ -86,6 +86,10 @@ class RowMessages:
         product = self.product(self.incoming(node), node)
         return product / product.sum(axis=-1, keepdims=True)
 
+    def heard(self, node: int) -> np.ndarray:
+        """The number of messages to a node that say anything, (B,)."""
+        return sum((self.sent[e].live for e in self.incoming(node)), np.zeros(self.there.shape[1], dtype=int))
+
     def incoming(self, node: int) -> list[int]:
         """The edges along which a node has been sent anything so far."""
         above = [int(self.tree.from_parent[node])] if self.tree.parent[node] >= 0 else []

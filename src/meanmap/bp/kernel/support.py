@@ -1,6 +1,6 @@
 """The support of a belief, in words and numbers: data near the evidence, points under the belief, signs, ranks."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +13,22 @@ from meanmap.bp.engine.propagate import Propagation, floor_note
 from meanmap.bp.evidence.kernel_evidence import Evidence
 from meanmap.bp.kernel.belief_weights import MessageWeights
 from meanmap.core.held import holds_floats
-from meanmap.core.points import in_columns
+from meanmap.core.points import count, in_columns, rows, slices
 from meanmap.core.report import Report
+from meanmap.core.types import Points
 from meanmap.graphs import Graph
 
 __all__ = [
     "NEAR",
+    "Asked",
     "Support",
+    "belief_notes",
     "contradiction_note",
+    "evidence_notes",
     "far_note",
     "learning_notes",
     "least_agreement",
+    "prior_note",
     "query_report",
     "tail_note",
 ]
@@ -43,6 +48,8 @@ FEW_DATA = 5.0
 FEW_BEYOND, SHARE_BEYOND = 10, 0.03
 # The distance to the nearest point is found for up to this many queries.
 MOST_MEASURED = 100
+# Features of about this many numbers are computed at a time.
+MOST_FEATURES = 4_000_000
 # A note is given if low rank leaves out a larger share of a kernel than this.
 MOST_LEFT_OUT = 0.01
 ROUND_CYCLES = (
@@ -71,13 +78,46 @@ class Support:
         """The support of the observations sent along one edge, with φ(x̄) in rows."""
         values = edge.observed.values
         far = np.sum(phi**2, axis=1) < NEAR * np.sum(values**2) / len(values)
-        weights = phi @ edge.precision @ values.T
-        return cls(far, np.sum(weights, axis=1) ** 2 / np.maximum(np.sum(weights**2, axis=1), 1e-300))
+        weights = phi @ edge.precision
+        if len(phi) < values.shape[1]:
+            squares = np.sum((weights @ values.T) ** 2, axis=1)
+        else:  # of many rows, without a number for each row and each point
+            squares = np.sum((weights @ (values.T @ values)) * weights, axis=1)
+        return cls(far, (weights @ values.sum(axis=0)) ** 2 / np.maximum(squares, 1e-300))
+
+    @classmethod
+    def at(cls, edge: LikelihoodEdge, points: Points) -> "Support":
+        """The support of any number of observations, some at a time."""
+        step = max(MOST_FEATURES // edge.observed.values.shape[1], 1)
+        parts = [cls.of(edge, edge.observed.at(rows(points, part))) for part in slices(count(points), step)]
+        return cls(np.concatenate([part.far for part in parts]), np.concatenate([part.size for part in parts]))
+
+    @staticmethod
+    def least(supports: Iterable["Support"]) -> "Support":
+        """That along the edge with the fewest data, of all that leave a node."""
+        return min(supports, key=lambda data: data.size.min())
 
 
-def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray) -> str:
+@dataclass(frozen=True)
+class Asked:
+    """The number of queries, the argument with their evidence, and what notes call them."""
+
+    size: int
+    argument: str = "evidence"
+    word: str = "queries"
+
+    def among(self, which: np.ndarray) -> str:
+        """In which of these queries, of bool, of all or of those in which a variable was seen."""
+        return f"in {int(which.sum())} of {self.size} {self.word}"
+
+    def unless_all(self, which: np.ndarray) -> str:
+        """In which of these queries (B,), after a space; empty text for all of them."""
+        return "" if which.all() else f" {self.among(which)}"
+
+
+def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray, asked: Asked) -> str:
     """A note that an observation is far from all data, and for numbers how far away."""
-    text = f"evidence[{name!r}] is far from all data in {int(far.sum())} of {len(far)} queries"
+    text = f"{asked.argument}[{name!r}] is far from all data {asked.among(far)}"
     if in_columns(seen) and holds_floats(seen):
         spread = np.maximum(sample.points.std(axis=0), np.finfo(float).tiny)
         there = np.broadcast_to(seen, (len(far), seen.shape[1]))[far][:MOST_MEASURED] / spread
@@ -86,7 +126,7 @@ def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray) 
     return text + ": it carries almost no information about the others."
 
 
-def tail_note(name: Hashable, sample: NodeSample, seen: Any, queries: int, times: int = 1) -> list[str]:
+def tail_note(name: Hashable, sample: NodeSample, seen: Any, asked: Asked, times: int = 1) -> list[str]:
     """A note that few numbers of the data, each `times` among the points, are as extreme as the evidence; or
     nothing.
     """
@@ -96,13 +136,13 @@ def tail_note(name: Hashable, sample: NodeSample, seen: Any, queries: int, times
     rising = np.sort(points[:, 0])
     below, above = (np.searchsorted(rising, seen[:, 0], side) for side in ("right", "left"))
     n = len(rising) // times
-    beyond = np.broadcast_to(np.minimum(below, len(rising) - above) // times, queries)
+    beyond = np.minimum(below, len(rising) - above) // times
     few = beyond < min(FEW_BEYOND, SHARE_BEYOND * n)
     if not few.any():
         return []
     note = (
-        f"evidence[{name!r}] is further out than all but {beyond.min()} of {n} values in {int(few.sum())} of {queries} "
-        "queries: beliefs about its neighbours may be shrunk towards the centre by half a standard deviation or more."
+        f"{asked.argument}[{name!r}] is further out than all but {beyond.min()} of {n} values {asked.among(few)}: "
+        "beliefs about its neighbours may be shrunk towards the centre by half a standard deviation or more."
     )
     return [note]
 
@@ -127,12 +167,52 @@ def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
     return float(np.exp(-chdtri((heard - 1) * dimension, FALSE_CONTRADICTIONS / queries) / 2))
 
 
-def contradiction_note(name: Hashable, agreement: float) -> str:
+def contradiction_note(name: Hashable, agreement: float, where: str = "") -> str:
     """A note that messages to a variable contradict each other."""
     return (
-        f"the evidence about {name!r} contradicts itself: no value of it has more than {agreement:.2g} of the support "
-        f"from each message alone."
+        f"the evidence about {name!r} contradicts itself{where}: no value of it has more than {agreement:.2g} of the "
+        "support from each message alone."
     )
+
+
+def evidence_notes(name: Hashable, sample: NodeSample, seen: Any, data: Support, asked: Asked) -> list[str]:
+    """Notes on values that were seen with few data behind them, or none."""
+    notes = [far_note(name, sample, seen, data.far, asked)] if data.far.any() else []
+    notes += tail_note(name, sample, rows(seen, np.flatnonzero(~data.far)), asked)
+    few = (data.size < FEW_DATA) & ~data.far
+    if few.any():
+        notes.append(
+            f"{asked.argument}[{name!r}] relies on {data.size[few].min():.1f} of the data {asked.among(few)}: beliefs "
+            "may be in the wrong mode."
+        )
+    return notes
+
+
+def prior_note(name: Hashable, alone: np.ndarray, asked: Asked) -> list[str]:
+    """A note that in these queries (B,) nothing that was seen is connected to a variable; or nothing."""
+    told = f"no evidence is connected to {name!r}{asked.unless_all(alone)}: its belief is its prior."
+    return [told] if alone.any() else []
+
+
+def belief_notes(name: Hashable, sample: NodeSample, belief: Any, heard: np.ndarray, asked: Asked) -> list[str]:
+    """Notes on beliefs that rest on few points, and on those from messages, `heard` of them (B,), that contradict
+    each other.
+    """
+    notes = []
+    if heard.max(initial=0) > 1:
+        agreement = np.atleast_1d(belief.source.agreement)
+        least = np.array([least_agreement(sample, k, asked.size) for k in range(heard.max() + 1)])[heard]
+        against = agreement < least
+        if against.any():
+            notes.append(contradiction_note(name, float(agreement[against].min()), asked.unless_all(against)))
+    size = np.atleast_1d(belief.effective_size)
+    few = size < FEW_POINTS
+    if few.any():
+        notes.append(
+            f"the belief about {name!r} rests on {size.min():.1f} points{asked.unless_all(few)}: evidence is "
+            "contradictory, or far from the data."
+        )
+    return notes
 
 
 def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[LikelihoodEdge]) -> list[str]:
@@ -175,40 +255,24 @@ def query_report(
     notes = [*learned, *seen.notes]
     for name, data in support.items():
         measures[f"data behind evidence[{name!r}]"] = float(data.size.min())
-        queries = len(data.size)
         node = graph.index(name)
-        if data.far.any():
-            notes.append(far_note(name, samples.nodes[node], seen.points[node], data.far))
-        else:
-            notes.extend(tail_note(name, samples.nodes[node], seen.points[node], queries))
-        few = (data.size < FEW_DATA) & ~data.far
-        if few.any():
-            notes.append(
-                f"evidence[{name!r}] relies on {data.size[few].min():.1f} of the data in {int(few.sum())} of {queries} "
-                "queries: beliefs may be in the wrong mode."
-            )
+        notes += evidence_notes(name, samples.nodes[node], seen.points[node], data, Asked(len(data.size)))
     if raised > 0 and floor is not None:
         notes.append(floor_note(raised, floor))
     reached = {int(graph.components[i]) for i in (*seen.points, *seen.likelihoods)}
     for name, belief in beliefs.items():
         node = graph.index(name)
         if reached and int(graph.components[node]) not in reached:
-            notes.append(f"no evidence is connected to {name!r}: its belief is its prior.")
+            notes += prior_note(name, np.ones(seen.size, dtype=bool), Asked(seen.size))
         elif node not in seen.points:
-            size = float(np.min(belief.effective_size))
-            measures[f"points behind the belief about {name!r}"] = size
+            measures[f"points behind the belief about {name!r}"] = float(np.min(belief.effective_size))
+            heard = 0
             if isinstance(belief.source, MessageWeights):
-                agreement = float(np.min(belief.source.agreement))
                 heard = len(belief.source.factors) + (belief.source.likelihood is not None)
-                if heard > 1:
-                    measures[f"agreement of the evidence about {name!r}, from 0 to 1"] = agreement
-                if agreement < least_agreement(samples.nodes[node], heard, seen.size):
-                    notes.append(contradiction_note(name, agreement))
-            if size < FEW_POINTS:
-                notes.append(
-                    f"the belief about {name!r} rests on {size:.1f} points: evidence is contradictory, or far from "
-                    "the data."
-                )
+            if heard > 1:
+                agreement = float(np.min(belief.source.agreement))
+                measures[f"agreement of the evidence about {name!r}, from 0 to 1"] = agreement
+            notes += belief_notes(name, samples.nodes[node], belief, np.full(seen.size, heard), Asked(seen.size))
     first = found[0].report
     return Report(
         first.status,
