@@ -230,9 +230,32 @@ def test_what_cannot_be_asked_is_refused(model):
         model.impute([1.0, 2.0])
     with pytest.raises(InputError, match="none of the 80 rows"):
         model.impute({"k": ["sideways", None]})
-    loop = mm.KernelGraph([("a", "b"), ("b", "d"), ("d", "a")], schedule=mm.graphs.Flooding()).fit(make_table())
-    with pytest.raises(InputError, match=r"the graph has a cycle, .*ask query\(row\), or learn a tree"):
-        loop.impute({"a": [1.0]})
+
+
+@FEW_DATA
+def test_rows_on_graphs_with_cycles_are_queries():
+    """In batches and singly, with any cells missing; scores and draws need a tree."""
+    ring = mm.KernelGraph([("a", "b"), ("b", "d"), ("d", "a"), ("d", "k"), ("e", "f")]).fit(make_table())
+    gaps = with_gaps(make_table(24, seed=1), np.random.default_rng(2), 0.4)
+    found, whole = ring.predict(gaps, ["d", "k", "e"]), ring.impute(gaps)
+    assert any("has cycles, around which evidence is counted repeatedly" in note for note in found.report.notes)
+    assert found.report.converged
+    assert "exact" not in found.report.status
+    grid = np.linspace(-2, 2, 5)
+    density, share = found["d"].density(grid), found.probabilities("k")["up"]
+    for i in range(24):
+        seen = {n: v for n, v in row_of(gaps, i).items() if n not in ("d", "k", "e", "c")}
+        beliefs = ring.query(seen, ["d", "k", "e"])
+        np.testing.assert_allclose(found["d"].weights[i], beliefs["d"].weights, atol=1e-5)
+        np.testing.assert_allclose(density[i], beliefs["d"].density(grid), atol=1e-4)
+        np.testing.assert_allclose(share[i], beliefs.probabilities("k")["up"], atol=1e-5)
+        np.testing.assert_allclose(found["e"].mean()[i], beliefs["e"].mean(), atol=1e-5)
+        if not there(gaps["d"][i]):
+            known = {n: v for n, v in row_of(gaps, i).items() if n != "c"}
+            assert whole["d"][i] == pytest.approx(ring.query(known, ["d"])["d"].mean(), abs=1e-4)
+    for refused in (lambda: ring.score(gaps), lambda: ring.sample(2, gaps)):
+        with pytest.raises(InputError, match=r"the graph has a cycle, .*: rows are scored and drawn on trees only"):
+            refused()
 
 
 def test_edges_are_worth_what_their_ends_say_about_each_other():

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.evidence.kernel_evidence import read_values
+from meanmap.bp.kernel.round_messages import QUERIES_AT_ONCE, RoundMessages
 from meanmap.bp.kernel.row_messages import RowMessages
 from meanmap.bp.kernel.support import Asked, Support, evidence_notes
 from meanmap.core.arrays import check_lengths
@@ -31,7 +32,8 @@ class AskedRows:
     Attributes
     ----------
     model : FittedKernelGraph
-    tree : Rooted
+    tree : Rooted or None
+        None of a graph with cycles.
     points : dict
         The values of each node that was seen in any row, B of them or one for all, any value where a cell is missing.
     there : array (n, B) of bool
@@ -45,7 +47,7 @@ class AskedRows:
     """
 
     model: Any
-    tree: Rooted
+    tree: Rooted | None
     points: dict[int, Any]
     there: np.ndarray
     columns: tuple[int, ...]
@@ -56,7 +58,7 @@ class AskedRows:
     def of(
         cls,
         model: Any,
-        tree: Rooted,
+        tree: Rooted | None,
         columns: Mapping[str, Any],
         argument: str,
         door: Door,
@@ -76,7 +78,7 @@ class AskedRows:
         return cls._of(model, tree, heard, nodes, Asked(number, argument, "rows"))
 
     @classmethod
-    def single(cls, model: Any, tree: Rooted, evidence: Any, door: Door) -> "AskedRows":
+    def single(cls, model: Any, tree: Rooted | None, evidence: Any, door: Door) -> "AskedRows":
         """Read one row from single values by name."""
         heard = read_values(model.graph, model.samples.nodes.__getitem__, evidence, door)
         if heard.functions or heard.sizes:
@@ -87,7 +89,7 @@ class AskedRows:
         return cls._of(model, tree, heard, tuple(heard.values), Asked(1))
 
     @classmethod
-    def _of(cls, model: Any, tree: Rooted, heard: Any, nodes: tuple[int, ...], called: Asked) -> "AskedRows":
+    def _of(cls, model: Any, tree: Rooted | None, heard: Any, nodes: tuple[int, ...], called: Asked) -> "AskedRows":
         there = np.zeros((model.graph.size, called.size), dtype=bool)
         for node in heard.values:
             there[node] = heard.there.get(node, True)
@@ -111,13 +113,21 @@ class AskedRows:
                 notes += evidence_notes(name, sample, seen, data, self.called)
         return notes
 
-    def parts(self) -> Iterator[tuple[slice, RowMessages]]:
-        """Some rows at a time, with their messages inwards."""
+    def parts(self) -> Iterator[tuple[slice, RowMessages | RoundMessages]]:
+        """Some rows at a time, with their messages inwards; around cycles, with all messages."""
+        if self.tree is not None:
+            yield from self.walks(self.tree)
+            return
+        for part in slices(max(self.size, 1), QUERIES_AT_ONCE):
+            yield part, RoundMessages(self.model, self.there[:, part], self._features(part))
+
+    def walks(self, tree: Rooted) -> Iterator[tuple[slice, RowMessages]]:
+        """Some rows at a time, with their messages inwards along a tree."""
         samples: list[NodeSample] = self.model.samples.nodes
         counts = np.array([sample.count for sample in samples])
         step = int(np.clip(MOST_NUMBERS // counts.sum(), 1, self.size)) if self.size else 1
         for part in slices(max(self.size, 1), step):
-            yield part, RowMessages(self.tree, self.model, counts, self.there[:, part], self._features(part))
+            yield part, RowMessages(tree, self.model, counts, self.there[:, part], self._features(part))
 
     def _features(self, part: slice) -> dict[int, np.ndarray]:
         """φ_t(x̄) of each directed edge that leaves a node that was seen."""

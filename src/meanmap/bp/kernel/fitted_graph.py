@@ -20,6 +20,7 @@ from meanmap.bp.evidence.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.evidence.observed import Observed
 from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, factors_of
 from meanmap.bp.kernel.many_rows import ManyRows
+from meanmap.bp.kernel.round_messages import QUERIES_AT_ONCE
 from meanmap.bp.kernel.support import Support, learning_notes, query_report
 from meanmap.core.door import Door
 from meanmap.core.meant import no_column
@@ -31,15 +32,12 @@ from meanmap.core.tables.missing import present, take
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Axes, Data, Seed
 from meanmap.embeddings.points import PointEmbedding
-from meanmap.graphs import Graph, Rooted
+from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw_forest
 from meanmap.graphs.rooted import informed
 from meanmap.graphs.schedules import Schedule
 
 __all__ = ["FittedKernelGraph"]
-
-# Queries are answered this many at a time: enough for large matrix products, and one program serves any number.
-QUERIES_AT_ONCE = 128
 
 
 class FittedKernelGraph(QueriedPage, ManyRows):
@@ -99,10 +97,6 @@ class FittedKernelGraph(QueriedPage, ManyRows):
     def _inside(self) -> np.ndarray:
         """Ones at the points of each node (n, L), zeros where messages are filled up."""
         return (np.arange(bucket(int(self._counts.max()))) < self._counts[:, None]).astype(float)
-
-    @cached_property
-    def _tree(self) -> Rooted | None:
-        return Rooted.at(self.graph) if self.graph.is_forest else None
 
     @property
     def node_samples(self) -> list[NodeSample]:

@@ -1,6 +1,7 @@
 """Tables with missing cells, filled in, predicted, scored and drawn row by row by a tree."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -46,25 +47,30 @@ class ManyRows(RowModel, FittedModel):
         likelihoods: tuple[LikelihoodEdge, ...]
 
     @cached_property
+    def _tree(self) -> Rooted | None:
+        return Rooted.at(self.graph) if self.graph.is_forest else None
+
+    @property
     def _rooted(self) -> Rooted:
-        if not self.graph.is_forest:
+        """The graph as a tree; others are refused."""
+        if self._tree is None:
             shown = " - ".join(map(str, self.graph.cycle()[:10]))
             raise InputError(
-                f"the graph has a cycle, {shown}, and rows of a table are answered together on trees: ask query(row), "
-                "or learn a tree, mm.KernelGraph(mm.chow_liu(table)), or each column given all others, "
-                "mm.bp.DependencyNetwork()."
+                f"the graph has a cycle, {shown}: rows are scored and drawn on trees only. For beliefs ask "
+                "predict(table, targets); or learn a tree, mm.KernelGraph(mm.chow_liu(table)), or each column given "
+                "all others, mm.bp.DependencyNetwork()."
             )
-        return Rooted.at(self.graph)
+        return self._tree
 
     def _called(self, name: Hashable) -> Hashable:
         self.graph.index(name)
         return name
 
     def _asked(self, columns: Mapping[str, Any], argument: str, hidden: Collection[Hashable], door: Door) -> AskedRows:
-        return AskedRows.of(self, self._rooted, columns, argument, door, {self.graph.index(name) for name in hidden})
+        return AskedRows.of(self, self._tree, columns, argument, door, {self.graph.index(name) for name in hidden})
 
     def _single(self, evidence: Data | None, door: Door) -> AskedRows:
-        return AskedRows.single(self, self._rooted, evidence, door)
+        return AskedRows.single(self, self._tree, evidence, door)
 
     def _best(self, asked: AskedRows, rng: Seed) -> Iterator[tuple[Hashable, np.ndarray, np.ndarray]]:
         warn_of(in_few(asked.doubts(asked.columns)))
@@ -83,8 +89,10 @@ class ManyRows(RowModel, FittedModel):
         weights: dict[int, list[np.ndarray]] = {node: [] for node in numbered.values()}
         functions: dict[int, list[Arriving]] = {node: [] for node in numbered.values()}
         heard: dict[int, list[np.ndarray]] = {node: [] for node in numbered.values()}
+        reports = []
         for _, here in asked.parts():
             here.outwards()
+            reports.append(here.report)
             for node in numbered.values():
                 weights[node].append(here.weights(node))
                 heard[node].append(here.heard(node))
@@ -101,18 +109,20 @@ class ManyRows(RowModel, FittedModel):
                 *prior_note(name, (messages == 0) & asked.there.any(axis=0), asked.called),
                 *belief_notes(name, sample, beliefs[name], messages, asked.called),
             ]
-        return beliefs, Report("exact on this forest: two passes", True, 1, notes=tuple(notes))
+        notes += dict.fromkeys(note for report in reports for note in report.notes)
+        last = max(reports, key=lambda report: (not report.converged, report.steps))
+        return beliefs, replace(last, notes=tuple(notes))
 
     def _scores(self, asked: AskedRows) -> np.ndarray:
         """Log densities by the chain rule from the root: the density of each cell given those before it."""
-        total = np.zeros(asked.size)
-        for part, here in asked.parts():
+        total, tree = np.zeros(asked.size), self._rooted
+        for part, here in asked.walks(tree):
             here.outwards(in_turn=True)
             for node in asked.columns:
                 there = np.flatnonzero(here.there[node])
                 if len(there) == 0:
                     continue
-                above = self._rooted.from_parent[node]
+                above = tree.from_parent[node]
                 arriving = here.arriving(int(above)) if above >= 0 else []
                 factors = tuple(Factor.of(c, values[there], seen) for c, values, seen in arriving)
                 points = rows(asked.points[node], there + part.start)
@@ -126,6 +136,7 @@ class ManyRows(RowModel, FittedModel):
         Draws use the operators of observations, and beliefs of `query` those of messages, so that their means agree
         only as far as the operators do: within about a tenth of a standard deviation on Gaussian chains and 1000 rows.
         """
+        tree = self._rooted
         warn_of(in_few(asked.doubts(range(self.graph.size))))
         for name, node in zip(self.graph.names, self.samples.nodes, strict=True):
             if is_sparse(node.points):
@@ -134,7 +145,7 @@ class ManyRows(RowModel, FittedModel):
                     f"treat its texts as labels: no kernel for it, and fit(..., kinds={{{name!r}: 'label'}})."
                 )
         rows_of: list[list[np.ndarray]] = [[] for _ in self.graph.names]
-        for part, here in asked.parts():
+        for part, here in asked.walks(tree):
             number = here.there.shape[1]
             step = max(MOST_WEIGHTS // (number * int(here.counts.max())), 1)
             blocks = [self._drawn(asked, part, here, min(step, n - at), random) for at in range(0, n, step)]
@@ -146,7 +157,7 @@ class ManyRows(RowModel, FittedModel):
         self, asked: AskedRows, part: slice, here: RowMessages, n: int, random: np.random.Generator
     ) -> list[np.ndarray]:
         """Values (rows, n) of every node, from the roots outwards: each given its parent and all evidence below."""
-        tree, number = self._rooted, here.there.shape[1]
+        tree, number = here.tree, here.there.shape[1]
         chosen: dict[int, np.ndarray] = {}
         drawn: dict[int, np.ndarray] = {}
         for node in tree.order.tolist():

@@ -13,6 +13,7 @@ import numpy as np
 from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.kernel.belief_weights import Arriving
+from meanmap.core.report import Report
 from meanmap.graphs import Rooted
 
 __all__ = ["RowMessages"]
@@ -58,6 +59,7 @@ class RowMessages:
         features: dict[int, np.ndarray],
     ):
         self.tree, self.counts = tree, counts
+        self.report = Report("exact on this forest: two passes", True, 1)
         self.messages: Sequence[MessageEdge] = model.messages
         self.likelihoods: Sequence[LikelihoodEdge] = model.likelihoods
         self.there, self.features = there, features
