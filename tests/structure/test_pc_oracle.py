@@ -92,6 +92,35 @@ def test_colliders_that_contradict_each_other_are_left_open_and_told():
     assert "note: a → b ← c contradicts" in str(found)
 
 
+class Narrow(Contradictory):
+    """One p-value for each pair that is independent."""
+
+    def __init__(self, values, names="abcde"):
+        super().__init__([(pair, "") for pair in values], names)
+        self.values = {frozenset(pair): p for pair, p in values.items()}
+
+    def pvalues(self, pairs, given):
+        return np.array([0.0 if given else self.values.get(frozenset(pair), 0.0) for pair in pairs])
+
+
+def test_edges_that_were_removed_narrowly_are_noted():
+    """The few with the smallest p-values, up to twice the level, with what was given, in the order that may be."""
+    found = mm.pc(Narrow({"ab": 0.06, "ac": 0.11, "de": 0.051}), tiers=[["e"], list("abcd")])
+    narrow = [note for note in found.report.notes if "removed narrowly" in note]
+    where = "without conditioning on anything, and the level is 0.05. If you know that"
+    assert narrow == [
+        f"e — d was removed narrowly: p = 0.051 {where} 'e' causes 'd', required=[('e', 'd')] adds the edge.",
+        f"a — b was removed narrowly: p = 0.06 {where} 'a' causes 'b', required=[('a', 'b')] adds the edge.",
+    ]
+    assert f"note: {narrow[0]}" in str(found)
+    assert "e — d was removed narrowly" in found._repr_html_()
+    assert f"pc noted that {narrow[1]}" in found.no_path("a", "b")
+    assert not any("narrowly" in note for note in found.no_path("a", "c"))
+    many = mm.pc(Narrow({pair: 0.06 + i / 1000 for i, pair in enumerate(("ab", "ac", "ad", "bc", "bd"))}))
+    assert sum("removed narrowly" in note for note in many.report.notes) == 3
+    assert "2 more edges were removed with p at most 0.1." in many.report.notes
+
+
 def test_a_collider_against_knowledge_is_told():
     found = mm.pc(DSeparation([("a", "b"), ("c", "b")]), required=[("b", "a")])
     assert (found.mark("b", "a"), found.mark("c", "b")) == ("→", "—")

@@ -11,10 +11,12 @@ from meanmap.core.tables.schema import Schema
 from meanmap.graphs import PDAG
 from meanmap.graphs.edge_table import EdgeTable
 
-__all__ = ["CONTRADICTS", "DiscoveredGraph"]
+__all__ = ["CONTRADICTS", "NARROWLY", "DiscoveredGraph"]
 
 # How the note on a collider that was not drawn goes on.
 CONTRADICTS = " contradicts another collider or prior knowledge: "
+# How the note on an edge with a p-value near the level goes on.
+NARROWLY = " was removed narrowly: "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +43,7 @@ class DiscoveredGraph(EdgeTable, PDAG):
         Empty unless asked for.
     arrows : mapping from pairs (from, to) to float
     report : Report
-        The number of tests, and which answers contradict each other.
+        The number of tests, which answers contradict each other, and which edges were removed narrowly.
     seed : int or None
         `rng=result.seed` repeats the run.
     schema : Schema or None
@@ -58,7 +60,9 @@ class DiscoveredGraph(EdgeTable, PDAG):
     schema: Schema | None = None
 
     def no_path(self, cause: Hashable, effect: Hashable) -> tuple[str, ...]:
-        """As of any graph, with the test that removed the edge, and contradictions in which both variables occur."""
+        """As of any graph, with the test that removed the edge, and notes on both variables: that it was narrow, and
+        contradictions.
+        """
         told = super().no_path(cause, effect)
         given = self.separators.get((cause, effect), self.separators.get((effect, cause)))
         if given is not None:
@@ -66,8 +70,8 @@ class DiscoveredGraph(EdgeTable, PDAG):
             found = f"pc removed the edge between {cause!r} and {effect!r} because they were found independent {names}"
             told += (f"{found}, which can fail where an effect is weak or is cancelled by others.",)
         for note in self.report.notes:
-            collider, contradicts, _ = note.partition(CONTRADICTS)
-            if contradicts and {str(cause), str(effect)} <= set(re.split(" [→←] ", collider)):
+            variables, found, _ = re.split(f"({CONTRADICTS}|{NARROWLY}|$)", note, maxsplit=1)
+            if found and {str(cause), str(effect)} <= set(re.split(" [→←—] ", variables)):
                 told += (f"pc noted that {note}",)
         return told
 

@@ -29,7 +29,7 @@ from meanmap.stats.multiple import holm
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.structure.colliders import Colliders, find_colliders
 from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests, Tests
-from meanmap.structure.discovered import CONTRADICTS, DiscoveredGraph
+from meanmap.structure.discovered import CONTRADICTS, NARROWLY, DiscoveredGraph
 from meanmap.structure.kernel_tests import KernelTests
 from meanmap.structure.knowledge import Knowledge
 from meanmap.structure.skeleton import Answers, find_skeleton
@@ -38,6 +38,9 @@ __all__ = ["pc"]
 
 # More notes of one kind are one.
 MOST_NOTED = 3
+# An edge is removed narrowly if no test had a p-value above this multiple of the level. Of pairs that are independent
+# at most 5 % are, at a level of .05.
+NARROW = 2
 # The consequence of serial dependence between rows.
 HARM = (
     "p-values are too small, and edges too many. Learn from the output of structure.prewhiten, or from rows that are "
@@ -111,8 +114,8 @@ def pc(
     DiscoveredGraph
         A `mm.graphs.PDAG`, with the largest p-value of each edge, also corrected for the number of pairs, the
         separating sets of the other pairs, the support, and a report that counts the edges that remain after this
-        correction and names contradictory test results. `print`, `.plot()`, `.to_networkx()`,
-        `mm.graphs.write_graphml`.
+        correction, and names contradictory test results and edges that were removed narrowly. `print`, `.plot()`,
+        `.to_networkx()`, `mm.graphs.write_graphml`.
 
     Notes
     -----
@@ -271,6 +274,25 @@ def _cancelled(names: Sequence[str], answers: Answers, triple: tuple[int, int, i
     )
 
 
+def _narrowly(names: Sequence[str], answers: Answers, level: float, barred: np.ndarray) -> list[str]:
+    """Notes on the removed edges whose largest p-value is the nearest to the level."""
+    near = []
+    for (a, b), asked in answers.pvalues.items():
+        apart = max(asked, key=lambda given: asked[given])
+        if level < asked[apart] <= NARROW * level:
+            near.append((asked[apart], (b, a) if barred[a, b] else (a, b), apart))
+    notes = []
+    for p, (a, b), apart in sorted(near)[:MOST_NOTED]:
+        condition = f"given {', '.join(names[i] for i in apart)}" if apart else "without conditioning on anything"
+        notes.append(
+            f"{names[a]} — {names[b]}{NARROWLY}p = {p:.2g} {condition}, and the level is {level:g}. If you know that "
+            f"{names[a]!r} causes {names[b]!r}, required=[({names[a]!r}, {names[b]!r})] adds the edge."
+        )
+    if len(near) > MOST_NOTED:
+        notes.append(f"{len(near) - MOST_NOTED} more edges were removed with p at most {NARROW * level:g}.")
+    return notes
+
+
 def _notes(
     tests: Tests,
     answers: Answers,
@@ -290,7 +312,8 @@ def _notes(
         for a, b, c in found.ambiguous
     ]
     both_ways = [f"{names[a]} — {names[b]} would have to point both ways: it was left undirected." for a, b in refused]
-    notes = [*_few(against), *_few(unsaid), *_few(both_ways), *tests.notes()]
+    narrowly = _narrowly(names, answers, level, barred)
+    notes = [*_few(against), *_few(unsaid), *_few(both_ways), *narrowly, *tests.notes()]
     if answers.skipped:
         notes.append(
             f"the rows are too few to condition on more than {tests.most_given} variables: there may be too many "
