@@ -61,6 +61,21 @@ def test_columns_of_evidence_are_as_many_queries(model):
         model.query({"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]})
 
 
+def test_rows_of_a_table_may_have_other_columns_and_gaps(model):
+    """In a mapping that was written for the call every name counts."""
+    frame = pd.DataFrame({"patient": [1, 2], "a": [1.0, -1.0], "b": [np.nan, 0.5], "k": ["up", "down"]})
+    own = model.query({"a": 1.0, "k": "up"}, ["b"], rng=0)["b"].mean()
+    assert model.query(frame.iloc[0], ["b"], rng=0)["b"].mean() == own
+    several = model.query(frame[["patient", "a", "k"]], ["b"], rng=0)["b"].mean()
+    np.testing.assert_array_equal(several, model.query(frame[["a", "k"]], ["b"], rng=0)["b"].mean())
+    beliefs = model.query(frame.iloc[0].rename({"k": "K"}), ["b"], rng=0)
+    assert any("its column 'K' is not used: is it meant?" in note for note in beliefs.report.notes)
+    with pytest.raises(InputError, match="'patient'"):
+        model.query({"patient": 1, "a": 1.0}, ["b"])
+    with pytest.raises(InputError, match=r"evidence has 'patient'; expected some of the model's columns: 'a', 'b'"):
+        model.query(frame.iloc[0][["patient"]], ["b"])
+
+
 def test_evidence_that_says_nothing_is_refused_in_the_same_words(model):
     with pytest.raises(InputError, match=r"evidence\['a'\] is missing \(nan\); leave out what is not known"):
         model.query({"a": np.nan}, ["b"])

@@ -1,10 +1,11 @@
 """What would have been, against laws in which it is known; and what no data can tell refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import InputError
+from meanmap.core.errors import InputError, KindError
 
 ARROWS = [("z", "x"), ("z", "y"), ("x", "y")]
 CASES = np.random.default_rng(9).normal(size=(3, 25))
@@ -60,6 +61,28 @@ def test_nothing_changes_where_nothing_is_changed(model):
         far = model.counterfactual(row, {"x": 1.3})  # noise beyond all that was seen stays beyond it
     assert far["y"] == pytest.approx(51, abs=1)
     assert model.counterfactual({"y": 2.0, "x": 0.3, "z": 0.1}, {"y": 5.0}) == pytest.approx({"x": 0.3, "z": 0.1})
+
+
+def test_a_row_of_a_table_is_taken_as_it_is(model):
+    """With columns that are no variables, and gaps that do not matter."""
+    row = {"x": 0.3, "y": 1.0, "z": -1.0}
+    expected = model.counterfactual(row, {"x": 1.0}, ["y"])
+    table = pd.DataFrame([{"patient": 7, **row, "city": "Ulm"}])
+    for case in (table.iloc[0], table, table.to_dict("records")[0]):
+        assert model.counterfactual(case, {"x": 1.0}, ["y"]) == expected
+    assert model.counterfactual(table, {"x": 1.0}) == {**expected, "z": -1.0}
+    gap = table.assign(y=np.nan).iloc[0]
+    assert model.counterfactual(gap, {"x": 1.0}) == {"z": -1.0}
+    with pytest.raises(InputError, match="row has no value of 'y'"):
+        model.counterfactual(gap, {"x": 1.0}, ["y"])
+    with pytest.warns(UserWarning, match="its column 'Z' is not used"):
+        model.counterfactual({"x": 0.3, "Z": 1.0}, {"x": 1.0}, ["x"][:0])
+    with pytest.raises(InputError, match="expected some of the model's columns: "):
+        model.counterfactual({"patient": 7}, {"x": 1.0})
+    with pytest.raises(InputError, match="no node 'patient'"):
+        model.counterfactual(row, {"patient": 7})
+    with pytest.raises(KindError, match=r"row\['x'\] has 2 values"):
+        model.counterfactual(pd.concat([table, table]), {"x": 1.0})
 
 
 def test_what_is_not_identified_is_refused(model):

@@ -285,7 +285,7 @@ def test_tables_and_their_rows_are_evidence(model):
     together = model.query(frame, targets=["b"])["b"].mean()
     np.testing.assert_allclose(together, model.query(dict(frame), targets=["b"])["b"].mean())
     np.testing.assert_allclose(together[1], model.query(frame.iloc[1], targets=["b"])["b"].mean())
-    with pytest.raises(InputError, match="no node 'z'"):
+    with pytest.raises(InputError, match="evidence has 'z'; expected some of the model's columns: 'a', 'b', 'c'"):
         model.query(pandas.DataFrame({"z": [1.0]}))
 
 

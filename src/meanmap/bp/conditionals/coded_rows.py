@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
-from meanmap.bp.evidence.named import as_columns
+from meanmap.bp.evidence.named import as_columns, of_variables
 from meanmap.bp.rows import RowModel, each_asked
 from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
@@ -116,9 +116,10 @@ class CodedModel(QueriedPage, RowModel):
 
         Parameters
         ----------
-        evidence : mapping from names to values, or table with a row for each query
+        evidence : mapping from names to values, row of a table, or table with a row for each query
             Observed values: a number, a label, a time. B values are B queries at once, and single ones are repeated for
-            all of them. Functions are refused: `mm.KernelGraph` takes them.
+            all of them. Functions are refused: `mm.KernelGraph` takes them. Other
+            columns of a table, or of a row such as `table.iloc[0]`, are ignored.
         targets : names, optional
             All other variables unless given.
         rng : None, int, Generator or JAX key
@@ -140,14 +141,15 @@ class CodedModel(QueriedPage, RowModel):
         >>> bool(abs(model.query({"a": 1.0})["b"].mean() - 1) < 0.1)
         True
         """
-        columns, sizes = as_columns(evidence)
-        known = self._known(columns, "evidence", not sizes)
+        cells, notes = of_variables(evidence, self.table.columns)
+        columns, sizes = as_columns(cells)
+        known = self._known(columns, "evidence", not sizes, notes)
         return self._told(known, self._targets(targets, known.raw), rng)
 
     def _answers_of_page(self, evidence: Mapping[Any, Any], targets: Any = None) -> Any:
         return self.query(evidence, targets, rng=0)
 
-    def _known(self, columns: Mapping[Any, Any], argument: str, single: bool) -> CodedRows:
+    def _known(self, columns: Mapping[Any, Any], argument: str, single: bool, notes: tuple[str, ...]) -> CodedRows:
         """Columns of evidence as numbers; labels that were never seen are refused."""
         unmarked = columns_without_marks(columns, argument, self.table.marks)
         raw = {self._called(name): values for name, values in unmarked.items()}
@@ -155,7 +157,7 @@ class CodedModel(QueriedPage, RowModel):
             self.table.columns[name].check_known(values, argument, name)
         size = len(next(iter(raw.values()), [None]))
         numbers = self.table.numbers(raw, size, argument)
-        return CodedRows(self.table, raw, numbers, size, self.table.oddities(raw, argument), single)
+        return CodedRows(self.table, raw, numbers, size, (*self.table.oddities(raw, argument), *notes), single)
 
     def _targets(self, targets: Iterable[Hashable] | None, known: Collection[Hashable]) -> tuple[Hashable, ...]:
         """The targets, by default whatever is not known."""
@@ -170,11 +172,15 @@ class CodedModel(QueriedPage, RowModel):
     def _asked(self, columns: Mapping[str, Any], argument: str, hidden: Collection[Hashable], door: Door) -> CodedRows:
         return CodedRows.of(self.table, columns, argument, hidden)
 
-    def _single(self, evidence: Data | None, door: Door | None = None, argument: str = "evidence") -> CodedRows:
-        columns, sizes = as_columns(evidence, argument)
+    def _single(
+        self, evidence: Data | None, door: Door | None = None, argument: str = "evidence", whole: bool = False
+    ) -> CodedRows:
+        cells, notes = of_variables(evidence, self.table.columns, argument, whole)
+        columns, sizes = as_columns(cells, argument)
         for name, number in sizes.items():
-            raise KindError(f"{argument}[{name!r}] has {number} values; expected a single one.")
-        return self._known(columns, argument, True)
+            if number != 1 or not whole:
+                raise KindError(f"{argument}[{name!r}] has {number} values; expected a single one.")
+        return self._known(columns, argument, True, notes)
 
     def _best(self, asked: CodedRows, rng: Seed) -> Iterator[tuple[Hashable, np.ndarray, np.ndarray]]:
         for part in slices(asked.size, ROWS_AT_ONCE):

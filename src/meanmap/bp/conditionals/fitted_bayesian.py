@@ -14,6 +14,7 @@ from meanmap.bp.conditionals.label_tables import to_pgmpy
 from meanmap.bp.conditionals.laws import Law
 from meanmap.bp.conditionals.network_rows import NetworkRows
 from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
+from meanmap.bp.evidence.named import named
 from meanmap.core.errors import InputError
 from meanmap.core.notes import note_lines, warn_of
 from meanmap.core.threads import one_blas_thread
@@ -70,7 +71,7 @@ class FittedBayesianNetwork(NetworkRows):
         targets : names, optional
             All other variables unless given. An effect that depends on an undirected edge, or on one about which
             tests of `mm.pc` contradict each other, is refused.
-        evidence : mapping from names to single values, optional
+        evidence : mapping from names to single values, or a row of a table, optional
             Values observed after the intervention.
         rng : None, int, Generator or JAX key
             Seed of the draws.
@@ -91,7 +92,7 @@ class FittedBayesianNetwork(NetworkRows):
         >>> bool(abs(effect["b"].mean() - 2.25) < 0.2), bool(abs(none["a"].mean()) < 0.2)
         (True, True)
         """
-        fixed, seen = self._single(values, argument="values"), self._single(evidence)
+        fixed, seen = self._single(named(values, "values"), argument="values"), self._single(evidence)
         if not fixed.raw:
             raise InputError(
                 "values is empty; expected the variables to set, such as {'dose': 1.0}. Without any use query."
@@ -133,12 +134,12 @@ class FittedBayesianNetwork(NetworkRows):
         """
         if not values:
             return super().sample(n, evidence, rng=rng)
-        fixed = self._single(values, argument="values")
+        fixed = self._single(named(values, "values"), argument="values")
         refuse_undecided(self.graph, fixed.raw, self.graph.names)
         return self._sampled(self._single(evidence).setting(fixed), n, rng, True)
 
     def counterfactual(
-        self, row: Mapping[Any, Any], values: Mapping[Any, Any], targets: Iterable[Hashable] | None = None
+        self, row: Data, values: Mapping[Any, Any], targets: Iterable[Hashable] | None = None
     ) -> dict[Hashable, Any]:
         """The counterfactual values of one case, had some of its values been different.
 
@@ -149,8 +150,9 @@ class FittedBayesianNetwork(NetworkRows):
 
         Parameters
         ----------
-        row : mapping from names to single values
-            The case as it was. What changes must be there with all of its parents.
+        row : mapping from names to single values, or a row of a table
+            The case as it was. What changes must be there with all of its parents. Columns that are not variables of
+            the model are ignored, and missing values are unknown.
         values : mapping from names to single values
             What would have been set.
         targets : names, optional
@@ -179,7 +181,10 @@ class FittedBayesianNetwork(NetworkRows):
         >>> bool(abs(found["level"] - 2.5) < 0.3)
         True
         """
-        was, would = self._single(row, argument="row"), self._single(values, argument="values")
+        was, would = (
+            self._single(row, argument="row", whole=True),
+            self._single(named(values, "values"), argument="values"),
+        )
         if not would.raw:
             raise InputError("values is empty; expected the variables to set, such as {'dose': 1.0}.")
         others = [name for name in was.raw if name not in would.raw]

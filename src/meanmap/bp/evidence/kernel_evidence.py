@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.edges.samples import NodeSample, Samples
-from meanmap.bp.evidence.named import named, number_of_queries, refuse_missing
+from meanmap.bp.evidence.named import number_of_queries, of_variables, refuse_missing
 from meanmap.core.arrays import array_of, as_array, check_finite
 from meanmap.core.containers import is_sparse
 from meanmap.core.domains import Rotations, holds_vectors
@@ -93,8 +93,9 @@ def read_values(
     """Read evidence about any variables; `sample_of` gives the sample of a node. With `gaps`, columns may miss
     values.
     """
-    values, functions, sizes, notes, masks = {}, {}, {}, [], {}
-    for name, value in named(evidence, argument).items():
+    known, odd_names = of_variables(evidence, graph.names, argument)
+    values, functions, sizes, notes, masks = {}, {}, {}, [*odd_names], {}
+    for name, value in known.items():
         node = graph.index(name)
         if callable(value):
             functions[node] = value

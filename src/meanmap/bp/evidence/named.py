@@ -1,6 +1,6 @@
 """Evidence as users pass it: by name, single values or a column of them, one for each query."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,12 @@ import numpy as np
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.language import a_type
+from meanmap.core.meant import nearly, no_column_of
 from meanmap.core.tables.missing import is_missing, length, present
 from meanmap.core.tables.table import named_columns
-from meanmap.core.types import Data
 from meanmap.core.values import entries_of
 
-__all__ = ["as_columns", "named", "number_of_queries", "refuse_missing"]
+__all__ = ["as_columns", "named", "number_of_queries", "of_variables", "refuse_missing"]
 
 
 def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
@@ -29,6 +29,26 @@ def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
     raise KindError(f'{argument} is {a_type(evidence)}; expected a mapping such as {{"height": 1.8}}.')
 
 
+def of_variables(
+    evidence: Any, variables: Collection[Hashable], argument: str = "evidence", whole: bool = False
+) -> tuple[Mapping[Any, Any], tuple[str, ...]]:
+    """Evidence as a mapping, and notes on names.
+
+    Of a table, a row of one, or a mapping that holds a `whole` row: what is known about the model's variables, without
+    other columns and without missing values of a row. In a mapping that was written for the call, every name counts.
+    """
+    columns = named(evidence, argument)
+    if evidence is None or (isinstance(evidence, Mapping) and not whole):
+        return columns, ()
+    names = set(map(str, variables))
+    known = {name: value for name, value in columns.items() if str(name) in names}
+    if not known:
+        raise no_column_of(argument, list(columns), variables)
+    gaps = [name for name, value in known.items() if _is_single(value) and is_missing(value)]
+    notes = nearly(list(map(str, columns)), variables, argument)
+    return {name: value for name, value in known.items() if name not in gaps}, notes
+
+
 def number_of_queries(sizes: Mapping[Hashable, int]) -> int:
     """The number of queries in columns of evidence, one where there is no column."""
     if len(set(sizes.values())) > 1:
@@ -42,15 +62,15 @@ def refuse_missing(value: object, where: str) -> None:
         raise InputError(f"{where} is missing ({value!r}); leave out what is not known.")
 
 
-def as_columns(evidence: Data, argument: str = "evidence") -> tuple[dict[Hashable, Any], dict[Hashable, int]]:
+def as_columns(known: Mapping[Any, Any], argument: str = "evidence") -> tuple[dict[Hashable, Any], dict[Hashable, int]]:
     """Single values and columns as columns of one length, and how many values each had that came as a column."""
-    known, sizes = named(evidence, argument), {}
+    sizes = {}
     for name, value in known.items():
         where = f"{argument}[{name!r}]"
         if callable(value):
             raise KindError(f"{where} is a function; expected a value: mm.KernelGraph takes functions as likelihoods.")
         refuse_unread(value, where)
-        if isinstance(value, str) or np.ndim(value) == 0:
+        if _is_single(value):
             refuse_missing(value, where)
             continue
         sizes[name] = length(value)
@@ -58,3 +78,8 @@ def as_columns(evidence: Data, argument: str = "evidence") -> tuple[dict[Hashabl
             raise InputError(f"{where} has missing values: use predict for tables with missing values.")
     size = number_of_queries(sizes)
     return {name: value if name in sizes else [value] * size for name, value in known.items()}, sizes
+
+
+def _is_single(value: Any) -> bool:
+    """Whether a value is one, and no column."""
+    return isinstance(value, str) or np.ndim(value) == 0

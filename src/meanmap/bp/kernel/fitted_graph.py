@@ -125,10 +125,11 @@ class FittedKernelGraph(QueriedPage, ManyRows):
 
         Parameters
         ----------
-        evidence : mapping from names to values, or table with a row for each query
+        evidence : mapping from names to values, row of a table, or table with a row for each query
             A value of the variable: a number, a vector, a label, a rotation. With one more axis, B values are B
             queries at once, and single ones are repeated for all of them. A function from points (as the kernel reads
             them, plain numbers as (n,)) to (n,) is a likelihood; an embedding of a sample or distribution is one, too.
+            Other columns of a table, or of a row such as `table.iloc[0]`, are ignored.
         targets : names, optional
             All variables unless given.
         floor : float or None
