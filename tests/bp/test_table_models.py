@@ -70,6 +70,7 @@ def test_rows_of_a_table_may_have_other_columns_and_gaps(model):
     np.testing.assert_array_equal(several, model.query(frame[["a", "k"]], ["b"], rng=0)["b"].mean())
     beliefs = model.query(frame.iloc[0].rename({"k": "K"}), ["b"], rng=0)
     assert any("its column 'K' is not used: is it meant?" in note for note in beliefs.report.notes)
+    assert model.sample(3, frame.iloc[0], rng=0)["a"].tolist() == [1.0, 1.0, 1.0]
     with pytest.raises(InputError, match="'patient'"):
         model.query({"patient": 1, "a": 1.0}, ["b"])
     with pytest.raises(InputError, match=r"evidence has 'patient'; expected some of the model's columns: 'a', 'b'"):
@@ -87,6 +88,15 @@ def test_evidence_that_says_nothing_is_refused_in_the_same_words(model):
         model.predict({"a": [1.0]}, ["z"])
     with pytest.raises(InputError, match=r"frame has .*; expected some of the model's columns: 'a', 'b'"):
         model.impute({"z": [1.0]})
+
+
+def test_evidence_about_all_variables_leaves_none_to_ask_about(model):
+    everything = {"a": 1.0, "b": 1.0, "k": "up"}
+    if isinstance(model, mm.bp.results.FittedKernelGraph):
+        assert model.query(everything)["a"].mean() == pytest.approx(1.0)
+        return
+    with pytest.raises(InputError, match="every variable has a value: none is left to ask about"):
+        model.query(everything)
 
 
 def test_functions_are_taken_or_refused_in_words(model):

@@ -17,7 +17,9 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.tables.filling import columns_of, filled
+from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data, Seed
+from meanmap.core.values import entries_of
 
 __all__ = ["RowModel", "each_asked"]
 
@@ -179,7 +181,7 @@ class RowModel(ABC):
         ----------
         n : int
             The number of draws.
-        evidence : mapping from names to values, or table, optional
+        evidence : mapping from names to values, row of a table, or table, optional
             Single values, or a column for each variable that may miss cells: `n` draws for every row.
         rng : None, int, Generator or JAX key
             Seed of the draws.
@@ -201,7 +203,7 @@ class RowModel(ABC):
         ((500,), True)
         """
         with Door() as door:
-            if evidence is None or (isinstance(evidence, Mapping) and not any(map(_is_column, evidence.values()))):
+            if evidence is None or _is_row(evidence):
                 return self._sampled(self._single(evidence, door), n, rng, True)
             columns = columns_of(evidence, "evidence")
             return self._sampled(self._asked(columns, "evidence", (), door), n, rng, False)
@@ -235,7 +237,7 @@ class RowModel(ABC):
         """Rows of a table, read, with some variables hidden; columns that are no variable are not looked at."""
 
     @abstractmethod
-    def _single(self, evidence: Mapping[Any, Any] | None, door: Door) -> Any:
+    def _single(self, evidence: Data | None, door: Door) -> Any:
         """Single values by name, read as one row."""
 
     @abstractmethod
@@ -253,6 +255,13 @@ class RowModel(ABC):
     @abstractmethod
     def _draws(self, asked: Any, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
         """Draws (B, n) of every variable."""
+
+
+def _is_row(evidence: Data) -> bool:
+    """Whether evidence is a single row: a mapping of single values, or a row of a table."""
+    table = not isinstance(evidence, Mapping) and named_columns(evidence, "evidence")
+    cells = None if table else entries_of(evidence)
+    return cells is not None and not any(map(_is_column, cells.values()))
 
 
 def _is_column(value: Any) -> bool:

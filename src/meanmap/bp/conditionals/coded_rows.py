@@ -162,7 +162,10 @@ class CodedModel(QueriedPage, RowModel):
     def _targets(self, targets: Iterable[Hashable] | None, known: Collection[Hashable]) -> tuple[Hashable, ...]:
         """The targets, by default whatever is not known."""
         if targets is None:
-            return tuple(name for name in self.table.columns if name not in known)
+            left = tuple(name for name in self.table.columns if name not in known)
+            if not left:
+                raise InputError("every variable has a value: none is left to ask about. Leave out what is not known.")
+            return left
         chosen = each_asked(targets, self._called)
         twice = next((name for name in chosen if name in known), None)
         if twice is not None:
