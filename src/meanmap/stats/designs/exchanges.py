@@ -128,15 +128,13 @@ class Exchange:
         for members in (np.flatnonzero(classes == c) for c in range(int(classes.max()) + 1)):
             if len(members) < 2:
                 continue
-            taken = members[np.argsort(generator.random((n_draws, len(members))), axis=1)]
+            taken = np.argsort(generator.random((n_draws, len(members))), axis=1)
             if constant:
-                for unit, sources in zip(members, taken.T, strict=True):
+                for unit, sources in zip(members, members[taken.T], strict=True):
                     found[1:, rows_of[unit]] = self.first_rows[sources][:, None]
             else:
-                rows = np.stack([rows_of[unit] for unit in members])
-                place = np.empty(len(classes), int)
-                place[members] = np.arange(len(members))
-                found[1:, rows.ravel()] = rows[place[taken]].reshape(n_draws, -1)
+                rows = np.stack([rows_of[unit] for unit in members]).astype(found.dtype)
+                found[1:, rows.ravel()] = rows[taken].reshape(n_draws, -1)
         return found
 
     def signs(self, n_draws: int, generator: np.random.Generator, drawn: Any = np.int64) -> np.ndarray:

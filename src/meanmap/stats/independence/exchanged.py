@@ -53,7 +53,7 @@ def design_hsic(
     cuts = [np.cumsum([0, *(phi.shape[1] for phi in side[:-1])]) for side in (first, sides[1])]
     values = np.empty((len(orders), len(first), len(sides[1])))
     for found, order in zip(values, track(orders, "exchanges"), strict=True):
-        squares = np.square(left.T @ right[order])
+        squares = np.square(left.T @ right.take(order, axis=0))  # faster than right[order]
         found[:] = np.add.reduceat(np.add.reduceat(squares, cuts[0], axis=0), cuts[1], axis=1) / n**2
     traces = [[float(np.sum(phi**2)) for phi in side] for side in (first, [design.centred(phi) for phi in sides[1]])]
     rounding = SINGLE * np.multiply.outer(*map(np.asarray, traces)) / n**3
