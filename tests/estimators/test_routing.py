@@ -91,6 +91,7 @@ def test_standard_deviations_are_routed_to_predictions():
     assert (sd > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*(further out than|relies on)")
 @pytest.mark.parametrize("imputer", [DependencyNetworkImputer(), KernelGraphImputer()])
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_imputers_give_frames_back(imputer, kind):
