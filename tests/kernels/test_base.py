@@ -242,3 +242,8 @@ def test_derivatives_through_jit_vmap_and_a_batch_of_kernels():
     slope = jax.jit(jax.grad(lambda kernel: kernel(x).sum()))(RBF(1.0))
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(slope.lengthscale, (GRAM * squared).sum(), rtol=1e-5)
+
+
+def test_small_numbers_are_shown_with_their_digits():
+    assert repr(RBF(1.234567e-9)) == "RBF(lengthscale=1.23457e-09)"
+    assert repr(RBF([0.000123456789, 2.0, 0.0500000001])) == "RBF(lengthscale=[0.000123457, 2.0, 0.05])"

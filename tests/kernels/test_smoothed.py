@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gamma, j0
 
-from meanmap.core.errors import KindError
-from meanmap.kernels import RBF, Laplace, Matern, OnColumns, Smoothed
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.kernels import RBF, Laplace, Matern, OnColumns, RationalQuadratic, Smoothed
 
 
 def by_quadrature(kernel, x, y, width=None):
@@ -202,8 +202,10 @@ def test_gram_matrices_are_positive_and_differentiable(kernel):
     ("kernel", "message"),
     [
         (Laplace(1.0), "expected RBF, Matern, products of RBF with one Matern, or a sum of these"),
-        (RBF(1.0) * Laplace(1.0), "mixtures of Gaussians"),
-        (RBF(1.0) ** 2, "mixtures of Gaussians"),
+        (Laplace(1.0), r"In one column it is Matern\(1, smoothness=0.5\)"),
+        (RBF(1.0) * Laplace(1.0), r"kernel has a part Laplace\(lengthscale=1.0\)"),
+        (RBF(1.0) ** 2, "RBF with its lengthscales divided by √2"),
+        (RationalQuadratic(1.0), "others are not implemented"),
         (Matern(1.0) * Matern(2.0), "at most one Matern factor on the same columns"),
         (OnColumns(Matern(), [0]) * OnColumns(Matern(), [1]) + OnColumns(Matern(), [0, 1]), "at most one Matern"),
         (OnColumns(RBF(), [0]) + OnColumns(RBF(), [1]), "fall off along every column"),
@@ -227,3 +229,22 @@ def test_small_and_large_units_in_single_precision(form):
 
     for unit in (1e-12, 1e-6, 1e10):
         np.testing.assert_allclose(smoothed(unit), smoothed(1.0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e4, 1e-6])
+@pytest.mark.parametrize("kernel", [RBF, Matern])
+def test_lengthscales_whose_product_is_no_number_are_refused(kernel, unit):
+    columns = np.zeros((2, 100))
+    with pytest.raises(ParameterError, match=r"lengthscales multiply to .*change the units"):
+        Smoothed(kernel(unit))(columns)
+    assert np.isfinite(Smoothed(kernel(unit))(columns[:, :20])).all()
+    with pytest.raises(ParameterError, match="change the units"):
+        Smoothed(kernel(unit))(jnp.asarray(columns[:, :20], jnp.float32))
+
+
+def test_widths_are_one_or_one_per_column():
+    with pytest.raises(ShapeError, match="width has 3 entries, but x has 2 columns"):
+        Smoothed(RBF(1.0), width=[1.0, 2.0, 3.0])(np.zeros((4, 2)))
+    one = OnColumns(RBF(1.0), [0])
+    with pytest.raises(ShapeError, match="width has 2 entries"):
+        Smoothed(one, width=[1.0, 2.0])(np.zeros((4, 2)))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from meanmap.core.errors import (
 from meanmap.kernels import RBF, Laplace, Matern, OnColumns
 from meanmap.kernels.terms import terms_of
 from meanmap.learning import log_pseudolikelihood
+from meanmap.learning.doubts import mode_doubts
 from meanmap.learning.held_out import held_out
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.learn import MOST_POINTS
@@ -333,7 +336,7 @@ def test_the_profile_is_drawn():
         ((X, RBF() * (RBF() + Matern())), {}, KindError, "a sum of products"),
         ((X, OnColumns(RBF(), [0]) + OnColumns(Matern(), [1])), {}, KindError, "fall off along every column"),
         ((X, OnColumns(RBF(), [0]) * Matern()), {}, KindError, "OnColumns for each kernel, or for none"),
-        ((X, OnColumns(RBF(), ["age"])), {}, ColumnError, "'age', which is not a column of x"),
+        ((X, OnColumns(RBF(), ["age"])), {}, ColumnError, "x has no column 'age'"),
         ((X, RBF(np.ones(3))), {}, ShapeError, "3 lengthscales for 2 columns"),
         ((X,), {"landmarks": 1}, ShapeError, "1 landmarks for 2 columns"),
         ((X,), {"landmarks": 1.5}, ParameterError, "a share between 0 and 1"),
@@ -369,3 +372,28 @@ def test_rows_that_were_not_looked_at_are_told(monkeypatch):
 def test_columns_whose_squares_vanish_are_refused(factor):
     with pytest.raises(NonFiniteError, match=r"a column of x varies by .* only: .* divide each column"):
         mm.learn_kernel(X * factor)
+
+
+def test_columns_of_arrays_have_one_name():
+    x = np.c_[X[:, 0], np.arange(len(X)) % 3.0]
+    fit = mm.learn_kernel(x, OnColumns(RBF(), "x0") * OnColumns(RBF(), "x1"), draws=1, rng=0)
+    assert fit.kernel(x).shape == (len(x), len(x))
+    assert any(note.startswith("x1 takes 3 values") for note in fit.report.notes)
+    with pytest.raises(ColumnError, match=r"x has no column 'column 0'; it has 'x0', 'x1'"):
+        mm.learn_kernel(x, OnColumns(RBF(), "column 0"))
+    with pytest.raises(ColumnError, match="x has no column 5; it has 2, from 0"):
+        mm.learn_kernel(x, OnColumns(RBF(), 5))
+
+
+def test_columns_that_a_kernel_leaves_out_are_noted():
+    table = {"height": X[:, 0], "age": X[:, 1]}
+    (note,) = mm.learn_kernel(table, OnColumns(RBF(), "height"), draws=1, rng=0).report.notes
+    assert note == "the kernel is on height alone: age is left out."
+
+
+def test_terms_with_equal_lengthscales_are_noted():
+    fit = mm.learn_kernel(X, RBF() + RBF(), draws=1, rng=0)
+    twice = replace(fit.modes[0], kernel=0.5 * RBF(2.0) + 1.5 * RBF(2.01))
+    assert any("are one kernel" in note for note in mode_doubts([twice], X, "held-out", 0))
+    other = replace(fit.modes[0], kernel=0.5 * RBF(2.0) + 1.5 * Matern(2.0))
+    assert not any("are one kernel" in note for note in mode_doubts([other], X, "held-out", 0))

@@ -13,6 +13,8 @@ from meanmap.kernels import RBF, Laplace, Matern, OnColumns, Smoothed
 from meanmap.kernels.terms import terms_of
 from meanmap.learning.pseudolikelihood import log_pseudolikelihood, log_volumes, objective
 
+WIDE = 1e4 * np.random.default_rng(7).normal(size=(150, 100))
+
 
 def dense(kernel, x, z, noise, width):
     """The m n dimensional normal density of all k(xᵢ, z), times the volumes of finite-difference Jacobians."""
@@ -235,6 +237,9 @@ def test_rescaling_the_data_rescales_the_best_lengthscale():
         ((RBF(1.0), np.eye(3), np.eye(3)[:2]), {}, ShapeError, "at least as many"),
         ((RBF(1.0), [0.0, 1.0], [0.5]), {"noise": 0.0}, ParameterError, "above 0"),
         ((RBF(1.0), [2.0, 2.0], [2.0]), {}, ColumnError, "constant"),
+        ((RBF(1.0), np.eye(3), np.eye(3)), {"width": [1.0, 2.0]}, ShapeError, "width has 2 entries"),
+        ((RBF(1.0), np.eye(3), np.eye(3)), {"width": -1.0}, ParameterError, "above 0"),
+        ((RBF(1e5), WIDE, WIDE), {}, ParameterError, r"lengthscales multiply to .*change the units"),
         ((RBF(1.0), [0.0, 1.0], [[0.5, 1.0]]), {}, ShapeError, "differ in their columns"),
     ],
 )

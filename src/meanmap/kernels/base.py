@@ -186,8 +186,14 @@ def _show(value: object) -> str:
     if isinstance(value, np.ndarray) or (isinstance(value, jax.Array) and is_concrete(value)):
         if value.size > 8:
             return f"array of shape {value.shape}"
-        return repr(np.round(np.asarray(value, dtype=float), 6).tolist())
+        numbers = np.asarray(value, dtype=float)
+        return repr(np.reshape([_rounded(each) for each in numbers.ravel().tolist()], numbers.shape).tolist())
     return repr(value)
+
+
+def _rounded(number: float) -> float:
+    """To six decimals, and numbers below one to six digits: a lengthscale in small units is not zero."""
+    return round(number, 6) if abs(number) >= 1 else float(f"{number:.6g}")
 
 
 class Composite(Kernel):

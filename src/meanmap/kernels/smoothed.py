@@ -10,6 +10,8 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain
+from meanmap.core.door import all_concrete, is_concrete
+from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.types import Array, Points
 from meanmap.kernels.base import ByGram, Kernel
 from meanmap.kernels.geometry import scale_columns, squared_distances
@@ -73,6 +75,35 @@ class Smoothed(ByGram):
     def check(self, points: Points, argument: str) -> None:
         """Require a single lengthscale, or one per column."""
         self.kernel.check(points, argument)
+        self.check_matrix(matrix_of(self.kernel, points), argument)
+
+    def check_matrix(self, x: Points, argument: str) -> None:
+        """Require a single width, or one per column, and r that is a number."""
+        columns = x.shape[1]
+        if self.width is not None and self.width.ndim == 1 and self.width.shape[0] not in (1, columns):
+            raise ShapeError(
+                f"width has {self.width.shape[0]} entries, but {argument} has {columns} columns; expected one number, "
+                "or one per column."
+            )
+        if is_concrete(x) and self._may_overflow(columns, x.dtype):
+            with jax.ensure_compile_time_eval():
+                centre = jnp.zeros((1, columns), x.dtype)
+                volume = float(self.of_matrix(centre, centre)[0, 0])
+            if not 0 < volume < np.inf:
+                raise ParameterError(
+                    f"kernel is a {type(self.kernel).__name__} whose lengthscales multiply to {volume:g} in {columns} "
+                    "columns, out of range: change the units of the columns."
+                )
+
+    def _may_overflow(self, columns: int, dtype: Any) -> bool:
+        """Whether r(0, 0) has to be computed to know that it is a number: it is a volume, ℓ to the power of columns."""
+        factors = [factor for term in terms_of(self.kernel) for factor in term.factors]
+        scales = [factor.kernel.lengthscale for factor in factors] + ([] if self.width is None else [self.width])
+        if not all_concrete(scales):
+            return False
+        logs = max(float(np.abs(np.log(np.asarray(each, float))).max()) for each in scales)
+        # A Matérn kernel has up to d! of the volume.
+        return columns * (logs + 1 + math.log(1 + columns)) > math.log(jnp.finfo(dtype).max)
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix: of every pair of terms, and of these the product over blocks of columns."""

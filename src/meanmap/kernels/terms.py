@@ -11,11 +11,11 @@ import numpy as np
 
 from meanmap.core.errors import KindError
 from meanmap.core.types import KernelLike, Points
-from meanmap.kernels.base import Kernel, Product, Scaled, Sum
+from meanmap.kernels.base import Kernel, Power, Product, Scaled, Sum
 from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.geometry import safe_sqrt, squared_distances
 from meanmap.kernels.scales import of_one
-from meanmap.kernels.stationary import RBF, Matern
+from meanmap.kernels.stationary import RBF, Laplace, Matern
 
 __all__ = ["Factor", "Term", "blocks", "check_terms", "has_terms", "matrix_of", "names_of", "terms_of"]
 
@@ -160,7 +160,11 @@ def matrix_of(kernel: Kernel, x: Points) -> Any:
 def check_terms(kernel: KernelLike) -> None:
     """Refuse a kernel without terms, or whose r is not known or not finite."""
     if why := _trouble(kernel):
-        raise KindError(f"kernel is {kernel!r}; expected {why}")
+        other = _other(kernel)
+        what = f"is a {type(kernel).__name__}" if other is None else f"is {kernel!r}"
+        if other is not None and other is not kernel:
+            what = f"has a part {other!r}"
+        raise KindError(f"kernel {what}; expected {why}{_instead(other)}")
 
 
 def has_terms(kernel: KernelLike) -> TypeGuard[Kernel]:
@@ -178,8 +182,8 @@ def _trouble(kernel: KernelLike) -> str:
     terms = _expanded(kernel, names, None)
     if terms is None:
         return (
-            "RBF, Matern, products of RBF with one Matern, or a sum of these, on all columns or by OnColumns: these "
-            "are mixtures of Gaussians over one scale."
+            "RBF, Matern, products of RBF with one Matern, or a sum of these, on all columns or by OnColumns; others "
+            "are not implemented."
         )
     columns = len(names) or 1
     for term in terms:
@@ -194,6 +198,27 @@ def _trouble(kernel: KernelLike) -> str:
                     "at most one Matern factor on the same columns: with two, r is an integral over up to four scales, "
                     "and two scales already need up to thousands of nodes."
                 )
+    return ""
+
+
+def _other(kernel: KernelLike) -> KernelLike | None:
+    """The first part of a kernel that is neither RBF nor Matern."""
+    if isinstance(kernel, RBF | Matern):
+        return None
+    if isinstance(kernel, Scaled | OnColumns):
+        return _other(kernel.kernel)
+    if isinstance(kernel, Sum | Product):
+        return next((each for each in map(_other, kernel.members) if each is not None), None)
+    return kernel
+
+
+def _instead(kernel: KernelLike | None) -> str:
+    """The sentence that names the same kernel as RBF or Matern; empty where there is none."""
+    if isinstance(kernel, Laplace):
+        scale = f"{float(kernel.lengthscale):.6g}" if np.size(kernel.lengthscale) == 1 else "ℓ"
+        return f" In one column it is Matern({scale}, smoothness=0.5)."
+    if isinstance(kernel, Power) and isinstance(kernel.kernel, RBF):
+        return f" It is RBF with its lengthscales divided by √{kernel.power}."
     return ""
 
 

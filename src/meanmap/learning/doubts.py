@@ -1,13 +1,17 @@
 """Notes on doubtful learned kernels, from the data and from the modes."""
 
+from itertools import combinations
+
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ColumnError
 from meanmap.core.tables.column import middle_units
 from meanmap.core.types import Seed
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.terms import terms_of
 from meanmap.learning.default import median_heuristic
-from meanmap.learning.modes import Mode
+from meanmap.learning.modes import SAME, Mode
 
 __all__ = ["check_columns", "data_doubts", "mode_doubts"]
 
@@ -62,6 +66,14 @@ def data_doubts(x: np.ndarray, names: tuple[str, ...]) -> list[str]:
     return found
 
 
+def left_out(names: tuple[str, ...], without: list[str]) -> list[str]:
+    """Columns that the kernel is not on."""
+    if not without:
+        return []
+    are = "is" if len(without) == 1 else "are"
+    return [f"the kernel is on {', '.join(names)} alone: {', '.join(without)} {are} left out."]
+
+
 def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list[str]:
     """Optimum on a bound, draws that disagree, a constant multiple of the median."""
     best, found = modes[0], []
@@ -75,6 +87,11 @@ def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list
         )
     if len(modes) > 1 and max(mode.share for mode in modes) < AGREED:
         found.append("draws of landmarks disagree on which mode is the highest: look at all modes.")
+    found += [
+        f"two terms of {mode.kernel!r} have the same lengthscales: they are one kernel, and a sum adds nothing to it."
+        for mode in modes
+        if _doubled(mode.kernel)
+    ]
     d = x.shape[1]
     if score == "pseudolikelihood" and d >= MANY_COLUMNS and len(modes) == 1 and np.size(best.vector) == 1:
         ratio = float(np.exp(best.vector[0])) / median_heuristic(x, rng=rng)
@@ -84,3 +101,16 @@ def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list
                 "structure: the median heuristic would do as well."
             )
     return found
+
+
+def _doubled(kernel: Kernel) -> bool:
+    """Whether two terms of a sum differ in their weights only."""
+    forms = [
+        [(f.smoothness, f.columns, np.log(np.asarray(f.kernel.lengthscale, float))) for f in term.factors]
+        for term in terms_of(kernel)
+    ]
+    return any(
+        [each[:2] for each in one] == [each[:2] for each in other]
+        and all(np.abs(a - b).max() < SAME for (*_, a), (*_, b) in zip(one, other, strict=True))
+        for one, other in combinations(forms, 2)
+    )

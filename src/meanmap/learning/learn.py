@@ -21,7 +21,7 @@ from meanmap.core.types import Array, Axes, Data, Numbers, Seed
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF, Matern
-from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
+from meanmap.learning.doubts import check_columns, data_doubts, left_out, mode_doubts
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import landscape_of
 from meanmap.learning.modes import Mode, Profile, find_modes
@@ -129,7 +129,8 @@ def learn_kernel(
         same, such as `0.5 * RBF() + 0.5 * RBF()` with `RBF()`. Factors may be on columns of their own, such as
         `OnColumns(RBF(), "height") * OnColumns(Matern(), "age")`. A product of RBF kernels on the same columns is an
         RBF kernel, whose lengthscales are all that a sample can tell: it is refused. So are products of Matérn kernels
-        on the same columns, and sums with a term that ignores a column.
+        on the same columns, and sums with a term that ignores a column which another has. Columns that no kernel is
+        on are left out, with a note. Columns of an array are numbers, or "x0", "x1" and so on.
     landmarks : float, int or points (m, d)
         z: a share of the points (at least 20 landmarks and twice the columns, at most 200), a number, or the landmarks.
     noise : float
@@ -212,9 +213,10 @@ def learn_kernel(
         points, n, names = read_sample(x, most, random.generator, door)
         on = places_of(kernel, names)
         what = Hyperparameters.of(kernel, len(on), learned_width)
+        without = [name for j, name in enumerate(names) if j not in on]
         sample, points, names = points, points[:, on], tuple(names[j] for j in on)
         check_columns(points, names)
-        doubts = [*told, *rows_used(x, len(points), n), *data_doubts(points, names)]
+        doubts = [*told, *rows_used(x, len(points), n), *left_out(names, without), *data_doubts(points, names)]
         centre = points.mean(axis=0)
         z = points[None, :1]
         if score == "pseudolikelihood":

@@ -84,6 +84,7 @@ def log_pseudolikelihood(
             raise ColumnError(
                 "a column of x and of the landmarks is constant, which gives the points no volume: drop it."
             )
+        Smoothed(kernel, width).check_matrix(z, "x")
         value = objective(door.cast(kernel), points, z, jnp.asarray(noise, door.dtype), width)
         return value if door.follows else float(value)
 

@@ -7,6 +7,7 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.containers import refuse_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
+from meanmap.core.meant import no_column
 from meanmap.core.settings import is_number
 from meanmap.core.tables.chunks import chunks_of, source_of
 from meanmap.core.tables.table import named_columns
@@ -45,7 +46,7 @@ def read_sample(
             x = source.take(np.sort(generator.choice(n, most, replace=False)))
     points = np.asarray(read_points(RBF(), x, "x", door))
     check_rows(len(points), "x", least=10)
-    names = list(named_columns(x, "x")) or [f"column {j}" for j in range(points.shape[1])]
+    names = list(named_columns(x, "x")) or [f"x{j}" for j in range(points.shape[1])]
     return points, n, tuple(names if len(names) == points.shape[1] else map(str, range(points.shape[1])))
 
 
@@ -54,8 +55,10 @@ def places_of(kernel: Kernel, names: tuple[str, ...]) -> list[int]:
     wanted = names_of(kernel)
     places = [names.index(name) if name in names else name for name in wanted] or list(range(len(names)))
     for place in places:
-        if isinstance(place, str) or not 0 <= place < len(names):
-            raise ColumnError(f"kernel is on {place!r}, which is not a column of x: it has {', '.join(names)}.")
+        if isinstance(place, str):
+            raise no_column("x", place, names)
+        if not 0 <= place < len(names):
+            raise ColumnError(f"x has no column {place}; it has {len(names)}, from 0.")
     return places  # pyright: ignore[reportReturnType]
 
 

@@ -151,7 +151,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "and then falls steadily (figure 2): a tenth or less is left",
+            "and then falls steadily (figure 2), judged by what is left at the end: a tenth or less",
             LEFT,
             high=0.1,
             scales=("quick", "paper"),

@@ -146,9 +146,9 @@ def sequence(setting: Setting, seed: int) -> dict[str, list[Any]]:
 
 _CAPTION = (
     "The first run. Top, the share of the messages in each sweep that the oracle computed; it rises at a new problem "
-    "and then falls. Middle, the median novelty: the predictive variance beyond the noise, in units of the noise. Bottom, the "
-    "divergence of the posterior from that by quadrature, with the library's operator and with the setting of the "
-    "paper."
+    "and then falls. Middle, the median novelty: the predictive variance beyond the noise, in units of the noise. "
+    "Bottom, the divergence of the posterior from that by quadrature, with the library's operator and with the setting "
+    "of the paper."
 )
 
 

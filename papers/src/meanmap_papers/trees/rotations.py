@@ -284,7 +284,7 @@ EXPERIMENT = Experiment(
             scales=SHOWING,
         ),
         Claim(
-            "from moderate noise on the learned tree is ahead of both",
+            "from moderate noise on (0.4) the learned tree is ahead of both",
             tuple(f"least lead over {name} from moderate noise on" for name in RIVALS),
             low=0.0,
             scales=SHOWING,
