@@ -76,9 +76,8 @@ def weighted_notes(
     while proposal.size <= _FEW and rounds < _ROUNDS and judged.effective * count < _ENOUGH:
         near, rounds = near.moved_to(judged), rounds + 1
         judged = _weighted(near, exact, noise, log_densities)
-    away = np.linalg.solve(proposal.root, (judged.draws - proposal.middle[proposal.chosen]).T)
-    alike = Weighted(judged.draws, -(away**2).sum(0) / 2 - log_densities)
-    return _apart(block, proposal, labels, beliefs, judged, alike), elsewhere
+    alike = Weighted(judged.draws, -(noise**2).sum(1) / 2 - log_densities)
+    return _apart(block, near, labels, beliefs, judged, alike), elsewhere
 
 
 def _weighted(proposal: "_Proposal", exact: Exact, noise: np.ndarray, log_densities: np.ndarray) -> Weighted:
@@ -170,7 +169,7 @@ def _apart(
     alike: Weighted,
 ) -> str:
     """Which standard deviations differ from those of weighted draws, worst first, in words; `alike` are the same draws
-    weighted as those of the joint Gaussian.
+    weighted as those of the Gaussian they are from.
     """
     free, worth = judged.draws, judged.effective * len(judged.draws)
     if worth < _WORTH:

@@ -37,6 +37,10 @@ _AT_ONCE = (2048, 256, 32)
 # A number whose mass is all but this share at one node has not been resolved.
 _ALONE = 1e-3
 
+# Bounds between nodes are of this many parts of each step, and above what the nodes show by less than this, in logs,
+# where nothing is hidden.
+_CUTS, _DOUBLED, _ROOM = 8, 20, np.log(1.5)
+
 # At a kink errors fall with the square of the step, in the mean: the second of two differences between three rules is
 # then this many times the error of the first rule.
 _OF_KINKS = 12.0
@@ -75,6 +79,7 @@ def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], 
     """By panels that are cut until nothing is left unseen, from a window that grows."""
     grid, error = adapted(weigh, window, count)
     found, settled = weigh(grid.points), error < _TOO_LARGE
+    found = found._replace(unreached=found.unreached & ~_nothing_between(grid, found))
     seen = settled & ~_stepped_over(grid, found) & spread_out(found, grid)
     return conclude(incoming, found, grid, seen, jnp.where(settled, error * jnp.maximum(1, error / _LARGE), 0.0))
 
@@ -87,6 +92,24 @@ def spread_out(found: Weighed, grid: Grid) -> jax.Array:
 def _stepped_over(grid: Grid, found: Weighed) -> Any:
     """Whether something stands out between the nodes, as is known of the function from elsewhere."""
     return np.False_ if found.marks is None else missed(grid.points, found).any()
+
+
+def _nothing_between(grid: Grid, found: Weighed) -> Any:
+    """Whether bounds between the nodes leave no room for mass of which the nodes show nothing."""
+    if found.above is None:
+        return np.False_
+    points, rest = grid.points, found.height - found.own
+    # Beyond both ends the incoming messages fall at least as fast as there, over steps that double.
+    span = points[-1] - points[0]
+    close = jnp.interp(jnp.stack([points[0] + 1e-3 * span, points[-1] - 1e-3 * span]), points, rest)
+    falls = (rest[jnp.array([0, -1])] - close) / (1e-3 * span)
+    far = span * (2.0 ** np.arange(1, _DOUBLED) - 1)
+    inner = points[:-1, None] + jnp.diff(points)[:, None] * (np.arange(_CUTS) / _CUTS)
+    edges = jnp.concatenate([points[0] - far[::-1], inner.ravel(), points[-1] + far])
+    rest = jnp.interp(edges, points, rest)
+    rest = rest - falls[0] * jnp.minimum(edges - points[0], 0) + falls[1] * jnp.maximum(edges - points[-1], 0)
+    above = jnp.maximum(rest[1:], rest[:-1]) + found.above(edges[:-1], edges[1:]) + jnp.log(jnp.diff(edges))
+    return jax.nn.logsumexp(above) < jax.nn.logsumexp(found.height + grid.log_weights[0]) + _ROOM
 
 
 # From the one that costs least to the one that finds all; each has its number as the level of a quadrature.

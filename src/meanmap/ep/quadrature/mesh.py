@@ -96,6 +96,8 @@ class Weighed(NamedTuple):
         Whether no output comes near its belief, as if the factor were narrower than the points can show.
     least : list of numbers, or None
         Variances of the values below which they are one value.
+    above : callable, or None
+        How high `own` may be from each of some points to each of others; None if that is not known.
     """
 
     height: jax.Array
@@ -109,6 +111,7 @@ class Weighed(NamedTuple):
     unknown: Any = None
     unreached: Any = np.False_
     least: Any = None
+    above: Callable[[jax.Array, jax.Array], jax.Array] | None = None
 
     def important(self, log_weights: jax.Array) -> jax.Array:
         """The log of the integrand times what it is integrated with: 1 + Σ z² over standardised values.

@@ -19,6 +19,7 @@ from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, value
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.piecewise.pieces import MARKS
 from meanmap.ep.quadrature.beyond import PLACES, continued, places
+from meanmap.ep.quadrature.enclosed import enclosed
 from meanmap.ep.quadrature.enough import DEPTH_OF_TWO, is_remembered, known_well
 from meanmap.ep.quadrature.few import FewNodes
 from meanmap.ep.quadrature.integrals import NODES, RULES, answered, conclude, spread_out
@@ -76,7 +77,8 @@ class Quadrature(Oracle):
     roots of both distributions has one. A peak that fits between these points, and is 0 at them, is missed, and so is
     one that stands where the incoming message has next to no mass, beyond 9.5 standard deviations of a Normal, with a
     valley before it: `doubt` covers neither, unless no value that was seen comes within 6.5 standard deviations of the
-    belief about the output, which has a doubt of 1. A wider prior makes it look further.
+    belief about the output: that has a doubt of 1, unless the program of a JAX function of one number shows that no
+    value between these points comes nearer either. A wider prior makes it look further.
 
     Parameters
     ----------
@@ -225,8 +227,9 @@ def _weigher(
         wanted = [value for found in wanted.values() for value in found]
         messages = {at: _projection(incoming[at], grid) for at, grid in every.items()}
         unreached = _unreached(incoming, outputs)
+        above = _above(factor, incoming, over)
         return Weighed(
-            height, log_factor, wanted, messages, error, marks, jumps, log_undefined, unknown, unreached, least
+            height, log_factor, wanted, messages, error, marks, jumps, log_undefined, unknown, unreached, least, above
         )
 
     return weigh
@@ -242,6 +245,22 @@ def _unreached(incoming: tuple[Any, ...], outputs: dict[int, Nodes]) -> Any:
             apart = incoming[at].precision * (values_of.x - mean) ** 2
             found = found | (known & (jnp.where(jnp.isnan(apart), jnp.inf, apart).min() > _FAR**2))
     return found
+
+
+def _above(factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...]) -> Callable[..., jax.Array] | None:
+    """How high the log of a factor may be between points of its one number, if its program says what the output is."""
+    at, *more = over
+    if more or factor.host or not factor.outputs or type(incoming[-1]) is not Normal:
+        return None
+    kind, others = type(incoming[at]), [value for place, value in enumerate(incoming[:-1]) if place != at]
+
+    def above(low: jax.Array, high: jax.Array) -> jax.Array:
+        first, last = (to_nodes(kind, end, jnp.zeros(())).x for end in (low, high))
+        images = enclosed(factor.function, first, last, at, others)
+        nearest = jnp.clip(incoming[-1].mean(), images.low, images.high)
+        return jnp.asarray(log_message(incoming[-1], to_nodes(Normal, nearest, jnp.zeros(()))))
+
+    return above
 
 
 def _least(incoming: Any) -> Any:
