@@ -246,3 +246,29 @@ def test_a_chain_whose_coefficient_is_not_too_narrow_has_no_note_that_it_is(seed
     chain = ep.Density(lambda p, a, b: -0.5 * (b - p * a) ** 2, phi, z[at], z[at + 1])
     post = ep.infer(ep.FactorGraph(chain, ep.Gaussian(z, observed=y, precision=1.0)), sweeps=200)
     assert not any("too small" in note for note in post.report.notes)
+
+
+def mixture(means):
+    rng = np.random.default_rng(11)
+    y = np.concatenate([rng.normal(-1, 0.7, 12), rng.normal(2, 0.7, 10)])
+    one, two = (ep.Variable(name, ep.Normal(mean, 4.0)) for name, mean in zip(("one", "two"), means, strict=True))
+    density = ep.Density(
+        lambda a, b, y: jnp.logaddexp(-(((y - a) / 0.7) ** 2) / 2, -(((y - b) / 0.7) ** 2) / 2), one, two, y
+    )
+    return ep.infer(ep.FactorGraph(density))
+
+
+@pytest.mark.slow
+def test_components_with_the_same_prior_are_said_to_need_priors_that_distinguish_them():
+    """The note was to give them one belief, and its status that of separate beliefs."""
+    post = mixture((0.0, 0.0))
+    assert post.report.status == "stopped with messages left out"
+    (note,) = [n for n in post.report.notes if "'one', 'two'" in n]
+    assert note.endswith("a standard deviation apart: ep.Normal(-1, 4) and ep.Normal(1, 4)")
+    assert "MultivariateNormal" not in note
+    assert any("there is no log evidence" in n for n in post.report.notes)
+    post = mixture((-1.0, 1.0))
+    assert post.report.converged
+    assert np.isfinite(post.log_evidence)
+    assert float(post["one"].mean()) == pytest.approx(-1, abs=0.6)
+    assert float(post["two"].mean()) == pytest.approx(2, abs=0.6)

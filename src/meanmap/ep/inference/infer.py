@@ -140,7 +140,8 @@ def infer(
     other, the data are impossible.
 
     A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
-    and the log evidence is then that of one mode: priors that distinguish the components leave a single mode.
+    and the log evidence is then that of one mode. If the components have the same prior, the run may stop between the
+    modes, without log evidence, as its status and a note say: give priors that distinguish the components.
 
     At convergence up to a thousand draws from the joint Gaussian of all unknowns are weighted by the exact density: the
     status and a note say which standard deviations differ by more than a tenth, and whether the numbers of a function

@@ -18,7 +18,7 @@ from meanmap.ep.sweeps.plan import Plan, Port, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
 from meanmap.families import Beta, Family, Gamma, Normal
 
-__all__ = ["TOO_WIDE", "advice"]
+__all__ = ["LESS", "TOO_WIDE", "advice"]
 
 # Beliefs narrower than this, over what all ties together leave, are worth a note; at most this many are looked at.
 _NARROW, _MOST = 0.8, 500
@@ -32,6 +32,8 @@ _STEP = 1e-3
 NUMBERS = (Normal, Gamma, Beta)
 # How notes of beliefs that are too wide can be known.
 TOO_WIDE = "comes out too large"
+# Of functions, which are measured where beliefs that are too narrow are.
+LESS = " or less, as functions are only looked at where these narrow beliefs are"
 
 
 def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,11 +105,12 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
         note = f"{name} and what it is tied to have separate beliefs: the standard deviation of {name} {TOO_WIDE}"
         return (f"{note}, about {ratio[worst]:.3g} times what it should be",)
     one, two = (_label(plan, names, first, looked_at[node]) for node in sorted((worst, other)))
+    within = LESS if any(run.record.factors[at].approximate for at in tied) else ""
     note = (
         f"{one} and {two} have separate beliefs, and the data tie them together (correlation "
         f"{correlation[other]:.2f}): standard deviations come out too small, about {ratio[worst]:.2g} of what they "
-        "should be. Give them one belief: ep.Variable(name, ep.MultivariateNormal(mean, covariance)), as the one "
-        "argument of a function, or as w in ep.Dot(X, w, z) for sums and differences."
+        f"should be{within}. Give them one belief: ep.Variable(name, ep.MultivariateNormal(mean, covariance)), as the "
+        "one argument of a function, or as w in ep.Dot(X, w, z) for sums and differences."
     )
     return (note,)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, diagonal
+from meanmap.ep.inference.ties import LESS
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
@@ -14,6 +15,8 @@ __all__ = ["together"]
 # Separate beliefs narrower than this, over what the joint one says, are worth a note; with functions, whose curvature
 # is only looked at in one place, narrower than that.
 _NARROW, _NARROW_CURVED = 0.9, 0.8
+# Laws that differ by less than this share of a standard deviation are the same.
+_SAME = 1e-6
 
 
 def together(
@@ -29,12 +32,15 @@ def together(
     Round loops, means of Gaussian messages are right and variances are too small. At convergence every other factor is
     the Gaussian that it last sent, so that priors, linear factors and these are one joint Gaussian, and its marginal
     variances follow by one factorisation. A function of several unknowns counts as linear, or its log as quadratic,
-    about the beliefs. A run that did not converge is not measured.
+    about the beliefs. A run that did not converge is not measured; where beliefs and priors of some numbers are the
+    same in it, as between the modes of a mixture, the note is that they need other priors.
     """
     block = Block.of(variables, factors)
     # A note on two unknowns of a function, where there is one, has been measured by its oracle.
     if not block.has_loops() or (block.curved and measured):
         return ()
+    if not converged and block.curved and (alike := _alike(block.named, variables, beliefs)):
+        return (_exchangeable(alike, variables),)
     named = ", ".join(map(repr, block.named))
     where = "factors" if block.curved else "linear factors"
     apart = f"{named} have separate beliefs and meet in {where} round loops: standard deviations"
@@ -50,7 +56,8 @@ def together(
         if name in block.named and ratios.min() < least:
             at = "" if variables[name].shape == () else f" at [{chosen[np.argmin(ratios)]}]"
             least, worst = float(ratios.min()), f"{name!r}{at}"
-    told = f"{apart} come out too small, about {least:.2g} of what they should be for {worst}. {_ADVICE}"
+    less = LESS if block.curved else ""
+    told = f"{apart} come out too small, about {least:.2g} of what they should be for {worst}{less}. {_ADVICE}"
     return (told,) if least < (_NARROW_CURVED if block.curved else _NARROW) else ()
 
 
@@ -58,6 +65,37 @@ _ADVICE = (
     "Give them one belief: ep.Variable(name, ep.MultivariateNormal(mean, covariance)) of all effects, as w in "
     "ep.Dot(X, w, z) for sums and differences."
 )
+
+
+def _alike(named: list[str], variables: dict[str, Variable], beliefs: Beliefs) -> list[str]:
+    """The first numbers of which several have the same prior and the same belief."""
+    groups: list[list[str]] = []
+    for name in named:
+        if variables[name].shape != () or not isinstance(variables[name].prior, Normal):
+            continue
+        for group in groups:
+            laws = [(variables[each].prior, beliefs[each]) for each in (name, group[0])]
+            means, sds = ([[float(getattr(law, of)()) for law in pair] for pair in laws] for of in ("mean", "sd"))
+            if np.allclose(sds[0], sds[1], rtol=_SAME) and np.allclose(
+                means[0], means[1], rtol=0, atol=_SAME * min(sds[0])
+            ):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return next((group for group in groups if len(group) > 1), [])
+
+
+def _exchangeable(alike: list[str], variables: dict[str, Variable]) -> str:
+    """What to do about numbers that come out the same."""
+    prior: Any = variables[alike[0]].prior
+    mean, sd = float(prior.mean()), float(prior.sd())
+    other = " and ".join(f"ep.Normal({mean + sign * sd / 2:.3g}, {sd**2:.3g})" for sign in (-1, 1))
+    return (
+        f"{', '.join(map(repr, alike))} have the same prior and the same belief: if they can be exchanged, as the "
+        "components of a mixture, the posterior has several modes, and this belief is at none. Give them priors that "
+        f"distinguish them, such as with means a standard deviation apart: {other}"
+    )
 
 
 def _spread(belief: Normal | MultivariateNormal) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal
 
 __all__ = ["enclosed"]
 
@@ -47,7 +47,7 @@ def enclosed(function: Callable[..., Any], low: jax.Array, high: jax.Array, at: 
     return jax.vmap(on_one)(low, high)
 
 
-def _point(value: Any) -> _Between:
+def _point(value: jax.Array) -> _Between:
     return _Between(value, value)
 
 
@@ -63,7 +63,7 @@ def _run(program: ClosedJaxpr, given: list[_Between]) -> list[_Between]:
     return [read(name) for name in program.jaxpr.outvars]
 
 
-def _step(step: Any, given: list[_Between]) -> list[_Between]:
+def _step(step: JaxprEqn, given: list[_Between]) -> list[_Between]:
     def run(*values: Any) -> Any:
         return step.primitive.bind(*values, **step.params)
 
@@ -74,10 +74,11 @@ def _step(step: Any, given: list[_Between]) -> list[_Between]:
     if all(each.low is each.high for each in given):
         found = run(*(each.low for each in given))
         return [_point(each) for each in (found if step.primitive.multiple_results else [found])]
-    shape, dtype = step.outvars[0].aval.shape, step.outvars[0].aval.dtype
+    outcomes: list[Any] = [each.aval for each in step.outvars]
+    shape, dtype = outcomes[0].shape, outcomes[0].dtype
     truth = dtype == np.bool_
-    if len(step.outvars) > 1 or not (truth or jnp.issubdtype(dtype, jnp.floating)):
-        return [_anything(each.aval.shape) for each in step.outvars]
+    if len(outcomes) > 1 or not (truth or jnp.issubdtype(dtype, jnp.floating)):
+        return [_anything(each.shape) for each in outcomes]
     if name in _RISING:
         begin = _BEGINS.get(name)
         low, high = ([v if begin is None else jnp.maximum(v, begin) for v in side] for side in zip(*given, strict=True))
@@ -98,11 +99,11 @@ def _anything(shape: tuple[int, ...]) -> _Between:
     return _Between(jnp.full(shape, -jnp.inf), jnp.full(shape, jnp.inf))
 
 
-def _subtract(_: Any, a: _Between, b: _Between) -> _Between:
+def _subtract(_: JaxprEqn | None, a: _Between, b: _Between) -> _Between:
     return _Between(a.low - b.high, a.high - b.low)
 
 
-def _multiply(_: Any, a: _Between, b: _Between) -> _Between:
+def _multiply(_: JaxprEqn | None, a: _Between, b: _Between) -> _Between:
     products = jnp.stack([x * y for x in a for y in b])
     products = jnp.where(jnp.isnan(products), 0.0, products)  # 0 times an end that is not reached
     return _Between(products.min(0), products.max(0))
@@ -116,31 +117,31 @@ def _reciprocal(a: _Between) -> _Between:
     return _Between(low, high)
 
 
-def _divide(_: Any, a: _Between, b: _Between) -> _Between:
+def _divide(_: JaxprEqn | None, a: _Between, b: _Between) -> _Between:
     return _multiply(None, a, _reciprocal(b))
 
 
-def _absolute(_: Any, a: _Between) -> _Between:
+def _absolute(_: JaxprEqn | None, a: _Between) -> _Between:
     inside = (a.low <= 0) & (a.high >= 0)
     ends = jnp.abs(a.low), jnp.abs(a.high)
     return _Between(jnp.where(inside, 0.0, jnp.minimum(*ends)), jnp.maximum(*ends))
 
 
-def _power(step: Any, a: _Between) -> _Between:
+def _power(step: JaxprEqn, a: _Between) -> _Between:
     exponent = step.params.get("y", 2)
     base = a if exponent % 2 else _absolute(None, a)
     found = _Between(base.low ** abs(exponent), base.high ** abs(exponent))
     return found if exponent >= 0 else _reciprocal(found)
 
 
-def _real_power(_: Any, a: _Between, b: _Between) -> _Between:
+def _real_power(_: JaxprEqn | None, a: _Between, b: _Between) -> _Between:
     ends = jnp.stack([jnp.maximum(x, 0.0) ** y for x in a for y in b])
     bad = (a.low < 0) | jnp.isnan(ends).any(0)
     return _Between(jnp.where(bad, -jnp.inf, ends.min(0)), jnp.where(bad, jnp.inf, ends.max(0)))
 
 
 def _wave(phase: float) -> Callable[..., _Between]:
-    def rule(_: Any, a: _Between) -> _Between:
+    def rule(_: JaxprEqn | None, a: _Between) -> _Between:
         ends = jnp.sin(a.low + phase), jnp.sin(a.high + phase)
 
         def passes(place: float) -> jax.Array:
@@ -153,26 +154,26 @@ def _wave(phase: float) -> Callable[..., _Between]:
     return rule
 
 
-def _less(_: Any, a: _Between, b: _Between) -> _Between:
+def _less(_: JaxprEqn | None, a: _Between, b: _Between) -> _Between:
     return _Between(a.high < b.low, a.low < b.high)
 
 
-def _at_most(_: Any, a: _Between, b: _Between) -> _Between:
+def _at_most(_: JaxprEqn | None, a: _Between, b: _Between) -> _Between:
     return _Between(a.high <= b.low, a.low <= b.high)
 
 
-def _same(_: Any, a: _Between, b: _Between) -> _Between:
+def _same(_: JaxprEqn | None, a: _Between, b: _Between) -> _Between:
     """A number is the same as itself: what is no number is impossible anyway."""
     possible = (a.low <= b.high) & (b.low <= a.high)
     return _Between(possible if a is b else jnp.zeros_like(possible), possible)
 
 
-def _other(step: Any, a: _Between, b: _Between) -> _Between:
+def _other(step: JaxprEqn, a: _Between, b: _Between) -> _Between:
     same = _same(step, a, b)
     return _Between(~same.high, ~same.low)
 
 
-def _select(_: Any, which: _Between, *cases: _Between) -> _Between:
+def _select(_: JaxprEqn | None, which: _Between, *cases: _Between) -> _Between:
     """One of two by a truth value, or, where this is not known, both."""
     first, second = cases
     low = jnp.where(which.low, second.low, jnp.where(which.high, jnp.minimum(first.low, second.low), first.low))
