@@ -19,12 +19,14 @@ __all__ = ["Normal"]
 
 
 class Normal(Family):
-    """N(m, v) on the line, with natural parameters (m/v, 1/v) to the statistics (x, −x²/2).
+    """N(m, v) on the line, by its mean and its variance: Normal(0, 4) has a standard deviation of 2.
+
+    Its natural parameters are (m/v, 1/v), to the statistics (x, −x²/2).
 
     Parameters
     ----------
     mean, variance : array_like
-        m and v > 0, broadcast together; their axes are the batch.
+        m and v > 0, broadcast together; their axes are the batch. The variance is the square of the standard deviation.
 
     Notes
     -----
