@@ -1,16 +1,18 @@
 """The script behind the table of filled-in tables scores as it says."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
-from benchmarks import imputation
+from benchmarks import fillers, gaps, imputation
 
 
 def test_scores_of_samples_are_those_of_the_definition():
     rng = np.random.default_rng(0)
     points, weights, truth = rng.normal(size=(4, 9)), rng.random((4, 9)), rng.normal(size=4)
     weights /= weights.sum(axis=1, keepdims=True)
-    found = imputation.sample_score(points, weights, truth)
+    found = fillers.sample_score(points, weights, truth)
     for x, w, y, score in zip(points, weights, truth, found, strict=True):
         apart = w @ np.abs(x[:, None] - x[None]) @ w
         assert score == pytest.approx(w @ np.abs(x - y) - apart / 2)
@@ -19,13 +21,13 @@ def test_scores_of_samples_are_those_of_the_definition():
 def test_laws_that_have_it_right_are_held_in_nine_of_ten_whatever_comes_back():
     values, shares = np.array([0.0, 1.0, 3.0]), np.array([0.03, 0.9, 0.07])
     below = np.cumsum(shares) - shares
-    inside = imputation.share_inside(below, below + shares)
+    inside = fillers.share_inside(below, below + shares)
     assert shares @ inside == pytest.approx(0.9)
     np.testing.assert_allclose(inside, [0.0, 0.88 / 0.9, 0.02 / 0.07])
     points = np.broadcast_to(values, (3, 3))
-    np.testing.assert_allclose(imputation.place(points, shares, values), [below, below + shares])
-    assert imputation.closed_by_itself(np.repeat(values, [3, 90, 7])) == 0.97
-    assert imputation.closed_by_itself(np.arange(1000.0)) == pytest.approx(0.9, abs=0.002)
+    np.testing.assert_allclose(fillers.place(points, shares, values), [below, below + shares])
+    assert fillers.closed_by_itself(np.repeat(values, [3, 90, 7])) == 0.97
+    assert fillers.closed_by_itself(np.arange(1000.0)) == pytest.approx(0.9, abs=0.002)
 
 
 def test_methods_agree_where_all_is_normal():
@@ -41,9 +43,64 @@ def test_methods_agree_where_all_is_normal():
 
 def test_the_best_and_what_is_near_it_are_bold():
     measures = {"rmse": [1.0, 1.0], "inside": [0.9, 0.9], "closed": [0.9, 0.9], "seconds": [1.0, 1.0]}
-    scores = {name: [0.5, 0.6] for name in imputation.METHODS}
+    scores = {name: [0.5, 0.6] for name in fillers.METHODS}
     scores |= {"joint normal": [0.4, 0.4], "KNNImputer": [0.39, 0.42]}
     of_table = {name: {"score": score, **measures} for name, score in scores.items()}
-    text = imputation.page({"made up": {"rows": 9, "columns": 2, "itself": 0.95, **of_table}})
-    assert text.split(".. list-table::")[1].count("**") == 4
+    tables = {"made up": {"rows": 9, "columns": 2, "itself": 0.95, **of_table}}
+    errors = {"rmse": {"DependencyNetwork": [0.05, 0.06], "joint normal": [0.07, 0.07]}}
+    without = {name: each for name, each in tables["made up"].items() if name != "KNNImputer"}
+    found = dict.fromkeys(gaps.MECHANISMS, tables) | {"not at random": {"made up": without}}
+    text = imputation.page(found | {"breast cancer": errors})
+    assert "in 0 of 1 tables with gaps completely at random, 0 of 1 tables with gaps at random, 0 of 1" in text
+    assert "its error is 0.0550 (standard error 0.0050, 2 times)" in text
+    assert text.split(".. list-table::")[1].count("     - 1\n") == 7  # joint normal four times, KNNImputer three times
+    assert text.count("not run") == 2
+    assert text.split(".. list-table::")[3].count("**") == 4
     assert "     - **0.400**\n     - **0.405**\n" in text
+
+
+def test_gaps_depend_on_what_they_should():
+    rng = np.random.default_rng(8_400_000)
+    table = rng.normal(size=(20_000, 3)) + rng.normal(size=(20_000, 1))
+    n = table.size
+    for name in gaps.MECHANISMS:
+        hidden = gaps.hidden(table, 0.15, name, 8_400_001)
+        assert abs(hidden.mean() - 0.15) < 4 * np.sqrt(0.15 * 0.85 / n)
+        assert name in (gaps.MECHANISMS[0], gaps.MECHANISMS[-1]) or not hidden.all(axis=1).any()
+        # Gaps may go with the residual of a column given the others, or only with these others.
+        others = table.sum(axis=1, keepdims=True) - table
+        slope = np.sum(others * table) / np.sum(others**2)
+        residual = table - slope * others
+        shift = residual[hidden].mean() / (residual.std() / np.sqrt(hidden.sum()))
+        apart = (others[hidden].mean() - others.mean()) / (others.std() / np.sqrt(hidden.sum()))
+        if name in ("not at random", "in the largest values"):
+            assert shift > 10
+        else:
+            assert abs(shift) < 4
+            assert (apart > 10) == (name == "at random")
+
+
+def test_tables_that_miceforest_draws_are_scored_cell_by_cell(monkeypatch):
+    truth = np.random.default_rng(8_400_002).normal(size=(40, 3))
+    hidden = gaps.hidden(truth, 0.2, "not at random", 8_400_003)
+
+    class Drawing:
+        def start(self, rows):
+            return nullcontext(self)
+
+        def ask(self, which, draws):
+            return np.stack([truth + (k - (draws - 1) / 2) for k in range(draws)])
+
+    monkeypatch.setattr(fillers, "MICEFOREST", Drawing())
+    mean, score, share, closed = fillers.METHODS["miceforest"](np.where(hidden, np.nan, truth), truth)
+    np.testing.assert_allclose(mean, truth[hidden])
+    np.testing.assert_allclose(score, score[0])
+    assert share.all()
+    assert closed.all()
+
+
+def test_miceforest_runs_where_a_python_has_it(monkeypatch):
+    monkeypatch.delenv("MEANMAP_MICEFOREST", raising=False)
+    assert fillers.available() == list(fillers.METHODS)[:-1]
+    monkeypatch.setenv("MEANMAP_MICEFOREST", "python")
+    assert fillers.available() == list(fillers.METHODS)
