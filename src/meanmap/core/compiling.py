@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.core.anew import compiled_anew, read_anew
 from meanmap.core.door import all_concrete, is_enclosed
 
-__all__ = ["compiled_quickly", "compiled_values"]
+__all__ = ["BARE", "compiled_quickly", "compiled_values"]
 
 # Compiling is most of what a first call costs. These options of XLA make it cheap on a CPU, and programs run no slower
 # for them (a first learned kernel took 3.9 s without any, a later one 0.2 s with and without): no emitters of its own
@@ -22,9 +22,15 @@ QUICK: dict[str, bool | int] = {
     "xla_cpu_parallel_codegen_split_count": 2,
     "xla_backend_optimization_level": 1,
 }
+# Without optimisation programs compile in a third of that time again, and run slower: for those on few rows.
+BARE: dict[str, bool | int] = {
+    **QUICK,
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+}
 # JAX 0.12 has no option for emitters. An option that is refused is not asked for again.
 NO_OPTION = "No such compile option"
-_offered = list(QUICK)
+_offered = list(BARE)
 
 
 def compiled_quickly(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -34,19 +40,19 @@ def compiled_quickly(*static: str) -> Callable[[Callable[..., Any]], Callable[..
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        return _quickly(function, static_argnames=static)
+        return _quickly(function, QUICK, static_argnames=static)
 
     return decorate
 
 
-def compiled_values(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled_values(function: Callable[..., Any], options: dict[str, bool | int] = QUICK) -> Callable[..., Any]:
     """`jax.jit` for functions of values, quick to compile: arrays in arguments are traced, all else is static."""
 
     def combined(traced: Any, static: tuple[Any, ...], structure: Any) -> Any:
         return function(*eqx.combine(traced, jax.tree.unflatten(structure, static)))
 
     combined.__name__ = function.__name__  # of the program
-    compiled = _quickly(combined, static_argnums=(1, 2))
+    compiled = _quickly(combined, options, static_argnums=(1, 2))
 
     @wraps(function)
     def call(*arguments: object) -> Any:
@@ -57,12 +63,12 @@ def compiled_values(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+def _quickly(function: Callable[..., Any], options: dict[str, bool | int], **settings: Any) -> Callable[..., Any]:
     part_anew = compiled_anew(jax.jit(function, **settings))
 
     @cache
-    def whole(*options: str) -> Callable[..., Any]:
-        return jax.jit(function, compiler_options={option: QUICK[option] for option in options}, **settings)
+    def whole(*names: str) -> Callable[..., Any]:
+        return jax.jit(function, compiler_options={name: options[name] for name in names}, **settings)
 
     @wraps(function)
     def call(*arguments: object, **named: Any) -> Any:
@@ -70,7 +76,7 @@ def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any
             return part_anew(*arguments, **named)
         try:
             with read_anew(arguments, named):
-                return whole(*_offered)(*arguments, **named)
+                return whole(*(name for name in _offered if name in options))(*arguments, **named)
         except ValueError as error:  # a function among the arguments may hold a number that is traced
             if "compiler_options" not in str(error):
                 raise
