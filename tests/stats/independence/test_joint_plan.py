@@ -143,7 +143,7 @@ def test_level_at_length():
 @pytest.mark.parametrize(
     ("variables", "settings", "error", "message"),
     [
-        (pieces(100), {}, KindError, "variables is an iterator, which is read once"),
+        (pieces(100), {}, KindError, "variables is an iterator, which can be read only once"),
         (TABLE, {"null": "permutation"}, InputError, "null='permutation' takes at most 5000"),
         ([TABLE[:, 0], pieces(100)], {}, KindError, r"variables\[1\] is an iterator"),
         (da.from_array(TABLE[:, 0]), {}, ShapeError, "expected a list of variables"),

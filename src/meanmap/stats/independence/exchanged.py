@@ -1,4 +1,4 @@
-"""Independence under a design: HSIC within strata, and the exchanges that leave it alone under the hypothesis."""
+"""Independence under a design: HSIC within strata, permuted as the design allows under the null hypothesis."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from meanmap.stats.permutations import Permuted
 
 __all__ = ["MOST_ROWS", "design_hsic"]
 
-# Every exchange is a product of all features: 6 ms for a thousand rows and five kernels a side.
+# Each permutation costs a product of all features: 6 ms for a thousand rows and five kernels for each variable.
 MOST_ROWS, MOST_FEATURES = 20_000, 48
 
 
@@ -29,11 +29,11 @@ def design_hsic(
     generator: np.random.Generator,
     door: Door,
 ) -> tuple[Permuted, tuple[str, ...]]:
-    """The biased HSIC of features less the means of their strata, fused over kernels, and notes.
+    """The biased HSIC of features centred within strata, fused over kernels, and notes.
 
-    It is ‖Σ_s n_s C_s‖² / n² with the covariances C_s of both variables' features within strata s. Features hold each
-    Gram matrix to 10⁻⁴ of its trace, or are the first 48, chosen from one variable alone: their kernel is as good as
-    any other for the level.
+    The statistic is ‖Σ_s n_s C_s‖² / n² with the cross-covariances C_s of both variables' features within strata s.
+    Features approximate each Gram matrix to 10⁻⁴ of its trace; there are at most 48. They are chosen from one variable
+    alone, so the approximation does not affect the level.
     """
     sides = [
         [features_and_values(kernel, values, name, generator, door, MOST_FEATURES)[1] for kernel in listed]
@@ -44,7 +44,7 @@ def design_hsic(
         raise InputError(f"there are {n} rows; exchanges within a design take at most {MOST_ROWS}: draw a sample.")
     whole = len(design.first_rows) < n
     fixed = [whole and all(_constant(phi, design) for phi in side) for side in sides]
-    if fixed[0] and not fixed[1]:  # whole clusters of x are exchanged then
+    if fixed[0] and not fixed[1]:  # then the clusters of x are permuted as wholes
         sides, behind = sides[::-1], behind.T
     doubts = design.doubts_of_orders(any(fixed))
     orders = design.orders(n_draws, generator, any(fixed))
@@ -65,5 +65,5 @@ def design_hsic(
 
 
 def _constant(phi: np.ndarray, design: Exchange) -> bool:
-    """Whether rows of one unit are alike."""
+    """Whether features are constant within each unit."""
     return bool(np.allclose(phi, phi[design.first_rows][design.units], atol=1e-6 * float(np.abs(phi).max())))

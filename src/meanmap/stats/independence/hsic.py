@@ -28,16 +28,16 @@ __all__ = [
     "turned_spectra",
 ]
 
-# Rounding of Fourier transforms in single precision, for the spread of the sums over permutations: five times what was
-# measured on numbers and labels with 50 to 1500 points.
+# A bound on the rounding error of Fourier transforms in single precision, relative to the spread of the sums over
+# permutations. It is five times the error measured on numbers and labels with 50 to 1500 points.
 SINGLE = 32 * float(np.finfo(np.float32).eps)
-# Kernel values between this and one over it, and their squares, are held in single precision.
+# Single precision can hold kernel values between this bound and its reciprocal, and their squares.
 SMALL = 1e-15
 
 
 @dataclass(frozen=True)
 class Margins:
-    """What is kept of a Gram matrix K, K̃ = H K H = A + H diag(d) H, where A is zero on the diagonal.
+    """Summaries of a centred Gram matrix K̃ = H K H = A + H diag(d) H, where A is zero on the diagonal.
 
     A is the U-centred matrix of Székely & Rizzo (2014), K_ij − f_i − f_j off the diagonal, whose rows sum to zero.
 
@@ -50,9 +50,9 @@ class Margins:
     largest : float
         The largest diagonal entry of K.
     unit : float
-        All this is in units of it.
+        The unit of all the numbers above.
     squared : bool
-        Whether sums with A are those with K̃ less what the diagonals have to do with them.
+        Whether sums with A are found as sums with K̃ minus `diagonal_sums`, which adds to the rounding error.
     """
 
     level: float
@@ -64,7 +64,7 @@ class Margins:
 
     @classmethod
     def of_features(cls, phi: np.ndarray) -> "Margins":
-        """Of K̃ = Φ Φᵀ for centred features."""
+        """The margins of K̃ = Φ Φᵀ for centred features Φ."""
         n, diagonal = len(phi), np.sum(phi**2, axis=1)
         level = diagonal.sum() / (n - 1)
         d = (diagonal - level / n) / (1 - 2 / n)
@@ -79,12 +79,12 @@ class Margins:
 
     @property
     def is_zero(self) -> bool:
-        """Whether the variable is constant as far as this kernel sees."""
+        """Whether the centred Gram matrix is zero up to rounding, as for a constant variable."""
         return bool(self.norm <= 1e-6 * len(self.spread) * self.largest)
 
 
 def single_gram(kernel: Kernel, points: Points, door: Door, out: np.ndarray) -> float:
-    """Fill `out`, in single precision, with the Gram matrix in units that it can hold; returns the unit, mostly 1."""
+    """Fill `out` with the Gram matrix, in units that single precision can hold; return the unit, mostly 1."""
     largest = float(np.max(np.abs(diagonal_array(kernel, points, door))))
     if not np.isfinite(largest):
         raise out_of_range(f"a kernel value is {largest}")
@@ -94,7 +94,7 @@ def single_gram(kernel: Kernel, points: Points, door: Door, out: np.ndarray) -> 
 
 
 def centre(gram: np.ndarray, unit: float = 1.0) -> Margins:
-    """Make a Gram matrix A where it stands: single precision serves to seven digits, because nothing cancels later."""
+    """Turn a Gram matrix K into A in place; single precision keeps seven digits, because no later step cancels them."""
     n, diagonal = len(gram), gram.diagonal().astype(float)
     np.fill_diagonal(gram, 0)
     rows = gram.sum(axis=1, dtype=float)
@@ -114,10 +114,12 @@ def centre(gram: np.ndarray, unit: float = 1.0) -> Margins:
 def permuted_hsic(x: Iterable[np.ndarray], y: Iterable[np.ndarray], shifts: Shifts, behind: np.ndarray) -> np.ndarray:
     """Σ_ij A_ij B_π(i)π(j) for every kernel of x, kernel of y and permutation π, (p, q, 1 + B).
 
-    `behind` (p, q) are the handicaps of `fused_hsic`: zeros stand for pairs that are left out.
+    `behind` (p, q) are the handicaps of `fused_hsic`. Pairs of kernels with an infinite handicap are left out: their
+    sums are zeros.
 
-    Each centred Gram matrix comes in the first n columns of an (n, n + n // 2) array and may be overwritten as soon as
-    the next is asked for. Cost O((p + q) n² log n + p q n²) for n permutations; memory that of p Gram matrices.
+    Each centred Gram matrix fills the first n columns of an (n, n + n // 2) array, which may be overwritten as soon as
+    the next one is requested. The cost is O((p + q) n² log n + p q n²) for n permutations, and the memory that of p
+    Gram matrices.
     """
     spectra = [lag_spectra(gram) for gram in track(x, "transforms")]
     columns = []
@@ -131,12 +133,12 @@ def permuted_hsic(x: Iterable[np.ndarray], y: Iterable[np.ndarray], shifts: Shif
 
 
 def sums_of(first: list[np.ndarray], second: np.ndarray, counted: np.ndarray, n: int) -> np.ndarray:
-    """Sums for all shifts from the spectra of each kernel of x and those of one kernel of y, (p, n)."""
+    """Sums for all shifts, (p, n), from the spectra of each kernel of x and of one kernel of y."""
     return np.array([shift_sums(a, second, n) if c else np.zeros(n) for a, c in zip(first, counted, strict=True)])
 
 
 def turned_spectra(gram: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """The transforms of a matrix (the first n columns of `gram`), its rows and columns brought into an order."""
+    """The transforms of a matrix (the first n columns of `gram`) whose rows and columns are reordered."""
     n = len(gram)
     if (order == np.arange(n)).all():
         return lag_spectra(gram)
@@ -148,15 +150,16 @@ def turned_spectra(gram: np.ndarray, order: np.ndarray) -> np.ndarray:
 def permuted_features(
     phis: Sequence[np.ndarray], psis: Sequence[np.ndarray], shifts: Shifts, behind: np.ndarray
 ) -> np.ndarray:
-    """Σ_ij K̃_ij L̃_π(i)π(j) as `permuted_hsic` has it, from centred features with K̃ = Φ Φᵀ and L̃ = Ψ Ψᵀ."""
+    """Σ_ij K̃_ij L̃_π(i)π(j), shaped as in `permuted_hsic`, from centred features with K̃ = Φ Φᵀ and L̃ = Ψ Ψᵀ."""
     counted = np.isfinite(behind)
     return shifts.values(lambda order: feature_sums(phis, [psi[order] for psi in psis], counted, shifts.step))
 
 
 def diagonal_sums(x: Margins, y: Margins, shifts: Shifts) -> np.ndarray:
-    """Σ_ij K̃_ij L̃_π(i)π(j) − Σ_ij A_ij B_π(i)π(j) for each permutation: what both diagonals have to do with it.
+    """Σ_ij K̃_ij L̃_π(i)π(j) − Σ_ij A_ij B_π(i)π(j) for each permutation: the part due to the diagonals d.
 
-    The first sum makes the biased HSIC; the second over n (n − 3) is the unbiased one (Song et al. 2012, eq. 5).
+    The first sum divided by n² is the biased HSIC. The second divided by n (n − 3) is the unbiased one (Song et al.
+    2012, eq. 5).
     """
     n = len(x.spread)
     paired = shifts.values(lambda order: correlations(x.spread, y.spread[order], shifts.step))
@@ -166,9 +169,9 @@ def diagonal_sums(x: Margins, y: Margins, shifts: Shifts) -> np.ndarray:
 def fused_hsic(sums: np.ndarray, x: list[Margins], y: list[Margins], shifts: Shifts, behind: np.ndarray) -> Permuted:
     """The largest standardised biased HSIC over all pairs of kernels, (1 + B,) from `permuted_hsic`.
 
-    Each pair is standardised by the mean and the spread of its own values under all permutations, the data's among
-    them, and its handicap is taken off. No permutation changes any of these, so the largest is a statistic like any
-    other, and its test is exact.
+    The statistic of each pair is standardised by its mean and standard deviation over all permutations, including the
+    identity. Its handicap is then subtracted. None of these three depends on which permutation is the identity, so the
+    permutation test of the largest is exact.
     """
     pairs = (
         (Permuted(sums[i, j] + diagonal_sums(x[i], y[j], shifts), _rounding(x[i], y[j])), float(behind[i, j]))
@@ -178,7 +181,7 @@ def fused_hsic(sums: np.ndarray, x: list[Margins], y: list[Margins], shifts: Shi
 
 
 def largest_standardised(statistics: Iterable[tuple[Permuted, float]], size: int) -> Permuted:
-    """The largest of several statistics, each standardised over its (1 + B,) values and less its handicap."""
+    """The largest of several statistics, each standardised over its (1 + B,) values, minus its handicap."""
     found, rounding = [], 0.0
     for (values, error), behind in statistics:
         spread = float(values.std())
@@ -201,7 +204,7 @@ def one_hsic(off: np.ndarray, x: Margins, y: Margins, statistic: str, shifts: Sh
 
 
 def _rounding(x: Margins, y: Margins) -> float:
-    """How far rounding may move the sums of `permuted_hsic`."""
+    """A bound on the rounding error of the sums of `permuted_hsic`."""
     n = len(x.spread)
     diagonals = n * x.level * y.level if x.squared or y.squared else 0.0
     return SINGLE * (x.off * y.off / n + diagonals)

@@ -47,14 +47,15 @@ from meanmap.stats.settings import LEAST_POINTS, check_choice
 
 __all__ = ["independence_test"]
 
-# Which null distributions each statistic has.
+# The null distributions available for each statistic.
 CHOICES = {"biased": ("permutation", "gamma", "spectral"), "unbiased": ("permutation",), "normalised": ("permutation",)}
 NAMES = ("x", "y")
-# Whole Gram matrices up to here, of one kernel for each variable, and of several, whose features then cost no more.
+# Full Gram matrices are used up to this many points, with one kernel for each variable and with several. Beyond,
+# features of several kernels cost no more.
 MOST_FOR_GRAM, MOST_FOR_GRAMS = 6000, 1500
-# Features of each kernel where there are several.
+# The number of features of each kernel if there are several.
 MOST_OF_SEVERAL = 64
-# Permutations up to here unless told otherwise: beyond, the limit is as accurate as the draws that estimate a p-value.
+# null="auto" permutes up to this many points. Beyond, the limit is as accurate as the draws that estimate a p-value.
 MOST_FOR_PERMUTATIONS = 20_000
 
 
@@ -99,13 +100,13 @@ def independence_test(
         Separate kernels for each variable, instead of `kernel`; with lists all pairs are fused.
     within, clusters : column name, several, array, or table, optional
         Which rows are exchangeable. `within` gives strata (sites, batches, pairs): rows are permuted within strata, so
-        differences between strata play no part. Rows of the same cluster (people, schools) stay together; an integer as
-        `clusters` stands for blocks of that many consecutive rows of a series. Clusters exchange values row by row, so
-        only clusters of equal size are exchanged, unless a variable is constant within them. The level is exact if the
-        rows of a stratum, or its clusters, are exchangeable under the null hypothesis. Each has a value for each row;
-        or `within` is an `Exchange` of your own.
+        differences between strata have no effect. Rows of the same cluster (people, schools) stay together; an integer
+        as `clusters` stands for blocks of that many consecutive rows of a series. Clusters are permuted with their rows
+        in order, so only clusters of equal size can replace each other, unless a variable is constant within clusters.
+        The level is exact if the rows of a stratum, or its clusters, are exchangeable under the null hypothesis. Both
+        need a value for each row. An `Exchange` object may be passed as `within` instead.
     features_x, features_y : callable, optional
-        Representations of x, or of y: any function from a batch of rows to a vector for each. For data in memory.
+        Representations of x, or of y: any function that maps a batch of rows to one vector per row. For data in memory.
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" pairs x with permuted y and keeps the level exactly; "auto" uses it up to 20,000 points.
         "spectral" and "gamma" use the limiting distribution of the biased statistic of one kernel, and read data piece
@@ -130,16 +131,17 @@ def independence_test(
 
     Notes
     -----
-    Permutations are cyclic shifts of random orders, n of them at once by fast Fourier transforms: O(n² log n) on full
-    Gram matrices of few points, up to 6000 of one kernel for each variable and 1500 of several. Beyond, O(n) for each
-    pair of at most 128 features of one kernel or 64 of each of several, with shifts by steps of a few points. Limiting
-    distributions come from one pass in O(n r²), holding some thousand rows at a time.
+    Permutations are cyclic shifts of random orders, n of them at once by fast Fourier transforms. Up to 6000 points
+    with one kernel for each variable, or 1500 with several, full Gram matrices are used, in O(n² log n). Beyond, each
+    pair of features costs O(n): one kernel has at most 128 features, several kernels have at most 64 each, and shifts
+    are by steps of a few points. Limiting distributions take one pass over the data, in O(n r²) for r features, with
+    some thousand rows in memory at a time.
 
     With `within` or `clusters` HSIC uses at most 48 features for each kernel, centred within strata. Unless the kernel
     is given, numbers are first centred within strata.
 
-    Where one kernel is needed, the default for up to 6000 points is RBF at the median distance; beyond, and for limits
-    and iterators, lists of kernels and the default collection are summed.
+    If the method needs one kernel, the default for up to 6000 points is RBF at the median distance. Beyond, and for
+    limits and iterators, the kernels of a list or of the default collection are summed.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def independence_test(
 def in_strata(
     sides: Sequence[Any], kernels: Sequence[Any], exchange: Exchange, n_draws: int, random: Rng, door: Door
 ) -> Found:
-    """The test of two variables that were read, under the exchanges of a design that was read, too."""
+    """The test of two variables under the permutations of a design; variables and design have been read before."""
     asked = _Pair(list(sides), kernels, (None, None), n_draws, "raise", None, random, NAMES, exchange)
     asked.leave_strata()
     return asked.compute(door)
@@ -196,7 +198,7 @@ class _Pair(Asked):
         return found
 
     def _is_many(self, n: int | None) -> bool:
-        """Whether there are more pairs than are permuted unless told otherwise, as an iterator may have."""
+        """Whether null="auto" means the limit because there are too many pairs to permute; true for iterators."""
         return n is None or n > MOST_FOR_PERMUTATIONS
 
     def _is_limit(self, n: int | None) -> bool:
@@ -205,7 +207,7 @@ class _Pair(Asked):
         return n is None or by_itself or self.null in ("gamma", "spectral")
 
     def _limit(self, missing: str, kinds: Mapping[str, Any] | None) -> Found:
-        """What is found in one pass: in iterators, in what is larger than memory, and in anything with the limit."""
+        """The test in one pass: of iterators, data larger than memory, and data with a limiting null distribution."""
         x, y = self.parts
         default, first, rest = "several", (x, y), (x, y)
         if _length(x, y) is None:
@@ -222,7 +224,7 @@ class _Pair(Asked):
 
     def compute(self, door: Door) -> Found:
         n = _length(*self.parts)
-        assert n is not None  # an iterator has one way
+        assert n is not None  # an iterator can only be read in one pass
         if self.exchange is not None:
             return self._by_design(self.exchange, door)
         if self._is_limit(n):
@@ -244,7 +246,7 @@ class _Pair(Asked):
         return self._exact(found, "permutation", kernels, label, warnings)
 
     def _by_design(self, exchange: Exchange, door: Door) -> Found:
-        """The default collection's or one kernel's HSIC within strata, under the exchanges of a design."""
+        """HSIC within strata, of one kernel or the default collection, under the permutations of a design."""
         exchange.doubts_of_orders(constant=True)
         kernels = self._kernels("fused")
         behind, sizes = handicaps(self.wanted, kernels), tuple(map(len, kernels))
@@ -287,7 +289,7 @@ def _by_gram(
     """The statistic of full Gram matrices for the data and each permutation."""
     n = len(shifts.base)
     margins: tuple[list[Margins], list[Margins]] = ([], [])
-    # One array for all Gram matrices in turn: fresh memory costs more than the arithmetic.
+    # One array holds all Gram matrices in turn: allocating memory costs more than the arithmetic.
     space = np.empty((n, n + n // 2), np.float32)
 
     def grams(side: int) -> Iterator[np.ndarray]:

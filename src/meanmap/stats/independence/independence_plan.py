@@ -83,12 +83,12 @@ class IndependencePlan(VariablesPlan):
         kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "IndependencePlan":
-        """From the variables themselves, or from some of their rows.
+        """The plan for two variables, made from all rows or from some of them.
 
         Parameters
         ----------
         x, y : points, files or collections
-            As for `independence_test`. From larger data 4096 rows are drawn, by row number only.
+            As for `independence_test`. If there are more, 4096 rows are drawn, by row number only.
         kernel, kernel_x, kernel_y, missing, kinds, rng
             As for `independence_test`.
         """
@@ -126,7 +126,7 @@ class IndependencePlan(VariablesPlan):
 
     @own_words
     def state(self, x: Data, y: Data = None) -> SampleState:
-        """The contribution of some rows.
+        """The contribution of some rows to the test.
 
         Parameters
         ----------
@@ -150,9 +150,9 @@ class IndependencePlan(VariablesPlan):
 
 
 def cut_short(fitted: Sequence[Any], level: str) -> tuple[str, ...]:
-    """What a result says where a kernel has more features than are kept."""
+    """A note if a kernel has more features than are kept."""
     return tuple(
-        f"the kernel of {name} was cut to {feature.size} features; {level}, some power may be lost."
+        f"the kernel of {name} was cut to {feature.size} features; {level}, but some power may be lost."
         for name, feature in zip(NAMES, fitted, strict=True)
         if feature.relative_error > 10 * TRACE_TOLERANCE
     )

@@ -1,4 +1,4 @@
-"""Joint independence under a design: dHSIC within strata, and the exchanges that leave it alone if nothing is there."""
+"""Joint independence under a design: dHSIC within strata, permuted as the design allows under the null hypothesis."""
 
 from collections.abc import Sequence
 
@@ -11,19 +11,19 @@ from meanmap.stats.permutations import Permuted
 
 __all__ = ["MOST_ROWS", "design_joint"]
 
-# Every exchange gathers and multiplies whole matrices: 20 ms for a thousand rows of three variables.
+# Each permutation gathers and multiplies full matrices: 20 ms for a thousand rows of three variables.
 MOST_ROWS = 2000
-# Rounding of a sum in single precision, for the largest of the terms that cancel.
+# The rounding error of a sum in single precision, relative to the largest of the terms that cancel.
 SINGLE = 8 * float(np.finfo(np.float32).eps)
 
 
 def design_joint(
     grams: Sequence[np.ndarray], design: Exchange, n_draws: int, generator: np.random.Generator
 ) -> tuple[Permuted, tuple[str, ...]]:
-    """‖Σ_s (n_s/n) (μ_s − ⊗_k μ_ks)‖² for the data and each draw, and notes.
+    """‖Σ_s (n_s/n) (μ_s − ⊗_k μ_ks)‖² for the data and each permutation, and notes.
 
-    μ_s is the embedding of all variables in stratum s, μ_ks that of the k-th alone. A draw exchanges each variable but
-    the first by itself, whole clusters row by row; the means of a stratum then stay what they are.
+    μ_s is the embedding of all variables in stratum s, and μ_ks that of the k-th alone. Each variable but the first is
+    permuted separately, by clusters with their rows in order. The means of a stratum do not change.
     """
     n = len(design.units)
     if n > MOST_ROWS:

@@ -35,10 +35,11 @@ from meanmap.stats.settings import check_choice, doubt_about_limit
 
 __all__ = ["joint_independence_test"]
 
-# A permutation of whole Gram matrices costs d n²/2 products: of more points, what is seen at landmarks is permuted.
+# A permutation of full Gram matrices costs d n²/2 products. Beyond this many points, kernel values at landmarks are
+# permuted instead.
 MOST_WHOLE = 300
 MOST_POINTS = 5000
-# Rounding of a sum in single precision, for the largest of the three terms that cancel.
+# The rounding error of a sum in single precision, relative to the largest of the three terms that cancel.
 SINGLE = 8 * float(np.finfo(np.float32).eps)
 
 
@@ -58,8 +59,8 @@ def joint_independence_test(
     """Test whether d ≥ 2 variables are jointly independent, by the d-variable HSIC.
 
     dHSIC = ‖μ(joint) − μ₁ ⊗ ... ⊗ μ_d‖², the squared distance between the embeddings of the joint distribution and of
-    the product of the marginals. It is zero only if the variables are jointly independent; pairwise independence does
-    not suffice.
+    the product of the marginals. With characteristic kernels, such as the defaults, dHSIC is zero only if the variables
+    are jointly independent; pairwise independence does not suffice.
 
     Parameters
     ----------
@@ -92,14 +93,15 @@ def joint_independence_test(
 
     Notes
     -----
-    Within strata the statistic is the squared norm of the mean over strata of the difference of both embeddings, and
-    numbers are centred within strata unless the kernel is given.
+    With strata the statistic is the squared norm of the weighted mean, over strata, of the difference between the two
+    embeddings. Numbers are centred within strata unless the kernel is given.
 
-    Pfister, Bühlmann, Schölkopf & Peters (2018), eq. 4, with V-statistics. Permutations are shifts of random orders,
-    the k-th variable by k times as much as the second, so that a permutation is a sum over products of slices: O(d n²).
-    With more than 300 points dHSIC is that in the span of 256 to 512 landmarks, each variable's part of which is drawn
-    from it alone: O(d n) for each permutation, and the level as exact. At m landmarks the limit takes O(n d m) time,
-    and memory for some thousand rows.
+    Pfister, Bühlmann, Schölkopf & Peters (2018), eq. 4, with V-statistics. Permutations are cyclic shifts of random
+    orders: if the second variable is shifted by s, the third is shifted by 2 s, and so on. Each permutation is then a
+    sum over products of slices, in O(d n²). With more than 300 points dHSIC is projected on the span of 256 to 512
+    landmarks, whose values are drawn from each variable separately. Each permutation then costs O(d n) for each
+    landmark, and the level is still exact. At m landmarks the limit takes O(n d m) time, and memory for some thousand
+    rows.
 
     Examples
     --------
@@ -118,7 +120,7 @@ def joint_independence_test(
 
 @dataclass
 class _Jointly(Asked):
-    """Any number of variables, which may be the columns of one table."""
+    """The joint test of several variables, which may be the columns of one table."""
 
     kernel: KernelLike = None
     null: str = "auto"
@@ -196,7 +198,7 @@ class _Jointly(Asked):
 
 
 def _permuted(grams: list[np.ndarray], shifts: Shifts, generator: np.random.Generator) -> Permuted:
-    """dHSIC for the data and each permutation: shifts of the variables in their own order, then of random ones."""
+    """dHSIC for the data and each permutation: shifts of the variables in their given order, then in random ones."""
     n = len(shifts.base)
     cosets = [(np.arange(n),) * len(grams)]
     for order in shifts.orders[1:]:
@@ -208,9 +210,9 @@ def _permuted(grams: list[np.ndarray], shifts: Shifts, generator: np.random.Gene
 
 
 def _joint(grams: list[np.ndarray], orders: Any, chosen: np.ndarray) -> Permuted:
-    """dHSIC with variable k in its order and then shifted by k s, for each of the shifts s.
+    """dHSIC with variable k in its order of `orders` and then shifted by k s, for each of the shifts s.
 
-    Slices of diagonals, written twice over, stand for shifted matrices: nothing is gathered.
+    Diagonals are stored twice in a row, so a shifted matrix is a slice of them and no entries need to be gathered.
     """
     n, half = len(grams[0]), len(grams[0]) // 2
     weights = np.full(half + 1, 2.0)
@@ -239,11 +241,11 @@ def _joint(grams: list[np.ndarray], orders: Any, chosen: np.ndarray) -> Permuted
 
 
 def _gamma(grams: list[np.ndarray], n_draws: int, generator: np.random.Generator) -> Null:
-    """The limit of n dHSIC under independence, by two moments.
+    """The limiting distribution of n dHSIC under independence, as a gamma distribution with its mean and variance.
 
-    n dHSIC → Σ λᵢ zᵢ² with the eigenvalues of the covariance of ψ(x) = ⊗ φ_j(x_j) − Σ_j φ_j(x_j) ⊗ (others' means)
-    + (d − 1) ⊗ (means), the influence of a point. Its inner products are computed on independently reordered variables,
-    which are what the hypothesis speaks of; then Σ λ = tr S/n and Σ λ² = ‖S‖²/n².
+    n dHSIC → Σ λᵢ zᵢ² with the eigenvalues of the covariance of ψ(x) = ⊗ φ_j(x_j) − Σ_j φ_j(x_j) ⊗ (others' means) + (d
+    − 1) ⊗ (means), the influence of a point. Their matrix S of inner products is computed on independently reordered
+    variables, for which the null hypothesis holds. Then Σ λ = tr S/n and Σ λ² = ‖S‖²/n².
     """
     n, d = len(grams[0]), len(grams)
     matrices = []

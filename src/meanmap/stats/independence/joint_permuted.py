@@ -1,4 +1,4 @@
-"""Joint independence under permutations, seen at landmarks: exact as with whole Gram matrices, linear in the rows."""
+"""Permutation tests of joint independence at landmarks: as exact as with full Gram matrices, and linear in the rows."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -20,12 +20,13 @@ from meanmap.stats.permutations import Permuted
 
 __all__ = ["permuted_at_landmarks"]
 
-# At least and at most this many landmarks, and between them this many values of each variable. Among six variables with
-# 500 rows 256 landmarks rejected .52 of data sets and whole Gram matrices .60.
+# The least and the largest number of landmarks; between these, the largest number of kernel values for each variable.
+# With six variables and 500 rows, tests with 256 landmarks rejected .52 of data sets and those with full Gram matrices
+# .60.
 LANDMARKS, VALUES = (256, 512), 1_280_000
-# Products that are held together stay in cache.
+# The number of products that are held together, so that they stay in cache.
 TOGETHER = 2**17
-# Rounding of a mean in single precision, for the largest of them.
+# The rounding error of a mean in single precision, relative to the largest of the means.
 SINGLE = float(np.finfo(np.float32).eps)
 
 
@@ -37,10 +38,10 @@ def permuted_at_landmarks(
     generator: np.random.Generator,
     door: Door,
 ) -> tuple[Permuted, int]:
-    """dHSIC in the span of m landmarks for the data and each permutation, and m.
+    """dHSIC projected on the span of m landmarks, for the data and each permutation; and m.
 
-    Landmarks are rows whose variables were shuffled apart, so that they know of each variable alone, and permutations
-    keep the level exactly. Cost O(m d n) for each permutation, in whole slices: nothing is gathered.
+    Landmarks are rows whose variables were shuffled separately. They depend on each variable alone, so permutations
+    keep the level exactly. Each permutation costs O(m d n), on slices, without gathering entries.
     """
     n = count(points[0])
     members = landmarks_of(kernels, points, min(n, max(LANDMARKS[0], min(LANDMARKS[1], VALUES // n))), generator)
@@ -68,10 +69,11 @@ def permuted_at_landmarks(
 
 
 def _means(values: Sequence[np.ndarray], orders: Sequence[np.ndarray], step: int, chosen: np.ndarray) -> np.ndarray:
-    """Of products of all variables, the k-th in its order and shifted by k s steps, for each chosen s, (m, shifts).
+    """Means of products of all variables, the k-th in its order and shifted by k s steps, for each chosen s, (m,
+    shifts).
 
-    Of two variables shifts are copied, for one product of matrices; of more, slices stand for shifts that follow each
-    other.
+    With two variables shifted values are copied, and all shifts are one product of matrices. With more, consecutive
+    shifts are slices of one array.
     """
     (m, n), d = values[0].shape, len(values)
     whole, size = n // step * step, n // step

@@ -34,16 +34,17 @@ from meanmap.stats.variables_plan import VariablesPlan, begun
 
 __all__ = ["JointIndependencePlan", "landmarks_of", "whitening"]
 
-# Kernel values of a row, those of all variables and their products, and points that they are taken at.
+# The largest number of kernel values per row, over all variables and their products, and the largest number of
+# landmarks.
 VALUES, MOST_LANDMARKS = 1024, 256
-# Directions of the landmarks whose share of the largest is below this are rounding.
+# Eigenvalues of the landmarks' Gram matrix below this share of the largest are rounding error.
 LEAST_SHARE = 1e-6
-# Kernel values are rounded to this share of a power of two, so that the products of rounded values are known exactly.
+# Kernel values are rounded to this share of a power of two, so that the products of rounded values are exact.
 SHARE = 2.0**-16
 
 
 class AtLandmarks(Features):
-    """k(x, landmarks): what an embedding is at a few points."""
+    """Kernel values k(x, landmarks), whose mean is the value of an embedding at a few points."""
 
     kernel: Kernel
     landmarks: Any
@@ -53,11 +54,11 @@ class AtLandmarks(Features):
         return self.kernel.gram(x, self.landmarks)
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """Points as the kernel reads them, of a table of one column this column."""
+        """Points as the kernel reads them; a table of one column is read as this column."""
         return super().read(alone(data, argument) if by_position(self.kernel.domain) else data, argument, door)
 
     def check(self, points: Points, argument: str) -> None:
-        """The columns of the landmarks."""
+        """Refuse points whose columns are not those of the landmarks."""
         check_alike(points, self.landmarks, argument, "the landmarks")
 
     @property
@@ -67,10 +68,11 @@ class AtLandmarks(Features):
 
 
 class WithProducts(SideBySide):
-    """Rounded values of each variable's kernel at its part of m landmarks, and behind them their products.
+    """Rounded kernel values of each variable at its part of m landmarks, followed by their products over variables.
 
-    Products in two parts, what a coarse grid holds of them and what it leaves: rounded once, those of values of which
-    there are few, such as counts, would differ from what independence says by more than many rows do by chance.
+    Each product is split into a multiple of a coarse grid and the rest. A variable with few different values, such as a
+    count, has few different products. If these were rounded once, their mean would differ from that under independence
+    by more than sampling error in many rows.
     """
 
     units: tuple[Any, ...]
@@ -107,7 +109,7 @@ class JointIndependencePlan(VariablesPlan):
     Attributes
     ----------
     names : tuple of str
-        Of the variables.
+        The names of the variables.
     readings : tuple of Reading
         The columns of each.
     kernels : tuple of Kernel
@@ -123,11 +125,10 @@ class JointIndependencePlan(VariablesPlan):
 
     Notes
     -----
-    With m landmarks the difference between the embeddings of the joint distribution and of the product of the marginals
-    is found in their span, δᵀ K⁻¹ δ with δ_l = E Π_j k_j(x_j, l_j) − Π_j E k_j(x_j, l_j) (Kalinke & Szabó 2023).
-    Landmarks are rows whose variables were permuted separately. Under independence the covariance of a row's
-    contribution follows from that of each variable, C_j, and its mean μ_j alone: Π_j (C_j + μ_j μ_jᵀ) − Π_j μ_j μ_jᵀ −
-    Σ_j C_j Π_i≠j μ_i μ_iᵀ, entry by entry.
+    With m landmarks dHSIC is projected on their span. It is δᵀ K⁻¹ δ for the landmarks' Gram matrix K and δ_l = E Π_j
+    k_j(x_j, l_j) − Π_j E k_j(x_j, l_j) (Kalinke & Szabó 2023). Landmarks are rows whose variables were permuted
+    separately. Under independence the covariance of a row's contribution follows from that of each variable, C_j, and
+    its mean μ_j alone: Π_j (C_j + μ_j μ_jᵀ) − Π_j μ_j μ_jᵀ − Σ_j C_j Π_i≠j μ_i μ_iᵀ, entry by entry.
 
     Examples
     --------
@@ -163,12 +164,12 @@ class JointIndependencePlan(VariablesPlan):
         kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "JointIndependencePlan":
-        """From the variables themselves, or from some of their rows.
+        """The plan for several variables, made from all rows or from some of them.
 
         Parameters
         ----------
         variables : sequence of variables, table, files or collection
-            As for `joint_independence_test`. From larger data 8192 rows are drawn, by row number only.
+            As for `joint_independence_test`. If there are more, 8192 rows are drawn, by row number only.
         kernel, missing, kinds, rng
             As for `joint_independence_test`.
         """
@@ -200,7 +201,7 @@ class JointIndependencePlan(VariablesPlan):
 
     @own_words
     def state(self, variables: Data) -> SampleState:
-        """The contribution of some rows.
+        """The contribution of some rows to the test.
 
         Parameters
         ----------
@@ -239,13 +240,13 @@ class JointIndependencePlan(VariablesPlan):
 def landmarks_of(
     kernels: Sequence[Kernel], points: Sequence[Points], m: int, generator: np.random.Generator
 ) -> tuple[AtLandmarks, ...]:
-    """m rows whose variables are shuffled apart, for each variable its part of them."""
+    """The landmarks, m rows whose variables are shuffled separately: for each variable its part of them."""
     pairs = zip(kernels, points, strict=True)
     return tuple(AtLandmarks(k, rows(part, generator.permutation(count(part))[:m])) for k, part in pairs)
 
 
 def whitening(members: Sequence[AtLandmarks], units: Sequence[float] | None = None) -> np.ndarray:
-    """W with W Wᵀ the inverse of the landmarks' Gram matrix, but for its smallest directions; kernels have `units`."""
+    """W with W Wᵀ the inverse of the landmarks' Gram matrix without its smallest eigenvalues; kernels have `units`."""
     with Door():
         grams = [np.asarray(each.kernel.gram(each.landmarks, each.landmarks)) for each in members]
     gram = np.prod([one / unit for one, unit in zip(grams, units or [1.0] * len(grams), strict=True)], axis=0)
@@ -255,13 +256,13 @@ def whitening(members: Sequence[AtLandmarks], units: Sequence[float] | None = No
 
 
 def _unit(member: AtLandmarks) -> float:
-    """What the values of a kernel are rounded to."""
+    """The step of the grid to which the values of a kernel are rounded."""
     most = float(np.abs(member.kernel.gram(member.landmarks, member.landmarks)).max())
     return SHARE * 2.0 ** np.ceil(np.log2(most)) if most > 0 else SHARE
 
 
 def _influence(means: np.ndarray, covariances: list[np.ndarray]) -> np.ndarray:
-    """The covariance of what a row adds under independence, (m, m), from each variable's alone."""
+    """The covariance of a row's contribution under independence, (m, m), from the covariance of each variable alone."""
     squares = [np.outer(mean, mean) for mean in means]
     total = np.prod([c + square for c, square in zip(covariances, squares, strict=True)], axis=0)
     total -= np.prod(squares, axis=0)

@@ -1,4 +1,4 @@
-"""The variables of a test of joint independence: the columns of one table, or a sequence of data, wherever they lie."""
+"""The variables of a test of joint independence: the columns of one table or a sequence of data, in memory or not."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,13 +19,13 @@ __all__ = ["alone", "common_length", "listed", "varying"]
 
 
 def listed(variables: object) -> tuple[list[str], list[Any]]:
-    """The variables and what to call them; columns of a table, of files or of Dask are tables of one column each."""
+    """The variables and their names; each column of a table, of files or of Dask becomes a table of one column."""
     source = source_of(variables, "variables")
     if source.once:
         refuse_unread(variables, "variables")
         raise KindError(
-            "variables is an iterator, which is read once: make mm.stats.plan('joint independence', ...) of some of "
-            "its rows, and pass it to plan.state."
+            "variables is an iterator, which can be read only once: make mm.stats.plan('joint independence', ...) "
+            "from some of its rows, and pass it to plan.state."
         )
     if source.named:
         names, columns = list(source.names), [source.select([name]) for name in source.names]
@@ -40,7 +40,7 @@ def listed(variables: object) -> tuple[list[str], list[Any]]:
 
 
 def common_length(names: Sequence[str], columns: Sequence[Any]) -> int:
-    """The number of points of each variable; refused if numbers differ, are unknown, or are too small."""
+    """The number of points that all variables have; an error if numbers differ, are unknown, or are too small."""
     lengths = [count_rows(column) for column in columns]
     for name, n, column in zip(names, lengths, columns, strict=True):
         if n is None:
@@ -54,13 +54,13 @@ def common_length(names: Sequence[str], columns: Sequence[Any]) -> int:
 
 
 def alone(variable: object, name: str) -> Any:
-    """The one column of a table of one, which kernels read like an array; anything else as it is."""
+    """The column of a table that has only one, which kernels read like an array; any other data unchanged."""
     table = table_in(variable, name)
     return variable if table is None else table.columns[table.names[0]] if len(table.names) == 1 else table
 
 
 def varying(names: list[str], columns: list[Any]) -> tuple[list[int], tuple[str, ...]]:
-    """Which variables vary, of which there have to be two; the others depend on nothing, and are named."""
+    """The variables that vary, at least two, and a note on each constant one."""
     dull = [name for name, column in zip(names, columns, strict=True) if _is_constant(column)]
     if len(names) - len(dull) < 2:
         return list(range(len(names))), ()

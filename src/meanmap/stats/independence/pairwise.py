@@ -1,4 +1,4 @@
-"""Independence tests of many pairs of variables, each Gram matrix read once."""
+"""Independence tests of many pairs of variables, for which each Gram matrix is computed once."""
 
 from copy import copy
 from typing import Any
@@ -17,25 +17,25 @@ __all__ = ["PairwiseHSIC"]
 
 
 class PairwiseHSIC:
-    """The default independence test for any pair among d variables, with all permutations that one order gives.
+    """The default independence test for any pair among d variables, with the same permutations for all pairs.
 
-    The permutations of a pair are the cyclic shifts of the same random orders for every variable: then the Fourier
-    transforms of a Gram matrix's diagonals serve all pairs it is in, and a pair costs products of transforms only. Each
-    test on its own is as exact as with permutations of its own.
+    All pairs share the cyclic shifts of the same random orders. The Fourier transforms of a Gram matrix's diagonals
+    then serve every pair of its variable, and each pair costs only products of transforms. Each single test is as exact
+    as with permutations drawn for it alone.
 
     Parameters
     ----------
     columns : mapping from names to data
         Each with n values.
     n_permutations : int
-        Shifts of as many orders as are needed.
+        The number of permutations, which are shifts of as many random orders as are needed.
     generator : numpy.random.Generator
         Draws orders and shifts.
 
     Notes
     -----
-    O(p n (n + B) log n) for each variable with p kernels and B permutations, kept in 2 p n (n + B) bytes, and
-    O(p² n (n + B)) for each pair.
+    A variable with p kernels costs O(p n (n + B) log n) time for B permutations, and 2 p n (n + B) bytes to keep. Each
+    pair costs O(p² n (n + B)).
     """
 
     def __init__(self, columns: dict[str, Any], n_permutations: int, generator: np.random.Generator):
@@ -46,20 +46,20 @@ class PairwiseHSIC:
         self._read: dict[str, tuple[list[Margins], list[list[np.ndarray]]]] = {}
 
     def unread(self) -> "PairwiseHSIC":
-        """A copy with no variable transformed yet, which is small to send."""
+        """A copy without the transforms of any variable, small enough to send to other processes."""
         other = copy(self)
         other._read = {}
         return other
 
     def pvalue(self, x: str, y: str) -> float:
-        """That two variables are independent."""
+        """The p-value of the test that two variables are independent."""
         sums, behind = self.sums(x, y)
         (first, _), (second, _) = self._transformed(x), self._transformed(y)
         values, rounding = fused_hsic(sums, first, second, self.shifts, behind)
         return Null("permutation", values[1:], exact=True, rounding=rounding).pvalue(float(values[0]))
 
     def sums(self, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
-        """What `permuted_hsic` gives for two variables, (p, q, 1 + B), and the handicaps of their pairs of kernels."""
+        """The sums of `permuted_hsic` for two variables, (p, q, 1 + B), and the handicaps of their pairs of kernels."""
         (_, first), (_, second) = self._transformed(x), self._transformed(y)
         behind = handicaps((None, None), (first[0], second[0]))
         pieces = [
@@ -72,7 +72,7 @@ class PairwiseHSIC:
         return np.concatenate(pieces, axis=-1).swapaxes(0, 1), behind
 
     def _transformed(self, name: str) -> tuple[list[Margins], list[list[np.ndarray]]]:
-        """The margins of each kernel, and its spectra in each order."""
+        """The margins of each kernel of a variable, and its spectra in each order."""
         if name not in self._read:
             data, margins = self.columns[name], []
             spectra: list[list[np.ndarray]] = [[] for _ in self.shifts.orders]

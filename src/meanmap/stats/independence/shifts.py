@@ -1,15 +1,14 @@
 """Permutations that are cyclic shifts of random orders: all n of one order by fast Fourier transforms.
 
-A permutation test is exact for any set of permutations that looks the same from each of its members (Ramdas, Barber,
-Candès & Tibshirani 2023). The n cyclic shifts C of the points in random order form a group, and so does nothing else
-have to be known about them; if more than n permutations are asked for, cosets C σ of independent random orders σ join
-them, and M = C ∪ C σ₁ ∪ C σ₂ ... keeps its distribution when it is seen from a member g drawn from it: M g⁻¹ is C
-together with cosets of orders σᵢ σⱼ⁻¹, again independent and uniform. A random subset of M that holds the identity is
-as good as M.
+A permutation test is exact for a random set M of permutations if M g⁻¹ has the same distribution as M for a member g
+drawn from M (Ramdas, Barber, Candès & Tibshirani 2023). The n cyclic shifts C of the points in random order form a
+group, and therefore satisfy this condition. If more than n permutations are requested, cosets C σ of independent random
+orders σ are added. The union M = C ∪ C σ₁ ∪ C σ₂ ... satisfies the condition too: M g⁻¹ consists of C and of cosets of
+orders σᵢ σⱼ⁻¹, again independent and uniform. A random subset of M that contains the identity is as valid as M.
 
-What this buys: Σ_ij K_ij L_(i+s)(j+s) for all s at once is, lag by lag, a sum over l of circular correlations of the
-diagonals K_i(i+l) and L_i(i+l), n²/2 numbers transformed once: O(n² log n) for n permutations, where each permutation
-on its own is a gather of n² entries.
+Shifts are fast. For all s at once, Σ_ij K_ij L_(i+s)(j+s) is a sum over lags l of circular correlations of the
+diagonals K_i(i+l) and L_i(i+l). These are n²/2 numbers, which are transformed once, so n permutations cost O(n² log n).
+Other permutations would each gather n² entries.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,21 +21,21 @@ from meanmap.core.points import slices
 
 __all__ = ["Shifts", "correlations", "feature_sums", "lag_spectra", "shift_sums"]
 
-# Diagonals that are transformed together: a column of them stays in cache.
+# The number of diagonals that are transformed together, so that a column of them stays in cache.
 LAGS = 64
-# Terms that are summed in single precision before they join a sum in double.
+# The number of terms that are summed in single precision before they are added to a sum in double precision.
 TERMS = 256
-# Pairs of features whose products under all shifts are held together: with a thousand shifts, 16 MB.
+# The number of pairs of features whose products under all shifts are held together: 16 MB with a thousand shifts.
 PAIRS = 4096
 
 
 @dataclass(frozen=True)
 class Shifts:
-    """Orders σ and the cyclic shifts taken of each: n_permutations in all, after the identity.
+    """Random orders σ and the cyclic shifts taken of each: the identity, and n_permutations more.
 
-    The points must have been brought into a random order first (by `base`): data often come sorted, and a short shift
-    of a sorted sample is hardly a permutation. Shifts by multiples of `step` are a group; the last points, fewer than a
-    step, stay where they are.
+    The points must first be put in the random order `base`: data often come sorted, and a short shift of a sorted
+    sample changes little. Shifts by multiples of `step` form a group. They do not move the last points, fewer than a
+    step.
     """
 
     base: np.ndarray
@@ -46,11 +45,11 @@ class Shifts:
 
     @classmethod
     def draw(cls, n: int, n_permutations: int, generator: np.random.Generator, few: bool = False) -> "Shifts":
-        """As many cosets of n shifts as are needed, and a random choice of `n_permutations` among them.
+        """Draw as many cosets of n shifts as are needed, and choose `n_permutations` of them at random.
 
-        With `few` steps are as large as leaves enough shifts of one order, and shifts that follow each other are taken,
-        of which no others need to be computed. The identity is at a random place among all that are taken: they look
-        the same from each of them, as a random choice does.
+        With `few`, steps are as large as possible while one order has enough shifts. Shifts are then consecutive, so no
+        others need to be computed. The identity has a random place among them, so the set is as valid as a random
+        choice.
         """
         base, total = generator.permutation(n), n_permutations + 1
         step = max(1, n // total) if few else 1
@@ -70,7 +69,7 @@ class Shifts:
         return cls(base, orders, tuple(picked[picked // size == k] % size for k in range(cosets)), step)
 
     def values(self, of_order: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """(..., 1 + n_permutations) from a function that gives (..., n // step), a value for each shift of an order."""
+        """Values for all permutations, (..., 1 + n_permutations), from those of each order's shifts, (..., n // step)."""
         return np.concatenate(
             [of_order(order)[..., shifts] for order, shifts in zip(self.orders, self.chosen, strict=True)], axis=-1
         )
@@ -79,9 +78,9 @@ class Shifts:
 def lag_spectra(extended: np.ndarray) -> np.ndarray:
     """Fourier transforms of the diagonals of a symmetric matrix, (n // 2 + 1 frequencies, n // 2 + 1 lags).
 
-    The matrix comes in the first n columns of `extended`, (n, n + n // 2), whose others are written here. Diagonal l is
-    M_i(i+l), indices modulo n; those of lags l and n − l are shifts of each other, so half of them are enough with
-    weight 2, whose root goes to each of the two sides of a product.
+    The matrix fills the first n columns of `extended`, (n, n + n // 2); this function writes the other columns.
+    Diagonal l is M_i(i+l), with indices modulo n. The diagonals of lags l and n − l are shifts of each other, so half
+    of them are enough, with weight 2. Each factor of a product gets the square root of this weight.
     """
     n, half = len(extended), len(extended) // 2
     extended[:, n:] = extended[:, :half]
@@ -115,8 +114,9 @@ def feature_sums(
 ) -> np.ndarray:
     """Σ_ij K_ij L_π(i)π(j) for the shifts π by 0, step, 2 step, ..., (p, q, n // step).
 
-    For each K = Φ Φᵀ of `first` and L = Ψ Ψᵀ of `second` that are `counted` together, zero for others. Sums of products
-    of two features are a product of matrices at each frequency: O(n + (n / step) log n) for each pair of features.
+    The sums are computed for each pair of K = Φ Φᵀ of `first` and L = Ψ Ψᵀ of `second` that is `counted`, and are zero
+    for other pairs. At each frequency, sums of products of two features are a product of matrices. Each pair of
+    features costs O(n + (n / step) log n).
     """
     whole = len(first[0]) // step * step
     found = np.zeros((*counted.shape, whole // step))
@@ -137,12 +137,12 @@ def feature_sums(
 
 
 def _of_steps(features: np.ndarray, step: int) -> np.ndarray:
-    """Transforms over steps, in single precision: (frequencies, step, r)."""
+    """Fourier transforms over steps, in single precision, (frequencies, step, r)."""
     return _rfft(np.asarray(features, np.float32).reshape(-1, step, features.shape[1]))
 
 
 def _rfft(values: np.ndarray) -> np.ndarray:
-    """SciPy's transform along the first axis: it keeps single precision, and takes n of any size."""
+    """SciPy's Fourier transform along the first axis, which keeps single precision and is fast for any n."""
     from scipy.fft import rfft
 
     return np.asarray(rfft(values, axis=0))

@@ -1,4 +1,4 @@
-"""The kernels of one variable: given, the median's, learned, or the default collection; no column's units matter."""
+"""The kernels of one variable, given or chosen from the data; the units of columns do not matter by default."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,16 +31,18 @@ from meanmap.stats.settings import finite_distances
 
 __all__ = ["constant", "for_two", "handicaps", "kernels_of", "one_for_each", "single_kernel"]
 
-# Half a million distances give each median to a percent.
+# Half a million distances determine each median to within a percent.
 MOST_POINTS = 1000
-# The collection: this many lengthscales, from a short distance to somewhat more than a long one. In one dimension that
-# is a factor of forty, in ten dimensions one of three. Chosen on the panel of dependences in the documentation.
+# The default collection has this many lengthscales, from a short distance to somewhat more than a long one. The ratio
+# of the two is forty in one dimension and three in ten dimensions. The values were chosen on the panel of dependences
+# in the documentation.
 QUANTILES = (0.05, 0.95)
 STRETCH, SIZES = 1.5, 4
-# Where kernels are fused there is one more, finer by this factor, for curves that oscillate: it meets the long ones of
-# the other variable. Pairs of the same short size see what is local, and all others start behind them by this many
-# standard deviations. Chosen on twenty relations (benchmarks/relations.py) in one and three columns. On other seeds a
-# diamond gained .13, two parabolas .18, a square .02 and the mean over all .06; in three columns the mean lost .006.
+# Fused collections have one more lengthscale, shorter by this factor, for curves that oscillate. It is paired only with
+# the long ones of the other variable. Pairs of short lengthscales of the same size detect local dependence; all other
+# pairs have a handicap of this many standard deviations. These values were chosen on twenty relations
+# (benchmarks/relations.py) in one and three columns. On other seeds the power for a diamond rose by .13, for two
+# parabolas by .18, for a square by .02, and on average over all by .06. In three columns the average fell by .006.
 FINER, LOCAL, BEHIND = 4.0, (1, 2), 1.5
 
 
@@ -73,8 +75,8 @@ def one_for_each(kernel: KernelLike, count: int) -> tuple[Any, ...]:
 def kernels_of(wanted: object, data: Data, name: str, default: str, rng: Seed) -> tuple[Kernel, ...]:
     """The kernels of one variable.
 
-    `default` says which are taken where nothing is asked for: "median", "several" from short to long distances, or
-    "fused", with a finer one before these.
+    `default` names the kernels that are used if none are requested: "median", "several" from short to long distances,
+    or "fused", which puts one with a shorter lengthscale before these.
     """
     if isinstance(wanted, Kernel):
         return (wanted,)
@@ -88,7 +90,7 @@ def kernels_of(wanted: object, data: Data, name: str, default: str, rng: Seed) -
 
 
 def single_kernel(wanted: object, data: Data, name: str, rng: Seed) -> Kernel:
-    """The one kernel of a variable, by default the median's."""
+    """The one kernel of a variable, by default RBF at the median distance."""
     kernel, *more = kernels_of(wanted, data, name, "median", rng)
     if more:
         raise ParameterError(f"{1 + len(more)} kernels were given for {name}; this test takes one for each.")
@@ -96,14 +98,14 @@ def single_kernel(wanted: object, data: Data, name: str, rng: Seed) -> Kernel:
 
 
 def handicaps(wanted: Sequence[Any], kernels: Sequence[Sequence[Any]]) -> np.ndarray:
-    """By how many standard deviations each pair of kernels starts behind the first, (p, q); infinity leaves it out."""
+    """The handicap of each pair of kernels in standard deviations, (p, q); a pair with infinity is left out."""
     sizes = [len(listed) for listed in kernels]
     found = np.zeros(sizes)
     collections = [w is None and size == SIZES + 1 for w, size in zip(wanted, sizes, strict=True)]
     if all(collections):
         found += BEHIND
         found[LOCAL, LOCAL] = 0.0
-    # The finest size, beside the two longest of the other variable or not at all.
+    # The shortest lengthscale is paired only with the two longest of the other variable.
     longest = slice(-2, None) if all(collections) else slice(0, 0)
     for side in np.flatnonzero(collections):
         finest = found.swapaxes(0, side)[0]
@@ -114,13 +116,13 @@ def handicaps(wanted: Sequence[Any], kernels: Sequence[Sequence[Any]]) -> np.nda
 
 
 def _from_data(data: Data, name: str, how: str, rng: Seed) -> tuple[Kernel, ...]:
-    """RBF kernels for numbers; Delta for labels; for tables with labels RBF times Hamming."""
+    """RBF kernels for numbers, Delta for labels, and RBF times Hamming for tables of both."""
     if table := table_in(data, name):
         real = [column for column in table.names if table.is_real(column)]
         labels = [column for column in table.names if not table.is_real(column)]
         if all((np.asarray(table[column]) == np.asarray(table[column])[:1]).all() for column in table.names):
             raise constant(name)
-        # Beside labels, what is fine or local is of too few points: it cost a third of the power.
+        # With labels, short lengthscales compare too few points: fused kernels lost a third of the power.
         how = "several" if labels and how == "fused" else how
         numbers = _rbfs(np.asarray(table.matrix(real)), how, rng) if real else ()
         if not labels:
@@ -148,12 +150,12 @@ def _rbfs(matrix: np.ndarray, how: str, rng: Seed) -> tuple[Kernel, ...]:
         return (RBF(size * (scales if len(scales) > 1 else scales[0])),)
     if len(matrix) > MOST_POINTS:
         drawn = matrix[np.sort(Rng.of(rng).generator.choice(len(matrix), MOST_POINTS, replace=False))]
-        # Unless the few rows that differ in a column were not among them.
+        # Keep all rows if a column that varies is constant in the drawn ones.
         matrix = drawn if ((np.ptp(drawn, axis=0) > 0) == (np.ptp(matrix, axis=0) > 0)).all() else matrix
     scales = column_lengthscales(matrix)
     with np.errstate(over="ignore"):
         distances = finite_distances(matrix / scales, "euclidean")
-    # Ties (counts, rounded numbers, rare events) carry no information about a scale.
+    # Ties (counts, rounded numbers, rare events) carry no information about the scale.
     distances = distances[distances > 0] if (distances > 0).any() else np.ones(1)
     if how in ("several", "fused"):
         short, long = np.quantile(distances, QUANTILES)
