@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import meanmap as mm
 from meanmap.cli.commands import app
-from meanmap.core.tables.assigned import names_units
+from meanmap.core.tables.assigned import in_ranges, names_units
 
 UNITS, EACH = 150, 5
 SAID = "each value of 'user_id' is in one sample only"
@@ -127,3 +127,44 @@ def test_tests_of_independence_read_repeated_ids_as_before():
     table = visits(None)
     found = mm.independence_test(table[["user_id"]], table[["depth"]], n_permutations=99, rng=0)
     assert not any("is in one sample only" in note for note in found.warnings)
+
+
+def in_separate_ranges(seed, text=False):
+    """Users with three rows each, numbered in A first; nothing depends on the variant."""
+    user = np.repeat(np.arange(400), 3)
+    ids = np.where(user < 200, 10_000, 900_000) + user
+    more = {"variant": np.where(user < 200, "A", "B"), "y": np.random.default_rng(seed).normal(size=user.size)}
+    return pd.DataFrame({"user_id": np.char.add("u", ids.astype(str)) if text else ids, **more})
+
+
+@pytest.mark.parametrize("function", [mm.two_sample_test, mm.two_sample_effect, mm.k_sample_test])
+def test_ids_in_separate_ranges_are_compared_with_a_note(function):
+    found = function(in_separate_ranges(None), by="variant", rng=0)
+    (note,) = [note for note in found.warnings if SAID in note]
+    assert "pass clusters='user_id', or leave it out of the table. 'user_id' is compared as a number." in note
+    clustered = function(in_separate_ranges(None), by="variant", clusters="user_id", rng=0)
+    assert not any(SAID in note for note in clustered.warnings)
+
+
+def test_text_ids_that_are_apart_name_what_to_type():
+    found = mm.two_sample_test(in_separate_ranges(None, text=True), by="variant", n_permutations=99, rng=0)
+    assert any("pass clusters='user_id', or leave it out of the table" in note for note in found.warnings)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_the_command_line_says_what_to_type_for_separate_ranges(tmp_path, text):
+    path = str(tmp_path / "visits.csv")
+    in_separate_ranges(None, text).to_csv(path, index=False)
+    line = ["test", "two-sample", path, "--by", "variant", "--permutations", "99"]
+    said = " ".join(CliRunner().invoke(app, line).output.split())
+    assert "pass --clusters user_id, or leave it out with --exclude user_id" in said
+
+
+def test_measurements_that_are_apart_are_not_taken_for_ids():
+    rng = np.random.default_rng()
+    low, high = rng.integers(0, 1000, 600), rng.integers(2000, 3000, 600)
+    assert not in_ranges([low, high])  # many numbers are skipped
+    assert not in_ranges([np.arange(100), np.arange(100, 200)])  # each has one row
+    assert not in_ranges([np.repeat(np.arange(8), 9), np.repeat(np.arange(8, 16), 9)])  # few values
+    assert not in_ranges([np.repeat(np.arange(50), 9), np.repeat(np.arange(49, 99), 9)])  # one in both
+    assert not in_ranges([np.repeat(np.arange(50), 9) + 0.5, np.repeat(np.arange(50, 99), 9) + 0.5])

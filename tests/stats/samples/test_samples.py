@@ -63,7 +63,7 @@ def test_labels_that_no_other_sample_has_are_told():
 def test_labels_that_repeat_in_one_sample_alone_may_be_clusters():
     x, y = ({"user": [f"{letter}{k}" for k in range(6) for _ in range(3)], "n": np.arange(18.0)} for letter in "ab")
     (note,) = (note for note in mm.two_sample_test(x, y, **FEW).warnings if "no label in common" in note)
-    assert note.endswith("p-values are too small without clusters='user'.")
+    assert note.endswith("p-values are too small: pass clusters='user', or leave it out of the table.")
     once = [{"user": [f"{letter}{k}" for k in range(18)], "n": np.arange(18.0)} for letter in "ab"]
     assert not any("repeat" in note for note in mm.two_sample_test(*once, **FEW).warnings)
 

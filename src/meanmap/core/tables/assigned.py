@@ -15,10 +15,12 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import length, take
 from meanmap.core.tables.table import raw_columns
 
-__all__ = ["Kept", "names_units", "together", "units_in", "without_units"]
+__all__ = ["Kept", "clustered_or_left_out", "in_ranges", "names_units", "together", "units_in", "without_units"]
 
 # Fewer values may be those of an ordinary column.
 LEAST_UNITS = 20
+# Ids in separate ranges hardly skip a number: samples have at least this share of the whole numbers between their ends.
+DENSE = 0.9
 # Of columns whose rows were assigned one by one, fewer than this share are taken for units.
 BY_CHANCE = 1e-9
 # Most columns have a value in both samples within these first rows.
@@ -36,8 +38,8 @@ def without_units(
     samples: Sequence[Any], names: Sequence[str], kept: Kept | None, kinds: Mapping[str, Any] | None = None
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Tables without the columns that name units which were assigned whole, and a note on these columns. Those of the
-    design, with declared `kinds`, or named by the user stay; the note then only says how to keep units together. All
-    stay if `kept` is None.
+    design, with declared `kinds`, or named by the user stay; the note then only says how to keep units together. So do
+    numbers `in_ranges`, which may be a difference. All stay if `kept` is None.
 
     Examples
     --------
@@ -47,33 +49,41 @@ def without_units(
     each value of 'user' is in one sample only, as where units are assigned with all of their rows, which are then not \
 independent: pass clusters='user'. 'user' is left out; to compare it, pass kinds={'user': 'number'}.
     """
-    units = [] if kept is None or kept.clustered else units_in(samples, names, [*kept.names, *map(str, kinds or ())])
+    keeps = () if kept is None else (*kept.names, *map(str, kinds or ()))
+    units = {} if kept is None or kept.clustered else units_in(samples, names, keeps)
     if kept is None or not units:
         return list(samples), ()
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
-    left_out = [name for name in units if not typed_by_name(name)]
+    left_out = [name for name, mixed in units.items() if mixed and not typed_by_name(name)]
     if any(set(table) <= {*left_out, *kept.names} for table in tables):
         left_out = []
-    notes = tuple(_note(name, tables[0][name], name in left_out) for name in units)
+    notes = tuple(
+        _note(name, tables[0][name], name in left_out)
+        if mixed
+        else f"{together(name)}: {clustered_or_left_out(name)}. {name!r} is compared as a number."
+        for name, mixed in units.items()
+    )
     if not left_out:
         return list(samples), notes
     return [{name: part for name, part in table.items() if name not in left_out} for table in tables], notes
 
 
-def units_in(samples: Sequence[Any], names: Sequence[str], keeps: Collection[str] = ()) -> list[str]:
-    """The columns of tables in memory that name units which were assigned whole, but for those in `keeps`.
+def units_in(samples: Sequence[Any], names: Sequence[str], keeps: Collection[str] = ()) -> dict[str, bool]:
+    """The columns of tables in memory that name units which were assigned whole, but for those in `keeps`: whether
+    `names_units` shows this, or they are only `in_ranges`.
 
     Examples
     --------
     >>> users = np.repeat(np.arange(40), 5)
     >>> units_in([{"user": users[users % 3 == k]} for k in range(3)], ["x", "y", "z"])
-    ['user']
+    {'user': True}
     """
     if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
-        return []
+        return {}
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
     shared = [name for name in tables[0] if name not in keeps and all(name in table for table in tables)]
-    return [name for name in shared if _name_units([table[name] for table in tables])]
+    found = {name: _assigned([table[name] for table in tables]) for name in shared}
+    return {name: mixed for name, mixed in found.items() if mixed is not None}
 
 
 def _note(name: str, column: Any, left_out: bool) -> str:
@@ -85,6 +95,13 @@ def _note(name: str, column: Any, left_out: bool) -> str:
     return f"{together(name)}: pass {clusters}.{left}"
 
 
+def clustered_or_left_out(name: str) -> str:
+    """What to type where a column that is compared may name units."""
+    clusters = in_python(f"clusters={name!r}", f"--clusters {shlex.quote(name)}")
+    left = in_python("leave it out of the table", f"leave it out with --exclude {shlex.quote(name)}")
+    return f"pass {clusters}, or {left}"
+
+
 def together(name: str) -> str:
     """What the rows of units are like, to be followed by what it does or what to type."""
     return (
@@ -93,12 +110,14 @@ def together(name: str) -> str:
     )
 
 
-def _name_units(columns: Sequence[Any]) -> bool:
+def _assigned(columns: Sequence[Any]) -> bool | None:
+    """Whether a column names units for sure, only may name them, or does not (None)."""
     first = [values_there(take(column, np.arange(min(FIRST, length(column))))) for column in columns]
     known = [each for each in first if each is not None and len(each)]
     if len(known) < len(first) or not all(map(_may_name, known)) or not _apart(known):
-        return False
-    return names_units([values_there(column) for column in columns])
+        return None
+    values = [values_there(column) for column in columns]
+    return True if names_units(values) else False if in_ranges(values) else None
 
 
 def _apart(columns: Sequence[np.ndarray]) -> bool:
@@ -143,6 +162,25 @@ def names_units(columns: Sequence[np.ndarray | None]) -> bool:
     units = np.bincount(owner, minlength=len(known))
     expected = (len(values) ** 2 - (units**2).sum()) / len(values)
     return bool((np.diff(owner) != 0).sum() > expected / 2)
+
+
+def in_ranges(columns: Sequence[np.ndarray | None]) -> bool:
+    """Whether the values of a column, sample by sample, may be ids of units whose samples were numbered one after the
+    other: whole numbers that hardly skip any in a sample, of which most have several rows, but in one sample only.
+
+    Examples
+    --------
+    >>> users = np.repeat(np.arange(40), 5)
+    >>> in_ranges([users[:100], users[100:]]), in_ranges([users[:100], 7 * users[100:]]), in_ranges([users, users])
+    (True, False, False)
+    """
+    known = [column for column in columns if column is not None and column.ndim == 1 and len(column)]
+    if len(known) < max(len(columns), 2) or any(map(holds_text, known)) or not all(map(_may_name, known)):
+        return False
+    values, counts = np.unique(np.concatenate(known), return_counts=True)
+    whole = sum(float(column.max()) - float(column.min()) + 1 for column in known)
+    dense = len(values) >= max(LEAST_UNITS, DENSE * whole)
+    return bool(dense and np.mean(counts > 1) > 0.5 and _apart(known))
 
 
 def _may_name(column: np.ndarray) -> bool:

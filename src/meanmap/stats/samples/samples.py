@@ -12,6 +12,7 @@ from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import any_sparse, count, in_columns, joined, on_host, rows
+from meanmap.core.tables.assigned import clustered_or_left_out
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.kinds import family_of
@@ -310,7 +311,7 @@ def _repeated(name: str, columns: Sequence[Any]) -> str:
         return ""
     return (
         f", and its labels repeat: if rows with the same label depend on each other, as those of one person do, "
-        f"p-values are too small without clusters={name!r}"
+        f"p-values are too small: {clustered_or_left_out(name)}"
     )
 
 
