@@ -341,7 +341,7 @@ APART = (HALF == PARITY) * 1.0  # all weight of x in one stratum, all of y in th
         (lambda: mm.two_sample_test(X, Y, within="x"), KindError, "no columns with names"),
         (lambda: mm.two_sample_test(X, Y, within=[1, 2]), ShapeError, "within has 2 values; expected one for each"),
         (lambda: mm.two_sample_test(X, Y, within=np.repeat([0, 1], 20)), InputError, "nothing can be exchanged"),
-        (lambda: mm.two_sample_test(X, Y, clusters=np.tile(range(20), 2)), InputError, "rows of two groups"),
+        (lambda: mm.two_sample_test(X, Y, clusters=np.tile(range(20), 2)), InputError, "pass them as within="),
         (lambda: mm.two_sample_test(X, Y, clusters=1), ParameterError, "at least 2 consecutive rows"),
         (lambda: mm.two_sample_test(X, Y, clusters=4, null="gamma"), ParameterError, "expected 'auto' or"),
         (lambda: mm.two_sample_test(iter([X]), Y, clusters=4), ParameterError, "in memory"),
@@ -427,3 +427,28 @@ def test_groups_that_differ_only_in_capitals_or_spaces_are_named(other):
     (note,) = [note for note in found.warnings if "which differ only in" in note]
     assert "column 'arm'" in note
     assert "count as two" in note
+
+
+@pytest.mark.parametrize("function", [mm.two_sample_test, mm.two_sample_effect, mm.k_sample_test])
+def test_clusters_in_both_samples_are_counted_and_named(function):
+    user = np.repeat(np.arange(50), 4)
+    arm = np.where(user % 2 == 0, "A", "B")
+    arm[:8] = list("AABB") * 2
+    table = pd.DataFrame({"user": user, "arm": arm, "y": np.random.default_rng().normal(size=200)})
+    said = r"2 of 50 clusters have rows in more than one sample \('0', '1'\).*: leave out the rows"
+    with pytest.raises(InputError, match=said):
+        function(table, by="arm", clusters="user", rng=0)
+    table["arm"] = np.tile(list("AABB"), 50)
+    with pytest.raises(InputError, match=r"50 of 50 clusters .*\('0', '1', '2', …\).*: pass them as within="):
+        function(table, by="arm", clusters="user", rng=0)
+
+
+def test_a_label_that_is_constant_in_every_stratum_has_an_interval():
+    """The share is the same in both samples of each stratum, which leaves no variance to estimate."""
+    user, arm = np.repeat(np.arange(6), 4), np.tile(list("AABB"), 6)
+    rare = np.where(user == 2, "x", "z")
+    table = pd.DataFrame({"user": user, "arm": arm, "rare": rare, "y": np.random.default_rng().normal(size=24)})
+    found = mm.two_sample_test(table, by="arm", within="user", rng=0)
+    (of_label,) = [each for each in found.differences if each.column == "rare"]
+    assert of_label.difference.estimate == pytest.approx(0.0, abs=1e-12)
+    assert -1 < of_label.difference.low < -0.01 < 0.01 < of_label.difference.high < 1

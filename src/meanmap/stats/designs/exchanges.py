@@ -86,7 +86,9 @@ class Exchange:
         """The group of each unit; refused where one has rows of two groups."""
         labels = groups[self.first_rows]
         if (labels[self.units] != groups).any():
-            raise InputError("a cluster has rows of two groups, which are exchanged within it: pass it as within=.")
+            raise InputError(
+                "a unit of the Exchange has rows of two samples: give the rows of each unit to one of them."
+            )
         return labels
 
     def centred(self, values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Clusters that lie within strata: others are refused, with what to type and what may have caused it."""
+"""Clusters that lie within strata and samples: others are refused, with what to type and what may have caused it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,8 +9,12 @@ from meanmap.core.held import holds_labels
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.labels_meant import written_in_two_ways
 from meanmap.core.tables.picked import names_of
+from meanmap.core.values import label_text
 
-__all__ = ["check_nested"]
+__all__ = ["check_apart", "check_nested"]
+
+# So many clusters are named in a message.
+NAMED = 3
 
 
 def check_nested(
@@ -50,6 +54,37 @@ within= or clusters=; or, if clusters of different strata have the same names, p
         f"{several} of {counted(len(strata_of), 'cluster')} {'has' if several == 1 else 'have'} rows in several strata "
         f"of within=, whose rows are exchanged separately, and the rows of a cluster only together. {leave} out "
         f"within= or clusters=; or, if clusters of different strata have the same names, {both}."
+    )
+
+
+def check_apart(groups: np.ndarray, units: np.ndarray, columns: Sequence[np.ndarray]) -> None:
+    """Refuse clusters with rows of several samples, and name a few by their values in `columns`.
+
+    Examples
+    --------
+    >>> user = np.arange(12) // 2
+    >>> check_apart(np.array([0, 1, *[0] * 5, *[1] * 5]), user, [user])
+    Traceback (most recent call last):
+        ...
+    meanmap.core.errors.InputError: 2 of 6 clusters have rows in more than one sample ('0', '3'), and clusters= is for \
+those that lie in one: leave out the rows of these clusters, or assign all rows of each to one sample.
+    """
+    samples_of = np.bincount(np.unique(np.stack([units, groups]), axis=1)[0])
+    several = np.flatnonzero(samples_of > 1)
+    if not len(several):
+        return
+    first = np.unique(units, return_index=True)[1][several[:NAMED]]
+    shown = [repr(", ".join(label_text(column[row]) for column in columns)) for row in first]
+    most = 2 * len(several) > len(samples_of)
+    then = (
+        "pass them as within= instead, to compare the samples within each cluster"
+        if most
+        else "leave out the rows of these clusters, or assign all rows of each to one sample"
+    )
+    raise InputError(
+        f"{len(several)} of {counted(len(samples_of), 'cluster')} {'has' if len(several) == 1 else 'have'} rows in "
+        f"more than one sample ({', '.join(shown)}{', …' if len(several) > NAMED else ''}), and clusters= is for those "
+        f"that lie in one: {then}."
     )
 
 

@@ -36,7 +36,7 @@ from meanmap.core.types import Data, KernelLike
 from meanmap.core.values import is_sequence, label_shown, label_text
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
-from meanmap.stats.designs.nested import check_nested
+from meanmap.stats.designs.nested import check_apart, check_nested
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = [
@@ -191,6 +191,7 @@ def design_of(
         units = _labels(samples, names, clusters, "clusters")
         if within is not None:
             check_nested(strata, units, within, clusters, _columns(samples, names, within, "within"))
+        check_apart(np.repeat(np.arange(len(sizes)), sizes), units, _columns(samples, names, clusters, "clusters"))
     mass = np.ones(sum(sizes)) if weights is None else _weights(samples, names, weights)
     _check_compared(sizes, names, strata, mass)
     return Exchange(strata, _in_strata(strata, units), mass)

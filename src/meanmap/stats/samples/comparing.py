@@ -31,6 +31,8 @@ __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly
 MOST_LABELS = 3
 # With more rows, a median is computed from evenly spaced rows.
 MOST_SORTED = 200_000
+# Standard errors of shares up to this are those of rows that are all alike, but for rounding.
+NO_ERROR = 1e-9
 # With more samples than this, no pairs are compared; nor are the single columns of an array with more columns.
 MOST_SAMPLES, MOST_COLUMNS = 20, 100
 _BEGINNING = np.datetime64(0, "s")
@@ -360,7 +362,7 @@ def _of_shares(compared: _Compared, level: float) -> ColumnDifference:
     else:
         p, q, error, freedom = compared.cells.compared(np.concatenate([x, y]).astype(float))
         shares = p, q
-        if {0.0, 1.0} & {p, q}:  # rows that are all alike have no variance
+        if {0.0, 1.0} & {p, q} or error <= NO_ERROR:  # rows that are all alike, or alike in each stratum
             sizes = compared.cells.effective((len(x), len(y)))
             p, q = ((size * share + 1) / (size + 2) for size, share in zip(sizes, shares, strict=True))
             least = [each * (1 - each) / (size + 2) for size, each in zip(sizes, (p, q), strict=True)]
