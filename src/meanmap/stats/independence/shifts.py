@@ -69,7 +69,7 @@ class Shifts:
         return cls(base, orders, tuple(picked[picked // size == k] % size for k in range(cosets)), step)
 
     def values(self, of_order: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Values for all permutations, (..., 1 + n_permutations), from those of each order's shifts, (..., n // step)."""
+        """Values for all permutations, (..., 1 + n_permutations), from those for one order, (..., n // step)."""
         return np.concatenate(
             [of_order(order)[..., shifts] for order, shifts in zip(self.orders, self.chosen, strict=True)], axis=-1
         )
