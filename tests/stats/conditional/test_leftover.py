@@ -52,7 +52,9 @@ def test_agreement_with_products_is_normal_for_noise():
 
 def test_what_no_regression_finds_is_told():
     result = mm.conditional_independence_test(*structure("largest of five", 200, 0), n_permutations=99, rng=0)
-    assert any("rows that are neighbours in z still agree after all regressions" in text for text in result.warnings)
+    assert any(
+        "rows that are neighbours in z are still correlated after all regressions" in text for text in result.warnings
+    )
 
 
 def test_what_cannot_have_made_the_answer_is_not_told():

@@ -11,7 +11,7 @@ from meanmap.stats.conditional.nearby import DOUBT, TOGETHER, exchanged_nearby, 
 from meanmap.stats.conditional.residuals import Given, residuals
 from meanmap.stats.conditional.statistics import LOCAL
 
-SAID = "neighbours in z agree a little"
+SAID = "neighbours in z are slightly correlated"
 
 
 def wave(seed, size=0.5, n=200):

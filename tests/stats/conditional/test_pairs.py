@@ -25,7 +25,7 @@ def shared(name, seed, n=200, d=5):
 
 
 def told(result):
-    return any("still agree" in text for text in result.warnings)
+    return any("still correlated" in text for text in result.warnings)
 
 
 @pytest.mark.parametrize("name", list(JOINT))

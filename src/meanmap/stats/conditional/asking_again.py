@@ -1,4 +1,4 @@
-"""A small p-value is re-examined if neighbours in z still agree: with regressions that find steps and narrow bends."""
+"""Richer regressions, with steps and narrow bends, for small p-values with correlated residuals of neighbours in z."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,26 +12,26 @@ from meanmap.stats.conditional.variables import Variable
 
 __all__ = ["DOUBTED", "asked_again", "doubted", "is_doubtful", "leftover", "told_in_order", "told_of"]
 
-# Above this p-value, which no level rejects, functions that the regressions missed do no harm.
+# Above this p-value no usual level rejects, so functions that the regressions missed do no harm.
 DOUBTED = 0.2
-# Where noise would agree as far less often than this, other regressions are tried: they cost power, some tenths of a
-# second, and are not needed where bias is so small that it moves the test by less than its standard deviation.
+# Richer regressions are tried if pure noise would show such correlation between neighbours with a probability below
+# this. They cost power and some tenths of a second, and are not needed if the bias moves the statistic by less than its
+# standard deviation.
 TRIED = 0.01
-# The same for serially dependent rows.
+# The same bound for the note on serially dependent rows.
 SERIES = 0.0005
 HARMLESS = 0.1
 # No doubt is raised if the p-value hardly changes when the possible contribution of missed functions is removed.
 CLEAR = 0.01
-# Above this score a note says that even those regressions miss something.
+# Above this score a note says that even the richer regressions miss functions of z.
 TOLD = 1.0
 
 
 def leftover(left: Residuals, right: Residuals) -> dict[str, Leftover]:
-    """How far the residuals of both sides agree among neighbours, part by part, and with functions of some columns of
-    z.
+    """The correlation of residuals on both sides, between neighbours and with functions of some columns of z, by part.
 
-    The score of the latter does not fall where a regression leaves next to nothing of them: what can add no more than a
-    tenth of the mean of the statistic does no harm.
+    The score of such functions stays high even if the regressions leave almost nothing of them. They are therefore
+    ignored if they can add no more than a tenth of the mean of the statistic, which does no harm.
     """
     one, other = left.agreements, right.agreements
     found = {name: Leftover.of(one[name], other[name]) for name in one if name in other}
@@ -43,7 +43,7 @@ def leftover(left: Residuals, right: Residuals) -> dict[str, Leftover]:
 
 
 def doubted(left: Residuals, right: Residuals) -> Leftover | None:
-    """What regressions may have missed; None if noise would agree as far often enough."""
+    """What regressions may have missed; None if noise explains the correlation of the residuals."""
     most = _most(leftover(left, right))
     return None if most.chance > TRIED else most
 
@@ -51,12 +51,12 @@ def doubted(left: Residuals, right: Residuals) -> Leftover | None:
 def asked_again(
     left: Residuals, right: Residuals, refitted: Callable[[], Sequence[Residuals]]
 ) -> tuple[Residuals, Residuals, Leftover] | None:
-    """Residuals of richer regressions, and what these still miss; None if nothing needs correction."""
+    """Residuals of richer regressions, and what these regressions still miss; None if nothing needs correction."""
     if doubted(left, right) is None:
         return None
     left, right = refitted()
     parts = leftover(left, right)
-    # Features of plain numbers are rougher functions of z than numbers are, and only there for their power.
+    # Features of unregressed numbers are rougher functions of z than the numbers, and only serve to increase power.
     if "plain" in parts and parts["plain"].score >= TOLD:
         left, right = (replace(side, plain=None, third=None) for side in (left, right))
         del parts["plain"]
@@ -64,21 +64,22 @@ def asked_again(
 
 
 def is_doubtful(found: Leftover, pvalue: float) -> bool:
-    """Whether functions of z that no regression found may have made a small p-value."""
+    """Whether functions of z that no regression found may explain a small p-value."""
     return found.score >= TOLD and pvalue <= DOUBTED
 
 
 def told_of(found: Leftover, pvalue: float, sure: float) -> str:
-    """The note on functions of z that no regression found; empty where they do not matter.
+    """The note on functions of z that no regression found; empty if they do not matter.
 
-    They do not if the p-value stays nearly the same after subtracting their largest contribution (`Leftover.bias`).
+    They do not matter if the p-value stays nearly the same after subtracting their largest contribution
+    (`Leftover.bias`).
     """
     if not is_doubtful(found, pvalue) or sure <= max(2 * pvalue, CLEAR):
         return ""
     x, y = (f"{max(share, 0.001):.2g}" for share in found.shares)
     return (
-        f"residuals of rows that are neighbours in z still agree after all regressions: functions of z that were "
-        f"missed make up about {x} of the residual variance of x and {y} of that of y. They look like dependence: "
+        "residuals of rows that are neighbours in z are still correlated after all regressions: functions of z that "
+        f"were missed make up about {x} of the residual variance of x and {y} of that of y. They look like dependence: "
         f"without their contribution the p-value may be {sure:.2g}, which is the one to trust."
     )
 
@@ -86,10 +87,10 @@ def told_of(found: Leftover, pvalue: float, sure: float) -> str:
 def told_in_order(
     left: Residuals, right: Residuals, sides: Sequence[Variable | Unread], pvalue: float
 ) -> tuple[str, ...]:
-    """The note on serially dependent rows, if the residuals of both sides show it.
+    """The note on serially dependent rows, if the residuals of both sides are serially correlated.
 
-    Given z they may still be independent where x and y themselves are series. Rows sorted by one of the columns are not
-    taken for a series, nor are those of known clusters.
+    Series x and y alone are no reason for the note: given z the rows may still be independent. Rows sorted by one of
+    the columns, and rows of known clusters, are not taken for a series.
     """
     given = left.given
     columns = [*given.columns.T, *(column for side in sides if isinstance(side, Variable) for column in side.numbers.T)]
@@ -103,7 +104,7 @@ def told_in_order(
         found.append(Agreement.of(*(numbers or (side.left, side.second)), near))
     signs = [float(np.sign(each.score[0])) for each in found]
     most = Leftover.of(*(replace(each, score=np.abs(each.score), share=np.abs(each.share)) for each in found))
-    if 4 * most.chance > SERIES or min(most.shares) < LEAST:  # either sign, on either side
+    if 4 * most.chance > SERIES or min(most.shares) < LEAST:  # two signs on each of two sides
         return ()
     shares = [sign * share for sign, share in zip(signs, most.shares, strict=True)]
     return (series_note(["x", "y"], [f"{share:.2f} given z" for share in shares], shares, len(rows)),)

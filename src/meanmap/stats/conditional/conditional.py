@@ -43,7 +43,7 @@ from meanmap.stats.result import TestResult
 __all__ = ["WHOLE", "conditional_independence_test", "read_triples"]
 
 NAMES = ("x", "y", "z")
-# Which null distributions each method has; the first is what "auto" takes.
+# The null distributions available for each method; "auto" takes the first.
 METHODS = {
     "kci": ("bootstrap", "gamma", "spectral"),
     "residuals": ("permutation",),
@@ -55,9 +55,9 @@ CALLED = {
     "residuals": "conditional independence test, HSIC of Gaussian process residuals",
     "features": "conditional independence test with streamed features",
 }
-# Up to this many points "auto" takes whole matrices, and beyond it features.
+# Up to this many points "auto" uses full matrices, beyond it features.
 WHOLE = 5000
-# Signs are flipped for whole clusters; with fewer than this the sums of clusters are not yet near their limit.
+# Signs are flipped for whole clusters. With fewer clusters than this the normal limit of their sums is inaccurate.
 FEW_CLUSTERS = 30
 
 
@@ -107,7 +107,7 @@ def conditional_independence_test(
         median distance of the standardised residuals, so that rescaling a column changes nothing; Delta for labels.
         "learned": at the lengthscale that `learn_kernel` finds in each side's residuals. By default "kci" uses
         residuals at their median distance, up to 500 points also the numbers themselves, and a linear part; "features"
-        uses "median", and "residuals" the same, but at least as wide as for normal residuals.
+        uses "median". "residuals" does too, but with a lengthscale at least as long as for normal residuals.
     kernel_x, kernel_y : as `kernel`
         Separate kernels for each side, instead of `kernel`.
     null : {"auto", "bootstrap", "gamma", "spectral", "permutation"}
@@ -132,65 +132,64 @@ def conditional_independence_test(
     Notes
     -----
     With residual features uᵢ of x and vᵢ of y and a kernel k on z the statistic is (1/n) Σᵢⱼ ⟨uᵢ, uⱼ⟩⟨vᵢ, vⱼ⟩k(zᵢ, zⱼ).
-    With the default kernels of "kci" |Σᵢ xᵢ ⊗ yᵢ|²/n of the residuals themselves, which detects linear dependence (Shah
-    & Peters 2020), is combined with it: the statistic is then minus the log of the weighted harmonic mean of both
-    p-values (Wilson 2019), and its null distribution is that of the combination. For this part the residuals come from
-    a regression with a cost of 1.4 per degree of freedom (Kim & Gu 2004), and their products have the variance E[|x|² |
-    z] E[|y|² | z] that holds under independence, from squares regressed on z. Divided by n the first statistic vanishes
-    in the limit only under conditional independence (Daudin 1980; Pogodin et al. 2024), and no function of x and z
-    together has to be regressed on z.
+    The default kernels of "kci" add |Σᵢ xᵢ ⊗ yᵢ|²/n of the residuals themselves, which detects linear dependence (Shah
+    & Peters 2020). The statistic is then minus the log of the weighted harmonic mean of both p-values (Wilson 2019),
+    with the null distribution of this combination. For the second part the residuals come from a regression with a cost
+    of 1.4 per degree of freedom (Kim & Gu 2004), and their products have the variance E[|x|² | z] E[|y|² | z] that
+    holds under independence, from squares regressed on z. The first statistic divided by n has the limit zero only
+    under conditional independence (Daudin 1980; Pogodin et al. 2024), and no joint function of x and z has to be
+    regressed on z.
 
     No conditional test keeps its level under every distribution (Shah & Peters 2020): regressions that are biased on
     both sides look like dependence. To counter this, numbers are first replaced by their residuals, which does not
-    change the hypothesis and leaves little to regress; each regression is linear plus smooth, in whichever of additive,
-    joint and learned metrics (Radhakrishnan et al. 2024) predicts best by generalised cross-validation; and draws are
-    inflated, row by row, by the variance that fits to the same points share: two rows that alone have a label of z
-    yield the same residual twice. Where x or y is a function of z up to rounding, the p-value is 1, and a warning says
-    so. Functions of z that the regressions fit less well (steps, waves faster than the spacing of z) leave a remainder,
-    and a remainder on both sides looks like dependence. A p-value of .2 or less is therefore checked: residuals of rows
-    that are neighbours in z are multiplied, and residuals are correlated with products of two or three of up to eight
-    numbers in z, and with products of waves of the ranks of two (steps, signs, chessboards). If any of these shows more
-    on both sides than noise does once in a hundred times, regression on leaves of trees, narrower kernels, these
-    products and all smooth functions of the two pairs of columns that residuals go with most is added, and the test is
-    repeated. What is missed even then (a function
-    of many columns, two functions without any noise, series along z) is reported, with its share of the residual
-    variance and the p-value without its contribution, unless this is the same. Of twelve functions that x and y shared
-    (300 rows, 100 data sets each; `python -m benchmarks.structures`) 0 to 6 were rejected without a warning;
-    causal-learn's kernel test rejected nine nearly always. With more than 5000 rows 2000 are checked. A warning says
-    where z leaves less than a twentieth of the variance of both.
+    change the hypothesis and leaves little to regress. Each regression is linear plus smooth, in the additive, joint or
+    learned metric (Radhakrishnan et al. 2024) that predicts best by generalised cross-validation. Draws are inflated,
+    row by row, for the variance shared by fits to the same points: if only two rows have a label of z, both residuals
+    have the same size. If x or y is a function of z up to rounding, the p-value is 1, with a warning. Functions of z
+    that the regressions fit less well (steps, waves faster than the spacing of z) leave a remainder, and remainders on
+    both sides look like dependence. If the p-value is .2 or less, three correlations of the residuals are therefore
+    checked: between neighbours in z, with products of two or three of up to eight numbers in z, and with products of
+    waves of the ranks of two numbers (steps, signs, chessboards). If one is larger on both sides than noise makes it
+    once in a hundred times, richer regressions are added and the test is repeated. They use leaves of trees, narrower
+    kernels, the same products, and all smooth functions of the two pairs of columns that are most correlated with
+    residuals. A warning reports what is missed even then (a function of many columns, two functions without any noise,
+    series along z): its share of the residual variance, and the p-value without its contribution unless this is the
+    same. Of twelve functions that x and y shared (300 rows, 100 data sets each; `python -m benchmarks.structures`) 0 to
+    6 were rejected without a warning; causal-learn's kernel test rejected nine nearly always. With more than 5000 rows
+    2000 are checked. A warning says if z leaves under a twentieth of both variances.
 
-    Weak functions of z that bend quickly are not found in this way. So the residuals of x and y are also added, and
-    where neighbours along a column of z agree in the sum by more than noise does once in twelve times, y is permuted
-    within groups of three neighbouring rows along that column (Kim et al. 2022); the larger p-value is reported, and a
-    warning says so where that matters. Of 100 data sets of 200 rows, z uniform from -3 to 3, in which .5 sin(20 z) was
-    added to noise of variance 1 on both sides, 8 were rejected (23 without this step), 19 with two more columns in z
-    (39 without), and 16 where noise had the size exp(.8 sin(20 z)) (43 without); dependences detected in 94 of 100
-    without it were detected in 92. The test neither finds nor reports functions that oscillate within about three rows,
-    or along none of the columns of z, nor any with clusters or beyond 5000 rows.
+    Weak functions of z that bend quickly are not found in this way. The correlation between neighbours along each
+    column of z is therefore also checked for the sum of the residuals of x and y. If it is larger than noise makes it
+    once in twelve times, y is permuted within groups of three neighbouring rows along that column (Kim et al. 2022).
+    The larger p-value is reported, with a warning if this matters. Of 100 data sets of 200 rows, z uniform from -3 to
+    3, in which .5 sin(20 z) was added to noise of variance 1 on both sides, 8 were rejected (23 without this step).
+    With two more columns in z 19 were rejected (39 without), and with noise of standard deviation exp(.8 sin(20 z)) 16
+    (43 without). Dependences detected in 94 of 100 data sets without this step were detected in 92 with it. The test
+    neither finds nor reports functions that oscillate within about three rows, or along none of the columns of z, nor
+    any with clusters or beyond 5000 rows.
 
-    A column of z that is an earlier one in another unit is left out, with a note. One-to-one functions of a column do
-    not change the hypothesis. For numbers more than 20 robust standard deviations
-    from the median only the logarithm of the distance counts, or one value like 999999 in x and z would dominate every
-    regression; a warning names values beyond 1000.
+    A column of z that repeats an earlier one, perhaps in another unit, is left out, with a note. One-to-one functions
+    of a column do not change the hypothesis. For numbers more than 20 robust standard deviations from the median only
+    the logarithm of the distance counts; otherwise one value like 999999 in x and z would dominate every regression. A
+    warning names values beyond 1000 standard deviations.
 
     If rows share all values of z (labels, sites, years, counts, grades), with 6 rows or more for each combination on
     average, x and y are permuted within these combinations, which is exact: the result is that of `independence_test(x,
-    y, within=z)`. A warning says so where z holds numbers. Given counts with smooth effects this detected 56 of 60
+    y, within=z)`. A warning says so if z holds numbers. Given counts with smooth effects, permutation detected 56 of 60
     partial correlations of .3 among 200 rows, and regressions detected 60. `method="kci"` always regresses on z; so do
     `clusters=`, a learned kernel and more than 5000 rows, and warnings name whole numbers in z that regressions may not
     follow.
 
-    A warning says where z has each value once, in equal steps, like clocks and ids. Of 40 pairs of series of 200 rows
-    that shared a random walk, with steps half as large as their noise, 26 were rejected given the number of the row, at
-    .05, and 7 by `independence_test` within pairs of neighbouring rows.
+    A warning says if z has each value once, in equal steps, like clocks and ids. Of 40 pairs of series of 200 rows that
+    shared a random walk, with steps half as large as their noise, 26 were rejected given the number of the row, at .05,
+    and 7 by `independence_test` within pairs of neighbouring rows.
 
-    Beside other columns, and with `method="kci"`, a number in z with 8 rows for each of its values (up to 200 values,
-    and a fifth of the rows) enters regressions both as a number and as a label. The hypothesis is the same, as both
-    carry all information in z, but regressions can then follow smooth effects of the number as well as separate effects
-    of each value. On its own, with 8 rows for each value, such a number leaves some bias: at .05 they rejected .05 to
-    .19 of true null hypotheses with 12 values and .07 to .30 with 63. With more values, or fewer rows for each, its
-    effects are assumed to be smooth. For integers a warning gives the p-value obtained by treating them as codes, where
-    it differs.
+    A number in z with 8 rows for each of its values (up to 200 values, and a fifth of the rows) enters regressions both
+    as a number and as a label, if z has other columns or with `method="kci"`. The hypothesis is the same, as both carry
+    all information in z, but regressions can then follow smooth effects of the number as well as separate effects of
+    each value. If z is one such number, with 8 rows for each value, some bias remains: at .05 regressions rejected .05
+    to .19 of true null hypotheses with 12 values and .07 to .30 with 63. With more values, or fewer rows for each,
+    effects are assumed smooth. For integers a warning gives the p-value with values as codes, if it differs.
 
     Labels become indicators; ordered labels become ranks if `kinds` says "rank". Angles and times of a cycle become
     points on a circle if `kinds` says so. Text that differs in nearly every row is replaced by its first principal
@@ -202,13 +201,14 @@ def conditional_independence_test(
 
     The level of "kci" was measured on data sets with one to five conditioning columns and linear and nonlinear causes
     (see the benchmarks in the documentation): near 0.05 from 100 points on, but 0.07 for nonlinear functions of five
-    columns at 100 points, where half of the results carry a warning. "residuals" rejects too often where noise enters
-    inside a function, 0.11 at 200 points and three columns, or grows with z on both sides, 0.78 at 100 points. With
-    rare labels or rare large values of z, alone and beside a number, 100 or 200 points, all three keep it (0.034 to
-    0.061 of 1000 data sets each); "features" is conservative, 0.028, where noise grows with z.
+    columns at 100 points, where half of the results carry a warning. "residuals" rejects too often if noise enters
+    inside a function (0.11 at 200 points and three columns), or if its variance grows with z on both sides (0.78 at 100
+    points). With rare labels or rare large values of z, alone and together with a number, and 100 or 200 points, all
+    three methods keep the level (0.034 to 0.061 of 1000 data sets each). "features" is conservative (0.028) if the
+    variance of the noise grows with z.
 
-    Cost O(n² (r + B)) for "kci" with B draws, O(n r (r + B)) for "residuals" and O(n r²) for "features", with r at most
-    a few hundred.
+    The cost is O(n² (r + B)) for "kci" with B draws, O(n r (r + B)) for "residuals" and O(n r²) for "features", for r
+    up to some hundred.
 
     Examples
     --------
@@ -274,7 +274,7 @@ class _Triple(Asked):
         return rows_together(z, beside=None if self.exchange is None else self.exchange.strata)
 
     def leave_strata(self) -> None:
-        """Conditions on the strata as well as on z."""
+        """The conditions with the strata added as labels to z."""
 
     def compute(self, door: Door) -> Found:
         generator, kernels, method, design = self.random.generator, self.kernels, self.method, self.exchange
@@ -287,7 +287,7 @@ class _Triple(Asked):
         conditions, sides = read_triples(x, y, z, kernels, door, design)
         n, clustered = len(conditions.columns), self.said[1] is not None
         if method == "auto":
-            # "features" has kernels of its own: a chosen one, clusters, or a null it lacks, are for whole matrices.
+            # "features" has fixed kernels: other kernels, clusters, and other null distributions need full matrices.
             whole = n <= WHOLE or any(map(_chosen, kernels)) or self.null not in ("auto", *METHODS["features"])
             method = "kci" if whole or clustered else "features"
             _check(method, self.null)
@@ -333,7 +333,7 @@ def read_triples(
     door: Door,
     design: Exchange | None = None,
 ) -> tuple[Variable, list[Variable | Unread]]:
-    """z with the strata of a design, and x and y, as columns; one row for every triple."""
+    """z with the strata of a design, and x and y, as numeric columns with one row for each triple."""
     conditions = read_given(z)
     if design is not None and design.strata.any():
         conditions = conditions.within(design.strata)
@@ -367,7 +367,7 @@ def _check(method: str, null: str) -> None:
 
 
 def _streams(variables: Sequence[Any], designed: bool, method: str, kernels: Sequence[Any], null: str) -> bool:
-    """Whether the test is computed from sums over rows: there are many, and nothing needs all of them at once."""
+    """Whether the test is computed from sums over rows, since there are many and nothing needs all of them at once."""
     if method not in ("auto", "features") or common_length(NAMES, variables) <= WHOLE:
         return False
     asked = designed or (method == "auto" and any(map(_chosen, kernels)))
@@ -393,7 +393,7 @@ def _check_kernels(method: str, kernels: Sequence[Kernel | str | None]) -> None:
 
 
 def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Sequence[Kernel | str | None]) -> None:
-    """Refuse what a method cannot use: labels in regressions of numbers, chosen kernels with streams."""
+    """Refuse labels with method='residuals', and chosen kernels with method='features'."""
     _check_kernels(method, kernels)
     for side, name in zip(sides, "xy", strict=True):
         if method == "residuals" and (isinstance(side, Unread) or side.indicators.shape[1]):

@@ -36,7 +36,7 @@ NAMES = ("x", "y", "z")
 
 
 class Nothing:
-    """The only pass if x or y is a function of z: it counts rows."""
+    """The only pass if x or y is a function of z, which just counts rows."""
 
     grid = Grid(np.zeros(1), np.ones(1))
     left = 1
@@ -66,9 +66,9 @@ class ConditionalIndependencePlan(VariablesPlan):
     readings : tuple of Reading
         The columns of x, y and z.
     members : tuple of VariableReading
-        How they become numbers.
+        How the columns of x, y and z become numbers.
     chosen : Passes or None
-        The regressions; None if z decides x or y.
+        The regressions; None if x or y is a function of z.
     kernels : pair of Kernel
     fitted : Fitted
         The residuals of the regressions on the sample.
@@ -115,12 +115,12 @@ class ConditionalIndependencePlan(VariablesPlan):
         kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "ConditionalIndependencePlan":
-        """From the variables themselves, or from some of their rows.
+        """The plan for x, y and z, made from all rows or from some of them.
 
         Parameters
         ----------
         x, y, z : points, files or collections
-            As for `conditional_independence_test`. From larger data 8192 rows are drawn, by row number only.
+            As for `conditional_independence_test`. If there are more, 8192 rows are drawn, by row number only.
         missing, kinds, rng
             As for `conditional_independence_test`.
         """
@@ -154,7 +154,7 @@ class ConditionalIndependencePlan(VariablesPlan):
     @one_blas_thread()
     @own_words
     def state(self, x: Data, y: Data = None, z: Data = None) -> SampleState:
-        """The contribution of some rows in this pass.
+        """The contribution of some rows to this pass.
 
         Parameters
         ----------

@@ -17,10 +17,11 @@ __all__ = [
     "spread",
 ]
 
-# A negligible share of the trace for regressions on noisy data, and ranks that keep n r² cheap.
+# Landmarks are added until this share of the trace is left, which is negligible beside noise, or until there are this
+# many, so that n r² operations stay cheap.
 TRACE_TOLERANCE = 1e-3
 MOST_LANDMARKS, MOST_ALONG_ONE_COLUMN = 150, 30
-# The median of 45,000 distances is within a percent or so of that of all.
+# The median of the 45,000 distances between this many rows is within about a percent of the median of all distances.
 MOST_FOR_MEDIAN = 300
 
 
@@ -31,11 +32,11 @@ class Landmarks:
     Attributes
     ----------
     metric : array (d, d')
-        M: chooses, scales and turns columns.
+        M, which selects, scales and rotates columns.
     points : array (r, d')
         The landmarks, already in these columns.
     triangle : array (r, r)
-        L, with L Lᵀ the landmarks' own Gram matrix.
+        L, with L Lᵀ the Gram matrix of the landmarks.
     weight : float
         A factor of the features.
     """
@@ -68,7 +69,7 @@ def rbf(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def rbf_landmarks(
     z: np.ndarray, metric: np.ndarray, tolerance: float = TRACE_TOLERANCE, most: int = MOST_LANDMARKS, weight: float = 1
 ) -> Landmarks:
-    """Landmarks among the rows of z, each the one worst represented so far, whatever the order of the rows."""
+    """Landmarks chosen among the rows of z, each the row worst represented so far; the order of rows has no effect."""
     points = z @ metric
     points = np.roll(points[np.lexsort(points.T)], len(points) // 2, axis=0)
     squares, doubled = np.sum(points**2, axis=1), 2 * points
@@ -80,24 +81,25 @@ def rbf_landmarks(
         found *= -0.5
         return np.exp(found, out=found)
 
-    # At most every second row: more functions could not be distinguished from noise.
+    # At most half of the rows are landmarks: more functions could not be distinguished from noise.
     pivots, triangle = pivoted_triangle(np.ones(len(z)), column, tolerance, max(1, min(most, len(z) // 2)))
     return Landmarks(metric, points[pivots], triangle, weight)
 
 
 def additive_landmarks(z: np.ndarray) -> tuple[Landmarks, ...]:
-    """One smooth function of each column that has more than two values; a sum of one-dimensional kernels."""
+    """Features for a sum of smooth functions, one of each column that has more than two values."""
     bent = [j for j in range(z.shape[1]) if len(np.unique(z[:, j])) > 2]
     share = 1 / np.sqrt(max(1, len(bent)))
     return tuple(
-        # The median distance of normal columns is 0.95 standard deviations; functions bend about once in one of these.
+        # The median distance in a normal column is 0.95 standard deviations, so the lengthscale is one standard
+        # deviation.
         rbf_landmarks(z, _column(z, j, 0.95 / median_distance(z[:, [j]])), 1e-4, MOST_ALONG_ONE_COLUMN, share)
         for j in bent
     )
 
 
 def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[Landmarks, ...]:
-    """One smooth function of all columns, its lengthscale in median distances."""
+    """Features for a smooth function of all columns, with the lengthscale in median distances."""
     return (rbf_landmarks(z, np.eye(z.shape[1]) / (widths * median_distance(z)), weight=weight),)
 
 
@@ -107,9 +109,9 @@ def lighter(landmarks: tuple[Landmarks, ...], weight: float) -> tuple[Landmarks,
 
 
 def median_distance(points: np.ndarray) -> float:
-    """The median distance between rows (300 spread ones), that of the distinct ones where ties make it zero.
+    """The median distance between at most 300 rows, evenly spaced; between distinct rows if ties make the median zero.
 
-    If all rows are equal it is 1, as the unit does not matter.
+    It is 1 if all rows are equal, as the unit does not matter then.
     """
     some = spread(points, MOST_FOR_MEDIAN)
     median = float(np.median(pair_distances(some))) if len(some) > 1 else 0.0
@@ -120,7 +122,7 @@ def median_distance(points: np.ndarray) -> float:
 
 
 def spread(points: np.ndarray, most: int) -> np.ndarray:
-    """At most this many rows, spread over all."""
+    """At most this many rows, evenly spaced."""
     return points[:: -(-len(points) // most)]
 
 

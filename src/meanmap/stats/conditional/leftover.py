@@ -1,4 +1,4 @@
-"""Functions of z left in the residuals: do residuals of neighbours in z agree, on both sides at once?"""
+"""Functions of z left in the residuals: are residuals of neighbours in z correlated, in x and in y at once?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,14 +10,14 @@ from meanmap.stats.conditional.regression import Fit
 
 __all__ = ["MOST_COLUMNS", "NOTHING", "REACHES", "Agreement", "Leftover", "Neighbours", "bent_columns", "noise_of"]
 
-# Rows and their neighbours.
+# Row numbers, and row numbers of their neighbours.
 Pairs = tuple[np.ndarray, np.ndarray]
 
-# Rows that are this many places apart or fewer along a column, and this many nearest rows in all columns together.
+# Neighbours are rows at most this many places apart along a column, and this many nearest rows in all columns together.
 REACHES, NEAREST = (1, 4), 4
-# Above this bound nothing is known about functions in which neighbours would agree.
+# The least correlation of functions between neighbours that is divided by; below it neighbours reveal almost nothing.
 LEAST_AGREEMENT = 0.1
-# With more columns of z only nearest rows are used.
+# With more columns of z only the nearest rows in all columns are used.
 MOST_COLUMNS = 12
 
 
@@ -27,12 +27,12 @@ def bent_columns(z: np.ndarray) -> list[int]:
 
 
 def _lost(fit: Fit) -> np.ndarray:
-    """1 − (1 − shrinkage)², by which a regression reduces the variance of noise along each of its functions."""
+    """1 − (1 − shrinkage)², the share of the noise variance that a regression removes along each of its functions."""
     return 1 - (1 - fit.shrinkage) ** 2
 
 
 def noise_of(residuals: np.ndarray, fit: Fit) -> float:
-    """The variance of the noise that left these residuals, summed over columns."""
+    """The estimated variance of the noise from these residuals, summed over columns."""
     taken = np.sum(fit.linear.vectors**2) + np.sum(fit.basis.vectors**2, axis=0) @ _lost(fit)
     return float(np.sum(residuals**2)) / max(len(residuals) - float(taken), 1.0)
 
@@ -58,7 +58,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, z: np.ndarray, units: np.ndarray | None = None) -> "Neighbours":
-        """Of columns of z that have more than two values; rows of the same unit may be dependent and form no pair."""
+        """Neighbours in columns of z with more than two values; rows of one unit may be dependent and form no pair."""
         bent = bent_columns(z)
         columns = cls.along(z, bent if len(bent) <= MOST_COLUMNS else ())
         found, whole = list(columns.pairs), list(columns.whole)
@@ -79,7 +79,7 @@ class Neighbours:
 
     @classmethod
     def along(cls, z: np.ndarray, columns: Sequence[int]) -> "Neighbours":
-        """In the order of each of these columns, for each of `REACHES`."""
+        """Neighbours in the order of each of these columns, for each of `REACHES`."""
         found = []
         for order in (np.argsort(z[:, j], kind="stable") for j in columns):
             for reach in REACHES:
@@ -96,13 +96,13 @@ class Neighbours:
         return self.known[key][1]
 
     def of_noise(self, place: int, fit: Fit) -> float:
-        """Σ (1 − (1 − H)²)ᵢⱼ over pairs of one entry: how far a regression sets residuals of noise apart."""
+        """Σ (1 − (1 − H)²)ᵢⱼ over pairs of one entry: minus the sum of covariances of residuals of unit noise."""
         linear, smooth = (self.products(place, functions) for functions in (fit.linear.vectors, fit.basis.vectors))
         return float(linear.sum() + smooth @ _lost(fit))
 
     def agreement(self, place: int, fit: Fit) -> float:
-        """How far pairs of one entry agree in the functions of a regression: 1 if these do not change between them."""
-        linear = fit.linear.vectors - fit.linear.vectors.mean(axis=0)  # the smooth functions have no mean
+        """The correlation of a regression's functions between pairs of one entry: 1 if their values are the same."""
+        linear = fit.linear.vectors - fit.linear.vectors.mean(axis=0)  # the smooth functions are centred
         left, right = self.pairs[place]
         shared = np.vdot(linear[left], linear[right]) + self.products(place, fit.basis.vectors) @ fit.shrinkage**2
         whole = np.sum(linear**2) + np.sum(fit.basis.vectors**2, axis=0) @ fit.shrinkage**2
@@ -111,20 +111,21 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far residuals of neighbours agree.
+    """The correlation of residuals between neighbours.
 
     Attributes
     ----------
     score : array (neighbourhoods,)
-        Σ ⟨uᵢ, uⱼ⟩ over pairs, less what a regression of pure noise leaves there, in its standard deviations.
+        Σ ⟨uᵢ, uⱼ⟩ over pairs, minus its mean for a regression of pure noise, in standard deviations.
     share : array (neighbourhoods,)
-        The same sum over what it were if residuals were functions of z: the share of their variance that still goes
-        with z.
+        The same difference divided by the value of the sum if residuals were functions of z. It estimates the share of
+        their variance that functions of z still explain.
     most : array (neighbourhoods,)
-        That share, two standard deviations larger. What is missed bends quicker than what a regression finds, and
-        neighbours in all columns agree the less in it, the more columns there are: there it is over the square of how
-        far they agree in functions of the regression. (Of the largest of five columns they agreed by .07 to .17 in what
-        was missed and by .21 to .32 in these functions, of steps in two columns by .03 to .6 and .6.)
+        An upper bound on that share: two standard deviations are added. Functions that a regression misses bend more
+        quickly than those it finds, and neighbours in all columns are less correlated in them the more columns there
+        are. For such neighbours the bound is divided by the squared correlation of the regression's functions. (For the
+        largest of five columns the correlation was .07 to .17 in missed functions and .21 to .32 in those of the
+        regression; for steps in two columns it was .03 to .6 and .6.)
     """
 
     score: np.ndarray
@@ -133,7 +134,7 @@ class Agreement:
 
     @classmethod
     def of(cls, residuals: np.ndarray, fit: Fit, neighbours: Neighbours) -> "Agreement":
-        """Residuals of a fit are correlated: for noise E⟨uᵢ, uⱼ⟩ = −(1 − (I − H)²)ᵢⱼ σ², which is subtracted."""
+        """The correlation of a fit's residuals, minus its expectation for noise: E⟨uᵢ, uⱼ⟩ = −(1 − (I − H)²)ᵢⱼ σ²."""
         noise = noise_of(residuals, fit)
         scores, shares, most = [], [], []
         for place, (left, right) in enumerate(neighbours.pairs):
@@ -152,21 +153,21 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Leftover:
-    """How far the residuals of two regressions agree among neighbours in z, where they agree most on both sides.
+    """The correlation between neighbours in z of the residuals of two regressions, at its largest on both sides.
 
-    Bias of one side alone does no harm, since only products of both matter.
+    Bias on one side alone does no harm, since only the product of the biases on both sides matters.
 
     Attributes
     ----------
     score : float
-        In standard deviations, of the side where it is lower.
+        The score in standard deviations, of the side with the lower one.
     shares : pair of floats
-        Of the variance that was left of x, and of y.
+        The shares of the residual variance of x and of y.
     places : int
-        Among how many meanings of "neighbours" it is the most.
+        The number of kinds of neighbours over which the score is the maximum.
     bias : float
-        The most that functions of z add to |Σ wᵢ|²/n² of the statistic, over E|u|² E|v|²: functions f and g make
-        |Σ f(zᵢ) ⊗ g(zᵢ) ⊗ φ(zᵢ)|²/n² at most E|f|² E|g|² (Cauchy & Schwarz).
+        The largest contribution of functions of z to the statistic |Σ wᵢ|²/n², divided by E|u|² E|v|². By the
+        Cauchy–Schwarz inequality, |Σ f(zᵢ) ⊗ g(zᵢ) ⊗ φ(zᵢ)|²/n² is at most E|f|² E|g|² for functions f and g.
     """
 
     score: float = 0.0
@@ -176,16 +177,16 @@ class Leftover:
 
     @property
     def chance(self) -> float:
-        """An upper bound on the probability that noise on both sides agrees as far, if scores are normal."""
+        """An upper bound on the probability that noise on both sides has scores as high, if scores are normal."""
         return min(1.0, self.places * float(ndtr(-self.score)) ** 2)
 
     def of_all_places(self) -> "Leftover":
-        """With the score corrected for the number of neighbourhoods tried."""
+        """A copy with the score corrected for the number of neighbourhoods tried."""
         return replace(self, score=-float(ndtri(np.sqrt(self.chance))), places=1)
 
     @classmethod
     def of(cls, left: Agreement, right: Agreement) -> "Leftover":
-        """Of both sides."""
+        """The largest correlation that both sides have."""
         if not len(left.score):
             return cls()
         both = np.minimum(left.score, right.score)
@@ -194,5 +195,5 @@ class Leftover:
         return cls(float(both[most]), shares, len(both), float(np.max(left.most * right.most)))
 
 
-# If nothing was found, or nothing was checked.
+# The value if no correlation was found or none was checked.
 NOTHING = Leftover()

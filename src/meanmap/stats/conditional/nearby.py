@@ -1,4 +1,4 @@
-"""Permutations among rows that are neighbours in z, in case residuals still contain functions of z."""
+"""Permutations among rows that are neighbours in z, for residuals that may still contain functions of z."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,14 +16,14 @@ from meanmap.stats.result import Null
 
 __all__ = ["exchanged_nearby", "order_in_doubt", "told_nearby"]
 
-# This many consecutive rows along a column of z are permuted. Of 80 data sets with a wave .5 sin(20 z) and noise 1 on
-# both sides (200 rows, z uniform from -3 to 3) regressions rejected 20, and with 2, 3, 4 and 6 rows 7, 8, 12 and 17
-# were left; of 75 dependences that regressions found 71, 72, 74 and 75.
+# Groups of this many consecutive rows along a column of z are permuted. Of 80 data sets with a wave .5 sin(20 z) and
+# noise of variance 1 on both sides (200 rows, z uniform from -3 to 3) regressions rejected 20. With groups of 2, 3, 4
+# and 6 rows 7, 8, 12 and 17 of these were rejected; and of 75 dependences that regressions found, 71, 72, 74 and 75.
 TOGETHER = 3
-# Approximately, how often pure noise raises the doubt. With twice as much the wave was rejected as often, and 2 % more
-# power was lost.
+# The approximate rate at which pure noise triggers these permutations. With twice this rate the wave was rejected as
+# often, and power fell by another 2 %.
 DOUBT = 0.08
-# Directions of each side, and functions of z along which dependence may turn.
+# The largest number of principal features of each side and of functions of z by which dependence may vary.
 MOST_FEATURES, MOST_LOCAL, TOLERANCE = 12, 12, 0.05
 ORDERS_AT_ONCE = 16
 
@@ -31,9 +31,9 @@ ORDERS_AT_ONCE = 16
 def exchanged_nearby(
     left: Residuals, right: Residuals, method: str, n_draws: int, generator: np.random.Generator
 ) -> tuple[float, Null] | None:
-    """The statistic and its null, with y permuted among rows that are neighbours in z; None if there is no doubt.
-    Functions of z that the regressions missed then affect the draws, too, as far as neighbours agree in them (Kim,
-    Neykov, Balakrishnan & Wasserman 2022, "Local permutation tests for conditional independence").
+    """The statistic and its null, with y permuted among neighbours in z; None if no doubt arises about the residuals.
+    Functions of z that the regressions missed then affect the draws, too, as far as their values at neighbours are
+    similar (Kim, Neykov, Balakrishnan & Wasserman 2022, "Local permutation tests for conditional independence").
     """
     order = order_in_doubt(left, right)
     if order is None:
@@ -61,10 +61,10 @@ def exchanged_nearby(
 
 
 def order_in_doubt(left: Residuals, right: Residuals) -> np.ndarray | None:
-    """Rows in the order of the column of z along which neighbours may agree in a function common to both sides.
-    Residuals u and v, in their most correlated directions, are added: w = u + v. A function of z in both is doubled,
-    noise is not. None if Σ wᵢ wⱼ over neighbours is compatible with noise; rows of one cluster have more than z in
-    common.
+    """The rows in the order of the column of z along which a missed function of z may be common to both sides. The
+    residuals u and v, each in the direction of their largest covariance, are added: w = u + v. A function of z in both
+    is doubled, noise is not. Returns None if Σ wᵢ wⱼ over neighbours is compatible with noise, and for clusters, whose
+    rows have more than z in common.
     """
     given = left.given
     columns = bent_columns(given.where)
@@ -87,15 +87,15 @@ def told_nearby(pvalue: float, before: float) -> str:
     if pvalue <= max(2 * before, 0.05):
         return ""
     return (
-        "neighbours in z agree a little in the residuals of x and y, by chance or because regressions missed functions "
+        "residuals of neighbours in z are slightly correlated, by chance or because regressions missed functions "
         "of z. The p-value therefore comes from permutations among neighbours in z; the regressions alone gave "
         f"{before:.2g}."
     )
 
 
 def _score(sides: tuple[tuple[np.ndarray, Fit], ...], near: Neighbours, place: int) -> float:
-    """Σ wᵢ wⱼ over pairs, minus its mean for regressions of noise, in its standard deviations; of each side residuals
-    and the regression that left them.
+    """Σ wᵢ wⱼ over pairs of neighbours, minus its mean for regressions of noise, in standard deviations. `sides` are
+    the residuals and the regression of each side.
     """
     one, other = near.pairs[place]
     w = np.sum([side for side, _ in sides], axis=0)
@@ -106,7 +106,7 @@ def _score(sides: tuple[tuple[np.ndarray, Fit], ...], near: Neighbours, place: i
 
 
 def _parts(side: Residuals) -> tuple[tuple[np.ndarray, Fit], ...]:
-    """Residuals of numbers, and of features."""
+    """The residuals and the regression of the numbers, and those of the features."""
     return side.plainly, (side.left, side.second)
 
 
@@ -116,7 +116,7 @@ def _scaled(column: np.ndarray) -> np.ndarray:
 
 
 def _principal(features: np.ndarray) -> np.ndarray:
-    """The directions in which features vary most."""
+    """The principal components of features."""
     turn = np.linalg.eigh(features.T @ features)[1][:, ::-1][:, :MOST_FEATURES]
     return (features @ turn).astype(np.float32)
 
@@ -127,7 +127,7 @@ def _turned(features: np.ndarray, functions: np.ndarray) -> np.ndarray:
 
 
 def _sizes(u: np.ndarray, v: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """|Σᵢ uᵢ ⊗ v_π(i)|²/n for each order π, of several orders by one product of matrices."""
+    """|Σᵢ uᵢ ⊗ v_π(i)|²/n for each order π, by one product of matrices for several orders."""
     across, (n, width) = np.ascontiguousarray(u.T), v.shape
     sizes = []
     for some in slices(len(orders), ORDERS_AT_ONCE):

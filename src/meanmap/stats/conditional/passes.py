@@ -1,4 +1,4 @@
-"""The conditional test in finite coordinates: three passes over any number of rows, each a sum of integers."""
+"""The conditional test on streamed rows: three passes over any number of rows, each an exact sum of integers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -18,9 +18,10 @@ from meanmap.stats.conditional.streams import Overlap, Regressions, StreamedFit
 
 __all__ = ["PASSES", "Passes", "Streamed"]
 
-# First regressions, second regressions, products.
+# The passes are for first regressions, second regressions, and products.
 PASSES = 3
-# Principal features of each side, and functions of z by which dependence may vary: 8 × 8 × 5 products per row.
+# The numbers of principal features of each side and of functions of z by which dependence may vary, which with a
+# constant give 8 × 8 × 5 products per row.
 SIDE_FEATURES, LOCAL_FUNCTIONS = 8, 4
 
 
@@ -35,7 +36,7 @@ class Side(Value):
 
     @classmethod
     def of(cls, pilot: Residuals) -> "Side":
-        """From the residuals of a few rows."""
+        """The features chosen from the residuals of a few rows."""
         assert pilot.landmarks is not None
         raw = pilot.landmarks(pilot.columns)
         centre = raw.mean(axis=0)
@@ -56,9 +57,9 @@ class Local(Value):
 
     @classmethod
     def of(cls, z: np.ndarray, single: int) -> "Local":
-        """From a few rows of z, using the first columns only."""
+        """The functions chosen from a few rows of z, using the first `single` columns only."""
         sample = spread(z, 1000)
-        if np.ptp(sample, axis=0).max() == 0:  # of rare values none is among them
+        if np.ptp(sample, axis=0).max() == 0:  # no rare value is among these rows
             sample = spread(np.unique(z, axis=0), 1000)
         some = sample[:, :single]
         features = rbf_landmarks(some, np.eye(single) / median_distance(some)).wider(z.shape[1])
@@ -73,7 +74,7 @@ class Local(Value):
 
 @dataclass(frozen=True)
 class Streamed:
-    """What the passes leave: |Σ wᵢ|²/n, the matrix Σ wᵢ wᵢᵀ/n, the variance ratio, and the degrees of freedom."""
+    """The results of all passes: |Σ wᵢ|²/n, the matrix Σ wᵢ wᵢᵀ/n, the variance ratio, and the degrees of freedom."""
 
     statistic: float
     covariance: np.ndarray
@@ -85,11 +86,12 @@ class Streamed:
 class Passes(Value):
     """The sums of a pass over rows, and the results of earlier passes.
 
-    First the regressions of the numbers of both sides on functions of z; then those of features of their residuals;
-    then the products wᵢ = uᵢ ⊗ vᵢ ⊗ ζ(zᵢ) of what is left. Points are three pairs: numbers and indicators of x, of y
-    and of z. Everything is rounded when it is computed (functions of z, numbers, features), so that the next pass uses
-    the residuals of exactly what the regressions were fitted to. Products come in two parts, since the mean of rounded
-    ones would differ where there are few values.
+    The first pass regresses the numbers of both sides on functions of z. The second regresses features of their
+    residuals. The third sums the products wᵢ = uᵢ ⊗ vᵢ ⊗ ζ(zᵢ) of the remaining residuals u and v. Points are three
+    pairs: numbers and indicators of x, of y and of z. Functions of z, numbers and features are rounded as they are
+    computed, so that the next pass uses the residuals of exactly the values to which the regressions were fitted.
+    Products are split into two parts: if they were rounded once, their mean would be wrong for variables with few
+    values.
 
     Attributes
     ----------
@@ -98,17 +100,17 @@ class Passes(Value):
     share : float
         The part of the features on which both regressions act.
     sample : tuple
-        Points of at most some thousand rows, which say what is rounded to.
+        Points of at most some thousand rows, which determine the grids for rounding.
     first, second : Regressions
     grids : tuple of Grid
-        Of the columns of each pass so far.
+        The grids of the columns of each pass so far.
     fits : tuple of pairs of StreamedFit
         Fits of the earlier passes.
     overlaps : tuple of Overlap or None
     twice : float
-        The variance ratio of the first regressions, 0 without.
+        The variance ratio of the first regressions, 0 without these.
     correlations : array or None
-        Of the products in the sample.
+        The correlations of the products in the sample.
     """
 
     sides: tuple[Side, Side]
@@ -125,7 +127,7 @@ class Passes(Value):
 
     @classmethod
     def of(cls, left: Residuals, right: Residuals, given: Any, sample: Any) -> "Passes":
-        """From the residuals of a few rows with what is given there, and points of more."""
+        """The passes chosen from the residuals and z of a few rows, with grids from the points of more rows."""
         z = given.columns
         first, second = (
             Regressions.of(bases, z)
@@ -147,7 +149,7 @@ class Passes(Value):
 
     @property
     def grid(self) -> Grid:
-        """Of the columns of this pass."""
+        """The grid of the columns of this pass."""
         return self.grids[-1]
 
     def sums(self, parts: Iterable[Any]) -> ExactSums:
@@ -158,7 +160,7 @@ class Passes(Value):
         return total
 
     def after(self, sums: ExactSums) -> "Passes":
-        """The next pass, from the sums over all rows in this one."""
+        """The next pass, prepared with the sums over all rows in this one."""
         if sums.grid != self.grid:
             raise ParameterError("the state is of another plan or pass: give the one that this plan's state() made.")
         if self.left == 1:
@@ -173,7 +175,7 @@ class Passes(Value):
         found = replace(self, fits=(*self.fits, (fits[0], fits[1])), overlaps=(*self.overlaps, overlap), twice=twice)
         rows = found._raw(self.sample)
         if found.left == 2:
-            # The functions keep their grids.
+            # The functions of z keep their grids.
             size = sum(each.size for each in self.second.grids)
             grid = _beside([*self.second.grids, Grid.of(rows[:, size:], [1] * (rows.shape[1] - size))])
             return replace(found, grids=(*self.grids, grid))
@@ -183,7 +185,7 @@ class Passes(Value):
         return replace(found, grids=(*self.grids, grid), correlations=correlations(rows[:, :-1]))
 
     def result(self, sums: ExactSums) -> Streamed:
-        """From the sums of all rows in the last pass."""
+        """The result from the sums over all rows in the last pass."""
         if self.left > 1:
             raise ParameterError(
                 f"{self.left} passes are left: go on with plan = plan.after(state), and add up all rows again."
@@ -209,7 +211,7 @@ class Passes(Value):
         return [side.turn.shape[1] for side in self.sides]
 
     def _rows(self, points: object) -> np.ndarray:
-        """The columns of this pass; of the last one in two parts."""
+        """The columns of this pass; those of the last pass are split into two parts."""
         raw = self._raw(points)
         if self.left > 1:
             return raw
@@ -254,7 +256,7 @@ class Passes(Value):
 
 
 def _apart(grid: Grid, parts: list[np.ndarray], behind: int) -> list[np.ndarray]:
-    """Parts rounded by the last columns of a grid, but for so many that come behind them."""
+    """Parts rounded by the last columns of a grid, before the `behind` final ones."""
     start = grid.size - behind - sum(part.shape[1] for part in parts)
     found = []
     for part in parts:
@@ -265,11 +267,11 @@ def _apart(grid: Grid, parts: list[np.ndarray], behind: int) -> list[np.ndarray]
 
 
 def _beside(grids: list[Grid]) -> Grid:
-    """The grid of columns side by side."""
+    """The grid of all columns of several grids."""
     return Grid(np.concatenate([each.origin for each in grids]), np.concatenate([each.unit for each in grids]))
 
 
 def _variances(sums: ExactSums) -> np.ndarray:
-    """Of columns whose squares were added up."""
+    """The variances of columns whose squares were summed."""
     moments = sums.moments(np.eye(sums.grid.size))
     return moments.covariance(lost=0).diagonal()

@@ -1,4 +1,4 @@
-"""Regression on z: an unpenalised linear part, a penalised smooth part, everything chosen by cross-validation."""
+"""Regression on z: an unpenalised linear part and a penalised smooth part, chosen by generalised cross-validation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ __all__ = [
     "variance_ratios",
 ]
 
-# Penalties that are tried, relative to the trace of the smooth part, from almost none to the linear fit.
+# Penalties that are tried, relative to the trace of the smooth part: from almost none to an almost linear fit.
 SHIFTS = np.geomspace(2e-6, 20, 29)
 # Fits with more degrees of freedom per point are not tried: their errors cannot be estimated.
 MOST_FREEDOM = 0.7
@@ -47,7 +47,7 @@ class Linear:
 
     @classmethod
     def of(cls, z: np.ndarray) -> "Linear":
-        """From n rows; collinear columns, such as indicators of all labels, count once."""
+        """The linear functions on n rows; collinear columns, such as indicators of all labels, count once."""
         left, values, _ = np.linalg.svd(np.column_stack([np.ones(len(z)), z]), full_matrices=False)
         return cls(left[:, values > 1e-8 * values[0]])
 
@@ -60,7 +60,7 @@ class Linear:
 class Basis:
     """The smooth functions of z beyond the linear ones, orthonormal on the sample: U diag(values) Uᵀ is their kernel.
 
-    `coordinates` turn the landmarks' features, their linear part removed, into U.
+    U is the landmarks' features without their linear part, times `coordinates`.
     """
 
     landmarks: tuple[Landmarks, ...]
@@ -70,16 +70,16 @@ class Basis:
 
     @classmethod
     def of(cls, landmarks: tuple[Landmarks, ...], z: np.ndarray, linear: Linear) -> "Basis":
-        """From features Φ of z: the eigenvectors of Φ̃ Φ̃ᵀ, Φ̃ without its linear part, in O(n r²)."""
+        """The eigenvectors of Φ̃ Φ̃ᵀ, where Φ̃ are the features of z without their linear part, in O(n r²)."""
         return cls.of_features(landmarks, [part(z) for part in landmarks], linear)
 
     @classmethod
     def of_features(cls, landmarks: tuple[Landmarks, ...], known: Sequence[np.ndarray], linear: Linear) -> "Basis":
-        """From the values of all features."""
+        """The basis from the values of all features."""
         whole = np.concatenate(known, axis=1)
         features = linear.residuals(whole)
         values, turn = np.linalg.eigh(features.T @ features)
-        # If every function is linear (two values of z, or labels), the rest is rounding error.
+        # If all functions are linear (z with two values, or labels), the rest is rounding error.
         kept = values > max(1e-7 * values[-1], ROUNDING * np.sum(whole**2))
         values, turn = values[kept][::-1], turn[:, kept][:, ::-1]
         coordinates = turn / np.sqrt(values)
@@ -93,7 +93,7 @@ class Fit:
     Attributes
     ----------
     score : float
-        Its generalised cross-validation error, the rotation-invariant form of leaving one out.
+        The generalised cross-validation error, the rotation-invariant form of leaving one out.
     """
 
     linear: Linear
@@ -124,9 +124,9 @@ class Fit:
 def best_fit(
     linear: Linear, bases: Sequence[Basis], targets: np.ndarray, undersmooth: float = 1.0, charge: float = 1.0
 ) -> Fit:
-    """The basis and shrinkage with the lowest error; then `undersmooth` times the chosen shift.
+    """The fit with the lowest error among all bases and penalties, its penalty multiplied by `undersmooth`.
 
-    By generalised cross-validation, from projections alone: O(n r q) per basis.
+    The error is that of generalised cross-validation, computed from projections alone in O(n r q) per basis.
     """
     n = len(targets)
     rest = linear.residuals(targets)
@@ -145,10 +145,10 @@ def best_fit(
 
 def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The contribution of each row to the variance of Σ (A u)ᵢ (B v)ᵢ, and to that of Σ εᵢ (A u)ᵢ (B v)ᵢ with random
-    signs. Residuals of one fit are correlated, which random signs ignore: for noise u and v the first is (A Aᵀ B Bᵀ)ᵢᵢ,
-    the second (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. With A = B a projection and H its complement their ratio is 1 / (1 − Hᵢᵢ): 2 for the
-    rows of a label that only two have, whose residuals are one number with both signs. Here A = I − Q Qᵀ − U diag(1 −
-    left) Uᵀ, and the same with `right` for B. Cost O(n r²).
+    signs ε. Random signs ignore the correlation of a fit's residuals. For noise u and v the first is (A Aᵀ B Bᵀ)ᵢᵢ, the
+    second (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. If A = B is a projection and H its complement, their ratio is 1 / (1 − Hᵢᵢ). It is 2 for
+    the two rows of a label that no other row has: their residuals differ only in sign. Here A = I − Q Qᵀ − U diag(1 −
+    left) Uᵀ, and B is the same with `right`. The cost is O(n r²).
     """
     # A Aᵀ = I − Q Qᵀ − U diag(1 − left²) Uᵀ.
     lost_left, lost_right = 1 - left**2, 1 - right**2
@@ -164,7 +164,7 @@ def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray)
 
 
 def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> np.ndarray:
-    """The ratio of the first part to the second, (n,); 1 for rows whose residuals are negligible."""
+    """The ratio of the first variance part to the second, (n,); 1 for rows whose residuals are negligible."""
     truth, signed = variance_parts(first, left, second, right)
     return np.divide(truth, signed, out=np.ones_like(truth), where=signed > (1 - MOST_LEVERAGE) ** 2)
 
@@ -172,9 +172,9 @@ def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray
 def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | None = None) -> list[Basis]:
     """Smooth functions of z that do not depend on the targets; landmarks are chosen from the rows `sample`.
 
-    They are functions of the first `single` columns, by default of all. Others are indicators of values of these:
-    beside several columns one more candidate has them, for what is smooth in one column and different for each value
-    of another.
+    They are functions of the first `single` columns, by default of all. The other columns are indicators of values of
+    these. If there are several first columns, one more candidate uses the indicators too, for functions that are smooth
+    in one column and differ for each value of another.
     """
     first = z.shape[1] if single is None else single
     whole, sample = sample, sample[:, :first]
@@ -189,7 +189,7 @@ def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | 
     known: dict[int, np.ndarray] = {}
 
     def values(part: Landmarks) -> np.ndarray:
-        """Those of landmarks with another weight are known."""
+        """Features of some landmarks; those of the same landmarks with another weight are reused."""
         at = id(part.triangle)
         if at not in known:
             known[at] = replace(part, weight=1.0)(z)
@@ -199,12 +199,12 @@ def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | 
 
 
 def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear, start: Basis) -> tuple[Landmarks, ...]:
-    """Landmarks in the metric in which the targets vary: M Mᵀ = the mean of ∇f ∇fᵀ over points, f the fit before.
+    """Landmarks in the metric in which the targets vary: M Mᵀ is the mean of ∇f ∇fᵀ over points for the fit f before.
 
-    `start` are functions in the metric of z itself. Fit, take the mean outer product of the gradients as the new
-    metric, and fit again (Radhakrishnan et al. 2024); the round with the lowest error is kept. A function of a few
-    columns, or of one direction, then costs no more degrees of freedom than a function of as few variables. A little of
-    every direction (METRIC_FLOOR of the trace) stays.
+    `start` are functions in the metric of z itself. Each round takes the mean outer product of the gradients as the new
+    metric and fits again (Radhakrishnan et al. 2024); the round with the lowest error is kept. A function of a few
+    columns or directions of many then costs no more degrees of freedom than one of few variables. Every direction keeps
+    a small weight (METRIC_FLOOR of the trace in all).
     """
     n, d = z.shape
     best, metric = None, np.eye(d)
@@ -229,7 +229,7 @@ def along_metric(z: np.ndarray, metric: np.ndarray, linear: Linear) -> Basis:
 
 
 def _gradients(fit: Fit, z: np.ndarray, targets: np.ndarray) -> list[np.ndarray]:
-    """∇f at the rows of z, (n, d) for each target: f = Σ βₘ k(·, landmarkₘ) plus a linear function."""
+    """The gradients ∇f at the rows of z, (n, d) for each target, of f = Σ βₘ k(·, landmarkₘ) plus a linear function."""
     (landmarks,) = fit.basis.landmarks
     energy = fit.basis.vectors.T @ fit.linear.residuals(targets)
     smooth = fit.basis.coordinates @ (fit.shrinkage[:, None] * energy)

@@ -1,4 +1,4 @@
-"""Residuals of a variable given z: of its numbers, then of kernel features of these."""
+"""Residuals of a variable given z: of its numbers, then of kernel features of these residuals."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,25 +29,28 @@ from meanmap.stats.conditional.variables import Variable, read_variable
 
 __all__ = ["MOST_ROWS", "NOTHING_LEFT", "UNDERSMOOTH", "WIDE", "Given", "Residuals", "Unread", "read_side", "residuals"]
 
-# Each side has at most this many features; in one dimension the rest of the trace is below the tolerance.
+# Features of each side are added until this share of the trace is left, as in one dimension, or until there are this
+# many.
 TRACE_TOLERANCE, MOST_FEATURES = 1e-3, 60
-# The shift of the first regression is this share of the one with the lowest error. That one balances squared bias and
-# variance, but here only the product of both sides' biases does harm, while variances of the two sides do not multiply.
+# The penalty of the first regression is this share of the one with the lowest error, which balances squared bias and
+# variance. Here only the product of both sides' biases does harm, so bias matters more than variance.
 UNDERSMOOTH = 0.3
-# Rows from which landmarks and metrics are chosen.
+# The numbers of rows from which landmarks and metrics are chosen.
 MOST_ROWS, MOST_ROWS_FOR_METRIC = 2000, 1000
 # The number of principal features of the residuals to which trees are fitted.
 ROUGH_FEATURES = 5
-# Pairs of columns of z of which all smooth functions are tried.
+# The number of pairs of columns of z for which all smooth functions are tried.
 PAIRS = 2
 # Residual variance below this is rounding error: the variable is a function of z.
 NOTHING_LEFT = 1e-10
-# The kernel of residuals whose distribution is taken not to change with z. Where most lie together and some far away,
-# what the regression gets wrong is large beside the former, and a function of z on both sides: a kernel as narrow as
-# their median distance saw that in 388 of 1000 data sets with sentinels, one as wide as for normal residuals does not.
+# The kernel for residuals whose distribution is assumed not to change with z. If most residuals are close together and
+# some far away, the errors of the regression are large compared with the former, and are functions of z on both sides.
+# A kernel at the median distance detected these errors in 388 of 1000 data sets with sentinels; one as wide as for
+# normal residuals does not.
 WIDE, MEDIAN_OF_NORMAL = "wide", 0.954
-# With more points the bias of the regression of plain features shows: where relations are not linear and z has two
-# columns, true null hypotheses were rejected with rate .075 at 1000 and .11 at 3000 points, .057 without plain ones.
+# With more points the bias in regressions of plain features (those of unregressed numbers) matters. With nonlinear
+# relations and two columns of z, true null hypotheses were rejected with rate .075 at 1000 and .11 at 3000 points, and
+# .057 without plain features.
 MOST_PLAIN = 500
 
 
@@ -65,9 +68,9 @@ class Unread:
 
 @dataclass(frozen=True)
 class Given:
-    """z as columns, with the functions of z that regressions start from.
+    """z as columns, with the functions of z that are used in all regressions.
 
-    The first `single` of the columns are numbers and labels, and the others numbers again, as labels.
+    The first `single` columns are numbers and labels. The others are indicators of the values of repeated numbers.
     """
 
     columns: np.ndarray
@@ -87,7 +90,7 @@ class Given:
         *,
         streamed: bool = False,
     ) -> "Given":
-        """At least four points a linear function are needed, or no residual would be trusted."""
+        """The functions of z from its columns, which need at least four points for each linear function."""
         columns, single = conditions.columns, conditions.single
         n = len(columns)
         linear = Linear.of(columns)
@@ -97,7 +100,7 @@ class Given:
                 f"{n} points are too few to condition on {q - 1} columns (each label but one counts as a column): "
                 f"expected at least {4 * q}. Use more points, or condition on fewer columns."
             )
-        # In a canonical order, so that choices do not depend on the order of rows.
+        # The sample is sorted, so that choices do not depend on the order of rows.
         sample = np.arange(n) if n <= MOST_ROWS else generator.choice(n, MOST_ROWS, replace=False)
         sample = sample[np.lexsort(columns[sample].T)]
         return cls(
@@ -111,20 +114,20 @@ class Given:
         )
 
     def rough(self, side: "Variable | Unread", missed: "Residuals") -> list[Basis]:
-        """Functions of z with steps and narrow bends, for a side and what is left of it."""
+        """Functions of z with steps and narrow bends, chosen for a side and its residuals so far."""
         features = missed.features
         turn = np.linalg.eigh(features.T @ features)[1][:, ::-1][:, :ROUGH_FEATURES]
         targets = [side.numbers] if isinstance(side, Variable) and side.numbers.shape[1] else []
         targets = [*targets, features @ turn]
         pairs = []
-        if self.waves is not None:  # those that are most correlated with the residuals
+        if self.waves is not None:  # pairs that are most correlated with the residuals
             order = np.argsort(-missed.agreements["waves"].score, kind="stable")
             pairs = [self.waves.pairs[at] for at in order[:PAIRS]]
         return rough_bases(self.roughly, targets, pairs, not self.streamed)
 
     @cached_property
     def roughly(self) -> RoughFunctions:
-        """Functions of z that are not smooth, each computed once for all variables that are regressed on them."""
+        """Functions of z that are not smooth, each computed once for all variables."""
         return RoughFunctions(self.columns, self.sample, self.linear, self.single, self.together)
 
     @cached_property
@@ -134,7 +137,7 @@ class Given:
 
     @cached_property
     def together(self) -> Together | None:
-        """Products of the columns of z, where there are several numbers."""
+        """Products of the columns of z, if several are numbers."""
         return Together.of(self.where)
 
     @cached_property
@@ -144,7 +147,7 @@ class Given:
 
     @cached_property
     def local(self) -> Local:
-        """The kernel on z of the statistic."""
+        """The kernel on z that is part of the statistic."""
         return Local(self.where)
 
     @property
@@ -160,7 +163,7 @@ class Given:
 
     @cached_property
     def _before_metrics(self) -> tuple[np.ndarray, Linear, Basis]:
-        """The rows from which metrics are learned, and where all begin."""
+        """The rows from which metrics are learned, and the functions with which learning starts."""
         rows = self.sample[:: -(-len(self.sample) // MOST_ROWS_FOR_METRIC)]
         z = self.where[rows]
         linear = Linear.of(z)
@@ -169,35 +172,36 @@ class Given:
 
 @dataclass(frozen=True)
 class Residuals:
-    """One side of the test.
+    """The residuals of one side of the test, x or y, given z.
 
     Attributes
     ----------
     given : Given
-        What was regressed on.
+        The functions of z in the regressions.
     columns : array (n, a + b)
         Standardised residuals of its numbers, divided by `scales`, and the indicators of its labels.
     scales : array (a,)
-        The standard deviations of these residuals; infinite where nothing but rounding is left.
+        The standard deviations of these residuals; infinite if only rounding error is left.
     features : array (n, r)
         Centred features of the columns.
     left : array (n, r)
-        The features less their own regressions on z.
+        The residuals of the features regressed on z.
     plain : array (n, s) or None
-        The same for features of the columns before the first regression, where they are wanted and there are numbers.
+        The residuals of features of the columns before the first regression, if these are used and there are numbers.
     first, second, third : Fit
         The regression of the numbers (None without any), that of the features, and that of the plain ones.
     share : float
-        The part of the features that is linear in the residuals: there both regressions act.
+        The share of the features' variance that is linear in the residuals of the numbers, on which both regressions
+        act.
     rest : float
-        The share of the variance of its numbers that z leaves, of the column of which it leaves least; 1 without any.
+        The share of variance that z leaves unexplained, in the number of which it explains most; 1 without numbers.
     kernel : Kernel
-        With what features were made.
+        The kernel of the features.
     landmarks : Landmarks or None
-        What makes them, for the default kernel.
+        The landmarks of the features, for default kernels.
     line : Line or None
-        For covariances: the numbers, or of labels alone what is left of their features; None with a kernel that was
-        asked for.
+        The residuals for covariances: of the numbers, or of the features if there are only labels; None with a chosen
+        kernel.
     """
 
     given: Given
@@ -222,7 +226,7 @@ class Residuals:
 
     @property
     def plainly(self) -> tuple[np.ndarray, Fit]:
-        """The residuals of its numbers and their regression; for labels and other kinds, those of the features."""
+        """The residuals of the numbers and their regression; for labels and other kinds, those of the features."""
         if self.line is not None:
             return self.line.columns, self.line.fit
         if self.first is not None:
@@ -231,7 +235,7 @@ class Residuals:
 
     @cached_property
     def agreements(self) -> dict[str, Agreement]:
-        """How far each part of the residuals agrees among neighbours in z."""
+        """The correlation between neighbours in z of each part of the residuals."""
         parts: dict[str, tuple[np.ndarray, Fit | None]] = {"features": (self.left, self.second)}
         if self.line is not None or self.first is not None:
             parts["numbers"] = self.plainly
@@ -247,12 +251,12 @@ class Residuals:
 
     @property
     def freedom(self) -> float:
-        """The largest degrees of freedom of a regression."""
+        """The largest degrees of freedom of the regressions."""
         return max(fit.freedom for fit in (self.first, self.second, self.third) if fit is not None)
 
 
 def read_side(data: Data, argument: str, kernel: Any, door: Door) -> Variable | Unread:
-    """A variable as columns, or with its own kernel if only that can read it."""
+    """A variable as numeric columns, or with its kernel if only that can read it."""
     if is_default(kernel):
         return read_variable(data, argument)
     try:
@@ -273,16 +277,17 @@ def residuals(
     *,
     missed: "Residuals | None" = None,
 ) -> Residuals:
-    """Regress the numbers on z, make features of their residuals, regress these on z too.
+    """Regress the numbers on z, compute features of their residuals, and regress these features on z, too.
 
-    x and y are independent given z just when x − f(z) and y − g(z) are, whatever f and g are. So the first regression
-    changes nothing about the hypothesis, but what it leaves hardly depends on z: the second one has little to do, and
-    little to do wrong. Its bias on both sides is what makes conditional tests reject too often.
+    For any f and g, x and y are independent given z if and only if x − f(z) and y − g(z) are. The first regression
+    therefore does not change the hypothesis. Its residuals hardly depend on z, so the second regression has little to
+    fit, and little bias. Bias of that regression on both sides is what makes conditional tests reject too often.
 
-    Without a kernel and for few points there are plain features too, of the numbers as they came: what y = f(x) + noise
-    says of x is the same wherever z is, while in residuals of x it moves with z.
+    Without a chosen kernel and with few points, plain features of the unregressed numbers are used as well. If y = f(x)
+    + noise, the dependence of y on x itself is the same for all z, while its dependence on residuals of x changes with
+    z.
 
-    Of residuals that `missed` functions of z others are made, by regressions that find steps and narrow bends, too.
+    If earlier residuals `missed` functions of z, the regressions also include functions with steps and narrow bends.
     """
     bases, first, rest = given.bases, None, 1.0
     if missed is not None:
@@ -303,7 +308,7 @@ def residuals(
     if isinstance(side, Unread):
         features, used, landmarks = _kernel_features(side.kernel, side.points, door), side.kernel, None
     elif isinstance(kernel, Kernel) and len(scales):
-        there = np.where(np.isfinite(scales), scales, 0)  # nothing of columns that are functions of z
+        there = np.where(np.isfinite(scales), scales, 0)  # columns that are functions of z become zero
         points = read_points(kernel, columns * there * side.scales, "the residuals", door)
         features, used, landmarks = _kernel_features(kernel, points, door), kernel, None
     else:
@@ -332,7 +337,7 @@ def residuals(
 
 
 def _in_units(fit: Fit, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standardised residuals over their standard deviations, and these."""
+    """Standardised residuals divided by their standard deviations, and these standard deviations."""
     left = fit.standardised(numbers)
     scales = left.std(axis=0)
     scales = np.where(scales**2 > NOTHING_LEFT, scales, np.inf)
@@ -347,17 +352,17 @@ def _kernel_features(kernel: Kernel, points: Points, door: Door) -> np.ndarray:
 
 
 def _metric(columns: np.ndarray, wide: bool = False) -> np.ndarray:
-    """Columns in units of their median distance, or if `wide` at least of that of normal ones."""
+    """The metric of columns in units of their median distance, or if `wide` of at least that of normal columns."""
     least = MEDIAN_OF_NORMAL * np.sqrt(columns.shape[1]) if wide else 0.0
     return np.eye(columns.shape[1]) / (max(median_distance(columns), least) if columns.any() else 1.0)
 
 
 def _learned_metric(columns: np.ndarray, numbers: int, rng: Seed) -> np.ndarray:
-    """Columns in units of the lengthscale that is learned from the residuals of the numbers."""
+    """The metric of columns in units of the lengthscale that is learned from the residuals of the numbers."""
     return np.eye(columns.shape[1]) / learned_multiple(columns[:, :numbers], rng).kernel.lengthscale  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _as_kernel(landmarks: Landmarks, units: np.ndarray) -> Kernel:
-    """What the default features belong to, in the units of the data."""
+    """The kernel of the default features, in the units of the data."""
     # On indicators alone any radial kernel is a constant plus a multiple of Delta.
     return RBF(units / landmarks.metric[0, 0]) if len(units) and np.isfinite(units).all() else Delta()

@@ -1,4 +1,4 @@
-"""Functions of z that are not smooth: steps at cuts that trees find, and bends that are narrower than usual."""
+"""Functions of z that are not smooth: steps at cuts of regression trees, and bends that are narrower than usual."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,11 +22,13 @@ __all__ = ["Leaves", "RoughFunctions", "rough_bases"]
 # The fewest rows in a leaf; a tree has one leaf per four times as many rows, and at most a number that can be solved
 # for.
 LEAST_LEAF, ROWS_FOR_A_LEAF, MOST_LEAVES = 5, 20, 60
-# Trees of one forest, which cut where one tree cannot: its first cut must pay by itself.
+# The number of trees in a forest, which finds cuts that one tree does not: its first cut must reduce the error by
+# itself.
 TREES, SEED = 12, 0
-# Lengthscales between two values that are nearest: the kernel is 3e-6 there. Values of a column, at most.
+# The distance between the two nearest values of a column in lengthscales, at which the kernel is 3e-6; and the largest
+# number of values.
 LEAST_GAP, MOST_VALUES = 5.0, 300
-# In median distances, of z with one column and with several.
+# Lengthscales in median distances, for z with one column, for z with several, and for pairs of columns.
 NARROW_ALONE, NARROW_TOGETHER, WIDTHS_OF_PAIRS = (0.2, 0.1, 0.05), (0.35,), (0.6, 0.35, 0.2)
 
 
@@ -37,22 +39,22 @@ class Leaves:
     Attributes
     ----------
     trees : tuple of array (nodes, 4)
-        For each node the column that is asked, the most that goes to the left, and the nodes on the left and on the
-        right; a leaf has none, -1.
+        For each node the column of its cut, the largest value that goes to the left, and the nodes on the left and on
+        the right, -1 for a leaf.
     """
 
     trees: tuple[np.ndarray, ...]
 
     @classmethod
     def of(cls, z: np.ndarray, targets: np.ndarray, number: int) -> "Leaves":
-        """One tree of all rows, or several of rows drawn with repetition, that are cut where targets change most."""
+        """One tree of all rows, or several of rows drawn with replacement, with cuts where the targets change most."""
         from sklearn import config_context
         from sklearn.tree import DecisionTreeRegressor
 
         n, generator = len(z), np.random.default_rng(SEED)
-        order = np.lexsort((*targets.T, *z.T))  # rows are drawn in an order of their own
+        order = np.lexsort((*targets.T, *z.T))  # so that the order of the data has no effect
         z, targets = z[order], targets[order]
-        leaves, narrow = int(np.clip(n // ROWS_FOR_A_LEAF, 2, MOST_LEAVES)), z.astype(np.float32)  # as trees read them
+        leaves, narrow = int(np.clip(n // ROWS_FOR_A_LEAF, 2, MOST_LEAVES)), z.astype(np.float32)  # as trees read z
         tree, found = DecisionTreeRegressor(min_samples_leaf=LEAST_LEAF, max_leaf_nodes=leaves, random_state=SEED), []
         for _ in range(number):
             rows = np.arange(n) if number == 1 else generator.integers(0, n, n)
@@ -62,7 +64,7 @@ class Leaves:
         return cls(tuple(found))
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
-        """One column a leaf, (n, leaves)."""
+        """The step functions at rows of z, (n, leaves)."""
         leaves = [_leaf(tree, z)[:, None] == np.flatnonzero(tree[:, 2] < 0) for tree in self.trees]
         return np.concatenate(leaves, axis=1) / np.sqrt(len(self.trees))
 
@@ -81,7 +83,7 @@ def _leaf(tree: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def of_values(z: np.ndarray, j: int) -> tuple[Landmarks, ...]:
-    """A function for each value of a column, if most values repeat: a kernel that is narrower than the least gap."""
+    """A function for each value of a column, if most values repeat: a kernel narrower than the gap between values."""
     values = np.unique(z[:, j])
     if not 2 < len(values) <= len(z) / 2:
         return ()
@@ -91,7 +93,7 @@ def of_values(z: np.ndarray, j: int) -> tuple[Landmarks, ...]:
 
 
 def _of_pair(z: np.ndarray, pair: tuple[int, int], width: float) -> Landmarks:
-    """All smooth functions of two columns."""
+    """Features for smooth functions of two columns."""
     metric = np.zeros((z.shape[1], 2))
     metric[pair, (0, 1)] = 1 / np.array([median_distance(z[:, [j]]) for j in pair])
     return rbf_landmarks(z, metric / (width * median_distance(z @ metric)))
@@ -99,9 +101,9 @@ def _of_pair(z: np.ndarray, pair: tuple[int, int], width: float) -> Landmarks:
 
 @dataclass
 class RoughFunctions:
-    """Functions of z that depend on no target: each is computed when first needed, and kept.
+    """Functions of z that depend on no target, each computed when first needed, and kept.
 
-    `sample` are the rows from which landmarks are chosen, and the first `single` of the columns those that count.
+    `sample` are the rows from which landmarks are chosen. Only the first `single` columns are used.
     """
 
     z: np.ndarray
@@ -118,7 +120,7 @@ class RoughFunctions:
 
     @cached_property
     def along(self) -> tuple[Any, ...]:
-        """Smooth functions of each column."""
+        """Features for smooth functions of each column."""
         return additive_landmarks(self.own[self.sample])
 
     @cached_property
@@ -129,12 +131,12 @@ class RoughFunctions:
 
     @cached_property
     def narrow_bases(self) -> list[Basis]:
-        """By these alone."""
+        """The bases of these kernels alone."""
         return [self.basis(*kernels) for kernels in self.narrow]
 
     @cached_property
     def bases_beside(self) -> list[Basis]:
-        """By smooth functions of each column beside values that repeat, and beside products of columns."""
+        """Bases of smooth functions of each column with indicators of repeated values, and with products of columns."""
         some = self.own[self.sample]
         repeated = tuple(part for j in range(self.single) for part in of_values(some, j))
         kinds = [repeated] if repeated else []
@@ -142,7 +144,7 @@ class RoughFunctions:
         return [self.basis(*self.along, *kind) for kind in kinds]
 
     def beside_pair(self, pair: tuple[int, int]) -> list[Basis]:
-        """By smooth functions of each column beside any of two: of a wave or a chessboard products see a part."""
+        """Bases of smooth functions of each column and of a pair, as products fit only part of a wave or chessboard."""
         if pair not in self.of_pairs:
             some = self.own[self.sample]
             self.of_pairs[pair] = [self.basis(*self.along, _of_pair(some, pair, width)) for width in WIDTHS_OF_PAIRS]
@@ -159,10 +161,10 @@ def rough_bases(
     pairs: Sequence[tuple[int, int]] = (),
     forest: bool = True,
 ) -> list[Basis]:
-    """Narrow kernels, and smooth functions of each column with products, or the leaves of trees that fit each target.
+    """Bases of narrow kernels, and of smooth functions of each column with products or leaves of trees for each target.
 
-    Trees are chosen by the targets, but only by those of one side: what they take too much is noise of this side, and
-    given z it has nothing to do with the other. Without a `forest` there are fewer functions.
+    Trees are fitted to the targets of one side only. If they overfit, they fit noise of this side, which given z is
+    independent of the other side. Without a `forest` there are fewer functions.
     """
     along, own = functions.along, functions.own
     one = [Leaves.of(own, target, 1) for target in targets]

@@ -1,6 +1,4 @@
-"""The answer of a conditional test: small p-values are checked by further regressions, and remaining doubts are
-noted.
-"""
+"""The result of a conditional test: small p-values are checked by richer regressions, and doubts are noted."""
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -18,13 +16,13 @@ from meanmap.stats.result import Null
 __all__ = ["Settled", "settled"]
 
 
-# Above this p-value hardly any level rejects, and no permutations among neighbours are needed.
+# Above this p-value no usual level rejects, and no permutations among neighbours are needed.
 USUAL = 0.1
 
 
 @dataclass(frozen=True)
 class Settled:
-    """The statistic, its null, the residuals, and what the regressions used and may have missed."""
+    """The statistic, its null distribution, the residuals, and what the regressions used and may have missed."""
 
     value: float
     law: Null
@@ -34,7 +32,7 @@ class Settled:
 
     @property
     def pvalue(self) -> float:
-        """Of the statistic."""
+        """The p-value of the statistic."""
         return self.law.pvalue(self.value)
 
 
@@ -49,10 +47,11 @@ def settled(
     first: tuple[float, Null] | None = None,
     enough: float = 0.0,
 ) -> Settled:
-    """Test residuals, `refitted` ones if these miss functions of z, and in doubt permute rows among neighbours.
+    """Test residuals, or `refitted` ones if these miss functions of z; in doubt permute rows among neighbours as well.
 
-    `first` is the answer of the first residuals, where it is known. Of the last two p-values the larger is taken. A
-    p-value that is `enough` even without the most that may have been missed needs no other regressions.
+    `first` is the statistic and null distribution of the first residuals, if known. If rows are permuted, the larger of
+    the two p-values counts. No richer regressions are fitted if the p-value stays at most `enough` after subtracting
+    the largest possible contribution of missed functions.
     """
     units = left.given.units
     judged = left.given, method, null, n_draws, generator, units
@@ -61,7 +60,7 @@ def settled(
         return Settled(value, law, left, right, Fitted.of(left, right))
     missed, sure = NOTHING, 0.0
     if law.pvalue(value) <= enough and (most := doubted(left, right)) is not None:
-        # Draws of a copy, so that an answer without these is the same.
+        # These draws use a copy of the generator, so that they do not change the other results.
         less, same = judge(left, right, left.given, method, "gamma", n_draws, deepcopy(generator), units, most)
         missed, sure = (most, same.pvalue(less)) if same.pvalue(less) <= enough else (NOTHING, 0.0)
     if missed is NOTHING and (again := asked_again(left, right, refitted)) is not None:

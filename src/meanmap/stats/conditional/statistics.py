@@ -16,26 +16,27 @@ from meanmap.stats.result import Null
 
 __all__ = ["Local", "Products", "beyond", "linear_share", "permuted"]
 
-# Rows of the n × n matrix in memory at a time: a fixed number, so that sums are the same on every machine. For random
-# signs only the upper triangle is needed, of which smaller blocks waste less.
+# The number of rows of the n × n matrix in memory at a time, fixed so that sums are the same on every machine. Random
+# signs only need the upper triangle, for which smaller blocks waste less.
 BLOCK, SYMMETRIC = 512, 128
-# The weights of the constant part of the kernel on z (dependence everywhere) and the local part (which varies with z).
+# The weight of the local part of the kernel on z, for dependence that varies with z; the rest is the constant part, for
+# dependence that does not.
 LOCAL = 0.8
-# The sizes of several parts are compared on about this many rows.
+# The norms of several parts are compared on about this many rows.
 ROWS_FOR_SIZES = 300
-# Kernels on z are kept up to this many rows: 24 megabytes.
+# Kernel matrices on z are kept up to this many rows, which take 24 megabytes.
 ROWS_KEPT = 2000
 
 
 class Local:
-    """The kernel on z, constant in part, in single precision; blocks of few rows are kept for other x and y."""
+    """The kernel on z with its constant part, in single precision; blocks of few rows are kept for other x and y."""
 
     def __init__(self, z: np.ndarray):
         self.z = z / median_distance(z)
         self.known: dict[tuple[Any, ...], np.ndarray] = {}
 
     def block(self, rows: slice, columns: slice) -> np.ndarray:
-        """Some rows and columns, which are not to be written to."""
+        """Some rows and columns; the caller must not write to them."""
         key = rows.start, rows.stop, rows.step, columns.start
         if key in self.known:
             return self.known[key]
@@ -50,12 +51,13 @@ class Local:
 class Products:
     """The matrix Kᵢⱼ = ⟨uᵢ, uⱼ⟩ ⟨vᵢ, vⱼ⟩ k(zᵢ, zⱼ) of residuals u of x and v of y, by blocks of rows.
 
-    (1/n) Σᵢⱼ Kᵢⱼ = |Σ wᵢ|²/n with wᵢ = uᵢ ⊗ vᵢ ⊗ φ(zᵢ), whose mean is zero when x and y are independent given z. Of
-    several pairs (u, v) it is the sum, the first in its own size and the others in fractions (`shares`) of that size.
+    (1/n) Σᵢⱼ Kᵢⱼ = |Σ wᵢ|²/n with wᵢ = uᵢ ⊗ vᵢ ⊗ φ(zᵢ), whose mean is zero if x and y are independent given z. With
+    several pairs (u, v), K is the sum of their matrices, whose norms are scaled to fractions (`shares`) of the norm of
+    the first.
     """
 
     def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]], shares: Sequence[float], local: Local):
-        # In single precision, which is half the work: sums over rows are taken in double.
+        # Single precision halves the work; sums over rows are in double precision.
         self.pairs = [(left.astype(np.float32), right.astype(np.float32)) for left, right in pairs]
         self.local, self.n = local, len(local.z)
         self.weights = np.ones(1)
@@ -95,7 +97,7 @@ class Products:
         n, total = len(signs), np.zeros(signs.shape[1])
         for rows in track(slices(n, SYMMETRIC), "bootstrap"):
             block = self.block(rows, slice(rows.start, None))
-            block[:, rows.stop - rows.start :] *= 2  # and what lies below the diagonal
+            block[:, rows.stop - rows.start :] *= 2  # counts the entries below the diagonal
             total += np.einsum("ij,ij->j", signs[rows], block @ signs[rows.start :], dtype=np.float64)
         return total / n
 
@@ -108,10 +110,10 @@ class Products:
         straight: Straight | None = None,
         bias: float = 0.0,
     ) -> tuple[float, Null]:
-        """The statistic, and the wild bootstrap: signs ±1 on the wᵢ, times the roots of the variance ratios.
+        """The statistic and its wild bootstrap: the wᵢ have random signs ±1, times the roots of the variance ratios.
 
-        Rows of one of the `units` have one sign. With a `straight` part both are judged together. A `bias` is taken off
-        the statistic, as by `beyond`.
+        All rows of one of the `units` have the same sign. A `straight` part is combined with K by `together`. The
+        `bias` is subtracted from the statistic by `beyond`.
         """
         exchange = Exchange.of(self.n)
         exchange = exchange if units is None else replace(exchange, units=units)
@@ -134,10 +136,10 @@ class Products:
         straight: Straight | None = None,
         bias: float = 0.0,
     ) -> tuple[float, Null]:
-        """The statistic, and draws of Σ λᵢ zᵢ² or of a gamma distribution with their moments.
+        """The statistic, and draws of Σ λᵢ zᵢ² or of a gamma distribution with the same mean and variance.
 
-        λᵢ are the eigenvalues of K / n, its rows and columns times the roots of the variance ratios. Draws of a
-        `straight` part have the covariance 2 Σᵢⱼ Kᵢⱼ ⟨wᵢ, wⱼ⟩/n² with these.
+        λᵢ are the eigenvalues of K / n, with rows and columns multiplied by the roots of the variance ratios. These
+        draws have the covariance 2 Σᵢⱼ Kᵢⱼ ⟨wᵢ, wⱼ⟩/n² with the draws of a `straight` part.
         """
         n, roots = self.n, np.sqrt(ratios)
         value, mean, square, crossed, scaled = 0.0, 0.0, 0.0, 0.0, []
@@ -167,7 +169,7 @@ class Products:
 
 
 def _exponential(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """exp(−|aᵢ − bⱼ|²/2) in single precision; its exponents, where large numbers cancel, in double."""
+    """exp(−|aᵢ − bⱼ|²/2) in single precision, from exponents in double precision, in which large numbers cancel."""
     one, other = (-0.5 * np.sum(each**2, axis=1, keepdims=True) for each in (a, b))
     left = np.concatenate([one, np.ones_like(one), a], axis=1)
     exponents = (left @ np.concatenate([np.ones_like(other), other, b], axis=1).T).astype(np.float32)
@@ -175,7 +177,7 @@ def _exponential(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def beyond(statistic: float, bias: float) -> float:
-    """|Σ wᵢ|²/n after the length |Σ wᵢ|/√n is reduced by √bias."""
+    """The statistic |Σ wᵢ|²/n after reducing |Σ wᵢ|/√n by √bias."""
     return max(0.0, np.sqrt(statistic) - np.sqrt(bias)) ** 2
 
 

@@ -11,15 +11,16 @@ from meanmap.stats.limits import spectral_null
 
 __all__ = ["CHARGE", "Line", "Straight", "correlated", "together"]
 
-# The weight of what is linear where two statistics are judged together. With .7 the power against linear dependence
-# was .89 (kernels alone .76, covariances alone .90) and that against other dependence .53 (.52 and .40), on 60 data
-# sets of each of 18 kinds; with .85 they were .90 and .50.
+# The weight of covariances if they are combined with kernels. With .7 the power against linear dependence was .89
+# (kernels alone .76, covariances alone .90) and that against other dependence .53 (.52 and .40), on 60 data sets of
+# each of 18 kinds. With .85 the two powers were .90 and .50.
 LINEAR = 0.7
-# Products of more pairs of columns are left to the kernels.
+# With more pairs of columns than this no covariances are used, only kernels.
 MOST_PRODUCTS = 256
-# What a degree of freedom costs where the regression is chosen (Kim & Gu 2004). Each takes a row from the covariance,
-# and of the biases on both sides only the product does harm. Covariances alone saw .902 of what is linear on these
-# data sets, those of the regressions for kernels .896; .885 with the squares of the products as their variance.
+# The cost of a degree of freedom in choosing the regression (Kim & Gu 2004). Each removes the information of one row
+# from the covariance, and only the product of the biases of both sides does harm. On these data sets covariances alone
+# had power .902 against linear dependence, and .896 with the regressions for kernels. With the squares of the products
+# as their variance it was .885.
 CHARGE = 1.4
 
 
@@ -32,7 +33,7 @@ class Line:
     columns : array (n, a)
         Residuals.
     fit : Fit
-        The regression that left them.
+        The regression whose residuals these are.
     sizes : array (n,)
         The variance of a row's residuals, summed over columns, as a function of z.
     """
@@ -43,7 +44,7 @@ class Line:
 
     @classmethod
     def of(cls, columns: np.ndarray, fit: Fit, bases: Sequence[Basis]) -> "Line":
-        """With the sizes that a regression of the squares on z finds."""
+        """One side with sizes from a regression of the squared residuals on z."""
         squares = np.sum(columns**2, axis=1, keepdims=True)
         expected = squares - best_fit(fit.linear, bases, squares).in_sample(squares)
         return cls(columns, fit, np.maximum(expected[:, 0], 0))
@@ -57,7 +58,7 @@ class Straight:
     ----------
     products : array (n, q)
     ratios : array (n,)
-        The ratio of the variance of each row's term of the sum to its square.
+        The ratio of the variance of each row's term of the sum to the square of this term.
     size : float
         The mean of |u|² times that of |v|².
     """
@@ -68,12 +69,13 @@ class Straight:
 
     @classmethod
     def of(cls, left: Line, right: Line, *, apart: bool = True) -> "Straight | None":
-        """Of both sides; None if they have too many columns.
+        """The products for both sides; None if these have too many columns.
 
-        Ratios are the variance ratios of the regressions. Where rows are drawn `apart`, not in clusters, these are
-        times E[|u|² | z] E[|v|² | z] over |u|² |v|², both summed over rows: given z the residuals are independent under
-        the hypothesis, while dependence makes squares large together and would hide itself. One side's expectation
-        beside the other's squares is enough; of the two ways the larger is taken.
+        Ratios are the variance ratios of the regressions. If rows are drawn `apart`, not in clusters, ratios are
+        multiplied by Σ E[|u|² | z] E[|v|² | z] over Σ |u|² |v|². Under the null hypothesis the residuals are
+        independent given z. Under dependence large squares of both sides coincide, so Σ |u|² |v|² would overstate the
+        variance and reduce power. It suffices to replace the squares of one side by their expectation; the larger of
+        the two results is used.
         """
         u, v = left.columns, right.columns
         if u.shape[1] * v.shape[1] > MOST_PRODUCTS:
@@ -87,13 +89,13 @@ class Straight:
         return cls((u[:, :, None] * v[:, None, :]).reshape(len(u), -1), ratios, size)
 
     def forms(self, signs: np.ndarray) -> np.ndarray:
-        """|Σ εᵢ wᵢ|²/n for each column of random signs (n, B), the first of which are all 1 and the data's."""
+        """|Σ εᵢ wᵢ|²/n for each column of random signs (n, B); the first column is all ones, for the data."""
         scaled = signs * np.sqrt(self.ratios)[:, None]
         scaled[:, 0] = 1.0
         return np.sum((self.products.T @ scaled) ** 2, axis=0) / len(signs)
 
     def limit(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
-        """The statistic, and draws of weighted chi-squares."""
+        """The statistic, followed by draws of weighted chi-squares."""
         n = len(self.products)
         covariance = self.products.T @ (self.ratios[:, None] * self.products) / n
         draws = spectral_null(np.linalg.eigvalsh(covariance), n_draws, generator).draws
@@ -101,16 +103,16 @@ class Straight:
 
 
 def together(kernels: np.ndarray, straight: np.ndarray) -> np.ndarray:
-    """Two statistics as one, each with its draws behind it: minus the log of the weighted harmonic mean of p-values.
+    """Two statistics combined, and their draws: minus the log of the weighted harmonic mean of p-values (Wilson 2019).
 
-    These are upper tails of gamma distributions with the mean and the variance of the draws, and only order values: the
-    draws of both together are the null. (Wilson 2019 on harmonic means.)
+    The p-values are upper tails of gamma distributions with the mean and the variance of the draws. They only rank
+    values: the null distribution is that of the combined draws.
     """
     return np.log((1 - LINEAR) / _tails(kernels) + LINEAR / _tails(straight))
 
 
 def correlated(draws: np.ndarray, others: np.ndarray, covariance: float, generator: np.random.Generator) -> np.ndarray:
-    """Draws in such an order that they rise with others as normal variables of this covariance do."""
+    """Draws reordered to have about this covariance with the others, through ranks of correlated normal variables."""
     size = np.sqrt(draws.var() * others.var())
     share = float(np.clip(covariance / size, 0, 1)) if size > 0 else 0.0
     ranks = np.empty(len(draws))

@@ -1,4 +1,4 @@
-"""Repeated values of z: rows that share them form strata, within which x and y are permuted, and the test is exact."""
+"""Repeated values of z: rows with the same values form strata, within which x and y are permuted in an exact test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -38,9 +38,9 @@ __all__ = [
 
 
 def rows_together(z: Data, least: float = ROWS_A_STRATUM, beside: np.ndarray | None = None) -> np.ndarray | None:
-    """The number of the stratum of each row, those that share all values of z (and of what is `beside` it).
+    """The stratum of each row, counted from 0: rows of a stratum share all values of z, and of `beside` if given.
 
-    None if these have fewer than `least` rows on average, and for a single stratum.
+    None if strata have fewer than `least` rows on average, or if there is only one.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def rows_together(z: Data, least: float = ROWS_A_STRATUM, beside: np.ndarray | N
 def found_in_strata(
     sides: Sequence[Any], kernels: Sequence[Any], strata: np.ndarray, n_draws: int, random: Rng, door: Door
 ) -> Found:
-    """The independence test of x and y within strata, as an answer to whether they are independent given these."""
+    """The independence test of x and y within strata, which tests whether they are independent given the strata."""
     n = len(strata)
     found = in_strata(sides, kernels, Exchange(strata, np.arange(n), np.ones(n)), n_draws, random, door)
     return replace(found, method=f"conditional {found.method}")
@@ -84,13 +84,13 @@ def strata_told(z: Data, strata: np.ndarray) -> tuple[str, ...]:
 
 
 def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """A note on integers that would form strata, if there were not too many rows."""
+    """A note on integers that would form strata if there were fewer rows."""
     table = table_of(z, "z")
     if any(name in (kinds or {}) or not table.is_real(name) or not may_be_codes(table[name]) for name in table.names):
         return ()
     strata = rows_together(z)
     k, n = 0 if strata is None else 1 + int(strata.max()), len(table)
-    if k <= MOST_VALUES:  # each of which is taken for a label, too
+    if k <= MOST_VALUES:  # each value is then also treated as a label
         return ()
     remedy = _within_z()
     remedy += f" of whole sites, {MOST_ROWS} rows at most" if n > MOST_ROWS else ""
@@ -120,8 +120,8 @@ def other_reading(
 
 
 def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
-    """Notes on integers in z that are regressed on; `beside` other columns also on those that are not treated as
-    labels.
+    """Notes on integers in z that are used as numbers in regressions; `beside` other columns only if not labels as
+    well.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def codes_told(z: Data, *, beside: bool = False) -> tuple[str, ...]:
 
 
 def _within_z() -> str:
-    """Advice for codes in z."""
+    """Advice if numbers in z are codes."""
     return in_python(
         "ask independence_test(x, y, within=z)",
         "ask meanmap test independence with the columns of --z behind --within",
@@ -152,5 +152,5 @@ def _within_z() -> str:
 
 
 def _table(z: Data) -> Table | None:
-    """The columns of z; None for sparse ones, which are neither strata nor codes."""
+    """The columns of z; None if they are sparse, which are neither strata nor codes."""
     return None if is_sparse(z) else table_of(z, "z")

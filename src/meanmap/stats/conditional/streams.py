@@ -16,17 +16,17 @@ __all__ = ["Functions", "Overlap", "Regressions", "StreamedFit"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Functions(Value):
-    """Functions of z that a regression has: 1, its columns, and smooth ones, rounded to a grid.
+    """The functions of z in a regression: 1, the columns of z, and smooth functions, rounded to a grid.
 
-    What is rounded is a function of z still, so that sums over rows are exact and nothing about the hypothesis changes.
+    Rounding makes sums over rows exact. Rounded values are still functions of z, so the hypothesis does not change.
 
     Attributes
     ----------
     landmarks : tuple of Landmarks
     straight : array (1 + d, r)
-        What of the landmarks' features is linear in a sample.
+        The coefficients of the linear part of the landmarks' features in a sample.
     turn : array (r, s)
-        From the rest of them to the principal smooth functions of the sample.
+        The map from the rest of these features to the principal smooth functions of the sample.
     grid : Grid
     """
 
@@ -37,7 +37,7 @@ class Functions(Value):
 
     @classmethod
     def of(cls, basis: Basis, z: np.ndarray) -> "Functions":
-        """Those of a basis, on the rows z that it was made for."""
+        """The functions of a basis, on the rows z for which it was computed."""
         linear = np.column_stack([np.ones(len(z)), z])
         features = np.concatenate([part(z) for part in basis.landmarks], axis=1)
         straight = np.linalg.lstsq(linear, features, rcond=None)[0]
@@ -46,12 +46,12 @@ class Functions(Value):
         return cls(basis.landmarks, straight, turn, Grid.of(found, [1] * found.shape[1]))
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
-        """At some rows of z, (n, 1 + d + s)."""
+        """The functions at some rows of z, (n, 1 + d + s)."""
         return self.grid.rounded(_functions(self.landmarks, self.straight, self.turn, z))
 
     @property
     def straight_ones(self) -> int:
-        """1 + d, how many of them are linear, which no regression shrinks."""
+        """The number of linear functions, 1 + d, which no regression shrinks."""
         return len(self.straight)
 
 
@@ -63,9 +63,9 @@ class StreamedFit(Value):
     ----------
     functions : Functions
     turn : array (functions, q + r)
-        From the functions to an orthonormal basis of the data.
+        The map from the functions to an orthonormal basis on the data.
     shrinkage : array (q + r,)
-        How much of each direction is fitted, 1 for the linear ones.
+        The shrinkage of each direction, 1 for the linear ones.
     weights : array (q + r, targets)
         The coefficients.
     """
@@ -85,10 +85,10 @@ class StreamedFit(Value):
         n: int,
         undersmooth: float = 1.0,
     ) -> "StreamedFit":
-        """From sums over n rows of products: of functions, of these with targets, and of targets with themselves."""
+        """The fit from sums over n rows: products of functions, of functions and targets, and squares of targets."""
         q = functions.straight_ones
         free = _orthonormal(normal[:q, :q], ROUNDING, 0.0)[0]
-        # Gram–Schmidt in coordinates: the smooth functions less their linear part.
+        # Gram–Schmidt in coordinates: the smooth functions minus their linear part.
         smooth = np.concatenate([-free @ (free.T @ normal[:q, q:]), np.eye(len(normal) - q)])
         bent, values = _orthonormal(smooth.T @ normal @ smooth, 1e-7, ROUNDING * np.trace(normal[q:, q:]))
         turn = np.zeros((len(normal), free.shape[1] + bent.shape[1]))
@@ -105,42 +105,42 @@ class StreamedFit(Value):
         return self.functions(z) @ self.turn
 
     def in_sample(self, basis: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Residuals of rows with this basis."""
+        """Residuals of rows, from the values of `basis`."""
         return targets - basis @ self.weights
 
     def standardised(self, basis: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Residuals enlarged to the variance of the noise."""
+        """Residuals scaled up to the variance of the noise."""
         return self.in_sample(basis, targets) / np.sqrt(1 - np.minimum(basis**2 @ self.shrinkage, 0.99))[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlap(Value):
-    """The variance ratio of two smoothers (see `variance_ratios`), but for one number that each row adds.
+    """The variance ratio of two smoothers (see `variance_ratios`), up to a sum over rows.
 
     Attributes
     ----------
     shared : array (q + r, q' + r')
         Inner products of their bases.
     lost : pair of arrays
-        What each smoother takes of the variance along each direction of its basis.
+        The share of variance that each smoother removes along each direction of its basis.
     """
 
     shared: np.ndarray
     lost: tuple[np.ndarray, np.ndarray]
 
     def kept(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """What is kept of each row's variance on both sides, (n,)."""
+        """The product of the shares of each row's variance that both smoothers keep, (n,)."""
         return (1 - left**2 @ self.lost[0]) * (1 - right**2 @ self.lost[1])
 
     def ratio(self, kept: float, n: int) -> float:
-        """From the sum of these over n rows."""
+        """The variance ratio, from the sum of `kept` over n rows."""
         first, second = self.lost
         return float((n - first.sum() - second.sum() + first @ self.shared**2 @ second) / kept)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regressions(Value):
-    """What one pass over rows needs for the regressions of both sides: distinct functions, and whose are which.
+    """The regressions of both sides in one pass over rows: the distinct functions, and which side uses which.
 
     Attributes
     ----------
@@ -154,14 +154,14 @@ class Regressions(Value):
 
     @classmethod
     def of(cls, bases: Sequence[Basis | None], z: np.ndarray) -> "Regressions":
-        """From the bases of both sides, which may be one, and the rows of z that they were made for."""
+        """The regressions on the bases of both sides, which may be the same, and the rows of z behind the bases."""
         distinct = list({id(basis): basis for basis in bases if basis is not None}.values())
         left, right = (None if b is None else next(i for i, d in enumerate(distinct) if d is b) for b in bases)
         return cls(tuple(Functions.of(basis, z) for basis in distinct), (left, right))
 
     @property
     def grids(self) -> list[Grid]:
-        """Of the columns of all functions."""
+        """The grids of the columns of all functions."""
         return [each.grid for each in self.functions]
 
     def columns(self, z: np.ndarray) -> list[np.ndarray]:
@@ -171,7 +171,7 @@ class Regressions(Value):
     def fits(
         self, products: np.ndarray, targets: Sequence[int], n: int, undersmooth: float
     ) -> tuple[list[StreamedFit | None], Overlap | None]:
-        """From sums of products of the functions and, behind them, this many targets of each side."""
+        """The fits and their overlap, from sums of products of functions followed by each side's targets."""
         sizes = [*(each.grid.size for each in self.functions), *targets]
         ends = np.cumsum(sizes)
         at = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
@@ -200,12 +200,12 @@ def _functions(landmarks: tuple[Landmarks, ...], straight: np.ndarray, turn: np.
 
 
 def _orthonormal(inner: np.ndarray, tolerance: float, rounding: float) -> tuple[np.ndarray, np.ndarray]:
-    """Combinations of functions with this matrix of inner products that are orthonormal, and their eigenvalues."""
+    """Orthonormal combinations of functions with this matrix of inner products, and its eigenvalues."""
     values, vectors = np.linalg.eigh(inner)
     kept = values > max(tolerance * values.max(initial=0.0), rounding)
     return vectors[:, kept] / np.sqrt(values[kept]), values[kept]
 
 
 def _best_shift(values: np.ndarray, energy: np.ndarray, rest: float, q: int, n: int) -> float:
-    """The shift with the lowest generalised cross-validation error."""
+    """The penalty with the lowest generalised cross-validation error."""
     return best_shift(SHIFTS * values.sum(), values, energy, rest, q, n, most=MOST_FREEDOM)[0]

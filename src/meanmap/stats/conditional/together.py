@@ -1,4 +1,4 @@
-"""Products of columns of z, which kernels hardly fit with few rows, and the correlation of residuals with them."""
+"""Products of columns of z, which kernels hardly fit with few rows, and their correlation with residuals."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,13 +12,15 @@ from meanmap.stats.conditional.regression import Fit
 
 __all__ = ["Together", "Waves", "agreement"]
 
-# Of this many columns at most, and one product for this many rows.
+# Products are formed of at most this many columns, and at most one product for this many rows.
 MOST_COLUMNS, ROWS_FOR_A_PRODUCT = 8, 5
 # Values are clipped at this many standard deviations from the mean.
 END = 4.0
-# If less of a product's length remains, it is rounding error: the regression contains the product.
+# If a regression leaves a smaller share of a product's norm, this is rounding error: the regression contains the
+# product.
 NEW = 1e-4
-# Half periods of a cosine over all ranks of a column, at most: three cut it into four, as a chessboard does.
+# The largest number of half periods of a cosine over the ranks of a column: three have four extremes, like the rows of
+# a chessboard with four squares a side.
 FREQUENCIES = 3
 TINY = np.finfo(float).tiny
 
@@ -46,7 +48,7 @@ class Together:
 
     @classmethod
     def of(cls, z: np.ndarray) -> "Together | None":
-        """Of the columns of z that have more than two values; None if there are too few, or too many."""
+        """Products of the columns of z that have more than two values; None if there are too few or too many."""
         bent = bent_columns(z)
         chosen = tuple(each for size in (2, 3) for each in combinations(bent, size))
         if not chosen or len(bent) > MOST_COLUMNS or len(chosen) * ROWS_FOR_A_PRODUCT > len(z):
@@ -55,7 +57,7 @@ class Together:
         return cls(z.mean(axis=0), np.where(scale > 0, scale, 1.0), chosen)
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
-        """One column a product, (n, products), all of them together as long as one smooth function."""
+        """The products at rows of z, (n, products), scaled so that they weigh as much as one smooth function."""
         standard = np.clip((z[:, : len(self.scale)] - self.centre) / self.scale, -END, END)
         products = np.stack([standard[:, list(each)].prod(axis=1) for each in self.chosen], axis=1)
         return products / np.sqrt(len(self.chosen))
@@ -67,10 +69,10 @@ class Together:
 
 @dataclass(frozen=True)
 class Waves:
-    """Functions of two columns of z each: products of cosines of their ranks, which see steps, signs and chessboards.
+    """Functions of pairs of columns of z: products of cosines of ranks, which detect steps, signs and chessboards.
 
-    They serve for checks only: residuals correlated with those of a pair are regressed on all smooth functions of that
-    pair.
+    They are only used for checks: residuals that are correlated with functions of a pair are regressed on all smooth
+    functions of this pair.
 
     Attributes
     ----------
@@ -91,7 +93,7 @@ class Waves:
 
     @classmethod
     def of(cls, z: np.ndarray) -> "Waves | None":
-        """Of the columns of z that are not constant; None if there are too few, or too many."""
+        """Functions of the columns of z that are not constant; None if there are too few or too many."""
         several = [j for j in range(z.shape[1]) if np.ptp(z[:, j]) > 0]
         if not 2 <= len(several) <= MOST_COLUMNS:
             return None
@@ -101,7 +103,7 @@ class Waves:
         return cls(pairs, products)
 
     def agreement(self, residuals: np.ndarray, fit: Fit) -> Agreement:
-        """The correlation of residuals with functions of each pair, the largest for each."""
+        """The largest correlation of residuals with the functions of each pair."""
         found = [agreement(residuals, fit, products) for products in self.products]
         chance = [np.clip(each.score.size * ndtr(-each.score.max()), TINY, 1.0) for each in found]
         most = [(each.share.max(), each.most.max()) for each in found]
@@ -116,12 +118,11 @@ def _cosines(column: np.ndarray) -> np.ndarray:
 
 
 def agreement(residuals: np.ndarray, fit: Fit, products: np.ndarray) -> Agreement:
-    """The correlation of the residuals of a fit with each of some functions of z, of either sign, in any of their
-    columns.
+    """The largest absolute correlation of the residuals of a fit, over their columns, with each of some functions of z.
 
-    The score is the normal quantile of the p-value of their covariance, whose variance is that of noise left by the
-    same fit. What of a function p the fit leaves, (1 − H) p, shrinks with what it leaves of the residuals' own part of
-    it: the score does not show how little that is, and the share of their variance does.
+    The score is the normal quantile of the p-value of their covariance, whose variance is that of noise after the same
+    fit. The fit shrinks a function p to (1 − H) p, and the part of the residuals along p likewise. The score does not
+    show how small this part is, but its share of the residuals' variance does.
     """
     left = fit.in_sample(products)
     lengths, n = np.sum(left**2, axis=0), len(residuals)

@@ -1,7 +1,7 @@
 """The variables of a conditional test as numeric columns: standardised numbers, and an indicator for each label.
 
-Conditioning on z as a number or as a label is the same hypothesis: both contain all of z. Only what regressions can fit
-differs. A column of z whose values repeat (sites, years, counts, grades) is therefore both.
+Conditioning on z as a number or as a label is the same hypothesis, since both contain all of z. Only the functions that
+regressions can fit differ. A column of z whose values repeat (sites, years, counts, grades) is therefore used as both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,23 +42,23 @@ __all__ = [
 ]
 
 # Beyond this many robust standard deviations from the median only the logarithm of the distance counts. One-to-one
-# functions of columns leave the hypothesis as it is, and one value as far as 10⁶ leaves a regression nothing else.
+# functions of columns do not change the hypothesis, and one value as far away as 10⁶ would dominate a regression.
 FAR = 20.0
-# A column duplicates another one if less than this share of its variance is its own.
+# A column duplicates another one if the latter explains all but this share of its variance.
 COPY = 1e-12
-# Above this many a value may be a code for a missing one.
+# Beyond this many robust standard deviations a value may be a code for a missing one.
 WILD = 1000.0
-# All columns that are given leave at least this many rows for each of them, so that regressions are never refused for
-# indicators that nobody asked for; and there are at most this many of these, which some thousand rows still estimate.
+# Indicators of repeated numbers are added while there are at least this many rows for each column, so that regressions
+# are never refused because of them. There are at most this many, which some thousand rows can still estimate.
 ROWS_A_COLUMN, MOST_VALUES = 5, 200
 TOO_MANY = "these are too many to make each a label"
-# Values are counted in this many rows first.
+# Repeated values are first looked for in this many rows.
 SOME_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable of a test.
+    """One variable of a test as numeric columns.
 
     Attributes
     ----------
@@ -70,10 +70,10 @@ class Variable:
         One centred column of zeros and ones for each label. Rows with different labels are √2 apart, as two typical
         rows of a standardised number are.
     notes : tuple of str
-        A sentence for each column that was left out, since it is constant, and for each numeric one with a value very
+        A sentence for each column that was left out because it is constant, and for each numeric one with a value very
         far from all others.
     doubled : int
-        The number of indicators, the last ones, of values of the numbers.
+        The number of indicators of values of the numbers, which come last.
     """
 
     numbers: np.ndarray
@@ -92,7 +92,7 @@ class Variable:
 
     @property
     def single(self) -> int:
-        """The number of columns, the first ones, if each number counts once."""
+        """The number of columns without the indicators of numbers, which come last."""
         return self.numbers.shape[1] + self.indicators.shape[1] - self.doubled
 
     def within(self, strata: np.ndarray) -> "Variable":
@@ -114,14 +114,14 @@ class VariableReading(Value):
     numbers : tuple of str
         Columns of numbers, in order.
     labels : dict
-        The labels of each column that has some, in order, with the share of the rows that each has. Others that come
-        later are no column, as if all were one label. Numbers that are given stand here too where they repeat.
+        The labels of each column of labels, in order, with the share of rows of each. Labels outside the sample have no
+        indicator, as if they were all one label. Repeated numbers of a conditioning variable are listed here, too.
     middle, unit : array (a,)
         Median and robust standard deviation of each number; beyond 20 of these only the logarithm counts.
     mean, scale : array (a,)
         Mean and scale for standardising the numbers.
     notes : tuple of str
-        What `Variable.notes` says of the sample.
+        The `Variable.notes` of the sample.
     """
 
     numbers: tuple[str, ...]
@@ -136,11 +136,11 @@ class VariableReading(Value):
     def of(
         cls, data: Data, argument: str, *, whole: bool = False, given: bool = False
     ) -> tuple["VariableReading", Variable]:
-        """From the rows of a sample, with these as they are read.
+        """The reading determined from a sample, and the variable of the sample.
 
-        Constant columns are left out with a note. They are refused by name where nothing else is left, or a chosen
-        kernel needs the `whole` table. Numbers that are `given` and repeat are labels beside, and a column that is an
-        earlier one in another unit is left out.
+        Constant columns are left out with a note. They are an error if no other column remains, or if a chosen kernel
+        needs the `whole` table. If the variable is `given`, repeated numbers are also treated as labels, and a column
+        that repeats an earlier one in another unit is left out.
         """
         refuse_sparse(data, argument)
         table = table_of(data, argument)
@@ -180,7 +180,7 @@ class VariableReading(Value):
         return reading, reading._variable(table, argument)
 
     def variable(self, data: Data, argument: str) -> Variable:
-        """Other rows of the same columns."""
+        """The variable for other rows of the same columns."""
         return self._variable(table_of(data, argument), argument)
 
     def read(self, data: Data, argument: str, _door: object = None) -> tuple[np.ndarray, np.ndarray]:
@@ -209,7 +209,8 @@ def _copied(table: Table, name: str, earlier: Sequence[str]) -> str | None:
         return None
     for other in earlier:
         values = np.asarray(table[other])
-        # Ranks, too: values of which one is very far from all others would agree in it alone.
+        # Ranks must agree, too: a single value very far from all others would by itself make the correlation nearly
+        # one.
         if values.ndim == 1 and all(_agree(each(column), each(values)) for each in (np.asarray, tied_ranks)):
             return other
     return None
@@ -227,7 +228,7 @@ def _agree(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable:
-    """Numbers, labels or a table of these as columns of numbers, all rows being the sample."""
+    """Numbers, labels or a table of both as numeric columns, read with all rows as the sample."""
     return VariableReading.of(data, argument, whole=whole)[1]
 
 
@@ -256,7 +257,7 @@ def _repeats(column: np.ndarray) -> int:
     """The number of values of a numeric column, if enough rows share each for them to be labels; else 0."""
     if column.ndim != 1:
         return 0
-    # Of values that hardly repeat some rows show it.
+    # Some rows are enough to show that values hardly repeat.
     some = column[:: -(-len(column) // SOME_ROWS)]
     if len(np.unique(some)) > len(some) / 2:
         return 0
@@ -267,7 +268,7 @@ def _repeats(column: np.ndarray) -> int:
 def _repeated(
     table: Table, numbers: Sequence[str], labels: Mapping[str, Any], width: int
 ) -> tuple[dict[str, Any], list[str]]:
-    """The labels with those of numbers that repeat, from the fewest values on, and what is to be said of others."""
+    """The labels, with repeated numbers added from the fewest values on, and notes on numbers with too many values."""
     n, found, notes = len(table), dict(labels), []
     counted = {name: _repeats(np.asarray(table[name])) for name in numbers}
     used, added = 1 + width + sum(len(known) for known, _ in labels.values()), 0
@@ -293,7 +294,7 @@ def _numbers(table: Table, names: Sequence[str], argument: str) -> np.ndarray:
 
 
 def _drawn_in(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Numbers, with those far from all others moved nearer, in the same order."""
+    """Numbers, with those far from the median moved nearer to it without changing their order."""
     apart, times = numbers - middle, _times(numbers, middle, unit)
     return np.where(times > FAR, middle + np.sign(apart) * unit * (FAR + np.log1p(np.maximum(times - FAR, 0))), numbers)
 
@@ -304,7 +305,7 @@ def _times(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndar
 
 
 def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequence[str]) -> tuple[str, ...]:
-    """A note on the most extreme of the numbers, but not on those that are named as codes for missing values."""
+    """Notes on the most extreme number of each column, except codes for missing values, which have another note."""
     times = _times(numbers, middle, unit)
     return tuple(
         f"{of[j]} has the value {numbers[row, j]:.6g} in row {row} (counted from 0), {times[row, j]:.0e} standard "
@@ -316,9 +317,9 @@ def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequenc
 
 
 def table_of(data: Data, argument: str) -> Table:
-    """A table of whatever came; arrays of labels by columns, as tables read them.
+    """A table of any data; arrays of labels are split into columns.
 
-    Columns without names are called by their places, which are the same in all pieces of a sample.
+    Columns without names are named by their positions, which are the same in all pieces of a sample.
     """
     if table := table_in(data, argument):
         return table
@@ -338,6 +339,6 @@ def _labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _indicators(column: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Zeros and ones less their mean; of a label that is not among these only zeros, less these means."""
+    """Indicators minus their means; a label that is not among `labels` has only zeros, minus the same means."""
     codes = np.minimum(np.searchsorted(labels, column), len(labels) - 1)
     return np.eye(len(labels))[codes] * (labels[codes] == column)[:, None] - shares
