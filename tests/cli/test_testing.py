@@ -99,6 +99,22 @@ def test_strata_and_clusters(files, tmp_path):
     assert "weights has negative" in weighted.stderr
 
 
+def test_a_page_of_clusters_has_pvalues_of_columns_and_no_shares(tmp_path):
+    """Shares are those of independent rows of equal weight."""
+    user = np.repeat(np.arange(200), 3)
+    rng = np.random.default_rng(0)
+    arm = np.where(user % 2 == 0, "A", "B")
+    columns = {"user": user, "arm": arm, "y": rng.normal(size=600) + (arm == "B"), "z": rng.normal(size=600)}
+    path, page = write(tmp_path / "visits.csv", **columns), tmp_path / "page.html"
+    run("two-sample", path, "--by", "arm", "--clusters", "user", "--seed", 0, "--report", page)
+    said = page.read_text()
+    assert "y most of all" in said
+    assert "for single columns, by ranks, corrected" in said
+    assert "near zero does not contribute" not in said
+    run("two-sample", path, "--by", "arm", "--columns", "y,z", "--seed", 0, "--report", page)
+    assert "near zero does not contribute" in page.read_text()
+
+
 def test_effects(files):
     first, second, table = files
     found = run("two-sample", first, second, "--effect", "--seed", 0)

@@ -128,21 +128,29 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
         sections.append(
             Section("Where they differ", "The witness function of the two samples.", text, figures=(picture,))
         )
-    shares = result.driving_columns(rng=result.seed)
-    if len(shares) > 1:
+    pvalues = result.column_pvalues(rng=result.seed)
+    if len(pvalues) > 1:
+        sections.append(_by_column(result, pvalues, level))
+    return sections
+
+
+def _by_column(result: TwoSampleResult, pvalues: Mapping[str, float], level: float) -> Section:
+    """The p-value of each column, and its share of the difference, which is known for independent rows alone."""
+    shares = result.driving_columns(rng=result.seed) if result.design is None else {}
+    text, by = "", "ranks" if result.design is not None else "ranks and relations to other columns"
+    if any(shares.values()):
         text = (
             "The share of the difference that is lost when the values of a column are shuffled over both samples. "
-            "A column with a share near zero does not contribute."
+            "A column with a share near zero does not contribute. "
         )
-        pvalues = result.column_pvalues(rng=result.seed)
         names = sorted(shares, key=lambda name: (pvalues[name], -shares[name]))
         rows = (("column", "share", "p-value"), *((n, f"{shares[n]:.2f}", f"{pvalues[n]:.3g}") for n in names))
-        clear = pvalues[names[0]] <= level
-        said = f"{names[0]} most of all." if clear else "No single column differs clearly."
-        by = "ranks and relations to other columns" if result.design is None else "ranks"
-        text += (
-            f" The p-values are for single columns, by {by}, corrected for multiple testing; the intervals above are "
-            "of means and shares. If only one of the two shows a difference in a column, the evidence is weak."
-        )
-        sections.append(Section("Which columns differ", said, text, tables=(rows,)))
-    return sections
+    else:
+        names = sorted(pvalues, key=lambda name: pvalues[name])
+        rows = (("column", "p-value"), *((name, f"{pvalues[name]:.3g}") for name in names))
+    text += (
+        f"The p-values are for single columns, by {by}, corrected for multiple testing; the intervals above are "
+        "of means and shares. If only one of the two shows a difference in a column, the evidence is weak."
+    )
+    said = f"{names[0]} most of all." if pvalues[names[0]] <= level else "No single column differs clearly."
+    return Section("Which columns differ", said, text, tables=(rows,))

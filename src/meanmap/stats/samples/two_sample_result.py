@@ -93,8 +93,9 @@ class TwoSampleResult(ColumnsResult):
         `column_pvalues` tests which of them are significant. MMD² is that of the kernel of the witness; by default it
         is that of the kernel of all columns with the strongest evidence and of one kernel for each column, each in
         units of its root mean square, whichever has the strongest evidence. At most 1000 points are used, if possible
-        all of a small sample; O(N² d) for each column, hence O(N² d²) for all: hours for thousands of columns, with a
-        progress bar.
+        all of a small sample, each as independent and of equal weight, whatever the design of the test: all shares are
+        0 if these points show no difference, as where only many more rows do. O(N² d) for each column, hence O(N² d²)
+        for all: hours for thousands of columns, with a progress bar.
 
         Parameters
         ----------
