@@ -1,4 +1,4 @@
-"""Samples whose rows lie in strata or clusters, or have weights, as effects use them, and the notes about them."""
+"""Samples with strata, clusters or weights, as effect sizes use them, and notes about them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def arranged(
 ) -> tuple[list[Any], Exchange | None, tuple[str, ...]]:
     """The samples without the columns of `within`, `clusters` and `weights`, the design that these define, and notes.
 
-    Rows in the order of a series are noted where neither strata nor clusters are said.
+    If neither strata nor clusters are given, the notes name serially dependent rows.
     """
     design = design_of(samples, names, *said, missing, by)
     alone, (within, clusters, _) = without_design(samples, names, *said), said
@@ -33,7 +33,7 @@ def arranged(
 
 
 def cells_of(sizes: Sequence[int], names: Sequence[str], design: Exchange | None) -> Cells | None:
-    """The cells of a design; refused where so few rows carry so much weight that the variance of a mean is unknown."""
+    """The cells of a design; an error if the effective sample size is too small to estimate the variance of a mean."""
     if design is None:
         return None
     cells = Cells.of(sizes, design)
@@ -67,7 +67,7 @@ def doubts_of(found: Difference, samples: Samples, cells: Cells | None) -> tuple
 
 
 def tails_of(found: Difference, samples: Samples, instead: str) -> tuple[str, ...]:
-    """The note where heavy tails leave the standard deviation undetermined, and what to do instead."""
+    """The note if tails are too heavy for a standard deviation to be estimated, with what to do `instead`."""
     if found.shifts is None:
         return ()
     known = columns_of(samples) if in_columns(samples.pooled) else ()
@@ -75,7 +75,7 @@ def tails_of(found: Difference, samples: Samples, instead: str) -> tuple[str, ..
 
 
 def tails_of_other(found: Difference, pair: Samples, names: Sequence[str], so: str) -> tuple[str, ...]:
-    """The note where the second sample has heavy tails and the first, which gives the unit, shows none."""
+    """The note if the second sample has heavy tails, but not the first, whose standard deviation is the unit."""
     other = Spread.of(pair[1])
     if other is None or found.shifts is None or not set(other.unknown) - set(found.shifts.spread.unknown):
         return ()
@@ -85,7 +85,7 @@ def tails_of_other(found: Difference, pair: Samples, names: Sequence[str], so: s
 
 
 def says_little(columns: Sequence[ColumnDifference]) -> tuple[str, ...]:
-    """The note on columns of which most rows have one number, from the differences of the others' means."""
+    """The note on columns in which most rows have the same number, from differences in means of the other rows."""
     found = [f"{each.column} ({each.without})" for each in columns if each.without is not None]
     said = f"more than half of the rows have one number in {in_few_words(found, 3)}: standard deviations say little"
     return (f"{said} about such columns. Compare the share of that number, and the mean of the others.",) * bool(found)

@@ -34,19 +34,19 @@ HEAVY = (
     "So no difference can be shown to exceed a shift in standard deviations: pass unit='share', or take logarithms or "
     "ranks of the columns with heavy tails."
 )
-FAR = "far is shown too often. Pass unit='share'."
+FAR = "claim='far' is confirmed too often. Pass unit='share'."
 
 DRAWS = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClosenessResult(TestResult):
-    """The outcome of an equivalence test: the claim is shown if `result.reject(0.05)`.
+    """The outcome of an equivalence test: the claim is confirmed if `result.reject(0.05)`.
 
     Attributes
     ----------
     claim : {"close", "far"}
-        What a small p-value shows: the distance is below the margin, or above it.
+        What a small p-value confirms: the distance is below the margin, or above it.
     margin : str
         The margin in words.
     distance, bound : float
@@ -97,7 +97,7 @@ def closeness_test(
 ) -> ClosenessResult:
     """Test whether two distributions are closer than a margin, or further apart than it (an equivalence test).
 
-    A test of equality rejects any difference once the data are large, and shows nothing if it does not reject. The null
+    With enough data, a test of equality rejects any difference, and not rejecting is no evidence of equality. The null
     hypothesis of this test has a margin, so it can show that samples are close enough, or that they are not.
 
     Parameters
@@ -105,11 +105,11 @@ def closeness_test(
     x, y : points
         As for `two_sample_test`.
     margin : float, or two samples
-        The largest distance that still counts as close: that of a shift of all columns of x by this many standard
-        deviations, where nothing is called close if the mean of one column is shown to differ by more; with
-        unit="share", that of moving this share of the rows as far as rows lie apart; or the estimated distance between
-        two reference samples (a, b) that are known to be similar enough, which is taken as exact and does not go with
-        `within`, `clusters` and `weights`.
+        The largest distance that still counts as close. A number is a shift of all columns of x by this many standard
+        deviations; samples are then not close if the mean of one column is shown to differ by more. With unit="share",
+        it is the distance after moving this share of the rows as far as any two rows lie apart. For two reference
+        samples (a, b) that are known to be similar enough, the margin is their estimated distance, taken as exact,
+        without `within`, `clusters` and `weights`.
     claim : {"close", "far"}
         What to show. "close": the null hypothesis is that the distance is at least the margin; "far": it is at most the
         margin.
@@ -118,7 +118,7 @@ def closeness_test(
     by, kernel, scale, missing, kinds : as for `two_sample_test`
         With several kernels, as by default, their mean is used.
     within, clusters, weights : as for `two_sample_effect`
-        Which rows belong together, and how much each counts.
+        Which rows belong together, and the weight of each.
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks and the rows that are shifted; `rng=result.seed` repeats the run.
 
@@ -128,12 +128,12 @@ def closeness_test(
 
     Notes
     -----
-    The p-value is that of ‖μ̂_P − μ̂_Q‖² when the true distance equals the margin and the difference points in the
-    least favourable direction, that in which the estimate varies most: see `two_sample_effect`. The p-value
-    includes the uncertainty about the distance that a shift amounts to. If tails are too heavy for a standard deviation
-    to be estimated, a warning names the columns and nothing is "far". If only the second sample shows such tails, a
-    warning says that the unit, which comes from the first, may be too small (of 60 pairs of normal samples with one row
-    of twenty ten times as far out, 14 were rejected at the margin, 12 with a warning). The level is that of the normal
+    The p-value is that of ‖μ̂_P − μ̂_Q‖² if the true distance equals the margin and the difference points in the least
+    favourable direction, in which the estimate varies most: see `two_sample_effect`. The p-value includes the
+    uncertainty about the distance of the shift. If tails are too heavy for a standard deviation to be estimated, a
+    warning names the columns and nothing is "far". If only the second sample has such tails, a warning says that the
+    unit, the standard deviation of the first, may be underestimated. (Of 60 pairs of normal samples with one row of
+    twenty ten times as far out, 14 were rejected at the margin, 12 with a warning.) The level is that of the normal
     approximation of means. Zhou et al. (2025, arXiv:2507.12843) test a distance normalised by the norms of the
     embeddings, by its normal limit.
 
@@ -237,10 +237,10 @@ def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
 
 
 def _alone(further: list[tuple[str, float]], margin: float) -> str:
-    """The note where single columns differ by more than the margin, so that nothing is called close."""
+    """The note if single columns differ by more than the margin, so that the samples are not close."""
     said = in_few_words([f"{name} by {shift:.2g}" for name, shift in further], 3)
     return (
-        f"not close, whatever all columns together say: single columns differ in their means by more than {margin:g} "
+        f"not close, although all columns together may be: means of single columns differ by more than {margin:g} "
         f"standard deviations: {said}"
     )
 

@@ -76,11 +76,11 @@ def conditional_independence_effect(
     Notes
     -----
     Regressions on z are subtracted from x and y, and from the features of their residuals, as in the test; the
-    cross-covariance operator of these residual features is the mean over z of the conditional one. Where the dependence
-    changes sign with z, that mean may vanish although x and y are dependent given z; a warning says where this shows.
-    Intervals are those of `independence_effect`, computed after the test's second regressions where it runs these.
-    They exclude zero only if that test rejects at (1 − confidence)/2, not counting what missed functions of z may
-    contribute, so the remarks of the test about its level hold for their lower ends.
+    cross-covariance operator of these residual features is the mean over z of the conditional one. If the dependence
+    changes sign with z, that mean may vanish although x and y are dependent given z; a warning says so if the data show
+    it. Intervals are those of `independence_effect`, after the richer regressions of the test if it fits these. They
+    exclude zero only if the test rejects at (1 − confidence)/2 after subtracting the possible contribution of missed
+    functions of z. The notes of the test about its level therefore hold for the lower ends of intervals.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def conditional_independence_effect(
         n = len(conditions.columns)
         chosen = np.sort(random.generator.choice(n, min(n, MOST_PAIRS), replace=False))
         given = Given.of(conditions.rows(chosen), random.generator)
-        read = [side for side in sides if isinstance(side, Variable)]  # all are: the kernels are the median's
+        read = [side for side in sides if isinstance(side, Variable)]  # all kernels are RBF at the median distance
         left = [residuals(side.rows(chosen), "median", given, door, random.generator) for side in read]
         for side, name in zip(left, "xy", strict=True):
             if side.determined:

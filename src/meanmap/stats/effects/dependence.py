@@ -32,7 +32,7 @@ from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["covariance_laws", "effect_of", "independence_effect"]
 
-# Full Gram matrices and their eigenvalues up to here; of more pairs this many are drawn at random.
+# Full Gram matrices and their eigenvalues are used; if there are more pairs than this, this many are drawn at random.
 MOST_PAIRS = 1200
 NAMES = ("x", "y")
 # The consequence of serially dependent rows.
@@ -65,7 +65,7 @@ def independence_effect(
     kernel, kernel_x, kernel_y, missing, kinds : as for `independence_test`
         With several kernels for a variable, as by default, their mean is used.
     confidence : float
-        How often intervals cover, at least.
+        The confidence level of the intervals: coverage is at least this.
     rng : None, int, numpy.random.Generator or JAX key
         Draws 1200 pairs if there are more.
 
@@ -79,11 +79,11 @@ def independence_effect(
     Notes
     -----
     The empirical cross-covariance operator is asymptotically normal about the true one, with the covariance of the
-    centred φ(x) ⊗ ψ(y); the interval of its norm is that of `two_sample_effect`, and covers where the variables are
-    independent for the same reason. Zero is excluded only if a permutation test also rejects it at (1 − confidence)/2:
-    values that are rare on both sides may never occur together in a row, and the observed variation is then too small.
-    For the correlation the operator is divided by unbiased norms of both covariance operators; their own variation
-    enters through the influence of each pair. O(n³), n ≤ 1200.
+    centred φ(x) ⊗ ψ(y); the interval of its norm is that of `two_sample_effect`, and for the same reason keeps its
+    coverage if the variables are independent. Zero is excluded only if a permutation test also rejects it at (1 −
+    confidence)/2: rare values of both variables may never occur together in a row, and the observed variation is then
+    too small. For the correlation the operator is divided by unbiased norms of both covariance operators; the sampling
+    error of these norms enters through the influence of each pair. The cost is O(n³), n ≤ 1200.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def effect_of(
 ) -> Effect:
     """The effect from the two distributions of `covariance_laws`, in interpretable units.
 
-    Intervals start at zero unless the p-value of a test of zero, its `chance`, lies in their tail, too.
+    Intervals start at zero unless `chance`, the p-value of a test of independence, is in their tail, too.
     """
     distance, correlation = (Interval(law.estimate, *law.interval(confidence)) for law in laws)
     if chance > (1 - confidence) / 2:
@@ -165,7 +165,7 @@ def effect_of(
 
 
 def covariance_laws(k: np.ndarray, m: np.ndarray) -> tuple[DistanceLaw, DistanceLaw]:
-    """The distributions of the norm of the cross-covariance operator, without and with normalisation by covariances."""
+    """The distributions of the norm of the cross-covariance operator, unnormalised and normalised by covariances."""
     n = len(k)
     (k, own_x), (m, own_y) = _centred(k), _centred(m)
     inner = k * m
@@ -174,7 +174,7 @@ def covariance_laws(k: np.ndarray, m: np.ndarray) -> tuple[DistanceLaw, Distance
     # Inner products of the influences φ̃ ⊗ ψ̃ − C of pairs, with one another and with C.
     products = inner - means[:, None] - means[None, :] + squared
     with_mean = means - squared
-    unbiased = (n / (n - 1)) ** 2  # both features are centred by their own means
+    unbiased = (n / (n - 1)) ** 2  # x and y features have mean zero
     plain = DistanceLaw(unbiased * squared, _spectrum(products))
     (norm_x, influence_x), (norm_y, influence_y) = own_x, own_y
     share = (influence_x / norm_x + influence_y / norm_y) / 4
@@ -198,6 +198,6 @@ def _centred(gram: np.ndarray) -> tuple[np.ndarray, tuple[float, np.ndarray]]:
 
 
 def _spectrum(products: np.ndarray) -> np.ndarray:
-    """Of the covariance of a mean, from inner products of its terms."""
+    """The eigenvalues of the covariance of a mean, from inner products of its terms."""
     n = len(products)
     return np.maximum(np.linalg.eigvalsh(products), 0.0) / (n * (n - 1))

@@ -16,7 +16,7 @@ from meanmap.stats.shown import Shown
 
 __all__ = ["Effect", "doubt_about_mean"]
 
-# With fewer rows in a sample its mean may not be approximately normal; coverage is tested from here on.
+# With fewer rows in a sample its mean may not be approximately normal; coverage is tested from this number on.
 FEW = 50
 
 
@@ -35,16 +35,15 @@ class Effect(Paged, Value):
     Attributes
     ----------
     distance : Interval
-        Between mean embeddings under `kernel`: MMD, the square root of HSIC, or the spread of the groups. Without a
-        unit.
+        The distance between mean embeddings under `kernel`: MMD, the square root of HSIC, or the spread of the groups.
+        It has no unit.
     share : Interval
         At least this share of the rows would have to change for the effect to vanish: the distance over the largest
         distance between any two rows, a lower bound of the total variation distance.
     shift : Interval or None
-        For two samples: how far all numeric columns of the first sample would have to be shifted, in standard
-        deviations, to be as far from where they were as the two samples are apart. It measures any difference (of
-        means, spreads, shapes, relations) and has no sign: for means see `differences`. Infinite if no shift moves them
-        that far.
+        For two samples: the shift of all numeric columns of the first sample, in standard deviations, that has the same
+        distance as the two samples. It measures any difference (of means, spreads, shapes, relations) and has no sign:
+        for means see `differences`. It is infinite if no shift has this distance.
     correlation : Interval or None
         For two variables: the square root of HSIC over the norms of both covariances, from 0 to 1.
     kernel : Kernel
@@ -60,7 +59,7 @@ class Effect(Paged, Value):
     differences : sequence of ColumnDifference
         For two samples: means, shares and standard deviations of the columns, as `two_sample_test` gives them.
     shown : Shown or None
-        Some rows of the data, which its page draws: at most 2000 of each sample.
+        Rows of the data that the page draws: at most 2000 of each sample.
     """
 
     distance: Interval
@@ -83,7 +82,7 @@ class Effect(Paged, Value):
         return {**intervals, **rest, "sizes": list(self.sizes), "warnings": list(self.warnings)}
 
     def to_frame(self) -> Any:
-        """A pandas frame: estimate, low and high of the distance, the share, and the shift or correlation."""
+        """A pandas frame with estimate, low and high of the distance, the share, and the shift or correlation."""
         sides = ("estimate", "low", "high")
         found = self._intervals
         return frame_of({side: [getattr(each, side) for each in found.values()] for side in sides}, list(found))
@@ -109,7 +108,7 @@ class Effect(Paged, Value):
         return Page(f"How large is the {self.method}?", "", (answer, *more), self.to_dict())
 
     def _answer(self) -> str:
-        """The size in a sentence: of the clearest difference of a column, or of all together."""
+        """A sentence on the clearest difference of a column, or on the size of all differences together."""
         if self.differences:
             shown = sorted(self.differences, key=lambda each: (not each.clear, not each.shown))[0]
             return f"{'' if shown.shown else 'No column is shown to differ. '}{shown.sentence()}"

@@ -26,21 +26,21 @@ from meanmap.stats.samples.spread import Spread
 
 __all__ = ["AtShift", "Difference", "averaged", "difference_of"]
 
-# Full Gram matrices and their eigenvalues up to this many points in all: a second.
+# Full Gram matrices and their eigenvalues are used up to this many points in all, which takes a second.
 MOST_WHOLE = 1000
-# Of more rows this many are shifted: the unit is then known to one and a half hundredths.
+# If there are more rows, this many are shifted: the unit is then known to within 1.5 %.
 MOVED = 4000
-# Rows among which the largest distance is sought.
+# The number of rows among which the largest distance is searched.
 SEEN = 300
 # Shifts that are tried: from a thousandth to ten standard deviations.
 SHIFTS = np.geomspace(1e-3, 10.0, 33)
 
 
 class AtShift(NamedTuple):
-    """The distance of a shift, and its standard errors apart from those of the samples' distance.
+    """The distance of a shift, and its standard errors beyond that of the samples' distance.
 
-    `near` is for tests of whether the samples are nearer than it, `far` for whether they are further apart: heavy tails
-    of columns may make the true distance larger than estimated, not smaller.
+    `near` is for tests of whether the samples are closer than the shift, `far` for whether they are further apart. The
+    two differ because with heavy tails of columns the true distance may be larger than estimated, not smaller.
     """
 
     distance: float
@@ -50,23 +50,24 @@ class AtShift(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """How far apart samples are.
+    """The distance between samples, its sampling distribution, and the distances of shifts.
 
     Attributes
     ----------
     law : DistanceLaw
-        Of the root of Σ_g π_g ‖μ_g − μ̄‖² with shares π; of two samples of ‖μ_P − μ_Q‖.
+        The distribution of the root of Σ_g π_g ‖μ_g − μ̄‖² with shares π; for two samples, of ‖μ_P − μ_Q‖.
     reach : float
-        The largest distance between the features of two rows that were seen.
+        The largest distance between the features of two of the rows.
     kernel : Kernel
         The kernel used.
     shifts : Shifts or None
-        Of the first of two samples.
+        The distances of shifts of the first of two samples.
     toward : array
         The contribution of each unit to the error of the distance, along the difference of the samples.
     chance : callable or None
-        The p-value of equal distributions, for an interval of some level, from the rows of all samples together: a
-        smaller sample may have no row with a rare value. Units of a design are exchanged within its strata.
+        The p-value of a test of equal distributions, as a function of the confidence level of an interval. It uses the
+        rows of all samples together, since a small sample may have no row with a rare value. Units of a design are
+        permuted within its strata.
     """
 
     law: DistanceLaw
@@ -77,7 +78,7 @@ class Difference:
     chance: Callable[[float], float] | None = None
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """All distances that are not rejected; zero is one unless the test of equal distributions rejects it, too."""
+        """All distances that are not rejected; zero is rejected only if a test of equal distributions rejects, too."""
         low, high = self.law.interval(confidence)
         return (0.0 if low > 0 and self._may_be_zero(confidence) else low), high
 
@@ -88,8 +89,8 @@ class Difference:
     def at(self, shift: float) -> AtShift:
         """The distance of a shift of every column of the first sample by this many standard deviations.
 
-        It is estimated from the rows of the first sample, so both errors are correlated; widths are never less than
-        those of the distance between the samples alone.
+        It is estimated from rows of the first sample, so its error is correlated with that of the samples' distance.
+        Intervals are never shorter than for the samples' distance alone.
         """
         assert self.shifts is not None
         assert self.toward is not None
@@ -103,7 +104,7 @@ class Difference:
         law, tail, at = self.law, (1 - confidence) / 2, _Between(self.at)
         typical = max(law.squared, law.trace)
         estimate = at.first(lambda found: found.distance >= law.estimate) if law.estimate > 0 else 0.0
-        # Standard deviations that may be infinite make every shift arbitrarily far.
+        # If a standard deviation may be infinite, every shift may have any distance.
         assert self.shifts is not None
         possible = self._may_be_zero(confidence) or (len(self.shifts.spread.unknown) > 0 and np.isinf(at.at(0).far))
         low = 0.0 if possible else at.first(lambda found: law.above(found.distance, found.far) > tail)
@@ -112,13 +113,13 @@ class Difference:
 
 
 class _Between:
-    """Distances of shifts: log-log interpolation between those of `SHIFTS`, proportional below them."""
+    """Distances of shifts: interpolated between those of `SHIFTS` on log scales, and proportional below them."""
 
     def __init__(self, at: Callable[[float], AtShift]) -> None:
         self.at = cache(lambda k: at(float(SHIFTS[k])))
 
     def first(self, reached: Callable[[AtShift], bool]) -> float:
-        """The least shift that reaches a distance, infinite beyond all of them."""
+        """The smallest shift that reaches a distance; infinite if none does."""
         low, high = -1, len(SHIFTS)
         while high - low > 1:
             middle = (low + high) // 2
@@ -130,7 +131,7 @@ class _Between:
         return float(SHIFTS[0] * t if high == 0 else SHIFTS[high] * (SHIFTS[high - 1] / SHIFTS[high]) ** (1 - t))
 
     def _inside(self, k: int, t: float) -> AtShift:
-        """A fraction of the way to the k-th shift."""
+        """The distance at a fraction t of the way to the k-th shift."""
         end = self.at(k)
         if k == 0:
             return AtShift(*(t * value for value in end))
@@ -148,8 +149,8 @@ def difference_of(
 ) -> Difference:
     """The difference of samples, from full Gram matrices of few points and from features of many.
 
-    `cells` are given where rows lie in strata or clusters or have weights. Shifts are computed only if the first of two
-    samples is to be `moved`.
+    `cells` are needed if rows have strata, clusters or weights. Shifts are computed only if the first of two samples is
+    to be `moved`.
     """
     kernel, sizes, pooled = averaged(samples.kernels), samples.sizes, samples.pooled
     some = rows(pooled, np.sort(generator.choice(sum(sizes), min(sum(sizes), SEEN), replace=False)))
@@ -161,8 +162,8 @@ def difference_of(
         first = _First.of_cells(arranged, sizes[0], values, generator)
         between = between_grams(kernel, rows(pooled, first.chosen), gram[np.ix_(first.chosen, first.chosen)])
         return _with_shifts(found, samples, first, cells, between, generator) if moved else found
-    # Features of the mean of several kernels, not of each: otherwise small shifts would seem smaller than under full
-    # matrices.
+    # The features are those of the mean of several kernels, not of each: otherwise small shifts would have smaller
+    # distances than with full matrices.
     mapped = feature_map(replace(samples, kernels=(kernel,)), generator, door)
     features = mapped.features
     kernel = FeatureKernel(features.padded()[0])
@@ -188,8 +189,8 @@ def difference_of(
 
 
 class _First(NamedTuple):
-    """The shifted rows of the first sample: their indices, weights, units, and the contribution of each to the error of
-    the difference in its own direction, times its norm.
+    """The shifted rows of the first sample: their indices, weights and units, and the contribution of each to the error
+    of the difference along the difference itself, times its norm.
     """
 
     chosen: np.ndarray
@@ -199,7 +200,7 @@ class _First(NamedTuple):
 
     @classmethod
     def of_cells(cls, cells: Cells, size: int, values: np.ndarray, generator: np.random.Generator) -> "_First":
-        """From the inner products of all rows with the difference."""
+        """The shifted rows, from the inner products of all rows with the difference."""
         mass = cells.weights[:size, 0]
         index = _some_of(np.flatnonzero(mass > 0), generator)
         units = np.unique(cells.independent[index], return_inverse=True)[1]
@@ -218,7 +219,7 @@ def _with_shifts(
     between: Differences,
     generator: np.random.Generator,
 ) -> Difference:
-    """The difference with the distances of shifts of the first sample, where it has numeric columns."""
+    """The difference with the distances of shifts of the first sample, if it has numeric columns."""
     spread = Spread.of(samples[0], None if cells is None else cells.weights[: samples.sizes[0], 0])
     if spread is None:
         return found
@@ -248,7 +249,7 @@ def _law_of_moments(groups: Sequence[Moments]) -> DistanceLaw:
 
 
 def _equal(groups: Sequence[Moments]) -> DistanceLaw:
-    """The distribution when all samples have the same distribution, with the covariance of all rows together."""
+    """The distribution of the distance if all samples have the same distribution, with the covariance of all rows."""
     sizes = np.array([group.n for group in groups], float)
     contrasts, means = contrasts_of(sizes.tolist()), np.stack([group.mean for group in groups])
     off = means - sizes / sizes.sum() @ means

@@ -51,14 +51,14 @@ def two_sample_effect(
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
 ) -> Effect:
-    """How far apart the distributions of two samples are, with confidence intervals.
+    """The distance between the distributions of two samples in several units, with confidence intervals.
 
     Parameters
     ----------
     x, y : points
         As for `two_sample_test`; shifts are in standard deviations of `x`.
     by : str, optional
-        Without `y`: the column of the table `x` whose values tell the samples apart.
+        Without `y`: the column of the table `x` whose values define the samples.
     within, clusters, weights : as for `two_sample_test`
         The design: samples are compared within strata, rows of a cluster may be dependent, and means are weighted.
     kernel, scale, missing, kinds : as for `two_sample_test`
@@ -73,46 +73,47 @@ def two_sample_effect(
     Effect
         The differences of all columns come first, as in `two_sample_test`, within the same strata or clusters: means,
         shares, and standard deviations that differ. Then distance (MMD), share of rows that would have to change, and
-        the shift of all columns that would move rows as far: it has no sign and measures any difference, so it is large
-        where means are equal and spreads are not. Standard deviations say little about a column that is mostly zeros:
-        if more than half of the rows have one number in a column, the change of its share and of the mean of the others
-        are among the differences.
+        the shift of all columns with the same distance. The shift has no sign and measures any difference, so it is
+        large if spreads differ although means are equal. Standard deviations say little about a column that is mostly
+        zeros: if more than half of the rows have one number in a column, the differences include the share of this
+        number and the mean of the other rows.
 
     Notes
     -----
     The interval of the distance contains all values that a test does not reject. The difference of two mean embeddings
     is asymptotically normal about its true value, with a covariance that is estimated from the samples. For each
-    distance its squared norm has the longest tails if the true difference points along the first eigenvector of that
-    covariance, and this distribution is used for the test. So intervals cover at their level or more, both at zero
-    (where the statistic is a sum of chi-squares, and the interval starts at 0 with probability 1 − (1 − confidence)/2)
-    and far away from it (where it is normal), and they are as short as those for the true direction if that is the
-    first eigenvector, as it mostly is for a shift. Normality of means is asymptotic: samples of 50 were enough on the
-    problems of the tests. Zero is excluded only if a test of equal distributions also rejects it at (1 − confidence)/2:
-    a permutation test for up to 1000 points and, for any number of points, with strata, clusters or weights; otherwise
-    a test with the covariance of all rows together. A sample may have no row with a rare value, and its variation is
-    then too small.
+    distance the squared norm has the longest tails if the true difference points along the first eigenvector of that
+    covariance, and this distribution is used for the test. Coverage is therefore at least the confidence level, at zero
+    and far away from it. At zero the statistic is a sum of chi-squares, and the interval starts at 0 with probability 1
+    − (1 − confidence)/2; far away the statistic is normal. Intervals are as short as with the true direction if that is
+    the first eigenvector, as it mostly is for a shift. Normality of means is asymptotic: samples of 50 were enough on
+    the problems of the tests. Zero is excluded only if a test of equal distributions also rejects it at (1 −
+    confidence)/2: a permutation test for up to 1000 points and, for any number of points, with strata, clusters or
+    weights; otherwise a test with the covariance of all rows together. This is because a sample may have no row with a
+    rare value, and its observed variation is then too small.
 
     The share and the shift are the distance in other units. The distance of a shift by s standard deviations σ is the
     square root of E[k(x, x′) + k(x + sσ, x′ + sσ) − 2 k(x, x′ + sσ)] for independent x and x′, estimated by a mean over
     pairs of different rows of the first sample. The interval of the shift includes the uncertainty of this mean and of
     the standard deviations. Tails beyond the observed rows make standard deviations larger than they look: fits of t
-    distributions and generalised Pareto tails estimate by how much. If both give more than one chance in forty to an
-    infinite standard deviation, the rows do not determine it: the interval starts at 0, and a warning names the column
-    and what to use instead. This happens in three of four samples of one column of a t distribution with 2.2 degrees of
-    freedom, and in nearly all lognormal ones with σ = 1.5; in about half of all samples of 100 rows from exponential
-    distributions and t distributions with 3 degrees of freedom, and in one of six with 5; with 500 rows hardly ever
-    except for 3 degrees of freedom; and for normal distributions never. If only the rows of `y` leave the standard
-    deviation undetermined, a warning says that the interval starts too high if both samples have such tails. No bound
-    holds for all distributions, such as those with one row in a million far away.
+    distributions and generalised Pareto tails estimate by how much. If both give an infinite standard deviation a
+    probability above one in forty, the rows do not determine it: the interval starts at 0, and a warning names the
+    column and what to use instead. This happens in three of four samples of one column from a t distribution with 2.2
+    degrees of freedom, and in nearly all from a lognormal one with σ = 1.5. With 100 rows it happens in about half of
+    all samples from exponential distributions and t distributions with 3 degrees of freedom, and in one of six with 5.
+    With 500 rows it hardly ever happens except for 3 degrees of freedom, and for normal distributions it never does. If
+    the rows of `y` do not determine the standard deviation although those of `x` do, a warning says that the interval
+    starts too high if both samples have such tails. No bound holds for all distributions, such as those with one row in
+    a million far away.
 
-    Within strata the difference is Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, as in the test, for the strata that
-    are there. Its variance comes from independent rows, or whole clusters, within strata; where strata have one row or
-    cluster of each sample, as pairs do, it comes from the strata (a single such stratum is left out, with a warning).
-    Numbers are not centred within strata. The effective sample size of weighted rows and clusters is (Σ w)² / Σ w²:
-    fewer than 50 in a sample get a warning, and fewer than 5 are refused.
+    Within strata the difference is Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, as in the test, over the strata of
+    both samples. Its variance is estimated from independent rows, or whole clusters, within strata. If strata have one
+    row or cluster of each sample, as pairs do, it is estimated from the variation between strata (a single such stratum
+    is left out, with a warning). Numbers are not centred within strata. The effective sample size of weighted rows and
+    clusters is (Σ w)² / Σ w²: below 50 in a sample there is a warning, and below 5 an error.
 
-    O(N³) up to 1000 points in all; beyond, features of 256 landmarks in one pass, or with `within`, `clusters`
-    or `weights` in memory.
+    The cost is O(N³) up to 1000 points in all. Beyond, features of 256 landmarks are used, in one pass, or with
+    `within`, `clusters` or `weights` in memory.
 
     Examples
     --------
@@ -159,7 +160,7 @@ def k_sample_effect(
     kinds: Mapping[str, Any] | None = None,
     rng: Seed = None,
 ) -> Effect:
-    """How far apart the distributions of several samples are, with confidence intervals.
+    """The distance between the distributions of several samples, with confidence intervals.
 
     The distance is the square root of Σ_g π_g ‖μ_g − μ̄‖², with the shares π_g of the samples and the embedding μ̄ of
     all rows.
@@ -171,7 +172,7 @@ def k_sample_effect(
     within, clusters, weights : as for `two_sample_effect`
         Within strata μ_g − μ̄ is Σ_s N_gs/N_g (μ_gs − μ_s).
     confidence : float
-        How often intervals cover, at least: see `two_sample_effect`.
+        The confidence level of the intervals: coverage is at least this, as in `two_sample_effect`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks for more than 1000 points in all.
 
@@ -212,7 +213,7 @@ def _by_column(
     design: Exchange | None,
     own: OwnRows,
 ) -> Differences:
-    """The differences of all columns; of wide arrays those in which most rows have one number."""
+    """The differences of all columns; for wide arrays, of columns in which most rows have one number."""
     first, second = map(str, names)
     found = differences_of_all({first: samples[0], second: samples[1]}, confidence, design, own)
     if found or design is not None or are_tables(samples):

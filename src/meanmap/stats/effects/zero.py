@@ -1,8 +1,8 @@
-"""Whether an interval contains zero: decided by a permutation test, not by the observed variation.
+"""Whether an interval contains zero, as decided by a permutation test, not by the observed variation.
 
-Where values are rare on both sides, the rows that would show how much an estimate varies are often missing, and
-intervals based on the observed variation exclude zero far too often. Under the null hypothesis rows are exchangeable,
-whatever is rare.
+If both sides have rare values, the rows that would show how much an estimate varies are often missing. Intervals based
+on the observed variation then exclude zero far too often. Under the null hypothesis rows are exchangeable even if
+values are rare.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +18,10 @@ from meanmap.stats.samples.cells import row_weights
 
 __all__ = ["chance_of_dependence", "chance_of_difference", "draws_for", "excludes_zero"]
 
-# Exchanges for each unit of the tail's chance, up to this many in all unless fewer could not reach the tail.
+# The number of permutations times the probability of the tail, and the largest number of permutations, unless more are
+# needed for a p-value in the tail.
 EACH, MOST = 5, 1000
-# Rounding of sums of products in single and double precision, for the largest of them.
+# The rounding error of sums of products in single and double precision, relative to the largest of them.
 ROUNDING = 1e-6
 
 
@@ -56,7 +57,7 @@ def chance_of_dependence(k: np.ndarray, m: np.ndarray, confidence: float, genera
 def chance_of_difference(
     squared: Callable[[np.ndarray], float], sizes: Sequence[int], design: Exchange, confidence: float
 ) -> float:
-    """The p-value of the squared distance of samples, whose units are exchanged within strata.
+    """The p-value of the squared distance of samples, with units permuted within strata.
 
     `squared` computes it from the weight of each row in each part of the distance, (N, parts).
     """
