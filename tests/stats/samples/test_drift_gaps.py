@@ -74,6 +74,17 @@ def test_a_column_that_loses_half_of_its_cells_raises_an_alarm(frame):
     assert before < 0.1 < 0.3 < here
 
 
+def test_notes_compare_with_the_reference_also_after_a_batch_full_of_gaps():
+    """The pool takes in the rows of that batch: a later one without gaps had fewer than the pool."""
+    rng = np.random.default_rng()
+    monitor = mm.DriftMonitor.of(rows(rng, 600, lost=0), **SETTINGS).step(rows(rng, 300, lost=0.9))
+    assert monitor.alarm
+    assert any("% of the rows, 0 % in the reference" in note for note in monitor.notes)
+    monitor = monitor.step(rows(rng, 300, lost=0))
+    assert monitor.gaps.shares["'weight'"] == (0.0, 0.0)
+    assert not any("fewer values are missing" in note for note in monitor.notes)
+
+
 def test_columns_that_are_gone_raise_an_alarm_although_no_row_is_left():
     rng = np.random.default_rng(1)
     lost = rows(rng, 40, lost=1).assign(site=None)
@@ -88,7 +99,7 @@ def test_columns_that_are_gone_raise_an_alarm_although_no_row_is_left():
         mm.DriftMonitor.of(array, **SETTINGS)
         .step(lost)
         .notes[-1]
-        .startswith("the alarm is about missing values: column 0 is missing in 50 % of the rows, 0 % before")
+        .startswith("the alarm is about missing values: column 0 is missing in 50 % of the rows, 0 % in the reference")
     )
 
 

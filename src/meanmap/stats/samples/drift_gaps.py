@@ -39,11 +39,14 @@ class Gaps(Value):
     columns : dict
         The p-value of each column with missing values in the latest batch, or in the pool before it.
     shares : dict
-        The share of values that were missing in the pool, and in the latest batch, for these columns.
+        The share of values that were missing in the reference, and in the latest batch, for these columns.
     fewer : tuple of str
-        The columns with so few missing values in the latest batch that it is hardly chance: no alarm, but a note.
+        The columns with so few missing values in the latest batch, fewer than in the reference, that it is hardly
+        chance: no alarm, but a note.
     reported : tuple of str
         The columns that the latest batch lacks, and that have raised an alarm: they raise no other until they return.
+    reference : dict
+        The share of missing values of each column in the reference; that of the pool stands in where it has none.
     """
 
     names: tuple[str, ...]
@@ -54,15 +57,17 @@ class Gaps(Value):
     shares: dict[str, tuple[float, float]] = field(default_factory=dict)
     fewer: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
+    reference: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, reference: Data, missing: str, most: int, generator: np.random.Generator) -> "Gaps":
         """Start from at most this many rows of the reference."""
         found = gaps_in(reference, "reference", missing)
         pool = np.stack(list(found.values()), axis=1)
+        shares = dict(zip(found, pool.mean(axis=0).tolist(), strict=True))
         if len(pool) > most:
             pool = pool[np.sort(generator.choice(len(pool), most, replace=False))]
-        return cls(tuple(found), pool)
+        return cls(tuple(found), pool, reference=shares)
 
     def step(
         self,
@@ -95,9 +100,12 @@ class Gaps(Value):
                 for j, p in zip(varies, each, strict=True)
                 if p <= max(pvalue, CHANCE) and self.names[j] in lost
             ]
-        shares = np.stack([self.pool.mean(axis=0), new.mean(axis=0)], axis=1)
+        usual = [
+            self.reference.get(name, share) for name, share in zip(self.names, self.pool.mean(axis=0), strict=True)
+        ]
+        shares = np.stack([usual, new.mean(axis=0)], axis=1)
         order = varies[np.argsort(each, kind="stable")]
-        fewer = varies[law.cdf(inside[varies]) * len(varies) <= CHANCE]
+        fewer = [j for j in varies[law.cdf(inside[varies]) * len(varies) <= CHANCE] if shares[j, 1] < shares[j, 0]]
         return replace(
             self,
             pool=both[generator.choice(len(both), len(self.pool), replace=False)],
@@ -129,4 +137,4 @@ class Gaps(Value):
 
 
 def _shares(before: float, here: float) -> str:
-    return f"{100 * here:.3g} % of the rows, {100 * before:.3g} % before"
+    return f"{100 * here:.3g} % of the rows, {100 * before:.3g} % in the reference"
