@@ -74,7 +74,7 @@ def drift(
         from meanmap.core.tables.schema import admitted
 
         monitor = before.monitor
-        reading.notes += admitted((data,), ("reference",), policy)[1]
+        reading.notes += (*admitted((data,), ("reference",), policy)[1], *monitor.standing)
         paths, copied = before.unseen(state, paths, reading.notes)
     watched.begin(before)
     unread: dict[str, Exception] = {}

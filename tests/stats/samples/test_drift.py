@@ -507,3 +507,19 @@ def test_batches_that_raised_an_alarm_are_not_compared_with():
         assert monitor.alarms == (2, 3)
         later.extend(monitor.pvalues[3:])
     assert kstest(later, "uniform").pvalue > 1e-3
+
+
+def test_the_warning_of_serial_dependence_stays_with_the_monitor(tmp_path):
+    rng = np.random.default_rng()
+    series = np.cumsum(rng.normal(size=(620, 2)), axis=0)
+    table = {"a": series[:, 0], "b": series[:, 1]}
+    monitor = mm.DriftMonitor.of({name: part[:500] for name, part in table.items()}, n_permutations=99, rng=0)
+    for end in (560, 620):
+        monitor = monitor.step({name: part[end - 60 : end] for name, part in table.items()})
+    mm.save(monitor, tmp_path / "kept.monitor")
+    for each in (monitor, mm.load(tmp_path / "kept.monitor")):
+        assert str(each).count("consecutive rows of the reference are alike") == 1
+        assert sum("consecutive rows" in note for note in each.to_dict()["notes"]) == 1
+        each.page(tmp_path / "page.html")
+        assert "consecutive rows of the reference" in (tmp_path / "page.html").read_text()
+    assert not any("consecutive rows of the reference" in note for note in monitor.notes)

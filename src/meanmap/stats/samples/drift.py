@@ -86,6 +86,8 @@ class DriftMonitor(Paged):
         Of the reference. Columns of batches are matched by name; a missing one, or one of another kind, is an error.
     notes : tuple of str
         On the latest batch, such as labels that the reference never had, or copies; at first on the reference.
+    standing : tuple of str
+        Notes on the reference that concern every batch: consecutive rows are alike. `print(monitor)` always shows them.
     left_out : dict
         Columns of the reference that are not watched, because they only number, name or date the rows, and the notes.
     missing : str
@@ -123,6 +125,12 @@ class DriftMonitor(Paged):
     here solved by Gauss–Legendre quadrature. S is a monotone Markov chain that starts from its smallest state, hence
     the expected remainder of a run is never longer than a new run, and at most T / run_length of such runs are expected
     to end in T batches (Barlow & Proschan 1975); restarts after other alarms do not add to them.
+
+    All this needs independent rows. Neighbouring readings of a sensor are alike, and so are rows that share a day, a
+    shift or a lot: then batches differ by more than chance, and false alarms are far more frequent than `run_length`
+    says. A note says if consecutive rows of the reference are alike; nothing is said about effects of days. Monitor
+    rows that lie far enough apart, the residuals of `structure.prewhiten`, or one row of means for each day; or set
+    `margin` above the distance of normal batches from the reference.
 
     The price is limited memory: the pool turns over in about n / b batches (n points in the pool, b in a batch), so a
     much slower drift is absorbed without an alarm. Compare with the reference itself by `two_sample_test` now and then.
@@ -176,6 +184,7 @@ class DriftMonitor(Paged):
     record: Record | None = None
     apart: tuple[str, ...] = ()
     unused: tuple[Unused, ...] = ()
+    standing: tuple[str, ...] = ()
 
     def to_save(self) -> "DriftMonitor":
         """The monitor without arrays that are recomputed from its points and landmarks."""
@@ -242,7 +251,7 @@ class DriftMonitor(Paged):
             refuse_unread(reference, "reference")
             gaps = Gaps.of(reference, missing, MOST_KEPT, np.random.default_rng([random.seed, 0]))
         (reference,), told = admitted((reference,), ("reference",), missing)
-        told += alike_in_order((reference,), ("the reference",), HARM)
+        standing = alike_in_order((reference,), ("the reference",), HARM)
         strata = None
         if within is not None:
             if margin is not None:
@@ -271,8 +280,9 @@ class DriftMonitor(Paged):
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
             limit_for(float(run_length) * (4 if gaps else 2)), np.zeros(0), np.zeros(0), schema=schema, missing=missing,
-            notes=(*left_out.values(), *told, *chosen.doubts, *heavy), left_out=left_out, margin=allowed,
-            strata=strata and strata.rows(places), known=known, gaps=gaps, points=None if allowed else kept,
+            notes=(*left_out.values(), *told, *standing, *chosen.doubts, *heavy), standing=standing,
+            left_out=left_out, margin=allowed, strata=strata and strata.rows(places), known=known, gaps=gaps,
+            points=None if allowed else kept,
             record=None if strata else Record.of(data, gaps, MOST_KEPT, random.seed),
         )  # fmt: skip
 

@@ -67,14 +67,15 @@ def plain_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def facts_of(monitor: Any) -> dict[str, Any]:
     """A monitor as plain values."""
-    facts = plain(monitor, "run_length", "limit", "pvalue_limit", "seed", "pvalues", "evidence", "alarms", "notes")
+    facts = plain(monitor, "run_length", "limit", "pvalue_limit", "seed", "pvalues", "evidence", "alarms")
+    facts["notes"] = list(dict.fromkeys((*monitor.standing, *monitor.notes)))
     spans = [{"batches": span, "columns": plain_rows(rows)} for span, rows in _compared(monitor, last=False)]
     return facts | {"compared": spans}
 
 
 def _notes(monitor: Any) -> list[str]:
-    """On columns that are not watched, always, and on the latest batch; each once."""
-    told = list(dict.fromkeys((*monitor.left_out.values(), *monitor.notes)))
+    """On columns that are not watched and rows that are alike, always, and on the latest batch; each once."""
+    told = list(dict.fromkeys((*monitor.left_out.values(), *monitor.standing, *monitor.notes)))
     if monitor.record is None or len(monitor.alarms) <= MOST_EXPLAINED:
         return told
     which = f"the first and the last {MOST_EXPLAINED - 1} of {len(monitor.alarms)} alarms"
