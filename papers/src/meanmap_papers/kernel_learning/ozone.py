@@ -6,10 +6,14 @@ from typing import Any
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 
 # "Gaussian process regression followed by HSIC, the lengthscale set by Bayesian kernel learning", which is the test
-# of residuals, and beside it another conditional test; the median heuristic of the earlier graph at several levels,
-# and what this library does by itself.
+# of residuals, at several levels and with another way to pre-whiten, none of which the paper states, and beside it
+# another conditional test; the median heuristic of the earlier graph at the same levels, and what this library does by
+# itself.
 READINGS: dict[str, dict[str, Any]] = {
     "learned lengthscales, residuals": {"test": "residuals", "kernel": "learned"},
+    "learned lengthscales, residuals, level 0.01": {"test": "residuals", "kernel": "learned", "level": 0.01},
+    "learned lengthscales, residuals, level 0.001": {"test": "residuals", "kernel": "learned", "level": 0.001},
+    "learned lengthscales, residuals, autoregressive innovations": {"test": "residuals", "kernel": "learned"},
     "learned lengthscales, kernel conditional test": {"test": "kci", "kernel": "learned"},
     "median lengthscales, residuals": {"test": "residuals"},
     "median lengthscales, residuals, level 0.01": {"test": "residuals", "level": 0.01},
@@ -17,6 +21,7 @@ READINGS: dict[str, dict[str, Any]] = {
     "default test": {},
 }
 PAPER = "learned lengthscales, residuals"
+LEARNED = tuple(name for name in READINGS if name.startswith("learned lengthscales, residuals"))
 MEDIAN = tuple(name for name in READINGS if name.startswith("median"))
 
 
@@ -29,12 +34,14 @@ def run(setting: Setting) -> Outcome:
     from meanmap.structure import pc, prewhiten
 
     white = prewhiten(ozone(), "doy")
+    by_past = prewhiten(ozone().select([name for name in ozone().names if name != "doy"]), method="ar")
     most = setting.choose(smoke=1, quick=None, paper=None)
     seeds = setting.choose(smoke=1, quick=2, paper=10)
 
     def marks(name: str) -> list[str]:
         """The edge between temperature and ozone, for each seed."""
-        found = [pc(white, most_given=most, rng=seed, **READINGS[name]) for seed in _seeds(setting, seeds)]
+        series = by_past if "autoregressive" in name else white
+        found = [pc(series, most_given=most, rng=seed, **READINGS[name]) for seed in _seeds(setting, seeds)]
         return [graph.mark("temp", "O3") or "" for graph in found]
 
     found = {name: setting.part(name, lambda name=name: marks(name)) for name in READINGS}
@@ -84,9 +91,10 @@ def _table(graphs: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
 NOTES = (
     (
         "The paper states neither the level of its tests, nor the largest number of variables conditioned on, nor how "
-        "series were pre-whitened. Here these are 0.05 (with the median also 0.01 and 0.001), no limit (one at the "
-        "smallest scale), and the innovations of a Gaussian process over the day of the year. The day "
-        "itself is not a variable of the graph, as in the paper."
+        "series were pre-whitened. Here these are 0.05, 0.01 or 0.001; no limit (one at the smallest scale); and the "
+        "innovations of a Gaussian process over the day of the year or, with learned lengthscales at 0.05, those of an "
+        "autoregression. The claims are judged in all of these readings. The day itself is not a variable of the "
+        "graph, as in the paper."
     ),
     (
         "Seeds differ in the landmarks of kernel learning and in permutations. Shares are over seeds on the same 330 "
@@ -106,12 +114,12 @@ EXPERIMENT = Experiment(
     (
         Claim(
             "temperature and ozone are joined, in most runs (figure 4)",
-            f"edge, {PAPER}",
+            (tuple(f"edge, {name}" for name in LEARNED),),
             low=0.5,
         ),
         Claim(
             "the edge points from temperature to ozone, in most runs (figure 4)",
-            f"arrow, {PAPER}",
+            (tuple(f"arrow, {name}" for name in LEARNED),),
             low=0.5,
         ),
         Claim(

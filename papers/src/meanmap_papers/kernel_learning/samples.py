@@ -19,11 +19,16 @@ def three_normals_embedding(points: np.ndarray, lengthscale: float) -> np.ndarra
     return lengthscale / np.sqrt(variance) * bumps.mean(axis=1)
 
 
-def grid_of_normals(rng: np.random.Generator, n: int, ratio: float, spacing: float = 10.0) -> np.ndarray:
-    """Nine normals on a grid, covariances with eigenvalues (1, ratio) turned by 45 degrees, labels independent."""
+def grid_of_normals(
+    rng: np.random.Generator, n: int, ratio: float, spacing: float = 10.0, balanced: bool = False
+) -> np.ndarray:
+    """Nine normals on a grid, covariances with eigenvalues (1, ratio) turned by 45 degrees; labels are independent, or
+    `balanced`: as many of each.
+    """
     centres = spacing * np.stack(np.meshgrid(range(3), range(3)), axis=-1).reshape(-1, 2)
     turn = np.array([[1, -1], [1, 1]]) / np.sqrt(2)
-    return centres[rng.integers(9, size=n)] + (rng.normal(size=(n, 2)) * np.sqrt([1, ratio])) @ turn.T
+    labels = np.arange(n) % 9 if balanced else rng.integers(9, size=n)
+    return centres[labels] + (rng.normal(size=(n, 2)) * np.sqrt([1, ratio])) @ turn.T
 
 
 def normal_and_laplace(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:

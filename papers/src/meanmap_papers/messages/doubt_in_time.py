@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Reading, Setting
 
 __all__ = ["EXPERIMENT"]
 
@@ -46,18 +46,20 @@ def traced(problems: Iterable[Any], setting: Setting, seed: int) -> list[list[np
 
 
 def of_real(setting: Setting, repeat: int) -> tuple[dict[str, float], list[list[np.ndarray]]]:
-    """The least rise at a new problem and the largest part that is left at its end, on the four UCI sets."""
-    from meanmap_papers.messages.problems import four_uci
+    """The least rise at a new problem, and the fall after it, on the four UCI sets in the order of the paper."""
+    from meanmap_papers.messages.problems import PRINTED, four_uci
 
     seed = 1000 * setting.seed + repeat
-    found = traced(four_uci(seed, most=setting.choose(smoke=32, quick=200, paper=200)), setting, seed)
+    rows = setting.choose(smoke=32, quick=200, paper=200)
+    found = traced(four_uci(seed, rows, PRINTED), setting, seed)
     # The largest variance of each sweep.
     high = [np.array([sweep.max() for sweep in sweeps]) for sweeps in found]
     rises = [each.max() / before[-1] for before, each in pairwise(high)]
     # Of the first problem the first sweep has no variance: the oracle answers all of it.
     after = [each[1] / each[0] for each in high[1:]]
-    falls = [each[-1] / each.max() for each in high]
-    numbers = {RISE: np.log10(min(rises)), AFTER: np.log10(min(after)), LEFT: max(falls)}
+    left = [each[-1] / each.max() for each in high]
+    steps = np.concatenate([np.diff(each[each.argmax() :]) for each in high])
+    numbers = {RISE: np.log10(min(rises)), AFTER: np.log10(min(after)), LEFT: max(left), STEADY: np.mean(steps < 0)}
     return {name: float(value) for name, value in numbers.items()}, found
 
 
@@ -82,6 +84,7 @@ def of_drawn(setting: Setting, repeat: int) -> dict[str, float]:
 
 SAME, OTHER = "correlation a sweep apart", "correlation of other members"
 RISE, LEFT = "log₁₀ of the least rise at a new problem", "largest part left at its end"
+STEADY = "share of sweeps that lower the largest variance, after its peak"
 AFTER = "log₁₀ of the least rise from the first sweep of a new problem to its second"
 LATER = "decades from message 1000 to the end of the first problem"
 
@@ -107,10 +110,11 @@ def run(setting: Setting) -> Outcome:
         f"is {numbers[SAME].value:.2f}, with other observations {numbers[OTHER].value:.2f}. On the UCI sets its "
         f"maximum over a sweep rises at a new problem by {numbers[RISE].value:.1f} decades and from the first sweep of "
         f"a new problem to the second by {numbers[AFTER].value:.1f}, and {numbers[LEFT].value:.1%} of it is left at "
-        "the end of the problem: of each sequence the least rise and the largest remainder, on average over sequences."
+        "the end of the problem: of each sequence the least rise and the largest remainder, on average over sequences. "
+        f"After its peak it falls in {numbers[STEADY].value:.0%} of the sweeps."
     )
     caption = (
-        "The UCI sets: banknote, transfusion, ionosphere, fertility. Dotted lines: a new problem begins. Solid line: "
+        "The UCI sets: banknote, transfusion, fertility, ionosphere. Dotted lines: a new problem begins. Solid line: "
         "the threshold above which the oracle is asked."
     )
     note = (
@@ -151,9 +155,9 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "and then falls steadily (figure 2), judged by what is left at the end: a tenth or less",
-            LEFT,
-            high=0.1,
+            "and then falls steadily (figure 2): after the peak of a problem in most sweeps, read as more than half or "
+            "as nine of ten",
+            ((Reading(STEADY, low=0.5), Reading(STEADY, low=0.9)),),
             scales=("quick", "paper"),
         ),
         Claim(
