@@ -187,7 +187,7 @@ BANDS: tuple[tuple[str, str | tuple[tuple[str, ...], ...], float, float], ...] =
         np.inf,
     ),
     (
-        "it grows exponentially (section 6.2, in an unfinished note): decades a unit of distance, within a factor of two",
+        "it grows exponentially (section 6.2, in an unfinished note): as many decades a unit, within a factor of two",
         ((GROWTH, GROWTH_BEYOND),),
         0.5,
         2.0,
