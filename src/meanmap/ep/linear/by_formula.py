@@ -42,6 +42,9 @@ _NEARLY_ALL = 0.6
 _WORTH = 60
 # If the last nodes of a lattice have more than this share of the probability, some of it lies outside.
 _LATE = 0.015
+# Interpolation between nodes puts at most .15 of the probability into other cells where standard deviations are right
+# (against quadrature), and nearly all where they are wrong.
+_ELSEWHERE = 0.3
 
 
 @one_blas_thread()
@@ -246,6 +249,13 @@ def _report(
         notes.append(
             f"components of variance were integrated over {len(nodes)} nodes, the last fifth of which still "
             f"have {problem.late:.0%} of the probability: tails are cut off, and their intervals may be too narrow"
+        )
+    if problem.elsewhere > _ELSEWHERE:
+        doubted = True
+        notes.append(
+            f"between {len(nodes)} nodes of the components of variance, whose posterior is interpolated, lies "
+            f"{problem.elsewhere:.0%} of the probability where the nodes have none: do not use the estimates of "
+            "standard deviations and correlations"
         )
     if problem.near_0:
         doubted = True

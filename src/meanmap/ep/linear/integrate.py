@@ -100,6 +100,7 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     found = tuple(Node(phi, float(mass), settled) for phi, mass, settled in runs if settled is not None)
     if len(mode) in APART:
         surface = _surface(laid, heights, middle, axes)
+        problem.elsewhere = surface.elsewhere
     elif drawn:
         surface = Drawn(np.array([psi for psi, _, _ in laid.values()]), shares / shares.sum())
     else:

@@ -67,7 +67,7 @@ def lattice(
         height = found[at][2]
         top = max(top, height.value)
         promised = height.value + moved @ (axes.T @ height.gradient) - lost
-        enough = promised >= top - _DEPTH
+        enough = (promised >= top - _DEPTH) & (height.value >= top - 2 * _DEPTH)
         neighbours = map(tuple, (np.array(at) + steps[enough]).tolist())
         for beside, value in zip(neighbours, promised[enough].tolist(), strict=True):
             if beside not in found:

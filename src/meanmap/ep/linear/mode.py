@@ -11,8 +11,8 @@ __all__ = ["mode_of", "straightest"]
 # Half the step for differences of gradients, and the smallest and largest plausible curvature.
 _DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
 # Where coordinates are compared, in standard deviations; logs that move by less are nearly linear; the largest weight
-# of one end of an axis.
-_FAR, _STRAIGHT, _VERY = 2.0, 0.5, 10.0
+# of one end of an axis; and by how much coordinates may differ that are compared further out.
+_FAR, _STRAIGHT, _VERY, _ALIKE = 2.0, 0.5, 10.0, 1.0
 # Steps to the mode, how often each is halved, the gain in log probability not worth another, and the largest log.
 _STEPS, _HALVINGS, _GAIN, _BOUND = 60, 8, 1e-3, 12.0
 
@@ -46,26 +46,31 @@ def mode_of(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndar
 def straightest(problem: Problem, mode: np.ndarray, best: Settled | None) -> tuple[Coordinates, np.ndarray]:
     """Coordinates in which the posterior is nearest to Normal, and standard deviations along its axes as columns.
 
-    The criterion is the log density two standard deviations from the mode on all axes, which should be 2 lower. If no
-    log changes much over that distance, all coordinates are equivalent.
+    The criterion is the log density two standard deviations from the mode on all axes, which should be 2 lower, and for
+    coordinates that are nearly equal by this, four from it, which should be 8 lower: a ridge may bend only there. If no
+    log changes much over two standard deviations, all coordinates are equivalent.
     """
     curvature = _curvature(problem, mode, best)
     plain, *others = problem.coordinates().candidates()
-    axes, far = _axes(curvature), (-_FAR, _FAR)
+    axes = _axes(curvature)
     if not others or np.abs(_FAR * axes).max() < _STRAIGHT:
         return plain, axes
     found = [(plain, axes)]
     for chart in others:
         slopes = chart.slopes(chart.split(mode))
         found.append((chart, _axes(slopes.T @ curvature @ slopes)))
-    phis = [
-        chart.joined(chart.split(mode) + np.array([side * axis for axis in axes.T for side in far]))
-        for chart, axes in found
-    ]
-    ends = np.concatenate([mode[None], *phis])
-    top, *heights = [height.value for height in problem.heights(ends, [best] * len(ends))]
-    bent = np.abs(np.array(heights).reshape(len(found), -1) - top + _FAR**2 / 2).clip(max=_VERY).sum(1)
-    return found[int(bent.argmin())]
+    for far in (_FAR, 2 * _FAR):
+        phis = [
+            chart.joined(chart.split(mode) + np.array([side * far * axis for axis in axes.T for side in (-1, 1)]))
+            for chart, axes in found
+        ]
+        ends = np.concatenate([mode[None], *phis])
+        top, *heights = [height.value for height in problem.heights(ends, [best] * len(ends))]
+        bent = np.abs(np.array(heights).reshape(len(found), -1) - top + far**2 / 2).clip(max=_VERY).sum(1)
+        found = [found[at] for at in np.argsort(bent, kind="stable") if bent[at] < bent.min() + _ALIKE]
+        if len(found) == 1:
+            break
+    return found[0]
 
 
 def _curvature(problem: Problem, mode: np.ndarray, best: Settled | None) -> np.ndarray:

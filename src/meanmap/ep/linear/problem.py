@@ -59,6 +59,8 @@ class Problem:
     sweeps: int = 0
     # If the lattice was truncated, the share of the probability in the last fifth of its nodes.
     late: float = 0.0
+    # The share of the probability that interpolation between nodes of a lattice moves to other cells than theirs.
+    elsewhere: float = 0.0
     # If there is a design in place of a lattice, the standard deviations of effects that may be 0.
     near_0: tuple[int, ...] = ()
     # If nodes are weighted draws, how many equally weighted ones they are worth.

@@ -15,6 +15,9 @@ _RADIUS = 2.0
 _POINTS, _LEAST = 60_000, 24
 # The least and greatest standard deviation of one side of an axis, in those by the curvature at the mode.
 _NARROW, _WIDE = 0.25, 4.0
+# Of nodes that lie farther below the top, in log probability, the height alone counts: where the log density is steep,
+# it is no parabola.
+_FAR = 14.0
 # How much the curvature at the mode counts in a direction in which a node has no neighbour.
 _PRIOR = 0.1
 
@@ -60,15 +63,28 @@ class Surface:
         shares = np.exp(log_shares - log_shares.max())
         return self.middle + np.concatenate(points) @ self.axes.T, shares / shares.sum()
 
+    @property
+    def elsewhere(self) -> float:
+        """How much of the probability the heights between nodes put into other cells than the nodes have it in."""
+        curvatures, within = self._curvatures(), _evenly(_LEAST, self.nodes.shape[1])
+        logs = [self._in_cells(cells, within, curvatures) for cells in (self.nodes, self._neighbours())]
+        top = max(each.max() for each in logs)
+        own, beside = (np.exp(each - top).reshape(-1, _LEAST).sum(1) for each in logs)
+        at_nodes, total = np.exp(self.heights - self.heights.max()), own.sum() + beside.sum()
+        return float((np.abs(own / total - at_nodes / at_nodes.sum()).sum() + beside.sum() / total) / 2)
+
     def _in_cells(self, cells: np.ndarray, within: np.ndarray, curvatures: np.ndarray) -> np.ndarray:
         """Heights at these places of each cell."""
         total = sums = np.zeros((len(cells), len(within)))
+        top = self.heights.max()
+        known = self.heights >= top - _FAR
+        slopes, curvatures = self.slopes * known[:, None], curvatures * known[:, None, None]
         for step in np.concatenate([np.zeros((1, cells.shape[1]), int), self.steps]):
             at = self._places(cells + step)
             away = within - step
             near = np.maximum(1 - (away**2).sum(1) / _RADIUS**2, 0.0) ** 3 * (at >= 0)[:, None]
             bent = np.einsum("nab,ma,mb->nm", curvatures[at], away, away, optimize=True)
-            sums = sums + near * (self.heights[at, None] + self.slopes[at] @ away.T - bent / 2)
+            sums = sums + near * np.minimum(self.heights[at, None] + slopes[at] @ away.T - bent / 2, top)
             total = total + near
         # A point in a cell without a node may be beyond the reach of all nodes: nothing is there.
         with np.errstate(invalid="ignore", divide="ignore"):
