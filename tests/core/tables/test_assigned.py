@@ -160,6 +160,12 @@ def test_the_command_line_says_what_to_type_for_separate_ranges(tmp_path, text):
     assert "pass --clusters user_id, or leave it out with --exclude user_id" in said
 
 
+def test_users_without_visits_do_not_hide_the_others():
+    """Of 400 users with 2.5 visits on average 33 ± 5.5 have none, and 80 may be lacking."""
+    visits_of = np.random.default_rng().poisson(2.5, 400)
+    assert in_ranges([np.repeat(np.arange(200), visits_of[:200]), 900 + np.repeat(np.arange(200), visits_of[200:])])
+
+
 def test_measurements_that_are_apart_are_not_taken_for_ids():
     rng = np.random.default_rng()
     low, high = rng.integers(0, 1000, 600), rng.integers(2000, 3000, 600)

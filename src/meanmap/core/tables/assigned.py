@@ -19,8 +19,8 @@ __all__ = ["Kept", "clustered_or_left_out", "in_ranges", "names_units", "togethe
 
 # Fewer values may be those of an ordinary column.
 LEAST_UNITS = 20
-# Ids in separate ranges hardly skip a number: samples have at least this share of the whole numbers between their ends.
-DENSE = 0.9
+# Ids in separate ranges skip few numbers: samples have at least this share of the whole numbers between their ends.
+DENSE = 0.8
 # Of columns whose rows were assigned one by one, fewer than this share are taken for units.
 BY_CHANCE = 1e-9
 # Most columns have a value in both samples within these first rows.
@@ -166,7 +166,7 @@ def names_units(columns: Sequence[np.ndarray | None]) -> bool:
 
 def in_ranges(columns: Sequence[np.ndarray | None]) -> bool:
     """Whether the values of a column, sample by sample, may be ids of units whose samples were numbered one after the
-    other: whole numbers that hardly skip any in a sample, of which most have several rows, but in one sample only.
+    other: whole numbers that skip few in a sample, of which most have several rows, but in one sample only.
 
     Examples
     --------
