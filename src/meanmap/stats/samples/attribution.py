@@ -19,16 +19,16 @@ from meanmap.stats.settings import check_draws
 
 __all__ = ["column_pvalues", "gram_alone", "some_rows"]
 
-# Of larger samples this many random points suffice to see which columns contribute.
+# From larger samples this many points are drawn at random, enough to find the columns that contribute.
 MOST_POINTS = 1000
 
-# Products of scores that fewer rows carry, such as those of a rare label, are left out: their standard errors are not
-# known well enough, so that the label would be blamed where another column differs.
+# Products of scores with a smaller effective number of rows, such as those of a rare label, are left out. Their
+# standard errors are too uncertain, and the label would be reported although another column differs.
 LEAST_ROWS = 20
 
 
 def some_rows(sizes: Sequence[int], generator: np.random.Generator) -> tuple[np.ndarray, tuple[int, ...]]:
-    """At most 1000 rows of a pooled sample, as many of each as it has or as are left for it, and their numbers."""
+    """At most 1000 rows of a pooled sample, as evenly from all samples as their sizes allow, and their numbers."""
     found, left = list(sizes), MOST_POINTS
     for done, k in enumerate(np.argsort(sizes, kind="stable")):
         found[k] = min(sizes[k], left // (len(sizes) - done))
@@ -67,8 +67,8 @@ def _tested_columns(
     """A p-value for each column, corrected for multiplicity, the smallest first.
 
     It is twice the smaller of two p-values: one from the column's own ranks, one from its products with other columns
-    among the rows `pairs`. Each compares a column with the largest of those not rejected before it (step-down, Westfall
-    & Young 1993, algorithm 2.8), which bounds the family-wise error rate whatever other columns do.
+    among the rows `pairs`. Each compares a column with the maximum over all columns not rejected before it (step-down,
+    Westfall & Young 1993, algorithm 2.8). This bounds the family-wise error rate for any differences in other columns.
     """
     samples = np.repeat(np.arange(len(sizes)), sizes)
     d = len(scores.names)
@@ -77,7 +77,7 @@ def _tested_columns(
         labels = _exchanged(samples[pairs], n_permutations, generator)
         main = scores.main[pairs] - scores.main[pairs].mean(axis=0)
         kept = _carried_by(main) >= LEAST_ROWS
-        # Of several samples each is compared with all others; of two both comparisons are the same.
+        # Each of several samples is compared with all others; with two samples both comparisons are the same.
         each = range(len(sizes) if len(sizes) > 2 else 1)
         values = [_of_products(main[:, kept], scores.of_main[kept], labels == g, d) for g in each]
         pvalues = np.minimum(2 * np.minimum(pvalues, _stepped_down(np.max(values, axis=0))), 1.0)
@@ -87,9 +87,9 @@ def _tested_columns(
 def _tested_under(
     scores: Scores, sizes: Sequence[int], design: Exchange, n_permutations: int, generator: np.random.Generator
 ) -> dict[str, float]:
-    """A p-value for each column from its own ranks, under the exchanges of a design.
+    """A p-value for each column from its own ranks, under the permutations of a design.
 
-    Products of columns are left out: their standard errors in each draw are those of independent rows.
+    Products of columns are left out, since their standard errors in each draw are those of independent rows.
     """
     labels = design.of_units(np.repeat(np.arange(len(sizes)), sizes))
     forms = exchanged_forms(design.labels(labels, n_permutations, generator), design)
@@ -110,12 +110,12 @@ def _of_ranks(scores: Scores, forms: Forms) -> np.ndarray:
 
 
 def _exchanged(samples: np.ndarray, n_permutations: int, generator: np.random.Generator) -> np.ndarray:
-    """Which sample each row belongs to, (1 + B, N): in the data, then after permutations."""
+    """The sample of each row, (1 + B, N): in the data, then after permutations."""
     return Exchange.of(len(samples)).labels(samples.astype(np.int32), n_permutations, generator)
 
 
 def _carried_by(main: np.ndarray) -> np.ndarray:
-    """The effective number of rows behind each score: (Σ s²)² / Σ s⁴, the number of its rows for a rare label, 0 for a
+    """The effective number of rows of each score, (Σ s²)² / Σ s⁴: the number of its rows for a rare label, 0 for a
     constant.
     """
     squares = np.where(main.std(axis=0) > LEAST_SPREAD, main, 0.0) ** 2
@@ -135,13 +135,13 @@ def _stepped_down(values: np.ndarray) -> np.ndarray:
 def _of_products(main: np.ndarray, of_main: np.ndarray, z: np.ndarray, d: int) -> np.ndarray:
     """For each draw and column, the largest squared difference of its covariances with others, (1 + B, d).
 
-    In units of the standard error in that draw (Chung & Romano 2013): a column that is wider in one sample makes
-    products vary more in it, even if their means are equal.
+    Differences are in units of the standard error in that draw (Chung & Romano 2013): if a column has a larger variance
+    in one sample, products vary more there even if their means are equal.
     """
     n = z[0].sum(dtype=float)
     m, z = z.shape[1] - n, z.astype(float)
     found = np.zeros((len(z), d))
-    means = z @ main / n  # those of the other sample are −n/m times as large
+    means = z @ main / n  # means of the other sample are −n/m times as large
     for i in track(range(main.shape[1] - 1), "pairs of columns"):
         others = i + 1 + np.flatnonzero(of_main[i + 1 :] != of_main[i])
         if not len(others):
@@ -163,7 +163,7 @@ def _of_products(main: np.ndarray, of_main: np.ndarray, z: np.ndarray, d: int) -
 
 
 def gram_alone(points: Points, places: Sequence[Place]) -> np.ndarray | None:
-    """The Gram matrix of one column; None for a column of neither numbers nor labels."""
+    """The Gram matrix of one column; None unless the column has numbers or labels."""
     leaf = leaf_at(points, places[0])
     if leaf.ndim == 3:
         return (leaf[:, None] == leaf[None]).all(axis=(2, 3)).astype(float)

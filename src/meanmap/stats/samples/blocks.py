@@ -18,19 +18,19 @@ from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["block_length", "block_null", "block_test"]
 
-# Blocks computed in one compiled call: at most about this many entries of Gram matrices, and pairs.
+# The largest numbers of Gram matrix entries and of pairs, approximately, in one compiled call.
 ENTRIES, POINTS = 1 << 21, 1 << 15
-# Above this many signs (pairs × draws), the normal limit of the mean of many blocks stands for them.
+# Above this many random signs (pairs × draws) the normal limit of the mean of many blocks is used instead.
 MOST_SIGNS = 2 * 10**7
 
 
 def block_length(statistic: str, n: int) -> int:
-    """Pairs in a block: 2 for the linear-time statistic, √n for the block statistic (Zaremba et al. 2013)."""
+    """The number of pairs in a block: 2 for linear time, √n for the block statistic (Zaremba et al. 2013)."""
     return 2 if statistic == "linear" else max(2, math.isqrt(n))
 
 
 def block_null(sizes: tuple[int, ...], statistic: str, n_draws: int) -> str:
-    """Random signs, unless there are too many."""
+    """The null distribution that null="auto" chooses: random signs unless there are too many."""
     length = block_length(statistic, min(sizes))
     return "wild" if min(sizes) // length * length * n_draws <= MOST_SIGNS else "normal"
 
@@ -39,9 +39,9 @@ def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, genera
     """The mean over blocks of the unbiased MMD² of paired points, and its null distribution.
 
     With h_ij = k(xᵢ, xⱼ) + k(yᵢ, yⱼ) − k(xᵢ, yⱼ) − k(xⱼ, yᵢ) a block's statistic is the mean of h_ij over i ≠ j
-    (Gretton et al. 2012, lemma 6 and section 6). Exchanging xᵢ and yᵢ changes the sign of every h_ij, and under the
-    null hypothesis leaves the distribution unchanged: random signs, εᵢ εⱼ h_ij, give an exact null. Points that fill no
-    block are left out.
+    (Gretton et al. 2012, lemma 6 and section 6). Swapping xᵢ and yᵢ changes the sign of every h_ij, and under the null
+    hypothesis does not change the distribution. Random signs, εᵢ εⱼ h_ij, therefore give an exact null distribution.
+    The last points, which do not fill a block, are left out.
     """
     kernel, x, y = samples.kernels[0], samples[0], samples[1]
     if any_sparse((x, y)):

@@ -26,41 +26,42 @@ class ColumnDifference(Value):
     """How one column differs between two samples.
 
     `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label, or
-    for the share of 1 of numbers that are 0 or 1; for numbers of which more than half are one value, such as zero, also
-    one for the share of this value and one for the mean of the others. Standard deviations that are shown to differ
-    stand beside the means. `print(difference)` says it in a line, `print(result.differences)` shows all in a table, and
-    `result.differences.to_frame()` is a frame of pandas.
+    for the share of ones if numbers are 0 or 1. If more than half of the numbers are one value, such as zero, two more
+    compare the share of this value and the mean of the others. Standard deviations are given if they are shown to
+    differ. `print(difference)` shows one line, `print(result.differences)` a table of all, and
+    `result.differences.to_frame()` is a pandas frame.
 
     Attributes
     ----------
     column : str
-        Its name.
+        The name of the column.
     label : str or None
         The label or number whose shares of rows are compared; None if means are.
     first, second : float
-        The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`. Within
-        strata they are means over strata, each of which has one weight in both samples.
+        The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`. With
+        strata they are means over strata, whose weights are the same in both samples.
     difference : Interval
-        Second minus first, with an interval; the intervals of all columns hold together. In days for times.
+        Second minus first, in days for times, with an interval; the intervals of all columns are simultaneous.
     medians : tuple of two floats, or None
         The medians of numbers; None within strata and of weighted rows.
     clarity : float
         The difference in units of its standard error.
     names : tuple of two str
-        What the samples are called.
+        The names of the samples.
     without : str or None
-        The number that most rows have, where the means are those of the other rows.
+        The number that most rows have, if the means are those of the other rows.
     deviations : tuple of two floats, or None
-        The standard deviations of numbers where they are shown to differ; None elsewhere. Within strata they are those
-        of rows with the weights of the means.
+        The standard deviations of numbers if they are shown to differ, else None. With strata, rows have the same
+        weights as for the means.
     ratio : Interval or None
-        The second of them over the first, with an interval that excludes one; those of all columns hold together, apart
-        from the intervals of means and shares.
+        The second standard deviation over the first, with an interval that excludes one. These intervals are
+        simultaneous for all columns, separately from the intervals of means and shares.
     unadjusted : tuple of two floats, or None
-        Within strata, and of weighted rows, the means or shares of all rows as they are; None elsewhere, and of times.
+        The means or shares of all rows without strata or weights, if the compared ones have any; else None, and for
+        times.
     rows : tuple of two int, or None
         The number of rows of each sample in which the column is observed, if rows with missing values were dropped and
-        these are more.
+        complete rows are fewer.
     """
 
     column: str
@@ -99,7 +100,7 @@ class ColumnDifference(Value):
         return {**what, "samples": list(self.names), **ends, **more}
 
     def cells(self) -> tuple[str, str, str, str]:
-        """What is compared, its value in both samples, and the difference with its interval, in words."""
+        """The compared quantity, its value in both samples, and the difference with its interval, as texts."""
         by = self.difference
         if self.label is not None:
             low, size, high = (f"{100 * end:.3g}" for end in (by.low, by.estimate, by.high))
@@ -113,7 +114,7 @@ class ColumnDifference(Value):
 
     @property
     def spread(self) -> str:
-        """The standard deviations and their ratio, in words, where they are shown to differ."""
+        """The standard deviations and their ratio, as a text, if they are shown to differ."""
         if self.deviations is None or self.ratio is None:
             return ""
         low, times, high = (f"{end:.3g}" for end in (self.ratio.low, self.ratio.estimate, self.ratio.high))
@@ -121,7 +122,7 @@ class ColumnDifference(Value):
 
     @property
     def as_they_are(self) -> str:
-        """The means or shares of all rows as they are, in words, where those compared are adjusted."""
+        """The means or shares of all rows without adjustment, as a text, if the compared ones are adjusted."""
         if self.unadjusted is None:
             return ""
         if self.label is not None:
@@ -129,7 +130,7 @@ class ColumnDifference(Value):
         return "{} and {}".format(*_apart(*self.unadjusted))
 
     def sentence(self) -> str:
-        """The difference as a sentence: of standard deviations where only these are shown to differ."""
+        """The difference as a sentence; of standard deviations if only these are shown to differ."""
         one, other = self.names
         if self.ratio is not None and self.deviations is not None and not self.clear:
             first, second = _apart(*self.deviations)
@@ -153,20 +154,20 @@ class ColumnDifference(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Differences(Value, Sequence[ColumnDifference]):
-    """The differences of all columns, the clearest first: a sequence that `print` shows as a table.
+    """The differences of all columns, the clearest first, as a sequence that `print` shows as a table.
 
-    Of several samples each pair is compared.
+    With several samples each pair is compared.
 
     Attributes
     ----------
     each : tuple of ColumnDifference
-        What it holds.
+        The differences.
     confidence : float
-        That of all intervals together, which are simultaneous.
+        The simultaneous confidence level of all intervals.
     comparisons : int
-        For how many differences they hold together; those of copies of a column count once.
+        The number of differences for which intervals are simultaneous; copies of a column count once.
     ratios : int
-        For how many columns the intervals of ratios of standard deviations hold together.
+        The number of columns for which intervals of ratios of standard deviations are simultaneous.
     pairs : int
         The number of pairs of samples that are compared.
     unjudged : bool
@@ -197,7 +198,7 @@ class Differences(Value, Sequence[ColumnDifference]):
 
     @property
     def level(self) -> str:
-        """The level of the intervals of differences, in words."""
+        """The confidence level of the intervals of differences, as a text."""
         said = [f"{100 * self.confidence:g} %"]
         pairs = f" of {self.pairs} pairs of samples" if self.pairs > 1 else ""
         said += [f"simultaneous for {self.comparisons} comparisons{pairs}"] * (self.comparisons > 1)
@@ -205,7 +206,7 @@ class Differences(Value, Sequence[ColumnDifference]):
 
     @property
     def intervals(self) -> str:
-        """The levels of all intervals, and which rows are compared, in words."""
+        """The confidence levels of all intervals, and which rows are compared, as a text."""
         apart = self.ratios > 1 and self._spread
         more = f", and those of standard deviations for {self.ratios}" if apart else ""
         own = any(each.rows is not None for each in self.each)
@@ -227,8 +228,9 @@ class Differences(Value, Sequence[ColumnDifference]):
 
     def to_frame(self) -> Any:
         """A pandas frame with a row for each difference: column, label, first, second (the means or shares), estimate,
-        low, high, clarity; of several samples also which two: first_sample, second_sample; and where standard
-        deviations are shown to differ, these: first_sd, second_sd, and their ratio with its ratio_low and ratio_high.
+        low, high and clarity. With several samples it also names the two: first_sample, second_sample. If standard
+        deviations are shown to differ, first_sd and second_sd hold them, and ratio, ratio_low and ratio_high their
+        ratio.
         """
         names = ("column", "label", "first", "second")
         found = {name: [getattr(each, name) for each in self] for name in names}
@@ -247,7 +249,7 @@ class Differences(Value, Sequence[ColumnDifference]):
 
     @property
     def unlike(self) -> bool:
-        """Whether rows count differently in what is compared: within strata, or by weights."""
+        """Whether rows have different weights in the comparisons: within strata, or by given weights."""
         return any(each.unadjusted is not None for each in self)
 
     @property
@@ -257,7 +259,7 @@ class Differences(Value, Sequence[ColumnDifference]):
 
     @property
     def _which(self) -> str:
-        """Which sample minus which, in words."""
+        """The two samples of a difference, as a text."""
         return "second minus first" if self._several else f"{self[0].names[1]} minus {self[0].names[0]}"
 
     @property
@@ -266,7 +268,7 @@ class Differences(Value, Sequence[ColumnDifference]):
         return self.pairs > 1
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The differences in words, after a header."""
+        """The differences as rows of texts, after a header."""
         by = f"{self._which} ({self.level})"
         spread = self._spread
         more = [(each.spread,) if spread else () for each in self]
@@ -279,7 +281,7 @@ class Differences(Value, Sequence[ColumnDifference]):
         return [("what", "samples", "first", "second", by, *last), *lines]
 
     def tables(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
-        """All of them as a table of a page; nothing where there are none."""
+        """All differences as a table of a page; empty if there are none."""
         if not self:
             return ()
         head, *rows = self.rows()
@@ -304,8 +306,8 @@ def _apart(first: float, second: float) -> tuple[str, str]:
 
 
 def said_of(found: Sequence[ColumnDifference]) -> list[str]:
-    """The clear differences, a line each; where there are few also the clearest of other columns, and all three of a
-    column of which most rows have one number.
+    """A line for each clear difference; if these are few, also for the clearest of other columns. If most rows of a
+    column have one number, all three of its differences are shown.
     """
     said = [each for each in found if each.shown][:MOST_SAID]
     whole = {each.column for each in found if each.without is not None}

@@ -1,4 +1,4 @@
-"""Means of samples within strata, of weighted rows in clusters: what is compared, and its sampling error."""
+"""Means of samples with strata, clusters or weights: which means are compared, and with which sampling error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ __all__ = ["Cells", "contrasts_of", "row_weights"]
 
 @dataclass(frozen=True)
 class Cells:
-    """A sample in a stratum is a cell; comparisons are of sums of cell means.
+    """The rows of each sample in each stratum form a cell; comparisons are of weighted sums of cell means.
 
-    With N_gs the mass of sample g in stratum s, and N_s that of the stratum, two samples are compared by
-    Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, and several by the parts √π_g Σ_s N_gs/N_g (μ_gs − μ_s): what tests
-    compare, too. The units (rows or clusters) of a cell are independent; where strata have one unit of each sample, as
-    pairs do, the strata are.
+    With N_gs the mass of sample g in stratum s, and N_s that of the stratum, two samples are compared by Σ_s a_s (μ_1s
+    − μ_2s), a_s ∝ N_1s N_2s / N_s, and several by the parts √π_g Σ_s N_gs/N_g (μ_gs − μ_s), as in the tests. The units
+    (rows or clusters) of a cell are independent. If strata have one unit of each sample, as pairs do, the strata are
+    independent.
 
     Attributes
     ----------
     cell : int array (N,)
-        Of each row.
+        The cell of each row.
     mass : array (N,)
-        Of each row in its cell; they sum to one.
+        The share of each row in the mass of its cell, which sums to one in each cell.
     contrasts : array (cells, parts)
         The weight of the mean of each cell.
     design : Exchange
@@ -46,17 +46,17 @@ class Cells:
 
     @property
     def units(self) -> np.ndarray:
-        """Of each row."""
+        """The unit of each row."""
         return self.design.units
 
     @property
     def strata(self) -> np.ndarray:
-        """Of each row."""
+        """The stratum of each row."""
         return self.design.strata
 
     @classmethod
     def of(cls, sizes: Sequence[int], design: Exchange | None) -> "Cells":
-        """Of samples one after another."""
+        """The cells of samples one after another."""
         found = cls.where_known(sizes, design)
         if found is None:
             raise InputError(
@@ -67,7 +67,7 @@ class Cells:
 
     @classmethod
     def where_known(cls, sizes: Sequence[int], design: Exchange | None) -> "Cells | None":
-        """Of samples one after another; None if the variance of a mean cannot be estimated."""
+        """The cells of samples one after another; None if the variance of a mean cannot be estimated."""
         groups, total = np.repeat(np.arange(len(sizes)), sizes), sum(sizes)
         design = design or Exchange.of(total)
         design.of_units(groups)
@@ -91,19 +91,19 @@ class Cells:
 
     @cached_property
     def _counts(self) -> np.ndarray:
-        """Units of each cell with positive weight."""
+        """The number of units of each cell with positive weight."""
         seen = np.unique(np.stack([self.cell, self.units])[:, self.mass > 0], axis=1)[0]
         return np.bincount(seen, minlength=len(self.contrasts))
 
     @cached_property
     def _paired(self) -> np.ndarray:
-        """Whether the stratum of each row has a single unit of positive weight of a sample."""
+        """Whether a sample has a single unit of positive weight in the stratum of each row."""
         lonely = np.logical_and(self._counts == 1, self.contrasts.any(axis=1))
         return np.isin(self.strata, self.strata[lonely[self.cell]])
 
     @cached_property
     def independent(self) -> np.ndarray:
-        """The independent unit of each row: its unit, or the stratum of pairs; counted from 0."""
+        """The independent unit of each row, counted from 0: its unit, or for pairs its stratum."""
         apart = np.where(self._paired, self.strata, -1), np.where(self._paired, -1, self.units)
         return np.unique(np.stack(apart), axis=1, return_inverse=True)[1].ravel()
 
@@ -114,13 +114,13 @@ class Cells:
         return [round(float(held.sum() ** 2 / np.sum(held**2)), 6) for held in each]
 
     def toward(self, values: np.ndarray) -> np.ndarray:
-        """Each row's contribution to the error of the first part along the element with inner products `values`."""
+        """Each row's contribution to the error of the first part, along the element with inner products `values`."""
         own, weights = self._less_means(values[:, None])[:, 0], self.weights[:, 0]
         middle = np.average(own, weights=np.abs(weights))
         return weights * (own - np.where(self._paired, middle, 0.0))
 
     def law_of_gram(self, gram: np.ndarray) -> DistanceLaw:
-        """T = Σ ‖parts‖², and the covariance of the parts, from inner products of all rows."""
+        """The distribution of T = Σ ‖parts‖², from inner products of all rows."""
         weights = self.weights
         squared = float(np.einsum("ic,ij,jc->", weights, gram, weights, optimize=True))
         centred = self._less_means(self._less_means(gram).T)
@@ -128,7 +128,7 @@ class Cells:
         return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(np.sum(parts, axis=0)), 0.0))
 
     def law_of_features(self, phi: np.ndarray) -> DistanceLaw:
-        """The distribution of the squared distance, and the covariance of the parts, from features of all rows."""
+        """The distribution of T = Σ ‖parts‖², from features of all rows."""
         weights, centred = self.weights, self._less_means(phi)
         squared = float(np.sum((weights.T @ phi) ** 2))
         parts = np.hstack([self._spread(centred, c) for c in range(weights.shape[1])])
@@ -138,8 +138,8 @@ class Cells:
     def compared(self, values: np.ndarray) -> tuple[float, float, float, float]:
         """The means of two samples, the standard error of their difference, and the degrees of freedom of this error.
 
-        Those are Satterthwaite's (1946): each cell, and the pairs together, estimates one part of the variance from as
-        many units as its effective size.
+        The degrees of freedom are Satterthwaite's (1946). Each cell, and all pairs together, estimate one part of the
+        variance, from as many units as their effective size.
         """
         weights, errors = self.weights[:, 0], self._spread(self._less_means(values[:, None]), 0)[:, 0]
         first, second = (float(np.maximum(sign * weights, 0.0) @ values) for sign in (1, -1))
@@ -155,7 +155,7 @@ class Cells:
         return first, second, float(np.sqrt(total)), float(freedom)
 
     def _less_means(self, values: np.ndarray) -> np.ndarray:
-        """Rows minus the mean of their cell, except for pairs."""
+        """Rows minus the mean of their cell; rows of pairs are unchanged."""
         at = csr_array((self.mass * ~self._paired, (self.cell, np.arange(len(self.cell)))))
         return values - (at @ values)[self.cell] * ~self._paired[:, None]
 
@@ -176,12 +176,13 @@ class Cells:
 
 
 def _unbiased(shares: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """By which factor residuals from the weighted mean of their group are too small, being part of that mean.
+    """The factor that corrects residuals from the weighted mean of a group for being part of that mean.
 
-    For equal variances σ² and shares m they have variance (1 − 2 m + Σ m²) σ²: (n − 1)/n of σ² where shares are equal.
+    For equal variances σ² and shares m, residuals have variance (1 − 2 m + Σ m²) σ², which is (n − 1)/n of σ² for equal
+    shares.
     """
     left = 1 - 2 * shares + np.bincount(groups, shares**2)[groups]
-    # A unit that is its whole group has no residual.
+    # A unit that is the only one of its group has no residual.
     return np.where(shares < 1, 1 / np.sqrt(np.maximum(left, np.finfo(float).tiny)), 1.0)
 
 
@@ -191,7 +192,7 @@ def contrasts_of(sizes: Sequence[float]) -> np.ndarray:
 
 
 def row_weights(groups: np.ndarray, samples: int, design: Exchange) -> np.ndarray:
-    """The weight of each row in each part, (N, parts), if these are the samples of the rows."""
+    """The weight of each row in each part, (N, parts), if `groups` are the samples of the rows."""
     strata = int(design.strata.max()) + 1
     places = groups * strata + design.strata
     masses = np.bincount(places, design.weights, minlength=samples * strata)

@@ -1,4 +1,4 @@
-"""A question about samples whose columns are also compared one by one."""
+"""Tests of samples whose columns are also compared one by one."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,21 +15,21 @@ __all__ = ["OfComparedSamples"]
 
 @dataclass
 class OfComparedSamples(OfSamples):
-    """A question about samples whose columns are also compared one by one, each by all rows that have it.
+    """A test of samples whose columns are also compared one by one, each on all rows in which it is observed.
 
     Attributes
     ----------
     came : list
         The samples, or the table of all groups, with their missing values.
     differences : Differences
-        Of the columns.
+        The differences of the columns.
     """
 
     came: list[Any] = field(default_factory=list)
     differences: Differences = field(default_factory=Differences)
 
     def answer(self) -> Any:
-        """The twelve steps."""
+        """The result, by the steps that all tests share."""
         self.came = [] if self.by is None else self.parts[:1]
         return super().answer()
 
@@ -46,7 +46,7 @@ class OfComparedSamples(OfSamples):
         self.differences = differences_of_all(dict(zip(names, self.parts, strict=True)), design=self.exchange, own=own)
 
     def compared(self, found: Found | None) -> Found | None:
-        """What was found in one pass, with the differences of columns of samples in memory."""
+        """The outcome of a test in one pass, with the differences of columns if samples are in memory."""
         if found is None or any(map(comes_in_pieces, self.parts)):
             return found
         if self.by is None:

@@ -1,4 +1,4 @@
-"""Means and shares of the columns of samples, and how they differ, with intervals that hold together."""
+"""Differences of samples in the means and shares of their columns, with simultaneous intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,11 +27,11 @@ from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly_one_value"]
 
-# This many labels of a column are compared, the most frequent of both samples, and as many that one sample lacks.
+# This many labels of a column are compared, the most frequent in both samples, and as many that one sample lacks.
 MOST_LABELS = 3
 # With more rows, a median is computed from evenly spaced rows.
 MOST_SORTED = 200_000
-# Standard errors of shares up to this are those of rows that are all alike, but for rounding.
+# Standard errors of shares up to this are rounding errors: all rows are equal.
 NO_ERROR = 1e-9
 # With more samples than this, no pairs are compared; nor are the single columns of an array with more columns.
 MOST_SAMPLES, MOST_COLUMNS = 20, 100
@@ -44,10 +44,10 @@ def differences(
     """Differences of means and of shares in the columns of two tables, the clearest first.
 
     Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
-    correction. Numbers that are 0 or 1 have shares. Standard deviations that are shown to differ are named, at a level
-    of their own. A number that more than half of all rows have is also compared by its share, and the others by their
-    mean. Columns of texts, of dates or times of day as text, or of several numbers per row, are left out. O(rows) for
-    each column.
+    correction. Numbers that are 0 or 1 have shares. Standard deviations are given if they are shown to differ, by
+    intervals that are simultaneous separately. A number that more than half of all rows have is also compared by its
+    share, and the other numbers by their mean. Columns of texts, of dates or times of day as text, or of several
+    numbers per row, are left out. The cost is O(rows) for each column.
 
     Examples
     --------
@@ -67,11 +67,13 @@ def differences_of_all(
     design: Exchange | None = None,
     own: OwnRows | None = None,
 ) -> Differences:
-    """Of each pair of several tables or arrays, at most 20; of more none, nor of arrays of more than 100 columns.
+    """The differences of each pair of at most 20 tables or arrays; none for more, or for arrays of more than 100
+    columns.
 
-    The design of their rows, one sample after another, says which ones are compared and depend on one another: means
-    are then those of `Cells`, with t intervals. There are no differences if it leaves too few rows or clusters for the
-    variance of a mean, or is one of the user's own. A column is compared by its `own_rows`, where these are given.
+    The `design` of the rows, one sample after another, defines which rows are compared and which are dependent: means
+    are then those of `Cells`, with t intervals. There are no differences if the design leaves too few rows or clusters
+    for the variance of a mean, or if its class is not one of this library. A column is compared on its `own_rows`, if
+    these are given.
 
     Examples
     --------
@@ -102,9 +104,7 @@ def differences_of_all(
 def _wider(
     columns: Mapping[str, Mapping[str, np.ndarray]], own: Mapping[str, Columns]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """By column, the samples of those that have more rows of their own; of the same kind, as other rows may hold
-    something odd.
-    """
+    """The samples of each column that is observed in more than the complete rows, if these are of the same kind."""
     found = {}
     for name, parts in columns.items():
         rows = {sample: own.get(sample, {}).get(name) for sample in parts}
@@ -138,9 +138,7 @@ def _both(first: Data, second: Data, names: tuple[str, str]) -> dict[str, dict[s
 
 
 def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
-    """The columns that all samples have, each by sample. Samples may hold what the test refuses later, in words: such
-    columns are left out.
-    """
+    """The columns that all samples have, each by sample, without those that the test will refuse later."""
     first, *others = samples.values()
     names = [name for name in first if all(name in other for other in others)]
     found = {name: {sample: np.asarray(columns[name]) for sample, columns in samples.items()} for name in names}
@@ -148,7 +146,7 @@ def _shared(samples: Mapping[str, dict[str, np.ndarray]]) -> dict[str, dict[str,
 
 
 def _plain(column: np.ndarray) -> bool:
-    """Whether these are finite numbers, labels, truth values or times, of more than one row."""
+    """Whether a column holds finite numbers, labels, truth values or times, in more than one row."""
     if len(column) < 2:
         return False
     if family_of(column) != "number" or np.issubdtype(column.dtype, np.integer):
@@ -165,9 +163,9 @@ def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
 
 
 def _estimated(compared: Sequence["_Compared"], confidence: float, design: str = "") -> Differences:
-    """The differences with intervals that hold together, the clearest first."""
+    """The differences with simultaneous intervals, the clearest first."""
     distinct = {(*each[1:3], each.without, each.first.tobytes(), each.second.tobytes()) for each in compared}
-    level = (1 - confidence) / max(len(distinct), 1)  # a copy of a column has its intervals
+    level = (1 - confidence) / max(len(distinct), 1)  # copies of a column count once
     few = [each for each in compared if each.spreads and each.has_few_units]
     compared = [each._replace(spreads=each.spreads and not each.has_few_units) for each in compared]
     of_numbers = {(*each[1:3], each.first.tobytes(), each.second.tobytes()) for each in compared if each.spreads}
@@ -185,7 +183,7 @@ def are_tables(samples: Sequence[Any]) -> bool:
 
 
 class _Pair(NamedTuple):
-    """Two samples by name, and the cells that the design of their rows makes of them, where they have one."""
+    """Two samples by name, and the cells of their design, if there is one."""
 
     names: tuple[str, str]
     cells: Cells | None = None
@@ -196,7 +194,7 @@ def _pairs(sizes: Mapping[str, int], design: Exchange | None) -> list[_Pair]:
     pairs = list(combinations(sizes, 2))
     if design is None:
         return [_Pair(pair) for pair in pairs]
-    if type(design) is not Exchange:  # what a user's own design exchanges need not be independent
+    if type(design) is not Exchange:  # the units of a user's own design need not be independent
         return []
     owner = np.repeat(list(sizes), list(sizes.values()))
     parts = ((pair, design.among(np.isin(owner, pair))) for pair in pairs)
@@ -205,15 +203,15 @@ def _pairs(sizes: Mapping[str, int], design: Exchange | None) -> list[_Pair]:
 
 
 def _known(sizes: tuple[int, int], design: Exchange) -> Cells | None:
-    """Cells, where there are enough independent rows, clusters or pairs for the variance of a mean."""
+    """The cells, if there are enough independent rows, clusters or pairs for the variance of a mean; else None."""
     found = Cells.where_known(sizes, design)
     compares = found is not None and found.contrasts.any() and min(found.effective(sizes)) >= LEAST_POINTS
     return found if compares else None
 
 
 class _Compared(NamedTuple):
-    """A column of two samples, the label or number whose shares are compared, the number that was left out, whether
-    standard deviations are compared, and whether the rows are the column's own, not the complete ones.
+    """A column of two samples; the label or number whose shares are compared; the number that was left out; whether
+    standard deviations are compared; and whether rows are all in which the column is observed, not only complete ones.
     """
 
     name: str
@@ -228,7 +226,7 @@ class _Compared(NamedTuple):
 
     @property
     def unadjusted(self) -> tuple[float, float] | None:
-        """The means or shares of all rows as they are, where rows count differently in what is compared."""
+        """The means or shares of all rows with equal weights, if rows have different weights in the comparison."""
         if self.cells is None or self.cells.design.is_alike or family_of(self.first) == "time":
             return None
         first, second = (each if self.label is None else each == self.label for each in (self.first, self.second))
@@ -236,18 +234,18 @@ class _Compared(NamedTuple):
 
     @property
     def has_few_units(self) -> bool:
-        """Whether its design leaves too few independent rows, clusters or pairs to compare standard deviations."""
+        """Whether the design leaves too few independent rows, clusters or pairs to compare standard deviations."""
         sizes = len(self.first), len(self.second)
         return self.cells is not None and min(self.cells.effective(sizes)) < LEAST_UNITS
 
     @property
     def rows(self) -> tuple[int, int] | None:
-        """The number of rows, if it is not that of complete rows."""
+        """The numbers of rows of both samples, if these are not the complete rows."""
         return (len(self.first), len(self.second)) if self.own and self.without is None else None
 
 
 def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pair]) -> list[_Compared]:
-    """The comparisons for one column, of pairs of samples; none if all rows have one value."""
+    """The comparisons of pairs of samples in one column; none if all rows have one value."""
     parts = list(samples.values())
     family = family_of(parts[0])
     if any(each.ndim > 1 or family_of(each) != family for each in parts) or family == "duration":
@@ -273,7 +271,7 @@ def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pai
 
 
 def _without(means: _Compared, value: float) -> _Compared | None:
-    """The comparison of the rows that do not have this number, where there are enough."""
+    """The comparison of the rows that do not have this number, if there are enough."""
     x, y = (column[column != value] for column in (means.first, means.second))
     found = means._replace(first=x, second=y, without=value)
     if min(len(x), len(y)) < 2:
@@ -286,7 +284,7 @@ def _without(means: _Compared, value: float) -> _Compared | None:
 
 
 def _most_have(parts: Sequence[np.ndarray]) -> float | None:
-    """The number that more than half of all rows have, beside several others."""
+    """The number that more than half of all rows have, if there are several others."""
     both = np.concatenate(parts)
     middle = np.partition(both, len(both) // 2)[len(both) // 2]
     others = both[both != middle]
@@ -295,8 +293,8 @@ def _most_have(parts: Sequence[np.ndarray]) -> float | None:
 
 
 def _labels(parts: Sequence[np.ndarray]) -> list[Any]:
-    """Labels to compare: of two, the one that means yes, or the rarer; otherwise the most frequent ones in all
-    samples, and those that a sample lacks.
+    """The labels to compare. Of two labels it is the one that means yes, or else the rarer one. Of more they are the
+    most frequent ones in all samples, and those that a sample lacks.
     """
     labels, codes = np.unique(np.concatenate(parts), return_inverse=True)
     if len(labels) == 2:
@@ -312,7 +310,7 @@ def _labels(parts: Sequence[np.ndarray]) -> list[Any]:
 
 
 def _of_means(compared: _Compared, level: float, own: float) -> tuple[ColumnDifference, float]:
-    """The difference of means, and how clearly the standard deviations differ, at a level of their own."""
+    """The difference of means at `level`, and that of log standard deviations at level `own`, in standard errors."""
     x, y = compared.first, compared.second
     times = family_of(x) == "time"
     if times:
@@ -320,7 +318,7 @@ def _of_means(compared: _Compared, level: float, own: float) -> tuple[ColumnDiff
     x, y = np.asarray(x, float), np.asarray(y, float)
     alike = compared.cells is None or compared.cells.design.is_alike
     medians = (_median(x), _median(y)) if alike and not times else None
-    size = float(np.ldexp(0.5, np.frexp(max(np.abs(x).max(), np.abs(y).max()))[1]))  # squares of wild numbers overflow
+    size = float(np.ldexp(0.5, np.frexp(max(np.abs(x).max(), np.abs(y).max()))[1]))  # squares of huge numbers overflow
     first, second, error, freedom = _means(x / size, y / size, compared.cells)
     by = second - first
     clarity = by / error if error > 0 else float(np.copysign(np.inf, by)) if by else 0.0
@@ -369,7 +367,7 @@ def _of_shares(compared: _Compared, level: float) -> ColumnDifference:
             error = max(error, float(np.sqrt(sum(least))))
         half = error * float(stdtrit(freedom, 1 - level / 2))
     size = shares[1] - shares[0]
-    # The interval is for the difference of p and q, and contains the observed one.
+    # The interval is for the difference of p and q, extended to contain the observed difference.
     by = Interval(size, max(min(q - p - half, size), -1.0), min(max(q - p + half, size), 1.0))
     more = (q - p) / error, compared.names
     return ColumnDifference(compared.name, label_text(compared.label), *shares, by, None, *more, rows=compared.rows)

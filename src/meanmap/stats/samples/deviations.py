@@ -1,4 +1,4 @@
-"""Whether the standard deviations of two samples differ, and by which ratio."""
+"""Tests and intervals for the ratio of the standard deviations of two samples."""
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -9,23 +9,24 @@ from meanmap.stats.samples.tails import inflated_spread
 
 __all__ = ["LEAST_UNITS", "clear_ratio", "deviations_of"]
 
-# A ratio whose logarithm is further from 0 is no floating-point number.
+# A ratio whose logarithm is further from 0 overflows.
 MOST = 700.0
-# Under a design fewer independent rows, clusters or pairs do not tell the standard error of a variance: with 10 of
-# each sample .11 of 95 % intervals of equal ones exclude one, with 40 of normal numbers .06.
+# With fewer independent rows, clusters or pairs under a design, standard errors of variances are inaccurate. For equal
+# standard deviations and normal numbers, .11 of 95 % intervals exclude one with 10 units of each sample, and .06 with
+# 40.
 LEAST_UNITS = 40
 
 
 def clear_ratio(
     first: np.ndarray, second: np.ndarray, level: float, cells: Cells | None = None
 ) -> tuple[Interval, float] | None:
-    """The standard deviation of the second sample over that of the first with an interval, and its logarithm in
-    standard errors; None unless the interval excludes one.
+    """The ratio of the second to the first standard deviation with an interval, and the log of the ratio in standard
+    errors; None unless the interval excludes one.
 
-    The logarithm of a variance has the standard error of a jackknife (Miller 1968), and the difference of two the
-    t quantile of Welch (1947). Where the standard deviation may be larger than observed, for tails that few rows have
-    reached, the interval is longer by that. With cells, both are standard deviations of rows that have the weights of
-    the means, the same for a stratum in both samples, and the standard error is that of the means of squares.
+    The standard error of the logarithm of a variance is from a jackknife (Miller 1968), and the quantile for the
+    difference of two is Welch's (1947). If a standard deviation may be larger than observed, because few rows have
+    reached the tails, the interval is extended accordingly. With cells, rows have the weights of the means, equal for a
+    stratum in both samples, and the standard error is that of the means of squares.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def clear_ratio(
 
 
 def deviations_of(first: np.ndarray, second: np.ndarray, cells: Cells | None = None) -> tuple[float, float]:
-    """The standard deviations of two samples, by the weights of their means where there are cells."""
+    """The standard deviations of two samples, with the weights of their means if there are cells."""
     if cells is None:
         return float(np.std(first, ddof=1)), float(np.std(second, ddof=1))
     (before, after), _ = _within_cells(first, second, cells)
@@ -70,10 +71,10 @@ def deviations_of(first: np.ndarray, second: np.ndarray, cells: Cells | None = N
 
 
 def _within_cells(first: np.ndarray, second: np.ndarray, cells: Cells) -> tuple[tuple[float, float], tuple[float, ...]]:
-    """The logarithms of two standard deviations, and the standard error of their difference with its degrees of
-    freedom, which are those of a difference of means of squares.
+    """The logarithms of two standard deviations, the standard error of their difference, and its degrees of freedom,
+    both as for a difference of means of squares.
 
-    The mean square about the estimated mean is too small by the variance of that mean.
+    The mean square about the estimated mean is too small by the variance of that mean, which is added.
     """
     both, weights = np.concatenate([first, second]), np.abs(cells.weights[:, 0])
     squares, logs = np.zeros(len(both)), []
@@ -89,7 +90,7 @@ def _within_cells(first: np.ndarray, second: np.ndarray, cells: Cells) -> tuple[
 
 
 def _says_no_more_than_a_share(column: np.ndarray) -> bool:
-    """Whether there are two values or one, or more than half of the rows have the same."""
+    """Whether there are at most two values, or more than half of the rows have the same value."""
     counts = np.unique(column, return_counts=True)[1]
     return len(counts) < 3 or 2 * int(counts.max()) > len(column)
 
@@ -99,7 +100,7 @@ def _log_deviation(column: np.ndarray) -> tuple[float, float]:
     n = len(column)
     away, unit = _in_own_unit(column)
     squares = away**2
-    # Of all rows but one the sum of squares about their own mean.
+    # For all rows but one, the sum of squares about their own mean.
     without = squares.sum() - n / (n - 1) * squares
     if not without.min() > 1e-12 * squares.sum():
         return 0.0, np.inf
@@ -109,7 +110,7 @@ def _log_deviation(column: np.ndarray) -> tuple[float, float]:
 
 
 def _in_own_unit(column: np.ndarray) -> tuple[np.ndarray, float]:
-    """Distances from the mean over the largest of them, as squares of tiny numbers are zero; and that."""
+    """Deviations from the mean divided by the largest, since squares of tiny numbers underflow; and the largest."""
     away = column - column.mean()
     unit = float(np.abs(away).max())
     return away / unit, unit

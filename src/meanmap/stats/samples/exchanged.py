@@ -1,4 +1,4 @@
-"""Two and more samples under a design: the statistic and its permutations."""
+"""Tests of two and more samples under a design: the statistic and its permutations."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
@@ -24,9 +24,9 @@ __all__ = ["design_test"]
 def design_test(
     samples: Samples, design: Exchange, n_draws: int, generator: np.random.Generator, door: Door
 ) -> tuple[Outcome, tuple[str, ...]]:
-    """The fused statistic of samples under the exchanges of a design, and notes.
+    """The fused statistic of samples under the permutations of a design, and notes.
 
-    Whole Gram matrices up to 3000 rows in all, features of 512 landmarks beyond, chosen from the pooled sample.
+    Full Gram matrices are used up to 3000 rows in all; beyond, features of 512 landmarks from the pooled sample.
     """
     labels = design.of_units(samples.groups)
     doubts = design.doubts_of_labels(labels)
@@ -34,7 +34,7 @@ def design_test(
     spreads = _spreads(samples, design, exchanged, generator, door)
 
     def around(found: Permuted) -> Permuted:
-        # The mean over all exchanges, including the data, does not depend on which of them is the data.
+        # The mean over all permutations, including the identity, does not depend on which of them is the identity.
         return Permuted(found.values - found.values.mean(), found.rounding)
 
     of_kernels = ((around(found), float(found.values.std())) for found in islice(spreads, len(samples.kernels)))
@@ -46,7 +46,7 @@ def design_test(
 
 
 def exchanged_forms(labels: np.ndarray, design: Exchange) -> Forms:
-    """Statistics of scores under the exchanges of a design: the spread of the groups' sums, divided by its mean."""
+    """Statistics of scores under the permutations of a design: the spread of the groups' sums, divided by its mean."""
 
     def forms(scores: np.ndarray) -> np.ndarray:
         sums = design.collapsed(scores)
@@ -62,9 +62,9 @@ def _exchanged_spread(
     """The distance between the groups, for each row of labels of units.
 
     With S_g = Σ_s N_gs (μ_gs − μ_s), summed over strata s, in which group g has the mass N_gs and the mean μ_gs: for
-    two groups ‖S‖² / (Σ_s N_1s N_2s / N_s)², the squared norm of the mean difference within strata, and for more
-    Σ_g ‖S_g‖² / N_g. `forms` gives ‖S_g‖² for rows of zeros and ones that indicate membership in the group. Of pairs,
-    strata of two, this is the statistic of random signs.
+    two groups ‖S‖² / (Σ_s N_1s N_2s / N_s)², the squared norm of the mean difference within strata, and for more Σ_g
+    ‖S_g‖² / N_g. `forms` gives ‖S_g‖² for rows of zeros and ones that indicate membership in the group. For pairs,
+    which are strata of two, this is the statistic of random signs.
     """
     k, least = int(labels.max()) + 1, np.inf
     values: Any = 0.0
@@ -75,7 +75,7 @@ def _exchanged_spread(
         z = (labels == g).astype(np.float32)
         squares = np.concatenate([forms(z[start : start + BLOCK]) for start in range(0, len(z), BLOCK)])
         held = (masses @ z.T).T
-        # These differ from draw to draw if units differ in mass.
+        # The masses of groups differ between draws if units differ in mass.
         size = np.sum(held * (total - held) / total, axis=1) ** 2 if k == 2 else held.sum(axis=1)
         positive = size > 0
         share = np.divide(1.0, size, where=positive, out=np.zeros(len(size)))
@@ -87,7 +87,7 @@ def _exchanged_spread(
 def _spreads(
     samples: Samples, design: Exchange, labels: np.ndarray, generator: np.random.Generator, door: Door
 ) -> Iterator[Permuted]:
-    """The statistic under every kernel, and that of pairs of columns."""
+    """The statistic under each kernel, and for pairs of columns."""
     scores = samples.scores
     if sum(samples.sizes) <= WHOLE:
         grams = (np.asarray(gram_matrix(kernel, samples.pooled), float) for kernel in samples.kernels)

@@ -39,12 +39,13 @@ __all__ = [
 # generator.
 OfSums = Callable[[Moments, Moments, Any, int, np.random.Generator], Outcome]
 
-# Landmarks of each kernel. At 4000 points 512 landmarks had 95 % of the power of full Gram matrices, 256 had 80 %, 128
-# had 60 %.
+# Landmarks of each kernel. With 4000 points, 512 landmarks had 95 % of the power of full Gram matrices, 256 had 80 %,
+# and 128 had 60 %.
 LANDMARKS = 512
-# Landmarks without permutations (these need every point's features at once): of one kernel, and of each of several.
+# Landmarks for limiting null distributions, of one kernel and of each of several. Permutations need the features of all
+# points at once.
 FEWER_LANDMARKS = 256, 64
-# The range of features is found from this many rows.
+# The range of features is estimated from this many rows.
 FOR_GRID = 16_384
 
 
@@ -59,8 +60,8 @@ def landmark_features(
 ) -> Concatenated:
     """Nyström features of every kernel side by side, all on the same landmarks, drawn from `points` at random.
 
-    On the benchmark panel in the documentation 64 of them had nearly the power of full Gram matrices, and 256 random
-    Fourier features of each kernel much less, especially with many columns.
+    On the benchmark panel in the documentation 64 landmarks had nearly the power of full Gram matrices. 256 random
+    Fourier features of each kernel had much less, especially with many columns.
     """
     n = count(points)
     landmarks = rows(points, np.sort(generator.choice(n, min(n, n_landmarks), replace=False)))
@@ -76,8 +77,8 @@ def landmark_features(
 def centred_features(
     samples: Samples, units: Units, generator: np.random.Generator, door: Door
 ) -> Iterator[tuple[Centred, float]]:
-    """The Gram matrix of the units under every kernel, by features of random landmarks, and its norm. The norm is that
-    of rows; if units have several rows, it is estimated from as many rows as there are landmarks.
+    """The features of the units under each kernel, at random landmarks, and the norm of the Gram matrix of rows. If
+    units have several rows, the norm is estimated from as many rows as there are landmarks.
     """
     features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64, True)
     first = np.concatenate([part[:, 0] for part in units.members])
@@ -112,9 +113,10 @@ def of_moments(
 def feature_map(
     samples: Samples, generator: np.random.Generator, door: Door, correlated: bool = False, columns: bool = False
 ) -> FeatureMap:
-    """Few features of all kernels; grid, precision and perhaps correlations for rows like those of the samples.
+    """A few features of all kernels, with a grid, a precision and perhaps correlations for rows like those of the
+    samples.
 
-    With `columns`, those of single columns follow.
+    With `columns`, features of single columns follow.
     """
     dtype = working_precision(samples.pooled)
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
@@ -133,11 +135,11 @@ def sizes_of(features: Concatenated) -> list[int]:
 def gaussian_limit(
     x: Moments, y: Moments, features: Concatenated, n_draws: int, generator: np.random.Generator
 ) -> Outcome:
-    """The fused unbiased MMD² of feature means, and its limit under the hypothesis.
+    """The fused unbiased MMD² of feature means, and its limit under the null hypothesis.
 
     The difference of the means is asymptotically N(0, (1/n + 1/m) Σ), so its squared norm is a weighted sum of
-    chi-squares. Σ is the pooled covariance within both samples: a small sample alone may lack a rare value altogether,
-    and would then show no variance for it. Draws of the difference go through the same fusing as the statistic.
+    chi-squares. Σ is the pooled covariance within both samples, because a small sample alone may have no row with a
+    rare value, and then no variance for it. Draws of the difference are fused in the same way as the statistic.
     Features of single columns may follow those of the kernels.
     """
     of_kernels, ranks = without_columns(features)

@@ -29,17 +29,17 @@ from meanmap.stats.samples.units import Forms, Units
 
 __all__ = ["centred_grams", "feature_test", "gram_test", "limit_test"]
 
-# Beyond this many points it pays to check whether a few features approximate the Gram matrix to this accuracy.
+# With more points than this it saves time to check whether a few features approximate the Gram matrix to this accuracy.
 LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
 
 
 def gram_test(
     samples: Samples, unbiased: bool, kind: str, n_draws: int, generator: np.random.Generator, door: Door
 ) -> Outcome:
-    """The fused statistic from every kernel's Gram matrix, under permutations or exchanges within pairs: exact."""
+    """The fused statistic from the Gram matrices of all kernels, under permutations or swaps within pairs: exact."""
     n, pooled = samples.sizes[0], samples.pooled
     if kind == "permutation":
-        # Biased statistics include the pairs within units.
+        # Biased statistics include pairs of rows within units.
         units = Units.of(samples.sizes, generator) if unbiased else Units.of_rows(samples.sizes)
         held = centred_grams(samples.kernels, units, pooled, door)
         return _permuted(samples, units, held, unbiased, n_draws, generator)
@@ -68,7 +68,7 @@ def _permuted(
     n_draws: int,
     generator: np.random.Generator,
 ) -> Outcome:
-    """From the Gram matrix of units under every kernel, and its norm, under permutations.
+    """The fused statistic under permutations, from the Gram matrix of units under each kernel and its norm.
 
     z has a row for the data and each draw: 1 for units of the first sample, 0 for others.
     """
@@ -86,14 +86,14 @@ def _permuted(
 def centred_grams(
     kernels: Sequence[Kernel], units: Units, pooled: object, door: Door
 ) -> Iterator[tuple[Centred, float]]:
-    """The centred Gram matrix of units under each kernel, and the norm of that of rows."""
-    # In one place for all kernels in turn: fresh memory costs more than to fill it.
+    """The centred Gram matrix of units under each kernel, and the norm of the Gram matrix of rows."""
+    # One array holds the matrices of all kernels in turn: allocating memory costs more than filling it.
     space = np.empty((count(pooled), count(pooled)))
     return (_centred_gram(kernel, units, pooled, door, space) for kernel in kernels)
 
 
 def _centred_gram(kernel: Kernel, units: Units, pooled: object, door: Door, space: np.ndarray) -> tuple[Centred, float]:
-    """By few features if these approximate the matrix well."""
+    """The centred Gram matrix of one kernel, from a few features if these approximate it well."""
     size = count(pooled)
     if size > LOW_RANK_FROM:
         some = rows(pooled, slice(None, None, size // LOW_RANK))
@@ -109,7 +109,7 @@ def _centred_gram(kernel: Kernel, units: Units, pooled: object, door: Door, spac
 
 
 def limit_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> Outcome:
-    """nm/(n + m) × biased MMD² and its weighted chi-squares, or their gamma fit."""
+    """The statistic nm/(n + m) × biased MMD², and its limit: weighted chi-squares or their gamma fit."""
     n, m = samples.sizes
     gram = gram_matrix(samples.kernels[0], samples.pooled)
     z = np.zeros((1, n + m), np.float32)

@@ -47,7 +47,7 @@ def k_sample_test(
     """Test whether several samples come from the same distribution: an analysis of variance of their mean embeddings.
 
     The statistic is Σ_g n_g ‖μ_g − μ̄‖² minus its mean under permutations, with μ̄ the embedding of the pooled sample:
-    for two samples nm/(n + m) times MMD², and HSIC between the points and their labels for any number.
+    nm/(n + m) times MMD² for two samples, and HSIC between the points and their labels for any number.
 
     Parameters
     ----------
@@ -82,10 +82,11 @@ def k_sample_test(
 
     Notes
     -----
-    Up to 3000 points in all full Gram matrices are used, O(N² (d + k B)) for N points, k samples and B permutations.
-    Beyond, r random landmarks make features: O(N r (d + k B)), the level still exact. Beyond 20,000 the p-value comes
-    from the limiting distribution, in which the statistic is a sum of k − 1 squared Gaussian differences of feature
-    means: one pass, O(N r d), with kernels, landmarks and correlations of features from 16,384 rows.
+    Up to 3000 points in all full Gram matrices are used, at a cost of O(N² (d + k B)) for N points, k samples and B
+    permutations. Beyond, features of r random landmarks cost O(N r (d + k B)), and the level is still exact. Beyond
+    20,000 points the p-value comes from the limiting distribution, a sum of k − 1 squared Gaussian differences of
+    feature means. This takes one pass, in O(N r d), with kernels, landmarks and correlations of features from 16,384
+    rows.
 
     References
     ----------
@@ -106,7 +107,7 @@ def k_sample_test(
 
 @dataclass
 class _SeveralSamples(OfComparedSamples):
-    """Any number of samples, compared by the spread of their mean embeddings."""
+    """The test of any number of samples by the spread of their mean embeddings."""
 
     def pick(self) -> None:
         self.names, self.parts, self.told = several_samples(
@@ -137,7 +138,7 @@ class _SeveralSamples(OfComparedSamples):
 
 
 def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
-    """From full Gram matrices of few points, from features of more, under permutations of the labels: exact."""
+    """The exact test under permutations of the labels, from full Gram matrices of few points or features of more."""
     units = Units.of(samples.sizes, generator)
     labels = units.exchanged(n_draws, generator)
     if sum(samples.sizes) <= WHOLE:
@@ -146,7 +147,7 @@ def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Gener
         held = centred_features(samples, units, generator, door)
 
     def spread(gram: Centred) -> Permuted:
-        # In rows: the mean of a unit counts as often as it has rows.
+        # Sums over rows: the mean of a unit counts once for each of its rows.
         found = between_groups(gram, labels, units.sizes)
         return Permuted(units.size * found.values, units.size * found.rounding)
 
@@ -164,6 +165,6 @@ def between_groups(gram: Centred, labels: np.ndarray, sizes: tuple[int, ...]) ->
     rounding = 0.0
     for g, (size, forms) in enumerate(zip(sizes, gram.of_groups(labels, len(sizes)), strict=True)):
         total = total + (forms + gram.own((labels == g).astype(np.float32))) / size
-        # The form of the last group is made of those of all others.
+        # The form of the last group follows from those of the others.
         rounding += gram.rounding(size) / size * (len(sizes) - 1 if g == len(sizes) - 1 else 1)
     return Permuted(total, rounding)

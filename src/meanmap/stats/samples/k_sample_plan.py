@@ -25,7 +25,8 @@ from meanmap.stats.settings import FEW_FOR_A_LIMIT, PERMUTED, check_draws
 
 __all__ = ["RATE", "KSamplePlan"]
 
-# λ of the soft maximum over kernels: that of MMD-FUSE for two samples of one size, in the unit of this statistic.
+# The parameter λ of the soft maximum over kernels, which is that of MMD-FUSE for two samples of equal size, in the unit
+# of this statistic.
 RATE = 2.0
 
 
@@ -63,13 +64,13 @@ class KSamplePlan(SamplesPlan):
         kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "KSamplePlan":
-        """From the samples themselves, or from some of their rows.
+        """The plan for several samples, made from all rows or from some of them.
 
         Parameters
         ----------
         samples : sequence of points, files or collections, or mapping of name to these
-            As for `k_sample_test`. From larger samples some rows of each are drawn, 16,384 in all, by row number
-            only. A random sample of the rows suffices.
+            As for `k_sample_test`. If there are more, 16,384 rows are drawn, some of each sample, by row number only. A
+            random sample of the rows suffices.
         kernel, scale, missing, kinds, rng
             As for `k_sample_test`.
         """
@@ -101,7 +102,7 @@ class KSamplePlan(SamplesPlan):
         mean, second = together.mean, together.second
         values, vectors = np.linalg.eigh(within)
         root = vectors * np.sqrt(np.maximum(values, 0))
-        # The statistic is a sum of squares: for the data of k group means, for each draw of k − 1 Gaussian vectors.
+        # The statistic is a sum of squares of k group means for the data, and of k − 1 Gaussian vectors for each draw.
         data = np.stack([np.sqrt(group.n) * (group.mean - mean) for group in groups])
         normal = self._draws.standard_normal((k - 1, n_draws, len(values)))
         draws = np.einsum("ij,gbj->gbi", root, normal, optimize=True)
@@ -124,7 +125,7 @@ class KSamplePlan(SamplesPlan):
 
 
 def _doubts(names: Sequence[str], sizes: tuple[int, ...]) -> tuple[str, ...]:
-    """The note on a limiting distribution where a sample is small."""
+    """The note on the limiting distribution if a sample is small."""
     if min(sizes) >= FEW_FOR_A_LIMIT:
         return ()
     few = (

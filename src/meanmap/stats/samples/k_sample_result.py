@@ -1,4 +1,4 @@
-"""Results of tests of samples beyond the p-value: which columns differ, and by how much in their units."""
+"""Results of tests of samples: the p-value, which columns differ, and by how much in their units."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,12 +16,12 @@ from meanmap.stats.shown import MOST_CALLED, Shown
 
 __all__ = ["ColumnsResult", "KSampleResult"]
 
-# Of more columns p-values are not printed.
+# With more columns, p-values of columns are not printed.
 MOST_PRINTED = 30
 ROWS_AS_THEY_ARE = (
     "The picture shows all rows as they are, and the table compares them within strata or by their weights."
 )
-# Which of two answers decides where an interval excludes zero although the test does not reject.
+# The note if an interval excludes zero although the test does not reject.
 WEAK = (
     "the p-value decides whether there is any difference; an interval that excludes zero beside it is weak evidence: "
     "test that column alone on new data"
@@ -30,7 +30,7 @@ WEAK = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnsResult(TestResult):
-    """What results of tests of two and of more samples have in common."""
+    """The common part of results of tests of two and of more samples."""
 
     columns: tuple[str, ...] = field(default=(), repr=False)
     differences: Differences = field(default_factory=Differences, repr=False)
@@ -38,7 +38,7 @@ class ColumnsResult(TestResult):
     design: Exchange | None = field(default=None, repr=False)
 
     def to_save(self) -> "ColumnsResult":
-        """Without a design of a class that is the user's own, which no file can hold."""
+        """The result without a design whose class is not one of this library, since no file can hold it."""
         own = self.design is not None and type(self.design) is not Exchange
         return replace(self, design=None) if own else self
 
@@ -81,7 +81,7 @@ class ColumnsResult(TestResult):
 
     @cached_property
     def _printed_pvalues(self) -> Mapping[str, float]:
-        """P-values of columns, where the test rejects."""
+        """The p-values of columns, if the test rejects."""
         several = 1 < len(self.columns) <= MOST_PRINTED and (self.null.kind != "exchanges" or self.design is not None)
         if not self._keeps_points or self.pvalue > 0.05 or not several:
             return {}
@@ -97,17 +97,18 @@ class ColumnsResult(TestResult):
 
         It tests whether the column's marginal distribution differs (by scores of its ranks), or its dependence on one
         other column (by products of scores, of at most 1000 points). The family-wise error rate is at most the level:
-        exactly for marginal distributions, whatever other columns do, and asymptotically for products. Differences that
-        only appear in three or more columns together are not attributed to any column.
+        exactly for marginal distributions, for any differences in other columns, and asymptotically for products.
+        Differences that only appear in three or more columns together are not attributed to any column.
 
-        With within=, clusters= or weights= marginal distributions alone are tested, by the same exchanges as the test.
+        With within=, clusters= or weights= only marginal distributions are tested, with the same permutations as in the
+        test.
 
         Parameters
         ----------
         rng : None, int, numpy.random.Generator or JAX key
             Draws permutations and points.
         n_permutations : int
-            The number of permutations of the samples. O(B N) for each column and each pair of columns.
+            The number of permutations of the samples. The cost is O(B N) for each column and each pair of columns.
         """
         domain, points = self._pooled()
         if not self.columns:
@@ -119,7 +120,7 @@ class ColumnsResult(TestResult):
 
     @property
     def _keeps_points(self) -> bool:
-        """Whether the points of all samples are held."""
+        """Whether the result keeps the points of all samples."""
         raise NotImplementedError
 
     def _pooled(self) -> tuple[object, Points]:
@@ -144,7 +145,7 @@ class KSampleResult(ColumnsResult):
     widths : dict
         The number of coordinates of columns that have several, such as texts.
     points : points or None
-        Those of all samples; None for samples of more than 20,000 rows in all.
+        The points of all samples; None if there are more than 20,000 rows in all.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Single columns whose means moved further than a margin, beside a distance of all columns together."""
+"""Tests of whether means of single columns moved further than a margin, besides the test of all columns together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ __all__ = ["Centres", "Moved", "further", "moved_further"]
 
 @dataclass(frozen=True)
 class Moved:
-    """By how many standard deviations of the first sample the mean of a column moved, and the p-value of this being at
-    most the margin.
+    """The move of a column's mean in standard deviations of the first sample, and the p-value of the hypothesis that it
+    is at most the margin.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Centres(Value):
     names : tuple of str
         The columns of numbers that vary.
     means, units, fourths : array
-        For each of them.
+        The mean, standard deviation and standardised fourth moment of each of these columns.
     n : int
         The number of rows.
     """
@@ -47,7 +47,7 @@ class Centres(Value):
 
     @classmethod
     def of(cls, sample: Data, argument: str) -> "Centres":
-        """From the rows."""
+        """The moments of the rows of a sample."""
         found = {name: values for name, values in _numbers(sample, argument).items() if np.std(values) > 0}
         columns = np.array(list(found.values())).reshape(len(found), -1)
         means, units = columns.mean(axis=1), columns.std(axis=1, ddof=1) if found else np.zeros(0)
@@ -55,15 +55,16 @@ class Centres(Value):
         return cls(tuple(found), means, units, fourths, columns.shape[1])
 
     def errors(self, margin: float) -> np.ndarray:
-        """Standard errors of the means, and of the margin in these units, in standard deviations."""
+        """The standard errors of means minus a margin, in standard deviations, which are estimated as well."""
         return np.sqrt((1 + margin**2 * (self.fourths - 1) / 4) / max(self.n, 1))
 
     def moved(self, sample: Data, argument: str, margin: float, certain: float | None = None) -> list[Moved]:
-        """Of each column, by the normal limit with the larger of both variances, so that a heavy tail of which the
-        sample happens to have few rows is no evidence.
+        """The move of each column, tested by the normal limit with the larger of both variances, so that a heavy tail
+        with few rows in the sample is not taken as evidence.
 
-        Errors of the means of the first sample are those of chance; or the margin grows by `certain` of them, so that
-        p-values of several samples are valid together.
+        By default the sampling error of the first sample adds to the standard error. With `certain`, the margin grows
+        by this many standard errors of the first sample instead, so that p-values of several samples are valid
+        together.
         """
         other, found = _numbers(sample, argument), []
         ends = zip(self.names, self.means, self.units, self.errors(margin), strict=True)
@@ -77,8 +78,8 @@ class Centres(Value):
 
 
 def moved_further(first: Data, second: Data, names: tuple[str, str], margin: float) -> list[tuple[str, float]]:
-    """Numbers whose means are shown to differ by more than `margin` standard deviations of the first sample, and by how
-    many they do: tests of all columns, at level .05 after Bonferroni's correction.
+    """The columns whose means are shown to differ by more than `margin` standard deviations of the first sample, and by
+    how many. All columns are tested, at level .05 after Bonferroni's correction.
     """
     return further(Centres.of(first, names[0]).moved(second, names[1], margin))
 

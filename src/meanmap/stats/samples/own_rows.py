@@ -1,4 +1,4 @@
-"""Columns of samples, each with all rows that have it: rows with a gap elsewhere say as much about it as the others."""
+"""Columns of samples, each with all rows in which it is observed, also those with missing values in other columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,22 +26,23 @@ __all__ = ["Columns", "OwnRows", "called", "own_rows"]
 
 # The columns of a sample, by name.
 Columns = Mapping[str, np.ndarray]
-# What is there of a column, and in which rows.
+# The observed values of a column, and the rows in which it is observed.
 Part = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class OwnRows:
-    """What is there of the columns of samples.
+    """The observed values of the columns of samples.
 
     Attributes
     ----------
     columns : mapping of name to columns
-        Of each sample, without their missing values.
+        The columns of each sample, without missing values.
     design : Exchange, optional
-        The design of the rows in which it is known, one sample after another; the columns are of these rows.
+        The design of the rows in which strata, clusters and weights are known, one sample after another; columns are
+        those of these rows.
     there : mapping of column to array
-        In which of these rows a column is there.
+        The rows, of these, in which a column is observed.
     """
 
     columns: Mapping[str, Columns] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class OwnRows:
 
 
 def called(label: object) -> str:
-    """What a column is called: its name, or its number in an array; None stands for an array of one dimension."""
+    """The name of a column in notes: its own, or its number in an array; None stands for an array of one dimension."""
     return label if isinstance(label, str) else "value" if label is None else f"column {label}"
 
 
@@ -62,8 +63,9 @@ def own_rows(
     by: str | None,
     design: Sequence[Any] = (None, None, None),
 ) -> OwnRows:
-    """Of samples, or of groups of the column `by` of one table, with these names. Nothing unless rows with missing
-    values are dropped, or if the `design` (strata, clusters and weights) is not given by columns.
+    """The observed values of samples, or of groups of the column `by` of one table, with these names. The result is
+    empty unless rows with missing values are dropped, and if the `design` (strata, clusters and weights) is not given
+    by columns.
 
     Examples
     --------
@@ -100,7 +102,7 @@ def own_rows(
 def _of_groups(
     raw: Mapping[str, Any], by: str, names: Sequence[str], kinds: Mapping[str, Any] | None
 ) -> dict[str, dict[str, Part]]:
-    """What is there of each column, and in which rows, by group."""
+    """The observed values of each column and their rows, by group."""
     groups, grouped = _values({by: raw[by]}, kinds)[by]
     read = _values({name: column for name, column in raw.items() if name != by}, kinds)
     found: dict[str, dict[str, Part]] = {}
@@ -113,7 +115,7 @@ def _of_groups(
 
 
 def _among(values: np.ndarray, there: np.ndarray, rows: np.ndarray) -> Part:
-    """A part of a column in some of the rows."""
+    """The part of a column that lies in some of the rows."""
     return values[rows[there]], there[rows]
 
 
@@ -124,7 +126,7 @@ def _raw(sample: Data, name: str, marks: Sequence[Any]) -> dict[str, Any]:
 
 
 def _values(raw: Mapping[str, Any], kinds: Mapping[str, Any] | None) -> dict[str, Part]:
-    """What is there of each column, and in which rows."""
+    """The observed values of each column and their rows."""
     ours = {name: kind for name, kind in (kinds or {}).items() if respelled(name, raw) in raw}
     declared, found = chosen_kinds(ours, raw, "the table"), {}
     for name, column in raw.items():
@@ -132,7 +134,7 @@ def _values(raw: Mapping[str, Any], kinds: Mapping[str, Any] | None) -> dict[str
         try:
             values = Table.of({name: take(column, np.flatnonzero(there))}, "the table").columns[name]
             values = as_kind(values, declared[name], name) if name in declared else np.asarray(values)
-        except (InputError, KindError):  # an odd cell of a row that is left out
+        except (InputError, KindError):  # a cell that cannot be read, in a row that is left out
             continue
         found[name] = values, there
     return found

@@ -1,4 +1,4 @@
-"""Scores of columns as features of a row, by the quantiles of a sample: ranks for tests of many rows."""
+"""Rank scores of columns as features of a row, with ranks from the quantiles of a sample, for tests of many rows."""
 
 from functools import partial
 from types import ModuleType
@@ -19,19 +19,20 @@ from meanmap.stats.samples.scores import COMMON, OF_NUMBERS, judged, raw_scores
 
 __all__ = ["RankFeatures", "with_columns", "without_columns"]
 
-# The number of quantiles for ranks, and the most scores in all, as their covariances are computed, too.
+# The number of quantiles for ranks, and the largest number of scores in all, since their covariances are computed, too.
 QUANTILES, MOST_SCORES = 512, 512
-# The number of rows by which scores are standardised; scores with less spread are left out.
+# The number of rows from which the means and standard deviations of scores are computed, and the smallest standard
+# deviation of a score that is kept.
 MEASURED, LEAST_SPREAD = 4096, 1e-6
-# Scores are made smaller than kernels' features, so that the grid of all is as fine as theirs.
+# Scores are scaled down by this factor, so that the common grid is as fine as for the features of kernels alone.
 SIZE = 1 / 16
 
 
 class RankFeatures(Features):
-    """The scores of `Scores` for columns of numbers, functions of a row alone: ranks are those in a sample.
+    """The scores of `Scores` for columns of numbers as functions of a single row, with ranks relative to a sample.
 
-    Attributes: `knots` (quantiles of columns and, last, of how wide rows are), `middle`, `deviation` and `kept` (of raw
-    scores in the sample, and which of them vary there), `shares` (logarithms).
+    Attributes: `knots` (quantiles of columns and, last, of the norms of rows), `middle` and `deviation` (means and
+    scaled standard deviations of raw scores in the sample), `kept` (the scores that vary there), `shares` (logarithms).
     """
 
     kernel: Kernel
@@ -43,7 +44,7 @@ class RankFeatures(Features):
 
     @classmethod
     def of(cls, kernel: Kernel, sample: np.ndarray) -> "RankFeatures | None":
-        """From a sample of rows; None if there are fewer than two columns, or too many."""
+        """The features from a sample of rows; None if there are fewer than two columns, or too many."""
         d = sample.shape[1]
         each = len(OF_NUMBERS) if len(OF_NUMBERS) * d < MOST_SCORES else 2
         if d < 2 or each * d > MOST_SCORES:
@@ -97,7 +98,7 @@ def with_columns(features: Concatenated, pooled: Points) -> Concatenated:
 
 
 def without_columns(features: object) -> tuple[Any, RankFeatures | None]:
-    """Those of kernels alone, and those of single columns where there are any."""
+    """The features of kernels alone, and those of single columns if there are any."""
     members = features.members if isinstance(features, Concatenated) else ()
     if not members or not isinstance(members[-1], RankFeatures):
         return features, None
@@ -112,6 +113,6 @@ def _ranks(knots: Any, x: Any) -> Any:
 
 
 def _midranks(library: ModuleType, quantiles: Array, values: Array) -> Any:
-    """Shares of quantiles below, half of those that tie among them, and neither 0 nor 1."""
+    """The shares of quantiles below each value, with ties counted half, and neither 0 nor 1."""
     below, upto = (library.searchsorted(quantiles, values, side=side) for side in ("left", "right"))
     return library.clip((below + upto) / (2 * QUANTILES), 0.5 / QUANTILES, 1 - 0.5 / QUANTILES)

@@ -1,4 +1,4 @@
-"""Correlations of columns that two samples do not share."""
+"""Rank correlations of pairs of columns that differ between two samples."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -12,7 +12,7 @@ from meanmap.stats.samples.scores import ranks
 
 __all__ = ["Relation", "changed_relations"]
 
-# The chance that any pair is named although no correlation changed.
+# The probability that any pair is named although no correlation changed.
 CHANCE = 1e-4
 
 
@@ -29,10 +29,10 @@ class Relation(NamedTuple):
 def changed_relations(
     first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray], names: Sequence[str], confidence: float = 0.95
 ) -> list[Relation]:
-    """Pairs of these columns of numbers whose rank correlation differs, the largest difference first.
+    """The pairs of these columns of numbers whose rank correlation differs, the largest difference first.
 
-    Differences of Fisher's z, with the standard errors of Bonett & Wright (2000) for Spearman's correlation, corrected
-    for the number of pairs, as are the intervals.
+    Tests use differences of Fisher's z, with the standard errors of Bonett & Wright (2000) for Spearman's correlation.
+    Tests and intervals are corrected for the number of pairs.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def changed_relations(
         if abs(z[1][i, j] - z[0][i, j]) <= least * errors[i, j]:
             continue
         r, s = (float(correlations[i, j]) for correlations in each)
-        # Ends by the method of Zou (2007), from an interval for each correlation.
+        # The ends of the interval are by the method of Zou (2007), from an interval for each correlation.
         ends = [
             np.tanh(z[k][i, j] + reach * np.array([-1, 1]) * np.sqrt((1 + each[k][i, j] ** 2 / 2) / (sizes[k] - 3)))
             for k in range(2)
@@ -69,5 +69,5 @@ def changed_relations(
 
 
 def _is_number(column: np.ndarray) -> bool:
-    """Whether a column has numbers, and not only one."""
+    """Whether a column has numbers, and at least two different ones."""
     return family_of(column) == "number" and bool((column[1:] != column[:-1]).any())

@@ -1,4 +1,4 @@
-"""When a monitor raises an alarm: the limit for a mean number of batches to a false one, and the wealth of a bet."""
+"""When a monitor raises an alarm: the limit for a mean number of batches until a false one, and the wealth of a bet."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ ALLOWANCE = 0.5
 
 
 def accumulated(evidence: np.ndarray, pvalue: float, restarted: bool) -> float:
-    """The evidence after one more p-value (Page 1954), from zero where there was an alarm."""
+    """The evidence after one more p-value (Page 1954), restarted from zero after an alarm."""
     before = 0.0 if restarted or not len(evidence) else float(evidence[-1])
     return max(0.0, before - float(ndtri(max(pvalue, LEAST_PVALUE))) - ALLOWANCE)
 
 
 def mean_run_length(limit: float, nodes: int = 60) -> float:
-    """Batches to an alarm on average without drift: L(0), with L(u) = 1 + L(0) Φ(k − u) + ∫₀ʰ L(v) φ(v + k − u) dv."""
+    """The mean run length without drift, L(0), where L(u) = 1 + L(0) Φ(k − u) + ∫₀ʰ L(v) φ(v + k − u) dv."""
     at, weights = np.polynomial.legendre.leggauss(nodes)
     states = np.append(limit / 2 * (at + 1), 0.0)
     density = np.exp(-((states[None, :-1] + ALLOWANCE - states[:, None]) ** 2) / 2) / np.sqrt(2 * np.pi)
@@ -31,13 +31,13 @@ def mean_run_length(limit: float, nodes: int = 60) -> float:
 
 
 def check_run_length(run_length: object) -> None:
-    """Refuse anything but a mean number of batches."""
+    """Refuse a run length that is not a number from 4 to a million."""
     if not is_number(run_length) or not 4 <= run_length <= 1e6:
         raise ParameterError(f"run_length is {run_length!r}; expected a number from 4 to 1e6, such as 1000.")
 
 
 def limit_for(run_length: float) -> float:
-    """The limit with this mean run length."""
+    """The limit of the evidence with this mean run length."""
     if run_length <= mean_run_length(0.0):
         return 0.0
     from scipy.optimize import brentq

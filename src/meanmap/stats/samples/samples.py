@@ -1,4 +1,4 @@
-"""From the user's samples to one pooled sample and the kernels to compare it with."""
+"""Samples as tests use them: one pooled sample, the kernels that compare it, and notes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ __all__ = ["Outcome", "Samples", "columns_of", "exact_test", "read_reference", "
 
 @dataclass(frozen=True)
 class Samples:
-    """Two or more samples, one after another, one or more kernels on them, and notes on doubtful ones.
+    """Two or more samples, one after another, with one or more kernels and notes.
 
     `names` are the columns of tables, in order, and `widths` the number of coordinates of columns with several, such as
     texts. With default kernels each column is also tested alone, `by_columns`. The `exchange` says which rows are
@@ -71,14 +71,14 @@ class Samples:
         return np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
 
     def labels(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
-        """Which sample each point belongs to, (1 + B, N): in the data, then after exchanges."""
+        """The sample of each point, (1 + B, N): in the data, then after permutations."""
         exchange = self.exchange or Exchange.of(sum(self.sizes))
         labels = exchange.labels(exchange.of_units(self.groups), n_draws, generator)
         return labels if exchange.is_free else labels[:, exchange.units]
 
     @property
     def rate(self) -> float:
-        """√(n (n − 1)) of the smallest sample, by which MMD² is of order one under the hypothesis."""
+        """√(n (n − 1)) for the smallest sample; this times MMD² is of order one under the null hypothesis."""
         smallest = min(self.sizes)
         return float(np.sqrt(smallest * (smallest - 1.0)))
 
@@ -90,7 +90,7 @@ class Samples:
         return Scores.of(self.kernels[0].domain, self.pooled, columns_of(self), self.widths)
 
     def fused(self, columns: bool = True) -> str:
-        """The number of kernels over which a statistic is fused, in words, and the number of columns, if any."""
+        """The number of kernels over which a statistic is fused, and the number of columns, if any, as a text."""
         kernels = f" fused over {len(self.kernels)} kernels" if len(self.kernels) > 1 else ""
         scores = self.scores if columns else None
         if scores is None:
@@ -99,20 +99,20 @@ class Samples:
 
     @property
     def kernel(self) -> Any:
-        """The kernel, or the tuple of several, as shown in a result."""
+        """The kernel, or the tuple of several kernels, as shown in a result."""
         return alone(self.kernels)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a statistic, before it becomes a result.
+    """The outcome of a statistic, from which a result is made.
 
     Attributes
     ----------
     statistic, null : float, Null
         The statistic and its null distribution.
     strongest : int
-        The kernel with the largest difference, relative to its size under the hypothesis.
+        The kernel with the largest difference, relative to its size under the null hypothesis.
     column : int
         The column with stronger evidence than all kernels; -1 if there is none.
     difference : Embedding or None
@@ -127,7 +127,7 @@ class Outcome:
 
     @classmethod
     def exact(cls, found: Permuted, kind: str, strongest: int = 0, column: int = -1) -> "Outcome":
-        """From values of which the first is that of the data, and the others are its exact null distribution."""
+        """An outcome from values, the first for the data, and the others an exact null distribution."""
         null = Null(kind, found.values[1:], exact=True, rounding=found.rounding)
         return cls(float(found.values[0]), null, strongest, column=column)
 
@@ -139,7 +139,7 @@ def exact_test(
     of_columns: Callable[[Scores], tuple[Permuted, Forms]],
     kind: str,
 ) -> Outcome:
-    """Combine the statistics of all kernels, each with its size, of pairs of columns, and of columns."""
+    """The exact test from the statistics of all kernels, each with its size, of pairs of columns, and of columns."""
     found, sizes = zip(*statistics, strict=True)
     result, strongest = fused(found, sizes, rate)
     column, scores = -1, samples.scores
@@ -158,11 +158,11 @@ def read_samples(
     must_vary: bool = True,
     fusing: bool = False,
 ) -> Samples:
-    """Read the samples and choose the kernels: those given, or by the pooled sample without labels.
+    """Read the samples and choose the kernels: given ones, or those for the pooled sample without labels.
 
-    Unless `scale` is false, numbers are measured in their columns' units, the median distance in the pooled sample.
-    Where all points are equal there is nothing to compare, which is an error if they `must_vary`. A learned kernel is
-    fused with the default ones where possible, as it may detect less.
+    Unless `scale` is false, numbers are divided by the median distance of their column in the pooled sample. If all
+    points are equal, there is nothing to compare, which is an error if they `must_vary`. A learned kernel is fused with
+    the default ones where possible, as it may detect less.
     """
     given = _given(kernel)
     samples, kinds = _matched([on_host(s) for s in samples], names)
@@ -179,7 +179,7 @@ def read_samples(
     if must_vary and dull and all(dull.values()):
         raise InputError(f"all points of {' and '.join(names)} are equal: there is nothing to compare.")
     what = "is constant over all samples and carries no information."
-    if not must_vary:  # of labels nothing need be said: others are strangers
+    if not must_vary:  # no note on labels: other labels have their own note
         dull = {name: same and name not in _of_labels(together) for name, same in dull.items()}
         chosen_from = f"all {count(pooled)} rows that kernels are chosen from"
         what = f"has the same value in {chosen_from}: how far others are from it is measured in its own unit."
@@ -221,7 +221,7 @@ def _chosen(
 
 
 def _widths(together: object) -> dict[str, int]:
-    """The columns of a table that have several coordinates, and how many."""
+    """The columns of a table that have several coordinates, and the number of coordinates."""
     columns = together.columns if isinstance(together, Table) else {}
     return {name: column.shape[1] for name, column in columns.items() if column.ndim > 1}
 
@@ -238,7 +238,7 @@ def _constant(together: object, pooled: object) -> dict[str, bool]:
 
 
 def _of_labels(together: object) -> set[str]:
-    """The columns of a table that hold labels, as `_constant` calls them."""
+    """The columns of a table that hold labels, with the names used by `_constant`."""
     columns = together.columns if isinstance(together, Table) else {}
     return {f"column {name!r}" for name, column in columns.items() if family_of(column) in ("label", "boolean")}
 
@@ -292,7 +292,7 @@ def _together(samples: list[Any], kinds: Mapping[str, str]) -> Any:
 
 
 def _strangers(samples: list[Any], names: Sequence[str], kinds: Mapping[str, str]) -> tuple[str, ...]:
-    """Notes on columns of labels in which two samples have no label in common: are they written alike?"""
+    """Notes on columns of labels in which two samples have no label in common, perhaps from different spellings."""
     found = []
     for name in (name for name, kind in kinds.items() if kind == "label"):
         first, *others = [set(table.columns[name].tolist()) for table in samples]
@@ -305,7 +305,7 @@ def _strangers(samples: list[Any], names: Sequence[str], kinds: Mapping[str, str
 
 
 def _repeated(name: str, columns: Sequence[Any]) -> str:
-    """What to do where each of many labels, such as people, has several rows of one sample."""
+    """Advice if each of many labels, such as people, has several rows of one sample."""
     counts = [(len(set(column.tolist())), len(column)) for column in columns]
     if not all(LEAST_POINTS <= labels <= rows / 2 for labels, rows in counts):
         return ""

@@ -1,4 +1,4 @@
-"""The common part of tests on samples of any size: a plan, made from some of the rows, and the states of parts."""
+"""The common part of plans of tests on samples of any size, made from some of the rows, and of the states of parts."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from meanmap.stats.texts import refuse_numbers
 
 __all__ = ["SamplesPlan", "in_one_pass", "is_long"]
 
-# Of two samples `SAMPLE` rows each make a plan, of more fewer, but this many.
+# A plan is made from `SAMPLE` rows of each of two samples; with more samples from fewer rows each, at least this many.
 LEAST = 256
 
 
@@ -47,11 +47,11 @@ class SamplesPlan(Value):
     Attributes
     ----------
     reading : Reading
-        Columns and what is done about missing values.
+        The columns, and the treatment of missing values.
     kernels : tuple of Kernel
     features : FeatureMap
-        Nyström features of all kernels, the grid that they are rounded to, so that sums are exact, and their
-        correlations in the sample that the plan was made from.
+        Nyström features of all kernels, the grid to which they are rounded so that sums are exact, and their
+        correlations in the sample from which the plan was made.
     columns : tuple of str
     seed : int
     names : tuple of str
@@ -80,7 +80,7 @@ class SamplesPlan(Value):
         random: Rng,
         correlated: bool = True,
     ) -> Self:
-        """From some rows of each source, with their correlations if they were drawn from all rows."""
+        """The plan from some rows of each source, with correlations of features if these were drawn from all rows."""
         seed, most = known_seed(random), max(2 * SAMPLE // len(sources), LEAST)
         sample = [sampled([each], random.generator, [name], most)[0] for each, name in zip(sources, names, strict=True)]
         refuse_numbers(sample, names, kinds, kernel)
@@ -93,19 +93,19 @@ class SamplesPlan(Value):
 
     @own_words
     def state(self, rows: Data, name: str = "rows") -> SampleState:
-        """The contribution of some rows of a sample.
+        """The contribution of some rows of a sample to the test.
 
         Parameters
         ----------
         rows : points, files or iterator of pieces
-            With the columns of the samples; there may be none.
+            Rows with the columns of the samples, possibly none.
         name : str
-            What to call them in errors.
+            The name of the rows in errors.
         """
         return one_pass(self, _added, [rows], [name])[0]
 
     def _moments(self, states: Sequence[SampleState]) -> list[Moments]:
-        """Means and covariances of the features in each sample."""
+        """The means and covariances of the features in each sample."""
         for state, name in zip(states, self.names, strict=True):
             check_rows(state.n, name, LEAST_POINTS)
         return [self.features.moments(state.sums) for state in states]
@@ -117,7 +117,7 @@ class SamplesPlan(Value):
 
     @property
     def _draws(self) -> np.random.Generator:
-        """A generator of draws from the limiting distribution, the same for every result."""
+        """The generator of draws from the limiting distribution, the same for every result."""
         return np.random.default_rng([self.seed, 1])
 
     def fused(self, columns: bool = False) -> str:
@@ -128,7 +128,7 @@ class SamplesPlan(Value):
 
 
 def _added(plan: SamplesPlan, rows: Data, name: str) -> SampleState:
-    """The contribution of rows, which are read here."""
+    """The contribution of rows, which this method reads."""
     came, gaps = 0, Counter()
 
     def points(door: Door) -> Iterator[Any]:
@@ -167,10 +167,10 @@ def is_long(sources: Sequence[Any], names: Sequence[str]) -> bool:
 def _begun(
     sources: Sequence[Any], names: Sequence[str], missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], list[Any] | None]:
-    """Rows for making a plan, and the whole samples, with iterators started; None if these rows are all."""
+    """Rows for making a plan, and the whole samples, with iterators started; None if there are no other rows."""
     if not any_once(sources):
         return list(sources), list(sources)
-    admitted(sources, names, missing, kinds)  # refuses what needs rows in memory
+    admitted(sources, names, missing, kinds)  # refuses options that need rows in memory
     streams = [chunks_of(source, SAMPLE, name) for source, name in zip(sources, names, strict=True)]
     first = [next(stream, None) for stream in streams]
     for block, name in zip(first, names, strict=True):

@@ -32,24 +32,27 @@ __all__ = [
     "soft_maximum",
 ]
 
-# Of a column of numbers: normal scores and their squares, which detect shifts as well as t-tests do and spreads better
-# than Levene's test (Chernoff & Savage 1958; Klotz 1962), and Legendre polynomials of the ranks, which detect shapes.
+# The shares of a column's scores, if it has numbers. Normal scores and their squares detect shifts as well as t-tests
+# do and spreads better than Levene's test (Chernoff & Savage 1958; Klotz 1962). Legendre polynomials of the ranks
+# detect shapes.
 OF_NUMBERS = (0.42, 0.42, 0.07, 0.09)
-# The overall deviation of a row over all columns is one more score, with this share of the columns' part.
+# One more score is the overall deviation of a row over all columns, with this share of the columns' part.
 COMMON = 0.06
-# Scores are made for at most this many labels, the most frequent ones.
+# At most this many labels, the most frequent ones, have scores.
 MOST_LABELS = 16
-# The shares of columns and of pairs of these among very many columns; the others are the kernels'. What one of them
-# alone sees is seen as by a test at the level times its share: no shares are without a loss, and these spread it. Of
-# few columns kernels see each one themselves: of d columns these are (d − 1)/(d + FEW) times as large.
+# The shares of columns and of pairs of columns if there are very many columns; the rest is the share of kernels. A
+# difference that only one of the three detects is detected as by a test at the level times its share. Any choice of
+# shares loses some power, and this one spreads the loss. Kernels themselves detect differences in one of few columns,
+# so with d columns the two shares are multiplied by (d − 1)/(d + FEW).
 COLUMNS, PAIRS, FEW = 0.42, 0.08, 4
-# Bayes factors of means that are a priori three standard errors wide: exp(T/2 · 9/10) of a squared standardised mean T.
+# The Bayes factor of a mean with a prior standard deviation of three standard errors is proportional to exp(T/2 · 9/10)
+# for its squared standardised value T.
 WIDTH = 0.9
-# Rounding of sums in double precision, in the unit of log p-values.
+# The rounding error of sums in double precision, in the unit of log p-values.
 ROUNDING = 1e-9
-# Scores whose sums are found at once, and features that stand for products of pairs of them.
+# The number of scores whose sums are computed at once, and of random features that replace products of pairs of scores.
 AT_ONCE, QUADRATIC = 256, 512
-# Up to this many products of pairs are summed over units themselves.
+# Up to this many products of pairs are summed over units without random features.
 PRODUCTS = 128
 # Scores with less spread are constant up to rounding.
 LEAST_SPREAD = 1e-9
@@ -65,13 +68,14 @@ class Scores:
     columns : array (M,) of int
         The column of each score; -1 for all of them together.
     shares : array (M,)
-        Of the columns' part: they sum to one.
+        The share of each score in the columns' part; shares sum to one.
     main : array (N, c)
-        The first score of each column of numbers and those of labels, whose products see how columns go together.
+        The first score of each column of numbers and the scores of labels, whose products detect relations between
+        columns.
     of_main : array (c,) of int
         The column of each of these.
     names : tuple of str
-        What the columns are called.
+        The names of the columns.
     """
 
     matrix: np.ndarray
@@ -126,7 +130,7 @@ class Scores:
 
     @property
     def of_pairs(self) -> np.ndarray:
-        """The Gram matrix of ⟨main(x), main(y)⟩², whose MMD² sums squared differences of mean products of pairs."""
+        """The Gram matrix of ⟨main(x), main(y)⟩², whose MMD² sums squared differences in mean products of pairs."""
         return (self.main @ self.main.T / self.main.shape[1]) ** 2
 
     def _gram_of_pairs(self, units: Units) -> np.ndarray:
@@ -137,18 +141,20 @@ class Scores:
         return means @ means.T
 
     def _apart(self, units: Units) -> bool:
-        """Whether products of pairs are not summed over units: of rows, or of many columns."""
+        """Whether products of pairs are not summed over units, because units are rows or columns are many."""
         return units.alone or self.main.shape[1] ** 2 > PRODUCTS
 
     @property
     def _products(self) -> np.ndarray:
-        """Of all pairs of scores in each row, (N, c²)."""
+        """The products of all pairs of scores in each row, (N, c²)."""
         return (self.main[:, :, None] * self.main[:, None, :]).reshape(len(self.main), -1)
 
     def features_of_pairs(self, generator: np.random.Generator, units: Units) -> np.ndarray:
-        """Random features of this Gram matrix, which is their mean, (units, 512): means of units.
+        """Random features, (units, 512), whose expected inner products are the Gram matrix of pairs; units have means
+        of rows.
 
-        They are combinations of products of two scores, which are summed first where there are fewer of these.
+        They are combinations of products of two scores. If there are fewer products than features, products are summed
+        first.
         """
         c = self.main.shape[1]
         first, second = generator.choice([-1.0, 1.0], (2, c, QUADRATIC)) / np.sqrt(c * np.sqrt(QUADRATIC))
@@ -157,7 +163,7 @@ class Scores:
         return units.means(self._products) @ (first[:, None, :] * second[None, :, :]).reshape(c * c, -1)
 
     def pairs(self, generator: np.random.Generator, units: Units) -> Centred:
-        """The Gram matrix of pairs, whole or of many points by random features of their units."""
+        """The Gram matrix of pairs; with many points, from random features of their units."""
         if len(self.main) <= WHOLE:
             return CentredGram(self._gram_of_pairs(units))
         return CentredFeatures(self.features_of_pairs(generator, units))
@@ -166,7 +172,7 @@ class Scores:
         """Combine the evidence of kernels, pairs of columns and columns; also gives the column with the most evidence.
 
         `forms` gives the squares of sums of scores for the data and each draw, in units of their mean over draws. The
-        column is -1 if kernels or pairs have more.
+        column is -1 if kernels or pairs have more evidence.
         """
         found, strongest, first = judged(kernels, pairs, self.matrix, np.log(self.shares), forms, len(self.names))
         return found, int(self.columns[strongest]) if first == 1 else -1
@@ -185,10 +191,11 @@ def judged(
 
 
 def soft_maximum(matrix: np.ndarray, shares: np.ndarray, forms: Forms) -> tuple[np.ndarray, int]:
-    """log Σ share · exp(9/20 T) over scores, for the data and each draw, and the score with the largest in the data.
+    """log Σ share · exp(9/20 T) over scores, for the data and each draw, and the score with the largest term in the
+    data.
 
-    `shares` are logarithms. For normal means these are Bayes factors with a prior of three standard errors for
-    differences.
+    `shares` are logarithms. For normal means the terms are proportional to Bayes factors, with a prior standard
+    deviation of three standard errors.
     """
     strongest, most = 0, -np.inf
     total: Any = -np.inf
@@ -203,13 +210,13 @@ def soft_maximum(matrix: np.ndarray, shares: np.ndarray, forms: Forms) -> tuple[
 
 
 def permuted_forms(z: np.ndarray, n: int) -> Forms:
-    """For scores of two samples under permutations, rows of zeros and ones: n z̄²_x N (N − 1) / (n m)."""
+    """Statistics of scores of two samples under permutations, rows of zeros and ones: n z̄²_x N (N − 1) / (n m)."""
     size = z.shape[1]
     return lambda scores: _squares(z, scores) * ((size - 1) / (n * (size - n)))
 
 
 def flipped_forms(z: np.ndarray) -> Forms:
-    """For scores of pairs under random signs: squares of sums of their differences."""
+    """Statistics of scores of pairs under random signs: squares of sums of their differences."""
 
     def forms(scores: np.ndarray) -> np.ndarray:
         differences = scores[: z.shape[1]] - scores[z.shape[1] :]
@@ -219,7 +226,7 @@ def flipped_forms(z: np.ndarray) -> Forms:
 
 
 def grouped_forms(labels: np.ndarray, sizes: Sequence[int]) -> Forms:
-    """For scores of several samples under permutations of their labels, an analysis of variance: Σ_g n_g z̄_g²."""
+    """Statistics of scores of several samples under permutations of labels, an analysis of variance: Σ_g n_g z̄_g²."""
     size = labels.shape[1]
 
     def forms(scores: np.ndarray) -> np.ndarray:
@@ -229,12 +236,12 @@ def grouped_forms(labels: np.ndarray, sizes: Sequence[int]) -> Forms:
 
 
 def _squares(z: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Squares of the sums of scores for each row of z; in double precision, so that equal draws tie."""
+    """Squares of the sums of scores for each row of z, in double precision so that equal draws tie."""
     return np.concatenate([(block.astype(float) @ scores) ** 2 for block in pieces(z, BLOCK)])
 
 
 def _scores(leaf: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, bool]]:
-    """Scores of a column and their shares, of each of its coordinates; whether they are of numbers."""
+    """The scores of each coordinate of a column, their shares, and whether the column has numbers."""
     if are_codes(leaf):
         for codes in np.moveaxis(leaf, 1, 0):
             _, which, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
@@ -250,7 +257,7 @@ def _scores(leaf: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, bool]]:
 
 
 def of_numbers(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of ranks between 0 and 1, standardised, and their shares; those that ties make constant are left out."""
+    """Standardised scores of ranks between 0 and 1, and their shares; scores that ties make constant are left out."""
     raw = raw_scores(u, ndtri(u), np)
     kept = raw.std(axis=0) > LEAST_SPREAD
     shares = np.array(OF_NUMBERS)[kept]
@@ -264,7 +271,7 @@ def raw_scores(u: Array, normal: Array, library: ModuleType) -> Any:
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Shares of values below each, half of those that tie among them."""
+    """The share of values below each value, with ties counted half."""
     ordered = np.sort(values)
     below, upto = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
     return (below + upto) / (2 * len(values))

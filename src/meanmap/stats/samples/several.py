@@ -1,4 +1,4 @@
-"""Samples as given: two, a list, a mapping of names, or one table with a column that distinguishes them."""
+"""Samples in the forms that users pass: a list, a mapping of names, or one table with a column that defines them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["named", "several_samples"]
 def several_samples(
     samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None, keeps: Kept | None = None
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
-    """Names of the samples, the samples as given or as the groups of one table, and notes.
+    """The names of the samples, the samples as passed or as the groups of one table, and notes.
 
     For groups, missing values have been handled and columns have the kinds given by `kinds`. Columns that only
     number, name or date the rows are left out unless they are in `keeps`, or this is None.
@@ -33,7 +33,7 @@ def several_samples(
 
 
 def named(samples: Data) -> tuple[list[str], list[Any]]:
-    """Names for errors, and the samples."""
+    """The names of the samples for errors, and the samples."""
     if isinstance(samples, Mapping):
         names, listed = [str(name) for name in samples], list(samples.values())
     elif isinstance(samples, Iterable) and not hasattr(samples, "shape"):

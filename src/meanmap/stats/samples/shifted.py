@@ -17,16 +17,16 @@ from meanmap.stats.samples.spread import Spread
 
 __all__ = ["Shifted", "Shifts", "between_features", "between_grams"]
 
-# Small shifts are poorly estimated, as few pairs of rows are that close. Where the noise of these is more than a
-# fifth of the squared distance (a tenth of the distance), distances are continued in proportion to the shift from the
-# least of these shifts where it is not.
+# Distances of small shifts are poorly estimated, as few pairs of rows are that close. If the noise from these pairs is
+# above a fifth of the squared distance (a tenth of the distance), distances are taken proportional to the shift, from
+# the smallest of these shifts at which it is not.
 NOISE, LEASTS = 0.2, np.geomspace(0.5, 1 / 128, 13)
 # The number of rows whose pairs estimate that noise, if products are not stored.
 PAIRED = 500
-# The number of rows for derivatives in the standard deviations, and the step.
+# The number of rows for derivatives with respect to standard deviations, and the step.
 DERIVED, CHANGE = 200, 0.1
 
-# A function of the positions of some rows, and the shifted rows.
+# A function of the indices of some rows, and of the shifted rows.
 Differences = Callable[[np.ndarray, Points], "Between"]
 
 
@@ -39,7 +39,7 @@ class Between(NamedTuple):
 
 class Shifted(NamedTuple):
     """The distance between a distribution and the same one shifted. `errors` are the contributions of units of rows to
-    its error, `inflation` is an additional error in standard errors, for tails that were not observed.
+    its error. `inflation` is an additional standard error for tails that were not observed.
     """
 
     distance: float
@@ -48,7 +48,7 @@ class Shifted(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """The standard error of the distance, without that of tails."""
+        """The variance of the distance, without the part of unobserved tails."""
         return float(np.sum(self.errors**2)) * len(self.errors) / max(len(self.errors) - 1, 1)
 
 
@@ -58,15 +58,15 @@ class Shifts:
 
     With δ = φ(x) − φ(x moved) the squared distance is E ⟨δ, δ′⟩ over independent rows. Its estimate is the mean over
     pairs of different units, hence unbiased for every shift and any number of rows: a row is never paired with its own
-    shifted copy. Its error comes from the rows, by their influence, and from the standard deviations, whose influence
-    goes through the derivative in them.
+    shifted copy. Its error has two parts: the influence of rows on the mean, and their influence on the standard
+    deviations, times the derivative with respect to these.
 
     Attributes
     ----------
     points : points
         The rows.
     spread : Spread
-        The spread of these or more rows.
+        The spread of these rows, or of a larger sample.
     between : callable
         Inner products under features or a kernel.
     mass, units : arrays
@@ -84,7 +84,7 @@ class Shifts:
 
     @cached_property
     def least(self) -> float:
-        """The smallest shift that is estimated well from pairs of rows."""
+        """The smallest shift whose distance is estimated well from pairs of rows."""
         good, bad = 0, len(LEASTS)
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -122,13 +122,14 @@ class Shifts:
         errors = np.bincount(self.units, self.mass * influence) / (2 * distance)
         block = self.spread.block
         upward = (slopes / np.bincount(block))[block]
-        # A column that may have no standard deviation makes the distance arbitrary, unless the kernel ignores it.
+        # If a column may have no standard deviation, the distance may have any value, unless the kernel ignores the
+        # column.
         rising = (upward > 0) | (np.isinf(self.spread.beyond) & (upward != 0))
         inflation = float(np.abs(upward[rising]) @ self.spread.beyond[rising]) / (2 * distance)
         return Shifted(distance, errors - errors.mean(), inflation)
 
     def _slopes(self, shift: float) -> np.ndarray:
-        """Derivatives of the squared distance in the logarithms of the deviations of each block, from some rows."""
+        """Derivatives of the squared distance in the log standard deviations of each block, from some rows."""
         plain = self._squared(self._some, shift, None)[0]
         found = np.zeros(self.spread.blocks)
         for b in range(len(found)):
@@ -137,7 +138,7 @@ class Shifts:
         return found
 
     def _squared(self, index: np.ndarray, shift: float, factors: np.ndarray | None) -> tuple[float, np.ndarray, float]:
-        """The squared distance, the mean over other units of the products of each row, and the noise from pairs."""
+        """The squared distance, the mean of each row's products over other units, and the noise from pairs."""
         units = np.unique(self.units[index], return_inverse=True)[1]
         mass = self.mass[index] / self.mass[index].sum()
         products, vectors = self.between(index, self.spread.moved(rows(self.points, index), shift, factors))
@@ -159,7 +160,7 @@ class Shifts:
 
 
 def between_grams(kernel: Kernel, points: Points, gram: np.ndarray) -> Differences:
-    """From the Gram matrix of the rows, and those with the shifted ones: for few rows."""
+    """Inner products from the Gram matrix of the rows and those with shifted rows, for few rows."""
 
     def between(index: np.ndarray, moved: Points) -> Between:
         own = gram[np.ix_(index, index)] + np.asarray(gram_matrix(kernel, moved), float)
@@ -170,7 +171,7 @@ def between_grams(kernel: Kernel, points: Points, gram: np.ndarray) -> Differenc
 
 
 def between_features(features: Features, phi: np.ndarray) -> Differences:
-    """From features φ of the rows, and of the shifted ones: for many rows."""
+    """Differences of the features φ of the rows and of shifted rows, for many rows."""
 
     def between(index: np.ndarray, moved: Points) -> Between:
         return Between(None, phi[index] - transformed(features, moved))

@@ -1,4 +1,4 @@
-"""Points with one of their columns permuted, whatever the kinds of their columns."""
+"""Points with one of their columns permuted, for columns of any kind."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ __all__ = ["Place", "leaf_at", "places_of_columns", "with_shuffled"]
 
 
 class Place(NamedTuple):
-    """The location of a column's values: positions in nested tuples of arrays, and the coordinates in that array; None
-    means all coordinates.
+    """The location of a column's values: positions in nested tuples of arrays, and coordinates in the array found
+    there; None means all coordinates.
     """
 
     path: tuple[int, ...]
@@ -26,7 +26,7 @@ def places_of_columns(
 ) -> dict[str, list[Place]]:
     """The places of each column, which several kernels may read; `names` are those of points that are plain rows.
 
-    `widths` says how many coordinates columns have that have more than one, such as texts.
+    `widths` are the numbers of coordinates of columns that have several, such as texts.
     """
     widths = widths or {}
     if in_columns(points):
@@ -45,7 +45,7 @@ def leaf_at(points: Any, place: Place) -> Any:
 
 
 def with_shuffled(points: Points, places: Sequence[Place], order: np.ndarray) -> Any:
-    """The points with a column's values in another order, the same one at all its places."""
+    """The points with a column's values in another order, the same at all its places."""
     for path, coordinates in places:
         points = _reordered(points, path, coordinates, order)
     return points
@@ -68,7 +68,7 @@ def _places(
         spans = _spans(domain.names, widths)
         if isinstance(points, np.ndarray) and points.shape[1:2] == (list(spans.values())[-1].stop,):
             yield from ((name, Place(path, part)) for name, part in spans.items())
-        else:  # counts of substrings, rotations and the like, which cannot be separated by column
+        else:  # counts of substrings, rotations and similar arrays have no separate columns
             yield ", ".join(map(str, domain.names)), Place(path, None)
 
 

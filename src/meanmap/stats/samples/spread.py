@@ -1,4 +1,4 @@
-"""Standard deviations of the numeric columns of a sample: rows shifted by them, and their standard errors."""
+"""Standard deviations of the numeric columns of a sample, their standard errors, and rows shifted by them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from meanmap.stats.samples.tails import inflated_spread
 
 __all__ = ["Spread"]
 
-# If there are more than this many columns, adjacent ones share one derivative.
+# With more than this many columns, adjacent ones share one derivative.
 MOST_BLOCKS = 12
 
 
@@ -22,20 +22,20 @@ MOST_BLOCKS = 12
 class Spread:
     """Means and standard deviations of all columns of numbers, one after another.
 
-    Values that may stand for missing ones are neither in the standard deviations nor moved: with -999 in a twentieth of
-    the rows an age has twenty times the standard deviation that it has without.
+    Values that may be codes for missing ones are excluded from standard deviations and are not moved. With -999 in a
+    twentieth of the rows the standard deviation of an age would be twenty times as large.
 
     Attributes
     ----------
     means, deviations : array (columns,)
-        Of weighted rows; deviations by n − 1, or by what is that where rows count differently.
+        Means and standard deviations of weighted rows, the latter with divisor n − 1 or its equivalent for weights.
     codes : mapping of column to array
         Values that are codes, not numbers.
     block : int array (columns,)
         The block of each column, with a common derivative.
     beyond : array (columns,)
-        By how much `inflated_spread` exceeds the standard error of the logarithm of the deviation; infinite where tails
-        leave open whether there is one.
+        The excess of `inflated_spread` over the standard error of the log standard deviation; infinite if the rows do
+        not determine whether there is a standard deviation.
     """
 
     means: np.ndarray
@@ -46,7 +46,7 @@ class Spread:
 
     @classmethod
     def of(cls, points: Points, mass: np.ndarray | None = None) -> "Spread | None":
-        """From these rows with weights `mass`; None if no numeric column varies."""
+        """The spread of these rows with weights `mass`; None if no numeric column varies."""
         leaves = [leaf for leaf in jax.tree.leaves(points) if _holds_numbers(leaf)]
         if not any(np.ptp(leaf, axis=0).any() for leaf in leaves):
             return None
@@ -70,11 +70,11 @@ class Spread:
 
     @property
     def unknown(self) -> np.ndarray:
-        """Places of the columns whose tails leave open whether they have a standard deviation."""
+        """The positions of columns whose rows do not determine whether they have a standard deviation."""
         return np.flatnonzero(np.isinf(self.beyond))
 
     def doubts(self, names: Sequence[str], size: int, instead: str) -> tuple[str, ...]:
-        """The note on these columns and the consequence; `names` gives a name for each column, if there are any."""
+        """The note on the `unknown` columns, followed by advice `instead`; `names` are those of the columns, if any."""
         places = self.unknown.tolist()
         if not places:
             return ()
@@ -86,7 +86,7 @@ class Spread:
         return (f"{which}: {told}. {instead}",)
 
     def moved(self, points: Points, shift: float, factors: np.ndarray | None = None) -> Any:
-        """Rows like these, moved by this many standard deviations, times the factor of the column's block."""
+        """The rows moved by this many standard deviations, times the factor of each column's block."""
         steps = shift * self.deviations * (1.0 if factors is None else factors[self.block])
         place = 0
 
@@ -103,7 +103,7 @@ class Spread:
         return jax.tree.map(move, points)
 
     def influence(self, points: Points) -> np.ndarray:
-        """The influence of each row on the logarithms of the deviations, (rows, blocks), zero on average."""
+        """The influence of each row on the log standard deviations, (rows, blocks), zero on average."""
         leaves = [leaf.reshape(len(leaf), -1) for leaf in jax.tree.leaves(points) if _holds_numbers(leaf)]
         found, size = np.zeros((len(leaves[0]), self.blocks)), np.bincount(self.block)
         for j, column in enumerate(column for leaf in leaves for column in leaf.T):
@@ -122,7 +122,7 @@ def _holds_numbers(leaf: object) -> bool:
 
 
 def _moments(numbers: np.ndarray, mass: np.ndarray | None) -> tuple[float, float, float]:
-    """Mean, standard deviation, and the standard error of the logarithm of that."""
+    """The mean, the standard deviation, and the standard error of the log standard deviation."""
     share = np.full(len(numbers), 1 / len(numbers)) if mass is None else mass / mass.sum()
     mean = float(np.mean(numbers)) if mass is None else float(share @ numbers)
     squares, lost = (numbers - mean) ** 2, float(share @ share)

@@ -1,4 +1,4 @@
-"""Labels that do not occur in a reference, read as one additional label."""
+"""Labels that do not occur in a reference, which are treated as one additional label."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,15 +15,15 @@ __all__ = ["KnownLabels"]
 
 # The number of landmarks with an unknown label, for each column of labels.
 STANDING = 8
-# The two words of the smallest integer, which is the code of no label.
+# The two words of the smallest integer, which no label has as its code.
 UNKNOWN = np.array([0, -(2**31)], np.int32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownLabels(Value):
-    """The labels that occur in some rows. Features vanish for a label that no landmark has: a batch whose labels are
-    all new would hardly differ from its reference. New labels therefore become one, `UNKNOWN`, and some landmarks have
-    it.
+    """The labels that occur in some rows. Features are zero for a label that no landmark has, so a batch with only new
+    labels would hardly differ from its reference. All new labels are therefore replaced by one, `UNKNOWN`, which some
+    landmarks have.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class KnownLabels(Value):
 
     @classmethod
     def of(cls, points: Points) -> "KnownLabels":
-        """The labels of points that were read."""
+        """The labels that occur in points."""
         return cls(tuple(tuple(map(np.unique, as_whole(leaf).T)) for leaf in _labels(points)))
 
     def __call__(self, points: Points) -> Any:
-        """The points with every other label replaced by one."""
+        """The points with every unknown label replaced by `UNKNOWN`."""
         if not self.codes:
             return points
         leaves, tree = jax.tree.flatten(points)
@@ -47,7 +47,7 @@ class KnownLabels(Value):
         return tree.unflatten([self._replaced(leaf, next(known)) if are_codes(leaf) else leaf for leaf in leaves])
 
     def landmarks(self, points: Points, number: int, generator: np.random.Generator) -> tuple[Any, int]:
-        """Points to draw landmarks from, and how many; where there are labels, those landmarks themselves."""
+        """Points from which landmarks are drawn, and their number; with labels, the landmarks themselves."""
         if not self.codes:
             return points, number
         n = count(points)

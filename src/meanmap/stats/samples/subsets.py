@@ -13,12 +13,12 @@ from meanmap.stats.permutations import Permuted
 
 __all__ = ["TIE", "among_subsets", "blocks_of", "subset_sums"]
 
-# Statistics that differ by less than this, for the largest of them or of the terms that cancel in them, tie: sums in
-# another order round differently.
+# Statistics tie if they differ by less than this, relative to the largest of them or of the terms that cancel in them,
+# because sums in another order round differently.
 TIE = 1e-9
-# This many rows are selected at a time: 64 MB, however large subsets are.
+# This many rows are selected at a time, which takes 64 MB for subsets of any size.
 PICKED = 1 << 22
-# Subsets of more rows are added up by products of dense matrices, which read memory in order: ten times as fast.
+# Subsets of more rows are summed by products of dense matrices, which read memory in order and are ten times as fast.
 DENSE = 1 << 11
 
 
@@ -38,7 +38,7 @@ def among_subsets(
     """The fused unbiased MMD² of the last `size` points against the others, and of random subsets of that size."""
     total, rest = len(both), len(both) - size
     drawn = (generator.choice(total, size, replace=False, shuffle=False) for _ in range(n_draws))
-    centred = both - both.mean(axis=0)  # the sums of the other points are then minus those of the subset
+    centred = both - both.mean(axis=0)  # so the sums of the other points are minus those of the subset
     found = []
     blocks = blocks_of(features, centred)
     norms = [np.einsum("ij,ij->i", block, block) for block in blocks]

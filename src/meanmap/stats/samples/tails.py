@@ -1,34 +1,36 @@
-"""How much larger than observed a column's standard deviation may be, because of tails that few rows have reached."""
+"""A bound on a column's standard deviation, which may be larger than observed if few rows have reached its tails."""
 
 import numpy as np
 from scipy.special import gammaln, ndtr, stdtr
 
 __all__ = ["inflated_spread"]
 
-# The tail is the farthest tenth of the rows (SHARE), and a larger share of few rows: up to MANY rows, or a share of
-# QUARTER for distributions of excesses only. It has at most MOST rows; with fewer than LEAST it is not estimated.
+# The tail is the tenth of the rows (SHARE) that is farthest from the median. With few rows its share is larger: it has
+# up to MANY rows, or up to a share of QUARTER for distributions of excesses. It has at most MOST rows; with fewer than
+# LEAST it is not estimated.
 SHARE, MANY, QUARTER, LEAST, MOST = 0.1, 100, 0.25, 5, 200
-# Shapes of tails with equal prior weights, one over the degrees of freedom of a t distribution: from a half on the
-# standard deviation is infinite. Widths are in units of the median distance, and of the mean excess.
+# Shapes of tails have equal prior weights. A shape is one over the degrees of freedom of a t distribution: from a half
+# on the standard deviation is infinite. Widths are in units of the median distance and of the mean excess.
 SHAPES, WIDTHS = np.linspace(0, 1, 41), np.geomspace(1 / 6, 6, 37)
 PARETO, PARETO_WIDTHS = np.linspace(-0.5, 1.5, 41), np.geomspace(0.25, 3.0, 25)
-# The confidence in the largest standard deviation, and the normal quantile. With .975 a fifth of samples of 60
-# normal rows, and nearly all of 30, leave open whether there is a standard deviation; with .9 it is 3 % and 40 %.
+# The confidence in the largest standard deviation, and its normal quantile. With .975 a fifth of samples of 60 normal
+# rows, and nearly all of 30, would not determine whether there is a standard deviation; with .9 it is 3 % and 40 %.
 CERTAIN, QUANTILE = 0.9, 1.2815515655446004
-# The median distance of a standard normal distribution, which is the t distribution of this many degrees of freedom.
+# The median distance from the median of a standard normal distribution, and degrees of freedom of a t distribution that
+# is practically normal.
 MEDIAN, NORMAL = 0.6744897501960817, 1e6
 
 
 def inflated_spread(numbers: np.ndarray) -> float:
-    """The 90 % quantile of the true standard deviation over that of these numbers, less 1, in units of 1.28.
+    """The 90 % quantile of the ratio of the true standard deviation to that of these numbers, minus 1, divided by 1.28.
 
-    It is what the standard error of their logarithm would be if it were normal; infinite where tails are so heavy that
-    the numbers do not say whether there is a standard deviation. Distances from the median are those of a t
-    distribution, of which rows inside of the tail are only counted; or those in the tail exceed its beginning by a
-    generalised Pareto distribution (Pickands 1975). Shapes and widths of both are weighed by their likelihood, and the
-    lesser quantile is taken: t distributions know normal tails by few rows, Pareto distributions see that a skewed
-    distribution without heavy tails has none. Numbers most of which are repeated in the tail are a scale, whose end is
-    known: zero.
+    If the log standard deviation were normal, this would be its standard error. It is infinite if tails are so heavy
+    that the numbers do not determine whether there is a standard deviation. Two models of the distances from the median
+    are fitted. In the first they have a t distribution, and rows outside of the tail are only counted. In the second,
+    distances in the tail exceed its threshold by a generalised Pareto distribution (Pickands 1975). Shapes and widths
+    of both are weighted by their likelihood, and the smaller of the two quantiles is used. The t distributions
+    recognise normal tails from few rows, and the Pareto distributions recognise a skewed distribution without heavy
+    tails. If most numbers in the tail are repeated, they are on a scale with a known end, and the result is zero.
 
     Examples
     --------
@@ -56,7 +58,7 @@ def inflated_spread(numbers: np.ndarray) -> float:
 
 
 def _student(n: int, threshold: float, tail: np.ndarray, middle: float) -> float:
-    """The largest sum of squares of n rows in the tail of t distributions, rows inside of it only counted."""
+    """The quantile of the sum of squares in the tail under t distributions; rows outside of it are only counted."""
     free = np.where(SHAPES > 0, 1 / np.maximum(SHAPES, 1e-9), NORMAL)[:, None]
     widths = WIDTHS * (middle / MEDIAN if middle > 0 else tail.mean())
     begins = threshold / widths
@@ -65,7 +67,8 @@ def _student(n: int, threshold: float, tail: np.ndarray, middle: float) -> float
     inside = np.log(np.maximum(1 - 2 * stdtr(free, -begins), 1e-300))
     likelihood = len(tail) * constant - (free + 1) / 2 * logs + (n - len(tail)) * inside
     with np.errstate(invalid="ignore", divide="ignore"):
-        # t² is ν (1 + t²/ν) − ν, and (1 + t²/ν) times the density of ν degrees is that of ν − 2 but for its scale.
+        # t² is ν (1 + t²/ν) − ν, and (1 + t²/ν) times the density with ν degrees of freedom is that with ν − 2 up to
+        # scale.
         narrower = stdtr(free - 2, -begins * np.sqrt((free - 2) / free))
         squares = free * ((free - 1) / (free - 2) * narrower - stdtr(free, -begins))
     normal = ndtr(-begins) + begins * np.exp(-(begins**2) / 2) / np.sqrt(2 * np.pi)
@@ -74,14 +77,14 @@ def _student(n: int, threshold: float, tail: np.ndarray, middle: float) -> float
 
 
 def _pareto(n: int, threshold: float, tail: np.ndarray, middle: float) -> float:
-    """The largest sum of squares where excesses over the threshold follow generalised Pareto distributions."""
+    """The quantile of the sum of squares in the tail under generalised Pareto distributions of excesses."""
     excess = tail - threshold
     widths, y = PARETO_WIDTHS, excess / excess.mean()
     shapes = np.where(PARETO == 0, 1e-9, PARETO)[:, None]
     inside = 1 + shapes[..., None] * y / widths[:, None]
     logs = np.log(np.maximum(inside, 1e-300)).sum(axis=-1)
     likelihood = np.where(inside.min(axis=-1) > 0, -len(tail) * np.log(widths) - (1 + 1 / shapes) * logs, -np.inf)
-    # E (threshold + excess)² of each distribution, in place of the mean square of the tail.
+    # E (threshold + excess)² of each distribution replaces the mean square of the tail.
     first = widths / np.maximum(1 - shapes, 1e-9)
     second = 2 * widths**2 / np.maximum((1 - shapes) * (1 - 2 * shapes), 1e-9)
     square = threshold**2 + 2 * threshold * excess.mean() * first + excess.mean() ** 2 * second
@@ -89,7 +92,7 @@ def _pareto(n: int, threshold: float, tail: np.ndarray, middle: float) -> float:
 
 
 def _largest(likelihood: np.ndarray, squares: np.ndarray) -> float:
-    """The quantile of sums of squares of distributions by their likelihood."""
+    """The quantile of the sums of squares of several distributions, weighted by likelihood."""
     weight = np.exp(likelihood - likelihood.max())
     order = np.argsort(squares, axis=None)
     reached = np.cumsum(weight.ravel()[order]) / weight.sum()

@@ -41,7 +41,7 @@ from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, 
 
 __all__ = ["samples_called", "two_sample_test", "two_samples"]
 
-# Above this many points in all a Gram matrix no longer fits comfortably.
+# Above this many points in all a Gram matrix needs too much memory.
 MOST_POINTS = 12_000
 _names: ContextVar[tuple[str, str]] = ContextVar("names", default=("x", "y"))
 
@@ -80,10 +80,10 @@ def two_sample_test(
         Without `y`: the column of the table `x` whose values define the samples.
     within, clusters : column name, several, or array, optional
         Which rows are exchangeable. `within` gives strata (sites, batches, pairs): rows are permuted and samples
-        compared within strata, so differences between strata play no part. Rows of the same cluster (people, schools)
+        compared within strata, so differences between strata have no effect. Rows of the same cluster (people, schools)
         stay together; an integer as `clusters` stands for blocks of that many consecutive rows of a series. The level
-        is exact if the rows of a stratum, or its clusters, are exchangeable under the null hypothesis. An array has a
-        value for each row of x, then of y. `within` may be an `Exchange` of your own.
+        is exact if the rows of a stratum, or its clusters, are exchangeable under the null hypothesis. An array needs a
+        value for each row of x, then of y. An `Exchange` object may be passed as `within` instead.
     weights : column name or array, optional
         The weight of each row in the means. Weights stay with their rows, so the level is exact if rows and their
         weights have the same joint distribution in both samples, as in one survey.
@@ -138,13 +138,13 @@ def two_sample_test(
 
     Notes
     -----
-    Gretton et al. (2012). All permutations are one matrix product: O((n + m)² (d + B)) for each kernel, or O((n + m) r
-    (d + B)) where r features approximate its Gram matrix to a certified millionth of its trace. Of more than 1000
-    points, if both samples have more than 250, rows are permuted in 1000 random units, and the unbiased statistics
-    leave out pairs within units: the test stays exact, and permutations cost no more than for 1000 points. With
+    Gretton et al. (2012). All permutations are one matrix product, at a cost of O((n + m)² (d + B)) for each kernel, or
+    O((n + m) r (d + B)) if r features approximate its Gram matrix to a certified millionth of its trace. With more than
+    1000 points, and more than 250 in both samples, rows are permuted in 1000 random units, and the unbiased statistics
+    leave out pairs within units. The test stays exact, and permutations cost no more than for 1000 points. With
     `within`, `clusters` or `weights` the statistic is the squared norm of the mean difference within strata, minus its
-    mean over all exchanges; where several kernels are fused, each is scaled by its spread over these. Unless the kernel
-    is given, numbers are first centred within strata: for pairs, the differences are tested.
+    mean over all permutations. If several kernels are fused, each is scaled by its spread over these. Unless the kernel
+    is given, numbers are first centred within strata, so for pairs the differences are tested.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def two_sample_test(
 
 @dataclass
 class _TwoSamples(OfComparedSamples):
-    """Two samples, and how they are compared."""
+    """The two-sample test: the samples, and how they are compared."""
 
     statistic: str = "auto"
     null: str = "auto"
@@ -182,7 +182,7 @@ class _TwoSamples(OfComparedSamples):
 
     @property
     def one_kernel(self) -> bool:
-        """Whether all matching methods take a single kernel."""
+        """Whether all methods that match the chosen statistic and null take a single kernel."""
         return all(each.one_kernel for each in fitting(self.statistic, self.null))
 
     @property
@@ -269,7 +269,7 @@ def two_samples(
     kinds: Mapping[str, Any] | None,
     keeps: Kept | None = None,
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
-    """Two samples as they came or as the groups of one table, what they are called, and notes."""
+    """Two samples as passed or as the groups of one table, their names, and notes."""
     samples, names, told = _picked(x, y, by, missing, kinds, keeps)
     if by is None:
         samples, more = admitted(samples, names, missing, kinds, least=LEAST_POINTS)
@@ -304,7 +304,7 @@ def _picked(
 
 
 def _automatic(samples: Samples, statistic: str, null: str, n_draws: int) -> tuple[str, str]:
-    """The statistic and the null chosen by "auto"."""
+    """The statistic and the null distribution that "auto" chooses."""
     size = sum(samples.sizes)
     if statistic == "auto":
         known = [name for name, nulls in choices().items() if name != "auto" and null in nulls]
@@ -338,7 +338,7 @@ def _warnings(found: Outcome, n_permutations: int, sizes: tuple[int, ...]) -> tu
 
 
 def _witness(found: Outcome, samples: Samples, x: Data) -> Embedding:
-    """μ_P − μ_Q, under the kernel that detects it best."""
+    """The witness μ_P − μ_Q, under the kernel that detects it best."""
     schema = Schema.of_points(x, "x", brief=True)
     if found.difference is not None:
         return found.difference if schema is None else replace(found.difference, schema=schema)

@@ -58,12 +58,12 @@ class TwoSamplePlan(SamplesPlan):
         kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "TwoSamplePlan":
-        """From the samples themselves, or from some of their rows.
+        """The plan for two samples, made from all rows or from some of them.
 
         Parameters
         ----------
         x, y : points, files or collections
-            As for `two_sample_test`. From larger samples 8192 rows of each are drawn, by row number only. A random
+            As for `two_sample_test`. If there are more, 8192 rows of each are drawn, by row number only. A random
             sample of the rows suffices: the covariance of features is estimated from it.
         kernel, scale, missing, kinds, rng
             As for `two_sample_test`.

@@ -1,4 +1,4 @@
-"""Results of two-sample tests beyond the p-value: where the samples differ, and in which columns."""
+"""Results of two-sample tests: the p-value, where the samples differ, and in which columns."""
 
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -40,22 +40,22 @@ class TwoSampleResult(ColumnsResult):
     Attributes
     ----------
     witness : Embedding
-        μ_P − μ_Q: where it is positive x is denser, where it is negative y is. With several kernels, under the one with
-        the strongest evidence; for samples too large for a Gram matrix, in the features of all kernels.
+        μ_P − μ_Q: where it is positive x is denser, where it is negative y is. With several kernels it is under the one
+        with the strongest evidence; for samples too large for a Gram matrix, in the features of all kernels.
     columns : tuple of str
         Names of the columns, if points are rows of numbers or of a table.
     differences : sequence of ColumnDifference
-        Of the columns of tables, and of arrays of at most 100 columns: means, shares of labels, and standard deviations
-        that differ, the clearest difference first; it is printed as a table and has `to_frame()`. Printing the result
-        shows those that are clear (at most 20) and, if they are few, the clearest of five columns. Samples may differ
-        in other ways, too. With `within`, `clusters` or `weights`
-        they are differences within strata and pairs, with intervals for rows that depend on others in their cluster;
-        none if a sample has fewer than five independent rows, clusters or pairs.
+        Differences in the columns of tables, and of arrays of at most 100 columns: means, shares of labels, and
+        standard deviations that differ, the clearest first. The sequence is printed as a table and has `to_frame()`.
+        Printing the result shows those that are clear (at most 20) and, if they are few, the clearest of five columns.
+        Samples may differ in other ways, too. With `within`, `clusters` or `weights` they are differences within strata
+        and pairs, with intervals that allow for dependence within clusters. There are none if a sample has fewer than
+        five independent rows, clusters or pairs.
     widths : dict
         The number of coordinates of columns that have several, such as texts.
     shared : Kernel or None
-        For default kernels, which are accompanied by kernels of single columns: the kernel of all columns with the
-        strongest evidence.
+        With default kernels, which include kernels of single columns: the kernel of all columns with the strongest
+        evidence.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class TwoSampleResult(ColumnsResult):
             gram = gram_matrix(kernel, points)
             unit = root_mean_square(gram)
             of_all = _without_each_group(gram, second, groups, number) / unit
-            # For the kernel of a single column nothing is left on average after shuffling it.
+            # For the kernel of a single column, shuffling this column leaves no difference on average.
             alone = dict.fromkeys(places, np.zeros_like(of_all))
             for name, where in places.items() if self.shared is not None and len(places) > 1 else ():
                 own = gram_alone(points, where)
@@ -139,7 +139,7 @@ class TwoSampleResult(ColumnsResult):
         return dict(sorted(found.items(), key=lambda item: -float(getattr(item[1], "estimate", item[1]))))
 
     def _some(self, generator: np.random.Generator) -> tuple[np.ndarray, tuple[int, ...]]:
-        """The rows to use, half of them from each sample, or more from one sample if the other is small."""
+        """The rows that are used: half of them from each sample, or more from one sample if the other is small."""
         self._on_points()
         if not self.columns:
             raise KindError("these points are neither rows of numbers nor of a table: there are no columns to shuffle.")
@@ -197,7 +197,7 @@ class TwoSampleResult(ColumnsResult):
         if not isinstance(self.witness, PointEmbedding):
             raise KindError(
                 "these samples were too large to be kept: test a few thousand rows of each to see points and columns, "
-                "or call result.witness at points of yours."
+                "or call result.witness at your own points."
             )
         return self.witness
 
@@ -218,7 +218,7 @@ def shuffled_within(groups: np.ndarray, generator: np.random.Generator) -> np.nd
 
 
 def _without_each_group(gram: np.ndarray, second: np.ndarray, groups: np.ndarray, number: int) -> np.ndarray:
-    """The unbiased MMD² of all points and, where there are several groups, without each of them."""
+    """The unbiased MMD² of all points and, if there are several groups, without each group."""
     member = np.zeros((len(gram), 2 * number))
     member[np.arange(len(gram)), groups + number * second] = 1
     sums, own, counts = member.T @ gram @ member, member.T @ gram.diagonal(), member.sum(axis=0)
@@ -237,10 +237,11 @@ def _without_each_group(gram: np.ndarray, second: np.ndarray, groups: np.ndarray
 
 
 def _share(lost: np.ndarray, whole: np.ndarray, confidence: float | None) -> Any:
-    """lost / whole, between 0 and 1, with its interval from both of them without each of several groups.
+    """The share lost / whole, between 0 and 1, with its interval from the values of both without each of several
+    groups.
 
     Fieller's interval (1954): all shares s for which lost − s · whole = 0 is not rejected, with a jackknife variance.
-    It contains all shares where the whole may itself be zero.
+    It contains all shares if the whole may itself be zero.
     """
     estimate = float(np.clip(lost[0] / whole[0], 0, 1)) if whole[0] > 0 else 0.0
     if confidence is None:

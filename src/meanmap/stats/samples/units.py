@@ -1,4 +1,4 @@
-"""Permutations of units of a few rows instead of rows: the same statistic, as exact, at a fraction of the cost."""
+"""Permutations of units of a few rows instead of rows: an equally exact test at a fraction of the cost."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from meanmap.features.base import Features, transformed, transformed_means
 
 __all__ = ["Forms", "Units"]
 
-# This many units in all, and at least this many of the smallest sample. Units lose only the pairs of rows within one, a
-# share of 1 / units, and the null distribution of this many units is that of rows up to noise.
+# There are this many units in all, and at least this many of the smallest sample. Only the pairs of rows within a unit
+# are lost, a share of 1 / units, and the null distribution with this many units is that of rows up to noise.
 ENOUGH, LEAST = 1000, 250
 
 # A function from scores (N, M) to T, the squares of their standardised sums for the data and each draw, (1 + B, M).
@@ -23,8 +23,8 @@ Forms = Callable[[np.ndarray], np.ndarray]
 class Units:
     """Random groups of rows of one sample that are permuted together, so the order of rows does not matter.
 
-    Units differ by at most one row in size. Under the null hypothesis those of one size are exchangeable: permutations
-    of them are as exact as those of rows.
+    Units differ by at most one row in size. Under the null hypothesis units of the same size are exchangeable, so
+    permutations of units are as exact as those of rows.
 
     Attributes
     ----------
@@ -39,12 +39,12 @@ class Units:
 
     @classmethod
     def of_rows(cls, sizes: Sequence[int]) -> "Units":
-        """Each row alone."""
+        """Units of one row each."""
         return cls((np.arange(sum(sizes))[:, None],), np.repeat(np.arange(len(sizes)), sizes))
 
     @classmethod
     def of(cls, sizes: Sequence[int], generator: np.random.Generator) -> "Units":
-        """For samples with these numbers of rows, one after the other; if there are few rows, each is a unit, and
+        """Units for samples with these numbers of rows, one after the other; with few rows each row is a unit, and
         nothing is drawn.
         """
         mean = min(sum(sizes) / ENOUGH, min(sizes) / LEAST)
@@ -55,7 +55,7 @@ class Units:
         for n in sizes:
             order, start = start + generator.permutation(n), start + n
             number = min(int(np.ceil(n / mean)), n // least)
-            ends = least * (number * (least + 1) - n), n  # of the smaller ones, and of those with one more
+            ends = least * (number * (least + 1) - n), n  # of units of `least` rows, and of those of one more
             for part, begin, end, rows_of_one in zip(parts, (0, ends[0]), ends, (least, least + 1), strict=True):
                 part.append(order[begin:end].reshape(-1, rows_of_one))
         labels = [np.repeat(np.arange(len(sizes)), list(map(len, part))) for part in parts]
@@ -83,7 +83,7 @@ class Units:
         return tuple(np.bincount(self.labels).tolist())
 
     def exchanged(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
-        """Labels with whole units of one size exchanged at random, (1 + B, units); the first row is the data."""
+        """Labels permuted at random among units of the same size, (1 + B, units); the first row is the data."""
         found = np.tile(self.labels.astype(np.int8 if self.labels.max() < 128 else np.int64), (n_draws + 1, 1))
         start = 0
         for part in self.members:
@@ -104,7 +104,7 @@ class Units:
         return np.concatenate([part.ravel() for part in self.members])
 
     def gram(self, gram: np.ndarray) -> np.ndarray:
-        """The Gram matrix of the units' means, from that of rows in the `order` of units."""
+        """The Gram matrix of the units' means, from the Gram matrix of rows in the `order` of units."""
         return gram if self.alone else self._centred(self._centred(self._runs(self._runs(gram).T)).T)
 
     def forms(self, forms: Forms) -> Forms:
@@ -117,7 +117,7 @@ class Units:
         return forms if self.alone else of_units
 
     def features(self, features: Features, points: Points) -> np.ndarray:
-        """Features of points, or the centred means of those of units of points."""
+        """Features of points, or the centred means of features over units of points."""
         if self.alone:
             return transformed(features, points)
         sums = [

@@ -1,4 +1,4 @@
-"""Methods to compare two samples: statistics with null distributions, in a registry that can be extended."""
+"""The methods of two-sample tests, statistics with null distributions, in a registry that can be extended."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ class Way:
     compute : callable
         `compute(samples, n_draws, generator, door)` gives an `Outcome`.
     label : callable
-        From the samples to the statistic's name in the result.
+        A function that returns the statistic's name in the result for given samples.
     one_kernel : bool
         Whether it takes a single kernel only.
     exchanges : bool
-        Whether it draws from `samples.labels`, so that any design of exchangeable rows works.
+        Whether draws come from `samples.labels`, so that any design of exchangeable rows works.
     of_sums : callable or None
-        The same from sums over any number of rows.
+        The same as `compute`, from sums over any number of rows.
     """
 
     statistic: str
@@ -75,7 +75,7 @@ def register_two_sample(
         `samples.labels(n_draws, generator)` gives the sample of each point, (1 + B, N): in the data, then in draws.
     of_sums : callable, instead of `compute`
         `of_sums(x, y, features, n_draws, generator)` gives an `Outcome` from means and covariances of features of both
-        samples (`x.n`, `x.mean`, `x.covariance()`), which are added up over any number of rows, in memory or not.
+        samples (`x.n`, `x.mean`, `x.covariance()`), which are summed over any number of rows, in memory or not.
     label : str, optional
         The statistic's name in the result; by default `statistic`.
     one_kernel : bool
@@ -129,7 +129,7 @@ def choices(*, summed: bool = False, exchanged: bool = False) -> dict[str, tuple
 
 
 def fitting(statistic: str, null: str) -> list[Way]:
-    """All methods with these names, where "auto" matches any."""
+    """All methods with these names; "auto" matches any name."""
     return [each for s, n in _WAYS if statistic in ("auto", s) and null in ("auto", n) for each in [_WAYS[s, n]]]
 
 
