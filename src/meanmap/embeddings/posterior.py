@@ -183,8 +183,8 @@ def posterior_embedding(
         k; "learned" is RBF at the lengthscale that `learn_kernel` finds, with several columns in their own units.
     prior : Kernel, optional
         r; by default `kernels.Smoothed(kernel)`, for RBF, Matérn, their products and sums, scaled so that r(z, z) =
-        k(z, z), because its scale depends on the units of the columns. With r = k and noise τ² = n² λ the mean at the
-        sample is the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
+        k(z, z), because its scale depends on the units of the columns. With r = k and noise τ² = n² λ the mean is
+        the shrinkage estimate, whose points have the weights (K + n λ I)⁻¹ K 1/n.
     landmarks : points, optional
         z; by default at most 200 points that span the sample.
     noise : "empirical" or float

@@ -176,8 +176,9 @@ def learn_kernel(
     samples, with the median distance for 3. For features of functions of the data, instead of their distribution,
     neither score is a guide: see the experiment `kernel-learning-feature-width`.
 
-    Landmarks and subsamples are drawn independently of the order of rows, so that on the pooled sample of a two-sample
-    test the kernel does not depend on which point belongs to which sample, and permutation tests with it stay exact.
+    Landmarks and subsamples are random rows, whatever sample a row belongs to. The kernel of the pooled sample of a
+    two-sample test therefore has the same distribution if labels are permuted, and permutation tests with it stay exact;
+    with one seed another order of rows gives other landmarks.
 
     Cost O(n m d² + m³) for each of about 60 evaluations and each draw, in O(n m). A product of RBF and Matern on the
     same columns takes O(m²) more some hundred times, with smoothness 1/2 some thousand times: see `Smoothed`.
