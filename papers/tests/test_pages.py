@@ -65,12 +65,12 @@ def test_errata_stand_beside_the_figures_that_they_name():
 def test_a_page_says_how_each_claim_is_judged_with_its_number():
     id, records = "kernel-learning-figure-2", papers.kept()
     page, says = papers.FOLDER / "kernel-learning.rst", "with the median distance the test always fails to reject"
-    numbers = records[id]["numbers"]
-    numbers |= {name: [0.95, 0.01] for name in numbers if name.startswith("type II error, median")}
+    numbers, balanced = records[id]["later"], "type II error, median kernel, 100 points from each component, ratio"
+    numbers |= {name: [0.95, 0.01] for name in numbers if name.startswith(balanced)}
     for found, word in (([0.95, 0.01], "yes"), ([0.84, 0.01], "not settled"), ([0.6, 0.01], "no")):
-        numbers["type II error, median kernel, ratio 10"] = found
+        numbers[f"{balanced} 10"] = found
         row = papers.written(records)[page].split(says)[1].split("   * - ")[0]
-        assert str(Number(*found)) + " (type II error, median kernel, ratio 10)" in row
+        assert str(Number(*found)) + f" ({balanced} 10)" in row
         assert row.split("     - ")[3].splitlines()[0].split(":")[0] == word
 
 
