@@ -49,12 +49,12 @@ from meanmap.stats.settings import LEAST_PVALUE, check_draws
 
 __all__ = ["DriftMonitor"]
 
-# This part of the reference serves only to choose kernels and landmarks. Points that are compared must not have chosen
-# them, or new points would differ from old ones without any drift.
+# This part of the reference is used only to choose kernels and landmarks. Compared points must not be used for this
+# choice, or new points would differ from old ones without any drift.
 SHARE, LEAST, MOST = 0.25, 10, 500
-# At most this many other points are kept for comparison: their features take ten kilobytes per point.
+# At most this many other points are kept for comparison, since features take ten kilobytes per point.
 MOST_KEPT = 20_000
-# Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
+# Landmarks of one kernel, and of each of several: 64 of each detected less of a drift in correlation, in half the time.
 LANDMARKS = 512, 256
 
 
@@ -63,7 +63,7 @@ class DriftMonitor(Paged):
     """Monitor batches for drift away from a reference sample, with a bound on false alarms over time.
 
     `monitor = mm.DriftMonitor.of(reference, run_length=1000)` starts a monitor, `monitor = monitor.step(batch)`
-    processes each batch, and `monitor.alarms` lists the batches with an alarm. `print(monitor)` says for each alarm
+    processes each batch, and `monitor.alarms` lists the batches with an alarm. `print(monitor)` shows for each alarm
     which columns moved and by how much. Monitors are immutable: `step` returns the next one.
 
     Attributes
@@ -71,8 +71,8 @@ class DriftMonitor(Paged):
     run_length : float
         Without drift, the expected number of alarms in any T batches is at most T / run_length.
     pvalues : array (T,)
-        The p-value of every batch so far. Without drift they are independent, and each is at most u with probability u
-        at most, so any sequential procedure for p-values is valid for them, too (see the notes on missing values).
+        The p-value of every batch so far. Without drift they are independent, and each is at most u with probability at
+        most u, so any sequential procedure for p-values is valid (see the notes on missing values).
     evidence : array (T,)
         The evidence of drift accumulated since the last alarm; an alarm is raised when it exceeds `limit`, or when the
         p-value of one batch is at most `pvalue_limit`.
@@ -83,13 +83,14 @@ class DriftMonitor(Paged):
     seed : int
         `rng=monitor.seed` repeats the run.
     schema : Schema or None
-        Of the reference. Columns of batches are matched by name; a missing one, or one of another kind, is an error.
+        The columns of the reference. Those of batches are matched by name; a missing column or another kind is an
+        error.
     notes : tuple of str
-        On the latest batch, such as labels that the reference never had, or copies; at first on the reference.
+        Notes on the latest batch, such as labels that the reference lacks, or copies; at first on the reference.
     standing : tuple of str
         Notes on the reference that concern every batch: consecutive rows are alike. `print(monitor)` always shows them.
     left_out : dict
-        Columns of the reference that are not watched, because they only number, name or date the rows, and the notes.
+        Columns that are not watched, because they only number, name or date the rows, with their notes.
     missing : str
         What happens to missing values in batches.
     known : KnownLabels
@@ -100,11 +101,11 @@ class DriftMonitor(Paged):
         Missing values, which are watched with `missing="drop"`: `gaps.pvalues` and `gaps.evidence` of all batches, and
         `gaps.shares` of the columns in the latest.
     points : points or None
-        Those of the pool, of which its features are computed again where a file has none.
+        The points of the pool, from which features are computed again if a file has none.
     apart, unused : tuples
-        Columns that the comparison of the latest batch left out for their missing values, and pools of other batches.
+        Columns that the latest comparison left out for missing values, and the pools for other sets of such columns.
     record : Record or None
-        The rows since drift began, and of the alarms that `print(monitor)` explains column by column; None within
+        The rows since drift began, and the rows of alarms that `print(monitor)` explains column by column; None with
         strata, and for points without columns.
 
     Notes
@@ -112,19 +113,19 @@ class DriftMonitor(Paged):
     Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
     `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Without an alarm a
     random part of both becomes the next pool, of the size of the first. A batch that ranks first is ranked once more,
-    among 1 / `pvalue_limit` subsets. Given the set of points in pool and batch, which of them formed the batch is
-    independent of all that is computed later; hence p-values are independent and valid while all points are
-    exchangeable, whatever their distribution and the size of the reference. (With a fixed pool one unlucky reference
-    would affect all of them.) A hundredth of the false alarms is left to counts: the rows of a batch among the largest
-    and smallest values of each column, with the most frequent value, and with each label, are hypergeometric.
+    among 1 / `pvalue_limit` subsets. Given the set of points in pool and batch, the choice of those that form the batch
+    is independent of all later computations. Hence p-values are independent and valid while all points are
+    exchangeable, for any distribution and any size of the reference. (With a fixed pool one unlucky reference would
+    affect all p-values.) A hundredth of the false alarms is left to counts: the rows of a batch among the largest and
+    smallest values of each column, with the most frequent value, and with each label, are hypergeometric.
 
-    Half of the false alarms are allowed to p-values of single batches, and half to evidence, which drift that lasts
-    accumulates (Lucas 1982). Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t =
-    Φ⁻¹(1 − p_t), and restarts from zero at an alarm. Without drift the z_t are independent and at most standard normal,
-    whatever the data, so the mean run length has a known bound: it solves an integral equation (Brook & Evans 1972),
-    here solved by Gauss–Legendre quadrature. S is a monotone Markov chain that starts from its smallest state, hence
-    the expected remainder of a run is never longer than a new run, and at most T / run_length of such runs are expected
-    to end in T batches (Barlow & Proschan 1975); restarts after other alarms do not add to them.
+    P-values of single batches may raise half of the false alarms, and evidence, which accumulates under lasting drift,
+    the other half (Lucas 1982). Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t
+    = Φ⁻¹(1 − p_t), and restarts from zero at an alarm. Without drift the z_t are independent and stochastically at most
+    standard normal for any data, so the mean run length has a known bound. It is the solution of an integral equation
+    (Brook & Evans 1972), found by Gauss–Legendre quadrature. S is a monotone Markov chain that starts from its smallest
+    state. Hence the expected remainder of a run is never longer than a new run, and at most T / run_length runs are
+    expected to end in T batches (Barlow & Proschan 1975). Restarts after other alarms do not add to them.
 
     All this needs independent rows. Neighbouring readings of a sensor are alike, and so are rows that share a day, a
     shift or a lot: then batches differ by more than chance, and false alarms are far more frequent than `run_length`
@@ -136,10 +137,10 @@ class DriftMonitor(Paged):
     much slower drift is absorbed without an alarm. Compare with the reference itself by `two_sample_test` now and then.
     Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
 
-    Where a batch lacks nearly all values of a column, both sides have one value there. Batches that lack the same
-    columns are a stream with a pool and evidence of its own, so alarms of all streams together are as rare; but rows
-    are shared by pools at first, so p-values of different streams, and an `evalue` of them, are not quite independent.
-    Values that the reference lacks must be missing at random: the pool has none of the rows that are never complete.
+    If a batch lacks nearly all values of a column, this column is set to one constant in batch and pool. Batches that
+    lack the same columns form a stream with its own pool and evidence, so alarms of all streams together are as rare as
+    promised. But pools share rows at first, so p-values of different streams, and an `evalue` of them, are not quite
+    independent. Values that the reference lacks must be missing at random: the pool has only complete rows.
 
     With a margin the mean embedding of a batch is compared with that of the reference, which stays fixed, and the
     p-value is that of a distance at the margin (see `closeness_test`), widened by the sampling error of the
@@ -147,8 +148,8 @@ class DriftMonitor(Paged):
     have not reached. Given the reference, p-values are then independent and conservative as long as batches stay within
     the margin and their means are approximately normal.
 
-    A step costs O(n_permutations · b · r) for r features, at most 1280 by default, and O(n r) to copy the pool of
-    n ≤ 20,000 points. Of a longer batch b = 20,000 rows are compared, drawn at random; means and shares are of all.
+    A step costs O(n_permutations · b · r) for r features, at most 1280 by default, and O(n r) to copy the pool of n ≤
+    20,000 points. From a longer batch b = 20,000 rows are drawn at random; means and shares are of all.
 
     Examples
     --------
@@ -206,7 +207,7 @@ class DriftMonitor(Paged):
         kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "DriftMonitor":
-        """A monitor before its first batch.
+        """Start a monitor, which has no batch yet.
 
         Parameters
         ----------
@@ -226,13 +227,13 @@ class DriftMonitor(Paged):
             a harmless change raises no alarm even in a million rows, and one mean that moves further does. The
             reference then stays fixed. For batches of 20 rows or more.
         n_permutations : int
-            The number of random subsets that each batch is ranked among.
+            The number of random subsets among which each batch is ranked.
         scale : bool
             As for `two_sample_test`: whether default kernels measure each column in its own unit.
         missing : {"raise", "drop", "category"}
-            What happens to missing values in the reference and in batches, as for `two_sample_test`. With "drop",
-            and without `within` or `margin`, how often they occur in each column is watched as well: half of the false
-            alarms are allowed to either, so the limit is that of twice the run length.
+            What happens to missing values in the reference and in batches, as for `two_sample_test`. With "drop", and
+            without `within` or `margin`, their frequency in each column is watched as well. Values and missing values
+            may each raise half of the false alarms, so the limit is that of twice the run length.
         kinds : mapping of column to kind, optional
             The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Ids, row
             numbers, times and dates of tables are left out by default kernels, with a note, unless they are declared.
@@ -310,7 +311,7 @@ class DriftMonitor(Paged):
             batch = self.state(batch)
         if isinstance(batch, SampleState):
             return self._after_state(batch)
-        if self.points is not None and not len(self.pool):  # from a file
+        if self.points is not None and not len(self.pool):  # loaded from a file
             return with_features(self).step(batch)
         batch, added = without_added(without(batch, self.left_out, "batch"), self.names, self.strata)
         monitor, found, before = self, None, None
@@ -349,7 +350,7 @@ class DriftMonitor(Paged):
         found: Any = None,
         before: np.ndarray | None = None,
     ) -> "DriftMonitor":
-        """One more p-value, the complete rows and missing values, if known, and the evidence if not the latest."""
+        """The monitor after one more p-value, from the evidence `before` if that is not the latest."""
         pvalue = max(pvalue, LEAST_PVALUE)
         evidence = accumulated(self.evidence if before is None else before, pvalue, self.alarm and before is None)
         alarm = self.exceeded(evidence, pvalue)
@@ -391,7 +392,7 @@ class DriftMonitor(Paged):
 
     @property
     def pvalue_limit(self) -> float:
-        """A p-value of at most this raises an alarm by itself, also one of missing values where these are watched."""
+        """A single p-value of at most this raises an alarm, also one of missing values if these are watched."""
         return 1 / (self.run_length * (4 if self.gaps else 2))
 
     def exceeded(self, evidence: float, pvalue: float) -> bool:
@@ -405,7 +406,7 @@ class DriftMonitor(Paged):
 
     @property
     def evalue(self) -> float:
-        """The wealth of one unit bet on drift, from the first batch on or from a later one.
+        """The wealth from one unit bet on drift that begins at the first batch or at a later one.
 
         P(evalue ever ≥ 1/α) ≤ α without drift, and e-values of monitors of independent streams can be multiplied.
         """

@@ -1,4 +1,4 @@
-"""Columns that a batch lacks nearly or wholly: the others are compared without them."""
+"""Columns of which a batch lacks all or nearly all values, and comparisons of the other columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Unused", "with_gaps"]
 
-# Columns are left out if less than this share of the rows that are complete on average is, and fewer than chance
-# explains with this probability.
+# Columns are left out if complete rows are fewer than this share of their usual number, and fewer than chance explains
+# with this probability.
 FEW, CHANCE = 0.5, 0.001
-# Pools for so many sets of columns are kept.
+# Pools for this many sets of columns are kept.
 MOST_POOLS = 8
 # At most this many columns are named in a note.
 MOST_NAMED = 5
@@ -37,10 +37,10 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unused(Value):
-    """The pool for a set of columns that the latest batch did not set apart, and the evidence of its own batches.
+    """The pool of a stream other than that of the latest batch, for another set of left-out columns, and its evidence.
 
     Each set has its own pool and evidence, because p-values from two pools with common rows are not independent.
-    Batches of one set are then a stream of their own, and alarms of all streams together are as rare as promised.
+    Batches of one set then form a separate stream, and alarms of all streams together are as rare as promised.
     """
 
     apart: tuple[str, ...]
@@ -49,8 +49,9 @@ class Unused(Value):
 
 
 def set_apart(found: Mapping[str, np.ndarray], usual: Mapping[str, np.ndarray]) -> tuple[str, ...]:
-    """The columns to leave out, from the missing values of a batch and of the reference: one by one those with most
-    missing values beyond their usual share, until enough rows are complete in the others. The last column stays.
+    """The columns to leave out, from the missing values of a batch and of the reference. Columns whose share of missing
+    values exceeds the usual share by most are left out one by one, until enough rows are complete in the others. The
+    last column stays.
 
     Examples
     --------
@@ -99,9 +100,9 @@ def with_fixed(batch: Data, values: Mapping[str, object]) -> Any:
 def with_gaps(
     monitor: "DriftMonitor", gaps: Gaps, batch: Data, notes: tuple[str, ...]
 ) -> tuple["DriftMonitor", Data | None, dict[str, np.ndarray], np.ndarray | None, tuple[str, ...]]:
-    """What the missing values of a batch mean: the monitor for its columns; the batch with one value in columns that
-    it leaves out, and no batch if hardly a row is complete in the others; which values are missing; the evidence of the
-    latest batch of this kind, if that is not the latest of all; and more notes.
+    """Handle the missing values of a batch. Returns the monitor for its columns; the batch with one value in each
+    column that is left out, or None if fewer than two rows are complete in the others; which values are missing; the
+    evidence of the latest batch with the same columns, if that is not the latest of all; and notes.
     """
     refuse_unread(batch, "batch")
     found = gaps_in(batch, "batch", monitor.missing)
@@ -123,8 +124,8 @@ def with_gaps(
 
 
 def in_use(monitor: "DriftMonitor", apart: tuple[str, ...]) -> tuple["DriftMonitor", np.ndarray | None]:
-    """The monitor with the pool for batches that set these columns apart, and the evidence of the latest of them, if
-    that is not the latest batch. A new pool is that of complete rows, with one value in these columns.
+    """The monitor with the pool for batches without these columns, and the evidence of the latest such batch, if that
+    is not the latest of all. A new pool has the complete rows, with one value in these columns.
     """
     if apart == monitor.apart:
         return monitor, None
@@ -138,7 +139,7 @@ def in_use(monitor: "DriftMonitor", apart: tuple[str, ...]) -> tuple["DriftMonit
 
 
 def _middle(column: np.ndarray) -> Any:
-    """The median, one of the values; of labels, one that occurs often."""
+    """The median, as one of the values; for labels, the median in sorted order."""
     return np.sort(column)[len(column) // 2]
 
 
@@ -147,13 +148,13 @@ def _reference(monitor: "DriftMonitor") -> Rows:
 
 
 def fixed_values(monitor: "DriftMonitor", apart: tuple[str, ...]) -> dict[str, Any]:
-    """The value that stands for each column."""
+    """The constant that replaces the values of each column."""
     return {name: _middle(_reference(monitor).columns[name]) for name in apart}
 
 
 def _fixed(monitor: "DriftMonitor", points: Points, apart: tuple[str, ...]) -> Any:
-    """Points with one value in these columns. They are found among the numbers and codes of points by reading a row
-    with two values.
+    """Points with one value in these columns. A row is read with two different values to find the numbers and codes of
+    points that depend on these columns.
     """
     columns, values = _reference(monitor).columns, fixed_values(monitor, apart)
     others = {name: np.concatenate([columns[name][columns[name] != values[name]], [values[name]]])[0] for name in apart}

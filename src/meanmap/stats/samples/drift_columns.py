@@ -20,17 +20,18 @@ from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["Rows", "moved_columns", "over_time", "typical"]
 
-# The spread of a column, and a value that became frequent, are also shown if its p-value is at most this. The spread is
-# shown if the mean hardly differs, or if it differs by this many standard errors; a value if chance is this small.
+# The spread of a column, and a value that became frequent, are also shown if the column's p-value is at most this. The
+# spread is shown if the mean does not clearly differ, or if the spread differs by this many standard errors; a value is
+# shown if its frequency has a probability of at most this.
 LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
-# P-values of columns have permutations of their own: the test of all columns, which is not used, takes the fewest.
-# They are those of at most so many rows of each side, drawn at random; means and shares are those of all.
+# P-values of columns use separate permutations, so the test of all columns, whose p-value is not used, takes few.
+# P-values are from at most this many rows of each side, drawn at random; means and shares are those of all rows.
 FEWEST_DRAWS, MOST_TESTED = 19, 8192
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows(Value):
-    """Rows of a table without missing values, and which values of all rows are missing where these are watched."""
+    """Rows of a table without missing values, and which values of all rows are missing, if this is watched."""
 
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     gaps: dict[str, np.ndarray] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Rows(Value):
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> "Rows":
-        """The rows of several batches, one after another, in the columns of all; a batch may lack whole ones."""
+        """The rows of several batches, one after another, in the columns that all of them have."""
         full = [part.columns for part in parts if len(part)]
         shared = [name for name in full[0] if all(name in part for part in full)] if full else []
         columns = {name: np.concatenate([part[name] for part in full]) for name in shared}
@@ -61,13 +62,13 @@ class Rows(Value):
 
 
 def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
-    """Column by column: the reference, these batches, and their difference, the smallest p-value first; "cells" are
-    these three in words.
+    """For each column the reference, these batches and their difference, the smallest p-value first; "cells" are these
+    three as texts.
     """
     found = _missing(before, here)
     before = Rows({name: column for name, column in before.columns.items() if name in here.columns or not len(here)})
     pairs = [(column, here.columns[name]) for name, column in before.columns.items()] if len(here) > 1 else []
-    if all((one[:1] == part).all() for one, other in pairs for part in (one, other)):  # constant columns
+    if all((one[:1] == part).all() for one, other in pairs for part in (one, other)):  # all columns are constant
         return found
     reference, rows = Table(before.columns), Table({name: here.columns[name] for name in before.columns})
     generator = np.random.default_rng(seed)
@@ -101,7 +102,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             for what, ends in (("sd", (_sd(pair[0]), _sd(pair[1]))), ("median", each.medians)):
                 cells = [*(f"{number:.4g}" for number in ends), ""]
                 other |= {"what": f"{what} {each.column}", "reference": float(ends[0]), "batches": float(ends[1])}
-                other |= {"clear": _spreads_differ(*pair) if what == "sd" else None}  # medians: no test
+                other |= {"clear": _spreads_differ(*pair) if what == "sd" else None}  # medians have no test
                 found.append({**row, **other, "cells": cells})
         if (frequent := _frequent(*pair)) is None:
             continue
@@ -118,7 +119,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
 
 
 def _relations(before: Rows, here: Rows, pvalues: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Correlations that changed, of columns with small p-values: these are also small if only a relation changed."""
+    """Correlations that changed, of columns with small p-values, which can also be due to a changed relation alone."""
     names = [name for name, pvalue in pvalues.items() if pvalue <= LEVEL]
     found = []
     for each in changed_relations(before.columns, here.columns, names):
@@ -132,7 +133,7 @@ def _relations(before: Rows, here: Rows, pvalues: Mapping[str, float]) -> list[d
 
 
 def _missing(before: Rows, here: Rows) -> list[dict[str, Any]]:
-    """Columns with missing values, in the reference and in these rows."""
+    """The shares of missing values of each column, in the reference and in these rows."""
     if not before.gaps:
         return []
     compared = Gaps(tuple(before.gaps), np.stack(list(before.gaps.values()), axis=1))
@@ -150,7 +151,7 @@ def _missing(before: Rows, here: Rows) -> list[dict[str, Any]]:
 
 
 def typical(rows: Rows) -> dict[str, Any]:
-    """What is kept of a batch: the means and shares of its columns, and the shares of missing values."""
+    """The summary of a batch that is kept: means and shares of its columns, and shares of missing values."""
     means = {name: _typical(column) for name, column in rows.columns.items()} if len(rows) else {}
     return {"typical": means, "missing": {name: float(gaps.mean()) for name, gaps in rows.gaps.items()}}
 
@@ -169,15 +170,15 @@ def over_time(row: Mapping[str, Any], batches: Sequence[Mapping[str, Any]]) -> l
 
 
 def _kind(difference: ColumnDifference) -> str:
-    """Of which number each batch has one: its mean or the share of a label; "" for parts of a column of numbers."""
+    """The number that is kept for each batch: its mean or the share of a label; "" for parts of a column of numbers."""
     if difference.without is not None:
         return ""
     return "mean" if difference.label is None else "share"
 
 
 def _size(row: dict[str, Any], sizes: dict[str, float]) -> float:
-    """How far the column of a row has changed by itself, from 0 to 1: of columns with one p-value the first is not one
-    that is only related to another.
+    """The change of a column by itself, from 0 to 1. Among columns with equal p-values it puts those that changed
+    before those that are only related to them.
     """
     if row["what"] == f"missing {row['column']}" or isinstance(row["column"], tuple):
         return abs(row["batches"] - row["reference"])
@@ -185,8 +186,8 @@ def _size(row: dict[str, Any], sizes: dict[str, float]) -> float:
 
 
 def _distance(first: np.ndarray, second: np.ndarray) -> float:
-    """Between the distributions of a column: the larger of the greatest differences of distribution functions and of
-    shares of one value, or the total variation distance of labels.
+    """The distance between two distributions of a column: for labels the total variation distance, else the larger of
+    the maximal difference of distribution functions and the maximal difference in the share of one value.
     """
     values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     parts = codes[: len(first)], codes[len(first) :]
@@ -197,12 +198,12 @@ def _distance(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _sd(column: np.ndarray) -> float:
-    """The standard deviation, without rounding errors where all values are equal."""
+    """The standard deviation, exactly zero if all values are equal."""
     return float(column.std(ddof=1)) if column.min() < column.max() else 0.0
 
 
 def _spreads_differ(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether standard deviations differ by many standard errors; those of log sd are √((kurtosis − 1) / 4n)."""
+    """Whether log standard deviations differ by many standard errors, each √((kurtosis − 1) / 4n)."""
     sds = _sd(first), _sd(second)
     if min(sds) == 0.0:
         return max(sds) > 0.0

@@ -1,4 +1,4 @@
-"""Batches that are copies: of rows of the reference, or of an earlier batch."""
+"""Batches that are copies of rows of the reference or of an earlier batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,17 +11,17 @@ from meanmap.core.values import Value
 
 __all__ = ["LEAST_ROWS", "Copies", "Copy"]
 
-# A batch is a copy if this share of its rows are also those of an earlier table, of whose own rows few repeat another:
-# where tables have few columns with few values, rows agree by chance.
+# A batch is a copy if this share of its rows is also in an earlier table, in which at most this share of rows repeats
+# another one. In tables of few columns with few values, rows are equal by chance.
 COPIED, BY_CHANCE = 0.5, 0.05
 LEAST_ROWS = 20
-# Rows of the latest batches that are remembered; all of a batch that has more.
+# The number of rows of the latest batches that are remembered; a batch with more rows is remembered as a whole.
 MOST_REMEMBERED = 100_000
 
 
 class Copy(NamedTuple):
     """The number of rows of a batch that are also in an earlier one (counted from 1; 0 is the reference), and whether
-    these are all that either has.
+    both have exactly these rows.
     """
 
     source: int
@@ -30,21 +30,21 @@ class Copy(NamedTuple):
     whole: bool
 
     def note(self, name: str) -> str:
-        """What is said of it, by the name of what it copies."""
+        """The note on this copy, with the name of the batch or reference that it copies."""
         said = f"{self.same} of {self.rows} rows are also in {name}"
         return f"{said}: a copy of known rows says nothing about new ones. If it is a mistake, leave this batch out."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Copies(Value):
-    """The rows of the reference and of the latest batches, as numbers that stand for them.
+    """The rows of the reference and of the latest batches, as hashes.
 
     Attributes
     ----------
     reference, rows : int array
-        The different rows of the reference in order, and those of batches.
+        The distinct rows of the reference, sorted, and the rows of batches.
     batches : int array
-        The batch of each of these rows.
+        The batch of each row of `rows`.
     """
 
     reference: np.ndarray
@@ -53,13 +53,13 @@ class Copies(Value):
 
     @classmethod
     def of(cls, reference: Sequence[np.ndarray]) -> "Copies":
-        """Before the first batch."""
+        """The state before the first batch."""
         rows = _numbers(reference)
         none = np.zeros(0, np.int32)
         return cls(np.unique(rows) if _telling(rows) else rows[:0], none.astype(np.uint32), none)
 
     def step(self, batch: Sequence[np.ndarray], number: int) -> "Copies":
-        """After one more batch."""
+        """The state after one more batch."""
         rows = _numbers(batch)
         if not _telling(rows):
             return self
@@ -71,7 +71,7 @@ class Copies(Value):
         )
 
     def find(self, batch: Sequence[np.ndarray]) -> Copy | None:
-        """What this batch copies, if anything."""
+        """The batch or reference that this batch copies; None if it is not a copy."""
         rows = _numbers(batch)
         n = len(rows)
         if n < LEAST_ROWS:
@@ -88,7 +88,7 @@ class Copies(Value):
         return None if shares[source] < COPIED * n else Copy(int(source), int(shares[source]), n, False)
 
     def _latest(self, most: int) -> int:
-        """Where the latest whole batches begin that have at most this many rows together."""
+        """The first row of the latest whole batches that together have at most this many rows."""
         most = max(most, 0)
         if len(self.rows) <= most:
             return 0
@@ -101,5 +101,5 @@ def _numbers(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _telling(rows: np.ndarray) -> bool:
-    """Whether there are enough rows, and so few repeat another that others would not agree by chance."""
+    """Whether there are enough rows, and so few repeated ones that other tables would not share them by chance."""
     return len(rows) >= LEAST_ROWS and len(rows) - len(np.unique(rows)) <= BY_CHANCE * len(rows)

@@ -11,24 +11,25 @@ from meanmap.core.types import Points
 
 __all__ = ["SHARE_OF_COUNTS", "with_counts"]
 
-# The share of false alarms that counts may raise, so that the other p-values hardly become larger.
+# The share of false alarms that counts may raise, so small that other p-values hardly increase.
 SHARE_OF_COUNTS = 0.01
 
 
 def with_counts(pvalue: float, pool: Points, batch: Points) -> float:
     """Combine a p-value from random subsets with that of counts, by a weighted Bonferroni correction.
 
-    Among B subsets no p-value is below 1/(B + 1), however far a batch lies from the pool. Given pool and batch
-    together, the number of rows of the batch among the largest values of a column, among its smallest, or with a label,
-    is hypergeometric while rows are exchangeable.
+    With B subsets no p-value is below 1/(B + 1), however far a batch is from the pool. Given pool and batch together,
+    the number of rows of the batch among the largest values of a column, among its smallest, or with a label, is
+    hypergeometric while rows are exchangeable.
     """
     return float(min(pvalue / (1 - SHARE_OF_COUNTS), counts_pvalue(pool, batch) / SHARE_OF_COUNTS, 1.0))
 
 
 def counts_pvalue(pool: Points, batch: Points) -> float:
-    """The least p-value of all counts, corrected for their number: of rows of the batch among the m largest values of
-    each column and among its m smallest (m rows in the batch, or in a smaller pool), above or below values that more
-    rows share, with its most frequent value, as of a sensor that is stuck, and with each label.
+    """The smallest p-value of all counts, corrected for their number. With m rows in the batch, or in a smaller pool,
+    counts are of rows of the batch among the m largest and the m smallest values of each column, and above or below a
+    value that ties with many. Rows with the most frequent value, as of a sensor that is stuck, and with each label are
+    counted, too.
 
     Examples
     --------
@@ -44,13 +45,13 @@ def counts_pvalue(pool: Points, batch: Points) -> float:
     if not counted:
         return 1.0
     total, inside = np.concatenate(counted, axis=1)
-    many = inside * (n + m) > total * m  # more than expected, or the p-value is near 1
+    many = inside * (n + m) > total * m  # counts above their expectation; other p-values are near 1
     least = hypergeom.sf(inside[many] - 1, n + m, total[many], m).min(initial=1.0)
     return float(min(least * max(np.count_nonzero((total > 0) & (total < n + m)), 1), 1.0))
 
 
 def _counted(pool: Points, batch: Points, k: int) -> Iterator[np.ndarray]:
-    """For each count its value in pool and batch together, and in the batch, (2, counts)."""
+    """Each count in pool and batch together, and in the batch alone, (2, counts)."""
     for before, here in zip(jax.tree.leaves(pool), jax.tree.leaves(batch), strict=True):
         if are_codes(before):
             for one, other in zip(as_whole(before).T, as_whole(here).T, strict=True):
@@ -65,8 +66,9 @@ def _counted(pool: Points, batch: Points, k: int) -> Iterator[np.ndarray]:
 
 
 def _largest(both: np.ndarray, here: np.ndarray, k: int) -> Iterator[np.ndarray]:
-    """Counts of rows with one of the `k` largest values of each column of `both`, which is in order. Where more than as
-    many others equal the least of these, as the zeros of rare events, rows above it are counted, too.
+    """Counts of rows with one of the `k` largest values of each column of `both`, which is sorted. If ties with the
+    smallest of these more than double the number of rows, as for zeros beside rare events, rows above it are counted,
+    too.
     """
     least = both[-k]
     no_less = (both >= least).sum(axis=0)
@@ -77,6 +79,6 @@ def _largest(both: np.ndarray, here: np.ndarray, k: int) -> Iterator[np.ndarray]
 
 
 def _mode(ordered: np.ndarray) -> float:
-    """The most frequent of sorted values, the least of several."""
+    """The most frequent of sorted values, the smallest one if several are."""
     starts = np.flatnonzero(np.diff(ordered, prepend=np.nan) != 0)
     return float(ordered[starts[np.argmax(np.diff(starts, append=len(ordered)))]])

@@ -15,7 +15,7 @@ __all__ = ["Gaps"]
 
 # At most this many columns are named in a note.
 MOST_NAMED = 3
-# Fewer missing values are noted where this few have at most this probability.
+# A decrease in missing values is noted if a number as small has at most this probability.
 CHANCE = 0.001
 
 
@@ -25,7 +25,7 @@ class Gaps(Value):
 
     Given how many values of a column are missing in pool and batch together, the number in the batch is hypergeometric
     while rows are exchangeable. The p-value of as many or more is exact, and corrected for the columns that have
-    missing values at all (Bonferroni): a column that loses all its cells raises an alarm at once, and tables without
+    missing values at all (Bonferroni): a column that loses all its values raises an alarm at once, and tables without
     missing values add no evidence.
 
     Attributes
@@ -33,9 +33,9 @@ class Gaps(Value):
     names : tuple of str
         Names of the columns.
     pool : bool array (n, d)
-        A random part of the rows so far, complete or not, as large as that of the reference.
+        The missing values of a random part of the rows so far, complete or not, as large as the part of the reference.
     pvalues, evidence : array (T,)
-        Of missing values alone.
+        The p-values and the evidence of missing values alone.
     columns : dict
         The p-value of each column with missing values in the latest batch, or in the pool before it.
     shares : dict
@@ -44,7 +44,8 @@ class Gaps(Value):
         The columns with so few missing values in the latest batch, fewer than in the reference, that it is hardly
         chance: no alarm, but a note.
     reported : tuple of str
-        The columns that the latest batch lacks, and that have raised an alarm: they raise no other until they return.
+        The columns that the latest batch lacks and that have raised an alarm; they raise no other until they have
+        values again.
     reference : dict
         The share of missing values of each column in the reference; that of the pool stands in where it has none.
     """
@@ -77,8 +78,8 @@ class Gaps(Value):
         lost: Collection[str] = (),
         exceeded: Callable[[float, float], bool] | None = None,
     ) -> "Gaps":
-        """The state after one more batch with these missing values, nearly all in columns that are `lost`. Evidence
-        restarts after an alarm. A batch that lacks columns is checked elsewhere.
+        """The state after one more batch with these missing values; nearly all values of `lost` columns are missing.
+        Evidence restarts after an alarm. A batch without some columns is left to other checks.
         """
         from scipy.stats import hypergeom
 
@@ -118,7 +119,7 @@ class Gaps(Value):
         )
 
     def notes(self, alarm: bool) -> tuple[str, ...]:
-        """What the latest batch has more of, where that is an alarm, and what it has less of."""
+        """Notes on increases of missing values in the latest batch, if there is an alarm, and on decreases."""
         told = (self._note(),) if alarm else ()
         if not self.fewer:
             return told
@@ -126,7 +127,7 @@ class Gaps(Value):
         return (*told, f"fewer values are missing, which raises no alarm: {in_few_words(named, MOST_NAMED)}.")
 
     def _note(self) -> str:
-        """The columns with the most evidence in the latest batch."""
+        """The note on columns with the most evidence in the latest batch."""
         least = min(self.columns.values())
         named = [
             f"{name} is missing in {_shares(before, here)}"

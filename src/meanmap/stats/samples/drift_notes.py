@@ -1,4 +1,4 @@
-"""What is odd about a batch of a monitor: columns that the reference lacks, and numbers outside of its range."""
+"""Notes on a batch of a monitor: columns that the reference lacks, and numbers outside of its range."""
 
 from collections.abc import Collection
 from typing import Any
@@ -46,12 +46,12 @@ def added_columns(names: Collection[object], known: Collection[object], where: s
 
 def without_added(batch: Any, names: Collection[str], strata: Strata | None) -> tuple[Any, tuple[str, ...]]:
     """A batch without the columns that the reference lacks, whose missing values would cost rows, and a note on them;
-    as it came if the reference has no names.
+    the batch itself if the reference has no names.
     """
     columns = named_columns(batch, "batch") if names else {}
     known = [*names, *(strata.columns if strata else ())]
     added = [name for name in columns if name not in known]
-    if len(added) == len(columns):  # another table, or one with misspelt names: refused where it is read
+    if len(added) == len(columns):  # another table, or one with misspelt names: an error when it is read
         return batch, ()
     return without(batch, added, "batch"), added_columns(columns, known)
 
@@ -74,7 +74,7 @@ def notes_on(schema: Schema, table: Table) -> tuple[str, ...]:
 
 
 def _outside(column: Any, values: Any, where: str) -> str:
-    """A note where most numbers are outside of the range of the reference."""
+    """A note if most numbers are outside of the range of the reference."""
     low, high = column.low, column.high
     numbers = np.ndim(values) == 1 and holds_floats(np.asarray(values)) and len(values) >= LEAST_ROWS
     if not numbers or low is None or high is None or low == high:

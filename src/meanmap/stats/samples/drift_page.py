@@ -24,7 +24,7 @@ ABOUT = (
 
 
 def in_words(monitor: Any) -> str:
-    """A monitor in a line, a table of the columns that moved for each alarm, and its notes."""
+    """A monitor as text: a line, a table of the columns that moved for each alarm, and notes."""
     tables = []
     for span, rows in _compared(monitor, last=False):
         more = f"\n  and {len(rows) - MOST_COLUMNS} more: to_dict() and page(path) have all" * (
@@ -54,14 +54,14 @@ def _alarms(monitor: Any) -> str:
 
 
 def _compared(monitor: Any, last: bool) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The columns of the batches of each alarm, or of the last batch, without those that have none to show."""
+    """The compared columns of the batches of each alarm, or of the last batch; only of those that have any."""
     if monitor.record is None:
         return []
     return [(drift.span(), rows) for drift, rows in monitor.record.compared(last) if rows]
 
 
 def plain_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How columns differ, ready for JSON."""
+    """The differences of columns, ready for JSON."""
     return [{key: row[key] for key in row if key not in ("cells", "of", "label")} for row in rows]
 
 
@@ -74,7 +74,7 @@ def facts_of(monitor: Any) -> dict[str, Any]:
 
 
 def _notes(monitor: Any) -> list[str]:
-    """On columns that are not watched and rows that are alike, always, and on the latest batch; each once."""
+    """Notes on columns that are not watched, on rows that are alike, and on the latest batch, each once."""
     told = list(dict.fromkeys((*monitor.left_out.values(), *monitor.standing, *monitor.notes)))
     if monitor.record is None or len(monitor.alarms) <= MOST_EXPLAINED:
         return told
@@ -83,8 +83,8 @@ def _notes(monitor: Any) -> list[str]:
 
 
 def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
-    """The evidence, also that of missing values where there is any, with its alarms; brief: without all batches.
-    Batches are numbered where they have no names.
+    """The page of a monitor with its evidence, that of missing values if there is any, and alarms; a brief page omits
+    the list of batches. Batches without names are numbered.
     """
     evidence, pvalues, lost = monitor.evidence, monitor.pvalues, of_missing(monitor)
     batches, at = np.arange(1, len(evidence) + 1), np.array(monitor.alarms, int)

@@ -1,4 +1,4 @@
-"""The evidence of a monitor over time, drawn."""
+"""The plot of a monitor's evidence over time."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["draw", "of_missing"]
 
 
 def draw(monitor: Any, ax: Axes | None) -> Any:
-    """The evidence after each batch, that of missing values, the limit and the alarms."""
+    """Draw the evidence after each batch, that of missing values, the limit and the alarms."""
     ax = new_axes(6, 2.8) if ax is None else ax
     batches = np.arange(1, len(monitor.evidence) + 1)
     ax.plot(batches, monitor.evidence, color="C0", label="evidence since the last alarm")

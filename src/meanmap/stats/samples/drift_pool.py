@@ -1,4 +1,4 @@
-"""A batch ranked among random subsets of pool and batch together, and the pool after it."""
+"""The rank of a batch among random subsets of pool and batch together, and the next pool."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ MOST_DRAWN = 20_000
 
 
 def at_most(most: int, points: Points, codes: np.ndarray, seed: list[int]) -> tuple[Points, np.ndarray]:
-    """Points, and the codes of their strata if they have any; so many of them, drawn at random, if there are more."""
+    """Points and the codes of their strata, if any; `most` of them, drawn at random, if there are more."""
     if count(points) <= most:
         return points, codes
     drawn = np.sort(np.random.default_rng(seed).choice(count(points), most, replace=False))
@@ -30,7 +30,7 @@ def at_most(most: int, points: Points, codes: np.ndarray, seed: list[int]) -> tu
 def ranked(
     monitor: Any, points: Points, new: np.ndarray, codes: np.ndarray, generator: np.random.Generator
 ) -> tuple[float, dict[str, Any]]:
-    """The p-value of a batch, from its points, features and strata, and what becomes of the pool without an alarm."""
+    """The p-value of a batch, from its points, features and strata, and the next pool if there is no alarm."""
     both, strata = np.concatenate([monitor.pool, new]), monitor.strata
 
     def drawn(draws: int) -> tuple[Permuted, np.ndarray | None]:
@@ -43,7 +43,8 @@ def ranked(
     pvalue, first = _rank(found, generator)
     again = int(np.ceil(1 / monitor.pvalue_limit))
     if first and monitor.n_permutations < again <= MOST_DRAWN:
-        # A p-value below this bound needs both ranks, so it is no more frequent than by the second alone.
+        # P-values below this bound need both ranks to be first, so they are no more frequent than with the second
+        # alone.
         pvalue = min(_rank(drawn(again)[0], generator)[0], 1 / (monitor.n_permutations + 1))
     after = strata
     if strata is None:

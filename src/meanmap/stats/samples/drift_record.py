@@ -1,4 +1,4 @@
-"""What a monitor remembers of its batches, to say which columns moved and by how much."""
+"""The rows and means of batches that a monitor keeps, to show which columns moved and by how much."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from meanmap.stats.samples.drift_gaps import Gaps
 
 __all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record", "by_column"]
 
-# Alarms explained column by column: the first and the latest ones.
+# The number of alarms explained column by column: the first and the latest ones.
 MOST_EXPLAINED = 5
 
 
@@ -40,14 +40,14 @@ class Drift(Value):
     seed: int
 
     def span(self, names: Sequence[str] = ()) -> str:
-        """What the batches are called: numbers, or the names of all batches."""
+        """The batches as a text, by number or by the names of all batches."""
         if names:
             return " to ".join(dict.fromkeys([names[self.first - 1], names[self.last - 1]]))
         return f"batch {self.first}" if self.first == self.last else f"batches {self.first} to {self.last}"
 
     @cached_property
     def columns(self) -> list[dict[str, Any]]:
-        """How each column differs from the reference; computed when first asked for."""
+        """The difference of each column from the reference, computed when first needed."""
         return moved_columns(self.reference, self.rows, self.seed)
 
 
@@ -65,8 +65,8 @@ class Record(Value):
         At most as many rows as the pool can hold.
     copies : Copies
     copied : tuple or None
-        What the latest batch copies: the number of an earlier batch, or 0 for the reference; how many of its rows are
-        also there, and of how many; whether these are all that either has.
+        If the latest batch is a copy: the number of the earlier batch, or 0 for the reference; the number of rows that
+        are also there; the number of all rows; and whether both have exactly these rows.
     batches : tuple of dict
         Means and shares of the columns of each batch.
     since : tuple of Seen
@@ -83,7 +83,7 @@ class Record(Value):
 
     @classmethod
     def of(cls, reference: Any, gaps: Gaps | None, most: int, seed: int) -> "Record | None":
-        """Before the first batch, with at most this many rows of the reference; None for points without columns."""
+        """The record before the first batch, with at most `most` rows of the reference; None without columns."""
         columns = _columns(reference)
         if not columns:
             return None
@@ -92,7 +92,7 @@ class Record(Value):
         return cls(rows, Copies.of(list(columns.values())))
 
     def step(self, data: Any, gaps: Mapping[str, np.ndarray], monitor: Any) -> "Record":
-        """After the batch that the monitor has just judged, from its complete rows and its missing values."""
+        """The record after the latest batch, from its complete rows and its missing values."""
         compared = {} if data is None else _columns(data)
         there = {name: column for name, column in compared.items() if name not in monitor.apart}
         rows = Rows(there, by_column(gaps, self.reference.columns))
@@ -123,12 +123,12 @@ class Record(Value):
 
     @property
     def copy(self) -> Copy | None:
-        """What the latest batch copies."""
+        """The batch or reference that the latest batch copies."""
         return None if self.copied is None else Copy(*self.copied)
 
     def compared(self, last: bool = False, known: int = 0) -> Compared:
-        """The alarms, and how the columns of the batches since each drift began differ from the reference; if there is
-        none and `last`, those of the last batch. Alarms up to a `known` batch are left out.
+        """The alarms, and for each the differences of columns from the reference in the batches since drift began. If
+        there is no alarm, the columns of the last batch with `last`. Alarms up to the batch `known` are left out.
         """
         drifts = [drift for drift in self.drifts if drift.last > known]
         if not drifts and last and self.latest is not None:
@@ -140,7 +140,7 @@ class Record(Value):
 
 
 def _columns(data: Any) -> dict[str, np.ndarray]:
-    """The columns of rows as a monitor reads them, none of several numbers; empty if they have none."""
+    """The columns of rows as a monitor reads them, without columns of several numbers; empty without columns."""
     try:
         columns = {name: np.asarray(column) for name, column in by_name(data, "batch").items()}
     except (TypeError, ValueError):
@@ -149,14 +149,14 @@ def _columns(data: Any) -> dict[str, np.ndarray]:
 
 
 def by_column(gaps: Mapping[str, np.ndarray], columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Missing values by the name of their column; notes say it in quotes."""
+    """Missing values by the plain name of their column, without the quotes of notes."""
     names = {repr(name): name for name in columns} | {"it": "value"}
     return {names.get(name, name): missing for name, missing in gaps.items()}
 
 
 def _since(seen: tuple[Seen, ...], raised: str) -> tuple[Seen, ...]:
     """The batches of a drift: from the first one after evidence was last zero (Page 1954) that added at least a quarter
-    as much evidence as any since, so that a clean batch before a sudden change is no part of it.
+    as much evidence as any since, so that a batch without drift before a sudden change is not included.
     """
     quiet = [at for at, each in enumerate(seen) if getattr(each, raised) == 0]
     seen = seen[quiet[-1] + 1 if quiet else 0 :]

@@ -13,8 +13,8 @@ __all__ = ["bare", "with_features"]
 
 
 def bare(monitor: Any) -> Any:
-    """A monitor without the features of its pool, and without the factors of landmarks, each as large as their Gram
-    matrix. With a margin there is no pool, and factors are kept.
+    """A monitor without the features of its pool, and without the factors of landmarks, which are as large as their
+    Gram matrices. With a margin there is no pool, and factors are kept.
     """
     features = monitor.features
     if monitor.points is not None:
@@ -24,7 +24,7 @@ def bare(monitor: Any) -> Any:
 
 
 def with_features(monitor: Any) -> Any:
-    """A monitor from a file with all of its features, computed as they were at first."""
+    """A monitor from a file with all of its features, computed again in the same way."""
     with Door() as door:
         members = [
             Nystrom.at(door.cast(each.kernel), each.landmarks, door, np.float64) if isinstance(each, Nystrom) else each

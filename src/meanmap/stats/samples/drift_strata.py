@@ -1,4 +1,4 @@
-"""Strata of a monitor: batches are compared with the reference within each stratum, whatever the mix."""
+"""Strata of a monitor: batches are compared with the reference within each stratum, for any mix of strata."""
 
 import json
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Strata(Value):
     ----------
     columns, known : tuple of str
     codes : int array (n,)
-        Counted from 0.
+        The stratum of each point of the pool, counted from 0.
     """
 
     columns: tuple[str, ...]
@@ -76,13 +76,14 @@ class Strata(Value):
     def exchanged(
         self, codes: np.ndarray, n_draws: int, generator: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Subsets of pool and batch together with as many of each stratum as the batch has, (1 + B, b); strata; pool.
+        """Subsets of pool and batch together with as many rows of each stratum as the batch, (1 + B, b); strata; next
+        pool.
 
         The first subset is the batch. The remaining pool is drawn in the same way.
         """
         both = np.concatenate([self.codes, codes])
         is_batch = np.arange(len(both)) >= len(self.codes)
-        by_stratum = np.lexsort((~is_batch, both))  # the batch first in each
+        by_stratum = np.lexsort((~is_batch, both))  # with the batch first in each stratum
         taken = is_batch[by_stratum]
         draws = [
             np.lexsort((generator.random(len(both)), both))[taken] for _ in track(range(n_draws), "exchanges in strata")
@@ -100,7 +101,7 @@ def _labels(table: Table, columns: tuple[str, ...], argument: str) -> np.ndarray
 
 
 def within_strata(features: Concatenated, both: np.ndarray, subsets: np.ndarray, codes: np.ndarray) -> Permuted:
-    """The fused ‖Σ (φ − μ of its stratum)‖² of subsets, less its mean over them."""
+    """The fused ‖Σ (φ − μ of its stratum)‖² of subsets, minus its mean over subsets."""
     design = Exchange(codes, np.arange(len(codes)), np.ones(len(codes)))
     found, norms = [], []
     for sums in subset_sums(subsets, len(subsets), subsets.shape[1], blocks_of(features, design.centred(both))):

@@ -1,4 +1,4 @@
-"""How columns moved, in a table of words."""
+"""Tables of text that show how columns moved."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,13 +7,13 @@ import numpy as np
 
 __all__ = ["in_lines", "rule_of", "table_of"]
 
-# This many batches are drawn beside a column, and cells have at most this many characters.
+# The largest number of batches drawn next to a column, and of characters in a cell.
 MOST_DRAWN, MOST_CHARACTERS = 40, 48
 BARS = "▁▂▃▄▅▆▇█"
 
 
 def rule_of(monitor: Any) -> str:
-    """When an alarm is raised, and how often without drift."""
+    """The rule for alarms as a text, with their frequency without drift."""
     return (
         f"an alarm is raised if the evidence exceeds {monitor.limit:.2f} or the p-value of a batch is at most "
         f"{monitor.pvalue_limit:.2g}: without drift, one in {monitor.run_length:g} batches"
@@ -21,7 +21,7 @@ def rule_of(monitor: Any) -> str:
 
 
 def table_of(found: Sequence[Mapping[str, Any]], reference: str, span: str) -> list[list[str]]:
-    """A row for each column after a header, with what the reference and the batches are called."""
+    """A header with names for the reference and the batches, and a row for each column."""
     pvalues = ("" if each["pvalue"] is None else f"{each['pvalue']:.3g}" for each in found)
     return [
         ["what", "column's p-value", reference, span, "difference (simultaneous 95 %)", "over all batches"],

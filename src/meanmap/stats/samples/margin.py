@@ -1,4 +1,4 @@
-"""Drift monitors with a margin: is a batch further from the reference than a shift of it would be?"""
+"""Drift monitors with a margin: is a batch further from the reference than a tolerated shift?"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,11 +30,11 @@ from meanmap.stats.samples.spread import Spread
 
 __all__ = ["Margin", "batch_state", "few_rows", "not_by_column"]
 
-# Rows for the eigenvalues of the covariance.
+# The number of rows for the eigenvalues of the covariance.
 MEASURED = 1000
-# The quantile of the sampling error of the reference by which the margin grows.
+# The margin is enlarged by this quantile of the sampling error of the reference.
 CERTAIN = 0.999
-# Means of fewer rows need not be normal.
+# Means of fewer rows may not be approximately normal.
 FEWEST = 20
 # At most this many columns that moved further are named.
 MOST_SAID = 3
@@ -51,15 +51,15 @@ class Margin(Value):
     Attributes
     ----------
     shift : float
-        As a shift of every numeric column, in standard deviations of the reference.
+        The margin as a shift of every numeric column, in standard deviations of the reference.
     bound : float
-        The distance of that shift, and the sampling error of the reference.
+        The distance of that shift plus the sampling error of the reference.
     mean, spectrum : array
         The mean features of the reference, and the eigenvalues of their covariance.
     grid : Grid or None
         The grid to which features of batches in parts are rounded; None for monitors saved before it existed.
     centres : Centres
-        Of the columns of the reference, each of which may move by the margin.
+        The means of the columns of the reference, each of which may move by the margin.
     """
 
     shift: float
@@ -73,9 +73,9 @@ class Margin(Value):
     def of(
         cls, shift: float, features: Features, points: Points, phi: np.ndarray, samples: Samples, reference: Data
     ) -> tuple["Margin", tuple[str, ...]]:
-        """From the points of the reference and their features, with notes on heavy tails.
+        """The margin from the points of the reference and their features, with notes on heavy tails.
 
-        Column names come from `samples`, a part of the reference, of which `reference` are all rows.
+        Column names are those of `samples`, a part of the reference; `reference` has all rows.
         """
         if not is_number(shift) or not 0 < shift < np.inf:
             raise ParameterError(f"margin is {shift!r}; expected a positive number of standard deviations.")
@@ -91,7 +91,7 @@ class Margin(Value):
         part = phi[:: -(-count(points) // MEASURED)]
         centred = part - part.mean(axis=0)
         spectrum = np.maximum(np.linalg.eigvalsh(centred @ centred.T), 0.0)[::-1] / (len(part) - 1)
-        # The error of the distance of the shift is added to the direction in which the mean varies most.
+        # The error of the shift's distance is added along the direction in which the mean varies most.
         error = float(np.sqrt(moved.variance))
         own = DistanceLaw(0.0, spectrum / n).draws(0.0, np.random.default_rng(0), 20_000, error)
         bound = float(moved.distance + np.sqrt(np.quantile(own, CERTAIN)))
@@ -103,7 +103,7 @@ class Margin(Value):
         return DistanceLaw(float(np.sum((mean - self.mean) ** 2)), self.spectrum / n).above(self.bound)
 
     def judged(self, mean: np.ndarray, n: int, batch: Data, notes: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
-        """The p-value that also sees single columns whose means moved by more than the margin, and more notes."""
+        """The p-value that includes tests of whether means of single columns moved beyond the margin, and notes."""
         pvalue, moved = self.pvalue(mean, n), self._moved(batch)
         if moved:
             pvalue = min(1.0, 2 * min(pvalue, len(moved) * min(each.pvalue for each in moved)))
@@ -151,6 +151,6 @@ def batch_state(monitor: Any, source: object, name: str) -> SampleState:
                 yield monitor.known(monitor.features.read(monitor.complete(found)[0], name, door))
 
     with Door() as door:
-        # Only means are needed: no products of features are summed.
+        # Only means are needed, so no products of features are summed.
         sums = FeatureMap(monitor.features, monitor.margin.grid, "float64", np.zeros((0, 0))).sums(points(door))
     return SampleState(sums, rows, dict(sorted(gaps.items())))
