@@ -68,6 +68,9 @@ INSTEAD = {
     r"\bwhat is known of\b": "attributes; known values",
     r"\bneeds? known numbers\b": "needs concrete values",
     r"\b[Ff]or what is given\b|None for what\b": "None for given values",
+    r"\bunder the hypothesis\b": "under the null hypothesis",
+    r"\bholds? together\b": "are simultaneous",
+    r"\b(under|over) (the|all) exchanges\b": "under the permutations",
     r"(?<=\w )[Ll]aws?\b(?! :| =|\(| of inertia)": "distribution",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])
