@@ -177,8 +177,8 @@ def learn_kernel(
     neither score is a guide: see the experiment `kernel-learning-feature-width`.
 
     Landmarks and subsamples are random rows, whatever sample a row belongs to. The kernel of the pooled sample of a
-    two-sample test therefore has the same distribution if labels are permuted, and permutation tests with it stay exact;
-    with one seed another order of rows gives other landmarks.
+    two-sample test therefore has the same distribution if labels are permuted, and permutation tests with it stay
+    exact; with one seed another order of rows gives other landmarks.
 
     Cost O(n m d² + m³) for each of about 60 evaluations and each draw, in O(n m). A product of RBF and Matern on the
     same columns takes O(m²) more some hundred times, with smoothness 1/2 some thousand times: see `Smoothed`.
