@@ -128,7 +128,7 @@ def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray, 
 
 def tail_note(name: Hashable, sample: NodeSample, seen: Any, asked: Asked, times: int = 1) -> list[str]:
     """A note that few numbers of the data, each `times` among the points, are as extreme as the evidence; or
-    nothing.
+    nothing. Of the rows of a table up to twice as many as of the data may be.
     """
     points = sample.points
     if not (in_columns(points) and holds_floats(points) and points.shape[1] == 1):
@@ -137,8 +137,9 @@ def tail_note(name: Hashable, sample: NodeSample, seen: Any, asked: Asked, times
     below, above = (np.searchsorted(rising, seen[:, 0], side) for side in ("right", "left"))
     n = len(rising) // times
     beyond = np.minimum(below, len(rising) - above) // times
-    few = beyond < min(FEW_BEYOND, SHARE_BEYOND * n)
-    if not few.any():
+    least = min(FEW_BEYOND, SHARE_BEYOND * n)
+    few = beyond < least
+    if few.sum() <= np.floor(4 * asked.size * least / n):  # both tails of the data, twice
         return []
     note = (
         f"{asked.argument}[{name!r}] is further out than all but {beyond.min()} of {n} values {asked.among(few)}: "
