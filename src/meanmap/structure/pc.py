@@ -276,7 +276,7 @@ def _cancelled(names: Sequence[str], answers: Answers, triple: tuple[int, int, i
 
 def _narrowly(names: Sequence[str], answers: Answers, level: float, barred: np.ndarray) -> list[str]:
     """Notes on the removed edges whose largest p-value is the nearest to the level."""
-    near = []
+    near: list[tuple[float, tuple[int, int], tuple[int, ...]]] = []
     for (a, b), asked in answers.pvalues.items():
         apart = max(asked, key=lambda given: asked[given])
         if level < asked[apart] <= NARROW * level:

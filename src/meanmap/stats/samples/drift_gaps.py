@@ -101,10 +101,8 @@ class Gaps(Value):
                 for j, p in zip(varies, each, strict=True)
                 if p <= max(pvalue, CHANCE) and self.names[j] in lost
             ]
-        usual = [
-            self.reference.get(name, share) for name, share in zip(self.names, self.pool.mean(axis=0), strict=True)
-        ]
-        shares = np.stack([usual, new.mean(axis=0)], axis=1)
+        own = dict(zip(self.names, self.pool.mean(axis=0).tolist(), strict=True)) | self.reference
+        shares = np.stack([np.array([own[name] for name in self.names]), new.mean(axis=0)], axis=1)
         order = varies[np.argsort(each, kind="stable")]
         fewer = [j for j in varies[law.cdf(inside[varies]) * len(varies) <= CHANCE] if shares[j, 1] < shares[j, 0]]
         return replace(
