@@ -218,6 +218,7 @@ EXPERIMENT = Experiment(
             ((AS_WELL, AS_CLOSE),),
             low=0.5,
             scales=("quick", "paper"),
+            over="problems",
         ),
         Claim(
             "with the library's operator posteriors are within 0.001 nats of those by quadrature",
@@ -232,6 +233,7 @@ EXPERIMENT = Experiment(
             high=0.01,
             scales=("quick", "paper"),
             ours=True,
+            over="test rows",
         ),
         Claim(
             "the oracle is asked for at most 15% of the messages",
