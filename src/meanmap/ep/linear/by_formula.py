@@ -92,7 +92,8 @@ def fit(
         Priors by name in the printed table, in the units of the data. For a coefficient: the mean and standard
         deviation of a normal prior, `{"x": (0.0, 0.5)}`; the intercept is the value at the means of all columns. For a
         standard deviation: the scale of a half Student prior with 3 degrees of freedom, `{"sd(x | group)": 0.3,
-        "sigma": 2.0}`.
+        "sigma": 2.0}`. Two priors are fixed: half Cauchy with scale 10 for the shape alpha of negative binomial and
+        gamma responses, and Gamma with shape 2 and rate 0.1 for the degrees of freedom nu of Student responses.
 
     Returns
     -------
