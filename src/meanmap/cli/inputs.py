@@ -50,7 +50,7 @@ class Reading:
 
     `said` may declare any column of a file; `kinds` has only those of the columns that were read. Columns in `needs`
     must be in every file that is read as a table. `incomplete` has the columns of files of which rows were left out,
-    with these rows, and `of_gaps` the notes on them.
+    with these rows, and the notes on them.
     """
 
     delimiter: str | None
@@ -67,8 +67,7 @@ class Reading:
     ids: list[str] = field(default_factory=list)
     keeps: list[str] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)
-    incomplete: dict[str, dict[str, Any]] = field(default_factory=dict)
-    of_gaps: dict[str, list[str]] = field(default_factory=dict)
+    incomplete: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in (name for name in self.labels if self.said.get(name, "label") != "label"):
@@ -126,8 +125,7 @@ class Reading:
         self.notes += told
         if not kept.all():
             before_errors(told[-1])
-            self.incomplete[path] = gappy
-            self.of_gaps[path] = told
+            self.incomplete[path] = gappy, told
             if len(table) < LEAST_POINTS:
                 raise EmptyError(f"only {len(table)} rows of {path} are left: {self.notes[-1]}.")
         self._tell_of_copies(path, table, {name: found[name][kept] for name in self.ids if name in found})
@@ -137,10 +135,9 @@ class Reading:
         """The columns of a file of which rows were left out, with these rows, for a test that says so itself; None for
         other files.
         """
-        found = self.incomplete.get(path)
-        if found is not None:
-            self.notes = [note for note in self.notes if note not in self.of_gaps[path]]
-        return found
+        columns, told = self.incomplete.get(path, (None, []))
+        self.notes = [note for note in self.notes if note not in told]
+        return columns
 
     def for_pairs(self, path: str, columns: list[str] | None) -> Any:
         """Like `table`, but with all rows for --missing pairwise, since the command leaves rows out pair by pair."""

@@ -89,17 +89,19 @@ def units_in(samples: Sequence[Any], names: Sequence[str], keeps: Collection[str
 def _note(name: str, column: Any, left_out: bool) -> str:
     values = values_there(column)
     kind = "label" if values is None or holds_text(values) else "number"
-    clusters = in_python(f"clusters={name!r}", f"--clusters {shlex.quote(name)}")
     kinds = in_python(f"kinds={{{name!r}: {kind!r}}}", f"--kinds {shlex.quote(f'{name}={kind}')}")
     left = f" {name!r} is left out; to compare it, pass {kinds}." * left_out
-    return f"{together(name)}: pass {clusters}.{left}"
+    return f"{together(name)}: pass {_clusters(name)}.{left}"
 
 
 def clustered_or_left_out(name: str) -> str:
     """What to type where a column that is compared may name units."""
-    clusters = in_python(f"clusters={name!r}", f"--clusters {shlex.quote(name)}")
     left = in_python("leave it out of the table", f"leave it out with --exclude {shlex.quote(name)}")
-    return f"pass {clusters}, or {left}"
+    return f"pass {_clusters(name)}, or {left}"
+
+
+def _clusters(name: str) -> str:
+    return in_python(f"clusters={name!r}", f"--clusters {shlex.quote(name)}")
 
 
 def together(name: str) -> str:

@@ -86,6 +86,8 @@ def own_rows(
         read = dict(zip(names, (_values(columns, kinds) for columns in raw), strict=True))
     else:
         read = _of_groups(raw[0], respelled(by, raw[0]), names, kinds)
+    if all(there.all() for each in read.values() for column, (_, there) in each.items() if column not in said):
+        return OwnRows()  # no column has more rows than the complete ones
     if not said:
         return OwnRows({name: {column: found[0] for column, found in each.items()} for name, each in read.items()})
     known = {name: np.all([each[column][1] for column in said], axis=0) for name, each in read.items()}
