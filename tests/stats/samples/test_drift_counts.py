@@ -25,9 +25,26 @@ def test_a_pvalue_is_small_no_more_often_than_it_says(kind):
 
 
 def test_it_equals_the_chance_by_hand():
-    """Two rows of a batch of two are the largest of six: one split of fifteen, and three counts."""
+    """Two rows of a batch of two are the largest of six: one split of fifteen, and three counts with half the level."""
     pool, batch = np.arange(4.0)[:, None], np.array([[8.0], [9.0]])
-    assert counts_pvalue(pool, batch) == pytest.approx(3 / 15)
+    assert counts_pvalue(pool, batch) == pytest.approx(2 * 3 / 15)
+
+
+def test_a_few_readings_outside_the_range_of_many_rows_raise_an_alarm():
+    """The 16 smallest of all rows lay in a batch of a fortieth of them: p was .02."""
+    rng = np.random.default_rng(4)
+    reference = {"flow": rng.normal(120.0, 10.0, 8000), "bar": rng.normal(5.0, 0.1, 8000)}
+    batch = {"flow": rng.normal(120.0, 10.0, 400), "bar": rng.normal(5.0, 0.1, 400)}
+    monitor = mm.DriftMonitor.of(reference, rng=0)
+    assert not monitor.step(batch).alarm
+    for low, share in ((55.0, 0.03), (55.0, 0.015), (-999.0, 0.015), (999.0, 0.015)):
+        few = np.arange(400) < share * 400
+        after = monitor.step(batch | {"flow": np.where(few, rng.normal(low, 3.0, 400), batch["flow"])})
+        assert after.alarm
+        assert after.pvalues[-1] < 5e-4
+    pool, batch = rng.normal(size=(15_000, 5)), rng.normal(size=(500, 5))
+    batch[:16, 2] -= 20
+    assert counts_pvalue(pool, batch) < 1e-18
 
 
 def test_one_batch_far_off_raises_an_alarm_whatever_the_unit():
@@ -41,7 +58,7 @@ def test_one_batch_far_off_raises_an_alarm_whatever_the_unit():
     assert mm.DriftMonitor.of(reference, rng=0).step(new).alarms == (1,)
 
 
-def test_other_pvalues_grow_by_a_hundredth():
+def test_other_pvalues_grow_by_a_fiftieth():
     rng = np.random.default_rng(1)
     reference, batch = rng.normal(size=(400, 2)), rng.normal(size=(30, 2))
     pvalue = mm.DriftMonitor.of(reference, rng=0, n_permutations=99).step(batch).pvalues[0]

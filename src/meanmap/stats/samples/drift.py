@@ -116,8 +116,9 @@ class DriftMonitor(Paged):
     among 1 / `pvalue_limit` subsets. Given the set of points in pool and batch, the choice of those that form the batch
     is independent of all later computations. Hence p-values are independent and valid while all points are
     exchangeable, for any distribution and any size of the reference. (With a fixed pool one unlucky reference would
-    affect all p-values.) A hundredth of the false alarms is left to counts: the rows of a batch among the largest and
-    smallest values of each column, with the most frequent value, and with each label, are hypergeometric.
+    affect all p-values.) A fiftieth of the false alarms is left to counts: the rows of a batch with the most frequent
+    value, with each label, and among the k largest and smallest values of each column, for k = 1, 2, 3, 4, 6, 8,
+    ... and the size of the batch, are hypergeometric.
 
     P-values of single batches may raise half of the false alarms, and evidence, which accumulates under lasting drift,
     the other half (Lucas 1982). Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t

@@ -11,8 +11,10 @@ from meanmap.core.types import Points
 
 __all__ = ["SHARE_OF_COUNTS", "with_counts"]
 
-# The share of false alarms that counts may raise, so small that other p-values hardly increase.
-SHARE_OF_COUNTS = 0.01
+# The share of false alarms that counts may raise, so small that other p-values hardly increase. Half of it is for
+# values beyond nearly all others, counted at these depths.
+SHARE_OF_COUNTS = 0.02
+DEPTHS = np.array(sorted({*2 ** np.arange(30), *3 * 2 ** np.arange(30)}))
 
 
 def with_counts(pvalue: float, pool: Points, batch: Points) -> float:
@@ -29,7 +31,8 @@ def counts_pvalue(pool: Points, batch: Points) -> float:
     """The smallest p-value of all counts, corrected for their number. With m rows in the batch, or in a smaller pool,
     counts are of rows of the batch among the m largest and the m smallest values of each column, and above or below a
     value that ties with many. Rows with the most frequent value, as of a sensor that is stuck, and with each label are
-    counted, too.
+    counted, too. Rows of the batch among the largest 1, 2, 3, 4, 6, 8, ... values, fewer than m, and among the smallest,
+    detect a few readings outside the range of all others. Together they have half of the level.
 
     Examples
     --------
@@ -37,45 +40,63 @@ def counts_pvalue(pool: Points, batch: Points) -> float:
     >>> pool, batch = rng.normal(size=(200, 1)), rng.normal(size=(20, 1))
     >>> counts_pvalue(pool, batch) > 0.05, counts_pvalue(pool, batch + 9) < 1e-20
     (True, True)
+    >>> batch[:5] += 9
+    >>> counts_pvalue(pool, batch) < 1e-3
+    True
     """
+    m, n = count(batch), count(pool)
+    counted: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+    for of_few, counts in _counted(pool, batch, min(m, n)):
+        counted[of_few].append(counts)
+    found = [_smallest(np.concatenate(counts, axis=1), n, m) for counts in counted if counts]
+    return min(len(found) * min(found), 1.0) if found else 1.0
+
+
+def _smallest(counts: np.ndarray, n: int, m: int) -> float:
+    """The smallest p-value of counts (in n + m rows, in the batch of m rows), corrected for the number of counts."""
     from scipy.stats import hypergeom
 
-    m, n = count(batch), count(pool)
-    counted = [*_counted(pool, batch, min(m, n))]
-    if not counted:
-        return 1.0
-    total, inside = np.concatenate(counted, axis=1)
+    total, inside = counts
     many = inside * (n + m) > total * m  # counts above their expectation; other p-values are near 1
     least = hypergeom.sf(inside[many] - 1, n + m, total[many], m).min(initial=1.0)
     return float(min(least * max(np.count_nonzero((total > 0) & (total < n + m)), 1), 1.0))
 
 
-def _counted(pool: Points, batch: Points, k: int) -> Iterator[np.ndarray]:
-    """Each count in pool and batch together, and in the batch alone, (2, counts)."""
+def _counted(pool: Points, batch: Points, k: int) -> Iterator[tuple[bool, np.ndarray]]:
+    """Each count in pool and batch together, and in the batch alone, (2, counts), and whether it is of fewer than k
+    extreme values.
+    """
     for before, here in zip(jax.tree.leaves(pool), jax.tree.leaves(batch), strict=True):
         if are_codes(before):
             for one, other in zip(as_whole(before).T, as_whole(here).T, strict=True):
                 labels, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
-                yield np.stack([np.bincount(each, minlength=len(labels)) for each in (codes, codes[len(one) :])])
+                each = [np.bincount(part, minlength=len(labels)) for part in (codes, codes[len(one) :])]
+                yield False, np.stack(each)
         elif isinstance(before, np.ndarray) and before.ndim == 2:
             both = np.sort(np.concatenate([before, here]), axis=0)
             for all_of, some in ((both, here), (-both[::-1], -here)):
                 yield from _largest(all_of, some, k)
             modes = np.array([_mode(column) for column in both.T])
-            yield np.stack([(both == modes).sum(axis=0), (here == modes).sum(axis=0)])
+            yield False, np.stack([(both == modes).sum(axis=0), (here == modes).sum(axis=0)])
 
 
-def _largest(both: np.ndarray, here: np.ndarray, k: int) -> Iterator[np.ndarray]:
-    """Counts of rows with one of the `k` largest values of each column of `both`, which is sorted. If ties with the
-    smallest of these more than double the number of rows, as for zeros beside rare events, rows above it are counted,
-    too.
+def _largest(both: np.ndarray, here: np.ndarray, k: int) -> Iterator[tuple[bool, np.ndarray]]:
+    """Counts of rows with one of the `k` largest values of each column of `both`, which is sorted, and of the largest
+    1, 2, 3, ... If ties with the smallest of the k more than double the number of rows, as for zeros beside rare
+    events, rows above it are counted, too.
     """
     least = both[-k]
     no_less = (both >= least).sum(axis=0)
-    yield np.stack([no_less, (here >= least).sum(axis=0)])
+    yield False, np.stack([no_less, (here >= least).sum(axis=0)])
     tied = no_less > 2 * k
     if tied.any():
-        yield np.stack([(each[:, tied] > least[tied]).sum(axis=0) for each in (both, here)])
+        yield False, np.stack([(each[:, tied] > least[tied]).sum(axis=0) for each in (both, here)])
+    before = np.zeros_like(no_less)
+    for depth in DEPTHS[: np.searchsorted(DEPTHS, k)]:
+        counts = np.stack([(each >= both[-depth]).sum(axis=0) for each in (both, here)])
+        new = (counts[0] > before) & (counts[0] < no_less)  # ties make counts of several depths equal
+        yield True, counts[:, new]
+        before = counts[0]
 
 
 def _mode(ordered: np.ndarray) -> float:
