@@ -15,7 +15,7 @@ __all__ = ["EXPERIMENT"]
 
 # The paper runs ten iterations without a convergence test, as does its preset here.
 PUBLISHED_SWEEPS = 10
-RUNS = 2  # at the size of the paper
+RUNS = 5  # at the size of the paper
 UCI = "banknote", "transfusion", "ionosphere", "fertility"
 AS_WELL = "share of problems that add at most 0.01 of test error"
 AS_CLOSE = "share of problems with posteriors within 0.01 nats"
